@@ -1,0 +1,244 @@
+//! What an experiment will do: everything that the user chose, resolved.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Layout, Nanos, Verdict};
+
+/// One command under measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// What reports call it: the words as typed.
+    pub name: String,
+    /// The words that it is started with; never empty.
+    pub argv: Vec<String>,
+    /// The file that is executed: the first word looked up in `PATH`.
+    pub program: PathBuf,
+}
+
+/// Which cost a verdict is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// User and system time of the whole reaped process tree.
+    Cpu,
+    /// Wall time less the time spent waiting for a CPU: single-threaded commands only.
+    Elapsed,
+    /// Wall time from start to exit.
+    Wall,
+    /// Peak resident memory of the largest process in the tree.
+    Memory,
+}
+
+impl Metric {
+    /// Every metric, in the order in which reports list them.
+    pub const ALL: [Metric; 4] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory];
+
+    /// The name used in options and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Cpu => "cpu",
+            Metric::Elapsed => "elapsed",
+            Metric::Wall => "wall",
+            Metric::Memory => "memory",
+        }
+    }
+}
+
+/// How much may be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// At most this long in all, warm-up included; it stops early once the verdict is in.
+    Budget(Nanos),
+    /// At most this many pairs.
+    Pairs(u64),
+}
+
+/// What happens to a run whose exit status is not zero.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureRule {
+    /// The experiment ends with an error.
+    Abort,
+    /// Every exit status counts as success.
+    IgnoreAll,
+    /// These exit statuses count as success.
+    IgnoreCodes(Vec<i32>),
+}
+
+impl FailureRule {
+    /// Whether a run that exited with `code` counts as a success.
+    pub fn accepts(&self, code: i32) -> bool {
+        match self {
+            FailureRule::Abort => code == 0,
+            FailureRule::IgnoreAll => true,
+            FailureRule::IgnoreCodes(codes) => code == 0 || codes.contains(&code),
+        }
+    }
+}
+
+/// A condition under which the measuring fails: `slower>1%`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailIf {
+    /// [`Verdict::Slower`] or [`Verdict::Faster`].
+    pub verdict: Verdict,
+    /// The relative change beyond which the whole interval must lie; at least 0.
+    pub beyond: f64,
+}
+
+impl FailIf {
+    /// The limit as a signed relative change (NEW / OLD - 1): `faster>2%` is -0.02.
+    pub fn limit(&self) -> f64 {
+        if self.verdict == Verdict::Faster { -self.beyond } else { self.beyond }
+    }
+}
+
+impl FromStr for FailIf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let usage = || format!("'{text}' is no condition; write 'slower>1%' or 'faster>2%'");
+        let (word, limit) = text.split_once('>').ok_or_else(usage)?;
+        let verdict = match word.trim() {
+            "slower" => Verdict::Slower,
+            "faster" => Verdict::Faster,
+            _ => return Err(usage()),
+        };
+        Ok(FailIf { verdict, beyond: parse_percent(limit.trim()).ok_or_else(usage)? })
+    }
+}
+
+impl fmt::Display for FailIf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}>{}%", self.verdict.name(), self.beyond * 100.0)
+    }
+}
+
+/// A share written as `1%`, `0.5 %` or, without the sign, `0.01`: finite and at least 0.
+pub fn parse_percent(text: &str) -> Option<f64> {
+    let share = match text.strip_suffix('%') {
+        Some(number) => number.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse::<f64>().ok()?,
+    };
+    (share.is_finite() && share >= 0.0).then_some(share)
+}
+
+/// The seed of an experiment's coins, written in decimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+/// As text, for a JSON number would lose the digits above 2^53 in many readers.
+impl Serialize for Seed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Seed).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where a measured command's own output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// To `/dev/null`.
+    Null,
+    /// To the standard error of `steady`.
+    Stderr,
+}
+
+/// A comparison, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The commands; all are judged against the first.
+    pub commands: Vec<Command>,
+    /// The seed of every coin.
+    pub seed: Seed,
+    /// How much may be measured.
+    pub effort: Effort,
+    /// The relative change that is as good as none.
+    pub resolution: f64,
+    /// One less the error rate that the verdicts may have.
+    pub confidence: f64,
+    /// The primary metric, or `None` to have it chosen from the warm-up.
+    pub metric: Option<Metric>,
+    /// The layout, or `None` to have both where both serve.
+    pub layout: Option<Layout>,
+    /// Blocks measured and thrown away first, or `None` for as many as the commands need.
+    pub warmup: Option<u32>,
+    /// Shell commands run before every run: none, one for all, or one per command.
+    pub prepare: Vec<String>,
+    /// The file that every run reads as standard input; else `/dev/null`.
+    pub input: Option<PathBuf>,
+    /// Where the commands' own output goes.
+    pub output: Output,
+    /// What happens to runs that fail.
+    pub failures: FailureRule,
+    /// The longest that one run may last.
+    pub timeout: Option<Nanos>,
+    /// The CPUs that may be used, or `None` for all that the process may use.
+    pub cpus: Option<Vec<usize>>,
+    /// The condition under which the exit code says failure.
+    pub fail_if: Option<FailIf>,
+    /// Whether an undecided verdict is a failure.
+    pub require_verdict: bool,
+}
+
+impl Plan {
+    /// The error rate that the verdicts may have.
+    pub fn alpha(&self) -> f64 {
+        1.0 - self.confidence
+    }
+
+    /// The shell command to run before runs of `command`, if any.
+    pub fn prepare_for(&self, command: usize) -> Option<&str> {
+        match self.prepare.as_slice() {
+            [] => None,
+            [one] => Some(one),
+            each => each.get(command).map(String::as_str),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_as_written() {
+        let slower: FailIf = "slower>1%".parse().unwrap();
+        assert_eq!((slower.verdict, slower.beyond), (Verdict::Slower, 0.01));
+        let faster: FailIf = " faster > 0.02 ".parse().unwrap();
+        assert_eq!(faster.limit(), -0.02);
+        for wrong in ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan"] {
+            assert!(wrong.parse::<FailIf>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn success_is_what_the_rule_says() {
+        assert!(!FailureRule::Abort.accepts(1));
+        assert!(FailureRule::IgnoreAll.accepts(17));
+        let codes = FailureRule::IgnoreCodes(vec![1, 3]);
+        assert_eq!([0, 1, 2, 3].map(|code| codes.accepts(code)), [true, true, false, true]);
+    }
+
+    #[test]
+    fn one_preparation_serves_all_commands() {
+        assert_eq!(parse_percent("0.5 %"), Some(0.005));
+        assert_eq!(parse_percent("inf"), None);
+    }
+}

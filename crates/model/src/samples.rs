@@ -1,0 +1,192 @@
+//! What was measured: the raw facts, kept so that they can be judged again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Layout, Metric, Nanos, Plan, Reading};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It exited with this status.
+    Exited(i32),
+    /// A signal ended it.
+    Signalled(i32),
+    /// It ran past the time limit and was killed.
+    TimedOut,
+}
+
+/// One run of one command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Which command of the plan.
+    pub command: usize,
+    /// The CPU that its launcher was pinned to (duets).
+    pub cpu: Option<usize>,
+    /// How much its environment was padded, in bytes.
+    pub padding: u32,
+    /// When it was started, on the experiment's clock.
+    pub started: Nanos,
+    /// From its start to its end.
+    pub wall: Nanos,
+    /// User time of the reaped tree. Where the kernel samples by ticks, only sums over many runs mean something.
+    pub user: Nanos,
+    /// System time of the reaped tree; as `user`.
+    pub system: Nanos,
+    /// Time spent runnable, waiting for a CPU.
+    pub run_delay: Reading<Nanos>,
+    /// Peak resident memory of the largest process in the tree.
+    pub peak_memory: Reading<Bytes>,
+    /// Page faults served without reading from storage.
+    pub minor_faults: u64,
+    /// Page faults that read from storage.
+    pub major_faults: u64,
+    /// Times that it gave its CPU up to wait for something.
+    pub voluntary_switches: u64,
+    /// Times that its CPU was taken from it.
+    pub involuntary_switches: u64,
+    /// Processes that it left behind; they were killed, and their CPU time is counted.
+    pub left_behind: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Run {
+    /// User and system time together: the sum is exact even where its parts are sampled.
+    pub fn cpu_time(&self) -> Nanos {
+        self.user + self.system
+    }
+
+    /// The cost by `metric`, in seconds or bytes; absent where a reading that it needs is absent.
+    pub fn cost(&self, metric: Metric) -> Reading<f64> {
+        match metric {
+            Metric::Cpu => Ok(self.cpu_time().seconds()),
+            Metric::Wall => Ok(self.wall.seconds()),
+            Metric::Elapsed => self.run_delay.clone().map(|delay| (self.wall - delay).seconds()),
+            Metric::Memory => self.peak_memory.clone().map(|bytes| bytes.0 as f64),
+        }
+    }
+}
+
+/// A pair of runs, or one run of each of several commands: the unit of the randomisation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// How its runs lay in time.
+    pub layout: Layout,
+    /// When its last run ended, on the experiment's clock.
+    pub ended: Nanos,
+    /// Its runs, in the order in which they were started.
+    pub runs: Vec<Run>,
+}
+
+impl Block {
+    /// The run of `command` and its place in the order of starts, if the block has one.
+    pub fn run_of(&self, command: usize) -> Option<(usize, &Run)> {
+        self.runs.iter().enumerate().find(|(_, run)| run.command == command)
+    }
+}
+
+/// A moment at which the evidence was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// How many blocks had been measured.
+    pub blocks: usize,
+    /// How much of the effort was spent: 0 to 1.
+    pub fraction: f64,
+    /// Whether nothing was to come after it.
+    pub last: bool,
+}
+
+/// Why the measuring ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The verdict was in.
+    Decided,
+    /// The budget, or the number of pairs, was spent.
+    Spent,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// The machine that the experiment ran on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// The host's name.
+    pub hostname: Reading<String>,
+    /// The kernel's name and release.
+    pub kernel: Reading<String>,
+    /// The CPU's model name.
+    pub cpu_model: Reading<String>,
+    /// How many logical CPUs this process may use.
+    pub cpus_allowed: usize,
+    /// How many logical CPUs are online.
+    pub cpus_online: usize,
+    /// CPUs' worth of time that the control group may use, where a quota is set.
+    pub cpu_quota: Reading<Option<Quota>>,
+    /// How much memory the host has.
+    pub memory: Reading<Bytes>,
+    /// What the CPU says it runs under, such as `kvm`.
+    pub hypervisor: Reading<Option<String>>,
+}
+
+/// A limit on the CPU time of a control group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// CPU time that may be used in each period.
+    pub quota: Nanos,
+    /// The length of a period.
+    pub period: Nanos,
+}
+
+impl Quota {
+    /// How many CPUs the quota is worth.
+    pub fn cpus(&self) -> f64 {
+        self.quota.0 as f64 / self.period.0.max(1) as f64
+    }
+}
+
+/// What the machine was doing between two moments, as the kernel's counters tell it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Share of the CPUs' time that was in use, by anybody.
+    pub busy_ratio: Reading<f64>,
+    /// Share of the CPUs' time that the hypervisor gave to others.
+    pub steal_ratio: Reading<f64>,
+    /// Share of the time in which something waited for a CPU (pressure stall information, "some").
+    pub pressure: Reading<f64>,
+    /// Share of the time in which the control group's quota held it back.
+    pub throttled_ratio: Reading<f64>,
+}
+
+/// A layout that was not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The layout.
+    pub layout: Layout,
+    /// Why: a clause that completes "no duets: ...".
+    pub reason: String,
+}
+
+/// Everything that a comparison measured. The verdicts are a pure function of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was to be done.
+    pub plan: Plan,
+    /// Where it was done.
+    pub host: Host,
+    /// The primary metric: the plan's, or the one that the warm-up chose.
+    pub primary: Metric,
+    /// Layouts that were not used.
+    pub left_out: Vec<LeftOut>,
+    /// The blocks, warm-up excluded, in the order of time. Those with failed runs are among them.
+    pub blocks: Vec<Block>,
+    /// When the evidence was judged.
+    pub looks: Vec<Look>,
+    /// What the machine was doing meanwhile.
+    pub activity: Activity,
+    /// From the first warm-up run to the end.
+    pub elapsed: Nanos,
+    /// Why it ended.
+    pub ending: Ending,
+}

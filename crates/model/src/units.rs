@@ -1,0 +1,137 @@
+//! Units, and readings that may be absent.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A span of time, or a point on a monotonic clock, in nanoseconds.
+///
+/// Written to JSON in seconds. A double holds every nanosecond count below 2^53 (104 days) exactly enough that reading
+/// it back gives the same count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Nanos = Nanos(0);
+
+    /// From seconds; negative values and NaN become zero.
+    pub fn from_seconds(seconds: f64) -> Self {
+        Nanos((seconds * 1e9).round() as u64)
+    }
+
+    /// From whole microseconds, the unit of `struct rusage`.
+    pub fn from_micros(micros: u64) -> Self {
+        Nanos(micros * 1_000)
+    }
+
+    /// In seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The difference, zero where `other` is later.
+    pub fn since(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    /// Saturating: clocks of different grains may disagree by one of them.
+    fn sub(self, other: Nanos) -> Nanos {
+        self.since(other)
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(iter: I) -> Nanos {
+        iter.fold(Nanos::ZERO, Add::add)
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Nanos {
+        Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(nanos: Nanos) -> Duration {
+        Duration::from_nanos(nanos.0)
+    }
+}
+
+impl Serialize for Nanos {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.seconds())
+    }
+}
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(Nanos::from_seconds)
+    }
+}
+
+/// An amount of memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// Why a reading cannot be had: a clause that completes "absent: ...".
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Absent(pub String);
+
+impl Absent {
+    /// A reading that is absent for `reason`.
+    pub fn because(reason: impl Into<String>) -> Self {
+        Absent(reason.into())
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Absent {}
+
+/// A reading, or the reason why it cannot be had. Never zero for want of a value.
+pub type Reading<T> = Result<T, Absent>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_survive_the_way_through_seconds() {
+        for count in [0, 1, 999, 1_000_000_007, 86_400_000_000_001, (1 << 53) - 1] {
+            assert_eq!(Nanos::from_seconds(Nanos(count).seconds()), Nanos(count));
+        }
+    }
+
+    #[test]
+    fn negative_and_meaningless_seconds_become_zero() {
+        assert_eq!(Nanos::from_seconds(-1.0), Nanos::ZERO);
+        assert_eq!(Nanos::from_seconds(f64::NAN), Nanos::ZERO);
+    }
+}

@@ -1,0 +1,2 @@
+//! Samples in, estimates out.
+#![forbid(unsafe_code)]
