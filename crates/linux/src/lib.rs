@@ -1,0 +1,8 @@
+//! Instruments on Linux: clocks, the files of `/proc` and `/sys`, control groups, CPU topology and processes.
+//!
+//! Readers take a [`Root`], so that they can be tested on recorded trees; what cannot be read is a
+//! [`Reading`](steady_model::Reading) with the reason, never zero.
+
+mod root;
+
+pub use root::Root;
