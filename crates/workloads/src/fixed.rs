@@ -1,0 +1,66 @@
+//! Work of a given amount: its cost is a constant plus a constant times the amount.
+
+use std::hint::black_box;
+use std::os::unix::process::parent_id;
+
+use crate::random::mix;
+
+/// Runs `steps` dependent integer operations, in registers alone.
+pub fn alu(steps: u64) -> u64 {
+    let mut value = black_box(1);
+    for _ in 0..steps {
+        // The sum keeps the chain away from 0, which mixing would map to itself.
+        value = mix(value).wrapping_add(1);
+    }
+    black_box(value)
+}
+
+/// Makes `loads` dependent loads at random places of `bytes` of memory (at least one word), all of it touched first.
+///
+/// Each address comes from the value loaded before, so that a load's whole latency counts.
+pub fn cache(bytes: usize, loads: u64) -> u64 {
+    let words = (bytes / size_of::<u64>()).max(1);
+    let mut memory = vec![1_u64; words];
+    // The optimiser must not know what the loads will find.
+    let memory = black_box(memory.as_mut_slice());
+    let mut state = 0_u64;
+    for _ in 0..loads {
+        let place = ((u128::from(state) * words as u128) >> 64) as usize;
+        state = (state ^ memory[place]).wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+    }
+    black_box(state)
+}
+
+/// Makes `calls` real system calls of the cheapest kind, `getppid(2)`, which no C library answers from a cache.
+pub fn syscalls(calls: u64) -> u64 {
+    let mut sum = 0_u64;
+    for _ in 0..calls {
+        sum = sum.wrapping_add(u64::from(black_box(parent_id())));
+    }
+    black_box(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_amount_is_the_same_work() {
+        assert_eq!(alu(1000), alu(1000));
+        assert_ne!(alu(1000), alu(1001));
+        assert_eq!(cache(1 << 16, 1000), cache(1 << 16, 1000));
+        assert_ne!(cache(1 << 16, 1000), cache(1 << 16, 1001));
+    }
+
+    #[test]
+    fn no_work_and_no_memory_are_allowed() {
+        assert_eq!(alu(0), 1);
+        assert_eq!(syscalls(0), 0);
+        cache(0, 10);
+    }
+
+    #[test]
+    fn every_call_counts() {
+        assert_eq!(syscalls(3), 3 * u64::from(parent_id()));
+    }
+}

@@ -1,0 +1,56 @@
+//! Numbers that look random and repeat.
+
+/// A splitmix64 generator: for addresses and durations in workloads, never for the coins of an experiment.
+///
+/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The generator of `seed`.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number from `low` to `high`, both included; `low` where they are out of order.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        let choices = u128::from(high.saturating_sub(low)) + 1;
+        low + ((u128::from(self.bits()) * choices) >> 64) as u64
+    }
+}
+
+/// Every bit of the result depends on every bit of `bits`.
+pub(crate) fn mix(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_the_published_one() {
+        let mut random = Random::new(1_234_567);
+        assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+
+    #[test]
+    fn a_range_is_filled_to_both_ends() {
+        let mut random = Random::new(7);
+        let mut seen = [0; 5];
+        for _ in 0..1000 {
+            seen[random.between(0, 4) as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 120), "{seen:?}");
+        assert_eq!(random.between(9, 9), 9);
+        random.between(0, u64::MAX);
+    }
+}
