@@ -3,6 +3,14 @@
 //! Readers take a [`Root`], so that they can be tested on recorded trees; what cannot be read is a
 //! [`Reading`](steady_model::Reading) with the reason, never zero.
 
+pub mod activity;
+pub mod cgroup;
+pub mod clock;
+pub mod host;
+pub mod procfs;
 mod root;
+pub mod topology;
+#[cfg(test)]
+mod trees;
 
 pub use root::Root;

@@ -1,0 +1,203 @@
+//! Where the control groups of this process are mounted.
+
+use steady_model::{Absent, Reading};
+
+use crate::Root;
+
+/// A generation of the control group interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// One hierarchy per controller.
+    V1,
+    /// One hierarchy for all.
+    V2,
+}
+
+/// A line of `/proc/self/cgroup`: the group of this process in one hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The controllers of the hierarchy; none for version 2.
+    pub controllers: Vec<String>,
+    /// The path of the group within the hierarchy, as this process's namespace shows it.
+    pub path: String,
+}
+
+/// Reads the text of `/proc/self/cgroup`; lines that make no sense are left out.
+pub fn parse_memberships(text: &str) -> Vec<Membership> {
+    let membership = |line: &str| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let controllers = controllers.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        path.starts_with('/').then(|| Membership { controllers, path: path.to_owned() })
+    };
+    text.lines().filter_map(membership).collect()
+}
+
+/// A mounted hierarchy, or part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The generation of its interface.
+    pub version: Version,
+    /// Which group of the hierarchy is mounted.
+    pub root: String,
+    /// Where it is mounted.
+    pub point: String,
+    /// Its options; those of version 1 name its controllers.
+    pub options: Vec<String>,
+}
+
+/// Reads the text of `/proc/self/mountinfo`: the mounts of control groups. Lines that make no sense are left out.
+pub fn parse_mounts(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_mount).collect()
+}
+
+fn parse_mount(line: &str) -> Option<Mount> {
+    let (place, kind) = line.split_once(" - ")?;
+    let mut kind = kind.split(' ');
+    let version = match kind.next()? {
+        "cgroup" => Version::V1,
+        "cgroup2" => Version::V2,
+        _ => return None,
+    };
+    let options = kind.nth(1)?.split(',').map(str::to_owned).collect();
+    let mut place = place.split(' ').skip(3);
+    Some(Mount { version, root: unescape(place.next()?), point: unescape(place.next()?), options })
+}
+
+/// Blanks, tabs, newlines and backslashes stand in mountinfo as `\` and three octal digits.
+fn unescape(text: &str) -> String {
+    let mut pieces = text.split('\\');
+    let mut plain = pieces.next().unwrap_or("").to_owned();
+    for piece in pieces {
+        let code = piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(u8::is_ascii);
+        match code {
+            Some(code) => {
+                plain.push(char::from(code));
+                plain.push_str(&piece[3..]);
+            }
+            None => {
+                plain.push('\\');
+                plain.push_str(piece);
+            }
+        }
+    }
+    plain
+}
+
+/// The group that governs this process's CPU time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuGroup {
+    /// The generation of its interface.
+    pub version: Version,
+    /// Its directory and those above it up to where the hierarchy is mounted, its own first.
+    pub directories: Vec<String>,
+}
+
+/// Finds the group that governs this process's CPU time: that of the version 1 controller `cpu` where that is in use,
+/// else that of version 2.
+///
+/// In a container only the part of the hierarchy that is mounted there can be seen: limits set above it bind all the
+/// same, but are not found. Absent where no hierarchy is mounted, or this process is not within what is.
+pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
+    let memberships = parse_memberships(&root.read("/proc/self/cgroup")?);
+    let mounts = parse_mounts(&root.read("/proc/self/mountinfo")?);
+    let (version, path) = membership_for_cpu(&memberships)?;
+    let mut serving: Vec<&Mount> =
+        mounts.iter().filter(|mount| mount.version == version && mount.serves_cpu()).collect();
+    if serving.is_empty() {
+        return Err(Absent::because("the control groups that govern CPU time are not mounted here"));
+    }
+    // The mount that shows most of the hierarchy, where parts are mounted as well.
+    serving.sort_by_key(|mount| mount.root.len());
+    let mut found = serving.iter().filter_map(|mount| mount.directories(path));
+    let found = found.find(|directories| directories.first().is_some_and(|own| root.has(own)));
+    let outside = || Absent::because("this process's control group lies outside of what is mounted here");
+    found.map(|directories| CpuGroup { version, directories }).ok_or_else(outside)
+}
+
+fn membership_for_cpu(memberships: &[Membership]) -> Reading<(Version, &str)> {
+    let legacy = memberships.iter().find(|group| group.controllers.iter().any(|name| name == "cpu"));
+    let unified = || memberships.iter().find(|group| group.controllers.is_empty());
+    match (legacy, unified()) {
+        (Some(group), _) => Ok((Version::V1, &group.path)),
+        (None, Some(group)) => Ok((Version::V2, &group.path)),
+        (None, None) => Err(Absent::because("/proc/self/cgroup names no control group that governs CPU time")),
+    }
+}
+
+impl Mount {
+    fn serves_cpu(&self) -> bool {
+        self.version == Version::V2 || self.options.iter().any(|option| option == "cpu")
+    }
+
+    /// The directory of group `path` and those above it, the group's first; `None` for a group outside of the mount.
+    fn directories(&self, path: &str) -> Option<Vec<String>> {
+        let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let (top, group) = (names(&self.root), names(path));
+        let below = group.strip_prefix(top.as_slice())?;
+        if below.iter().any(|name| name == "..") {
+            return None;
+        }
+        let point = self.point.trim_end_matches('/');
+        let directory = |depth: usize| below[..depth].iter().fold(point.to_owned(), |path, name| path + "/" + name);
+        Some((0..=below.len()).rev().map(directory).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trees::{UNSOUND, tree};
+
+    #[test]
+    fn groups_are_found_in_every_kind_of_hierarchy() {
+        let own = |name| {
+            let group = cpu_group(&tree(name)).unwrap();
+            (group.version, group.directories[0].clone(), group.directories.len())
+        };
+        assert_eq!(own("vm"), (Version::V1, "/sys/fs/cgroup/cpu".into(), 1));
+        let session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
+        assert_eq!(own("laptop-smt"), (Version::V2, session.into(), 4));
+        assert_eq!(own("container-v2"), (Version::V2, "/sys/fs/cgroup".into(), 1));
+        assert_eq!(own("cgroup-v1"), (Version::V1, "/sys/fs/cgroup/cpu,cpuacct/job".into(), 2));
+        assert_eq!(own("cgroup-hybrid"), (Version::V1, "/sys/fs/cgroup/cpu,cpuacct/system.slice/ci.service".into(), 3));
+    }
+
+    #[test]
+    fn what_cannot_be_found_says_why() {
+        for unsound in UNSOUND {
+            assert!(cpu_group(&tree(unsound)).is_err(), "{unsound}");
+        }
+        let mount = Mount { version: Version::V2, root: "/docker/a".into(), point: "/cg".into(), options: vec![] };
+        assert_eq!(mount.directories("/docker/a/b/c").unwrap(), ["/cg/b/c", "/cg/b", "/cg"]);
+        assert_eq!(mount.directories("/docker/ab"), None, "names are compared whole");
+        assert_eq!(mount.directories("/"), None);
+        assert_eq!(mount.directories("/docker/a/../b"), None);
+    }
+
+    #[test]
+    fn octal_escapes_are_resolved() {
+        assert_eq!(unescape(r"/a\040b\134c"), r"/a b\c");
+        assert_eq!(unescape(r"/a\0\9é\777"), r"/a\0\9é\777");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in "(\\PC|[0-9:,/\\\\.]| - cgroup2? | - |\n)*") {
+            let groups = parse_memberships(&text);
+            for mount in parse_mounts(&text) {
+                for group in &groups {
+                    let _ = mount.directories(&group.path);
+                }
+            }
+        }
+
+        #[test]
+        fn no_mount_makes_it_panic(root in "(/|\\PC|\\.\\.)*", path in "(/|\\PC|\\.\\.|[0-7\\\\])*") {
+            let line = format!("32 31 0:29 {root} {path} rw - cgroup2 cgroup2 rw");
+            let _ = parse_mount(&line).map(|mount| mount.directories(&path));
+        }
+    }
+}

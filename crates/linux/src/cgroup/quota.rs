@@ -1,0 +1,182 @@
+//! How much CPU time a control group may use, and how often it had used it up.
+
+use steady_model::{Absent, Nanos, Quota, Reading};
+
+use super::{Version, cpu_group};
+use crate::Root;
+use crate::procfs::number;
+
+/// The tightest quota on CPU time, of this process's group and those above it.
+///
+/// `None` where no quota is set; absent where the groups cannot be found or read. Limits above the part of the
+/// hierarchy that is mounted here are not seen.
+pub fn cpu_quota(root: &Root) -> Reading<Option<Quota>> {
+    let quotas = quotas(root)?.into_iter().map(|(_, quota)| quota);
+    Ok(quotas.min_by(|one, other| one.cpus().total_cmp(&other.cpus())))
+}
+
+/// The groups that have a quota, each with its directory, this process's own first.
+fn quotas(root: &Root) -> Reading<Vec<(String, Quota)>> {
+    let group = cpu_group(root)?;
+    let mut found = Vec::new();
+    for directory in group.directories {
+        let quota = match group.version {
+            Version::V1 => quota_v1(root, &directory)?,
+            Version::V2 => quota_v2(root, &directory)?,
+        };
+        found.extend(quota.map(|quota| (directory, quota)));
+    }
+    Ok(found)
+}
+
+/// The quota of one group. Without the file (the root group, or the controller is off here) there is none.
+fn quota_v2(root: &Root, directory: &str) -> Reading<Option<Quota>> {
+    let file = format!("{directory}/cpu.max");
+    if root.has(&file) { parse_cpu_max(&root.read(&file)?) } else { Ok(None) }
+}
+
+/// The quota of one group. Without the file (no CONFIG_CFS_BANDWIDTH) there is none.
+fn quota_v1(root: &Root, directory: &str) -> Reading<Option<Quota>> {
+    let file = format!("{directory}/cpu.cfs_quota_us");
+    if !root.has(&file) {
+        return Ok(None);
+    }
+    let quota = root.read_line(&file)?;
+    if number::<i64>(Some(&quota), "CPU quota")? < 0 {
+        return Ok(None);
+    }
+    quota_of(Some(&quota), Some(&root.read_line(&format!("{directory}/cpu.cfs_period_us"))?))
+}
+
+/// Reads the text of `cpu.max`: quota (or `max`) and period, in microseconds.
+pub fn parse_cpu_max(text: &str) -> Reading<Option<Quota>> {
+    let mut fields = text.split_ascii_whitespace();
+    let quota = fields.next();
+    if quota == Some("max") { Ok(None) } else { quota_of(quota, fields.next()) }
+}
+
+fn quota_of(quota: Option<&str>, period: Option<&str>) -> Reading<Option<Quota>> {
+    let micros = |text, what| number(text, what).map(|micros: u64| Nanos(micros.saturating_mul(1_000)));
+    let (quota, period) = (micros(quota, "CPU quota")?, micros(period, "period of the CPU quota")?);
+    if quota == Nanos::ZERO || period == Nanos::ZERO {
+        return Err(Absent::because("the control group states a CPU quota or period of zero"));
+    }
+    Ok(Some(Quota { quota, period }))
+}
+
+/// How quotas have held this process's groups back, since the groups were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the groups had something to run.
+    pub periods: u64,
+    /// Of these, the periods in which a quota was used up.
+    pub throttled_periods: u64,
+    /// How long runnable tasks were held back, added up over the CPUs: it may pass faster than the clock.
+    pub throttled_time: Nanos,
+    /// The length of all throttled periods together: nothing can have been held back for longer on the clock.
+    pub throttled_span: Nanos,
+}
+
+impl Throttling {
+    fn plus(self, other: Throttling) -> Throttling {
+        Throttling {
+            periods: self.periods.saturating_add(other.periods),
+            throttled_periods: self.throttled_periods.saturating_add(other.throttled_periods),
+            throttled_time: Nanos(self.throttled_time.0.saturating_add(other.throttled_time.0)),
+            throttled_span: Nanos(self.throttled_span.0.saturating_add(other.throttled_span.0)),
+        }
+    }
+}
+
+/// How quotas have held this process's group and those above it back, added up over the groups that have one.
+///
+/// All zero without a quota, for then nothing can be held back. Source: `cpu.stat`.
+pub fn throttled(root: &Root) -> Reading<Throttling> {
+    let mut sum = Throttling::default();
+    for (directory, quota) in quotas(root)? {
+        let text = root.read(&format!("{directory}/cpu.stat"))?;
+        sum = sum.plus(parse_throttling(&text, quota.period)?);
+    }
+    Ok(sum)
+}
+
+/// Reads the text of a group's `cpu.stat`, of either version, where `period` is that of the group's quota.
+pub fn parse_throttling(text: &str, period: Nanos) -> Reading<Throttling> {
+    let field = |key: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|&(name, _)| name == key).map(|(_, value)| value)
+    };
+    let throttled_periods: u64 = number(field("nr_throttled"), "nr_throttled in cpu.stat")?;
+    let throttled_time = match field("throttled_usec") {
+        Some(micros) => number::<u64>(Some(micros), "throttled_usec in cpu.stat")?.saturating_mul(1_000),
+        None => number(field("throttled_time"), "throttled_time in cpu.stat")?,
+    };
+    Ok(Throttling {
+        periods: number(field("nr_periods"), "nr_periods in cpu.stat")?,
+        throttled_periods,
+        throttled_time: Nanos(throttled_time),
+        throttled_span: Nanos(throttled_periods.saturating_mul(period.0)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trees::{SOUND, UNSOUND, tree};
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    #[test]
+    fn the_tightest_quota_counts() {
+        let cpus = |name| cpu_quota(&tree(name)).unwrap().map(|quota| quota.cpus());
+        assert_eq!(cpus("vm"), None);
+        assert_eq!(cpus("laptop-smt"), None);
+        assert_eq!(cpus("container-v2"), Some(1.5));
+        assert_eq!(cpus("cgroup-v1"), Some(0.5), "the group's own, below the container's 2 CPUs");
+        assert_eq!(cpus("cgroup-hybrid"), Some(1.25), "the slice's, above the service's 3 CPUs");
+    }
+
+    #[test]
+    fn throttling_is_told_in_both_units() {
+        let v2 = throttled(&tree("container-v2")).unwrap();
+        assert_eq!((v2.periods, v2.throttled_periods), (1_000, 40));
+        assert_eq!(v2.throttled_time, Nanos(2_500 * MILLISECOND));
+        assert_eq!(v2.throttled_span, Nanos(40 * 100 * MILLISECOND));
+        let v1 = throttled(&tree("cgroup-v1")).unwrap();
+        assert_eq!((v1.periods, v1.throttled_periods), (500 + 700, 12 + 3), "of both groups that have a quota");
+        assert_eq!(v1.throttled_time, Nanos(600 * MILLISECOND + 7));
+        assert_eq!(throttled(&tree("vm")), Ok(Throttling::default()));
+    }
+
+    #[test]
+    fn trees_are_read_or_say_why_not() {
+        for sound in SOUND {
+            assert!(cpu_quota(&tree(sound)).is_ok() && throttled(&tree(sound)).is_ok(), "{sound}");
+        }
+        for unsound in UNSOUND {
+            assert!(cpu_quota(&tree(unsound)).is_err() && throttled(&tree(unsound)).is_err(), "{unsound}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_as_written() {
+        assert_eq!(parse_cpu_max("max 100000\n"), Ok(None));
+        let quota = Quota { quota: Nanos(150 * MILLISECOND), period: Nanos(100 * MILLISECOND) };
+        assert_eq!(parse_cpu_max("150000 100000\n"), Ok(Some(quota)));
+        for broken in ["", "150000", "0 100000", "1 0", "-1 100000", "x y"] {
+            assert!(parse_cpu_max(broken).is_err(), "{broken}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in "(\\PC|[0-9 \n]|nr_throttled |nr_periods |throttled_usec )*") {
+            let _ = parse_cpu_max(&text);
+            if let Ok(read) = parse_throttling(&text, Nanos(u64::MAX)) {
+                let _ = read.plus(read);
+            }
+        }
+    }
+}

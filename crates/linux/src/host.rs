@@ -1,0 +1,55 @@
+//! The machine as reports name it.
+
+use steady_model::{Absent, Host};
+
+use crate::{Root, cgroup, procfs, topology};
+
+/// Looks at the machine: its name, kernel, CPUs, memory, and the limits on this process.
+///
+/// Where the CPUs that are online cannot be told, those that may be used are counted, and the other way round; with
+/// neither, the one CPU that this runs on.
+pub fn probe(root: &Root) -> Host {
+    let online = topology::online_cpus(root).map(|cpus| cpus.len());
+    let allowed = topology::allowed_cpus(root).map(|cpus| cpus.len());
+    let counted = |one: &Result<usize, Absent>, two: &Result<usize, Absent>| one.clone().or(two.clone()).unwrap_or(1);
+    Host {
+        hostname: procfs::hostname(root),
+        kernel: procfs::kernel(root),
+        cpu_model: procfs::cpu_model(root),
+        cpus_allowed: counted(&allowed, &online),
+        cpus_online: counted(&online, &allowed),
+        cpu_quota: cgroup::cpu_quota(root),
+        memory: procfs::memory_total(root),
+        hypervisor: procfs::hypervisor(root),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trees::{UNSOUND, tree};
+
+    #[test]
+    fn a_container_is_told_from_its_host() {
+        let host = probe(&tree("container-v2"));
+        assert_eq!((host.cpus_online, host.cpus_allowed), (64, 64));
+        assert_eq!(host.cpu_quota.unwrap().unwrap().cpus(), 1.5);
+        assert_eq!(host.hostname.unwrap(), "5f0c9e1d2ab3");
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        for unsound in UNSOUND {
+            let host = probe(&tree(unsound));
+            assert!(host.cpu_model.is_err() && host.memory.is_err() && host.cpu_quota.is_err(), "{unsound}");
+            assert!(host.hypervisor.is_err() && host.kernel.is_err(), "{unsound}");
+        }
+    }
+
+    #[test]
+    fn this_machine_has_a_name() {
+        let host = probe(&Root::default());
+        assert!(host.hostname.is_ok() && host.kernel.is_ok() && host.memory.is_ok());
+        assert!(host.cpus_allowed <= host.cpus_online);
+    }
+}

@@ -1,0 +1,133 @@
+//! Scheduling statistics of one thread: time on a CPU and time spent waiting for one.
+
+use std::ffi::CStr;
+use std::io::Write;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::io::Errno;
+use steady_model::{Absent, Nanos, Reading};
+
+use super::number;
+use crate::Root;
+use crate::root::unreadable;
+
+/// What the scheduler has counted for one thread, since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedstat {
+    /// Time on a CPU.
+    pub cpu: Nanos,
+    /// Time spent runnable, waiting for a CPU.
+    pub run_delay: Nanos,
+    /// How many times it was given a CPU.
+    pub timeslices: u64,
+}
+
+/// Reads the text of `/proc/PID/schedstat`.
+///
+/// Three zeros are what a kernel writes that keeps no such statistics: absent.
+pub fn parse_schedstat(text: &str) -> Reading<Schedstat> {
+    let mut fields = text.split_ascii_whitespace();
+    let cpu = Nanos(number(fields.next(), "CPU time in schedstat")?);
+    let run_delay = Nanos(number(fields.next(), "run delay in schedstat")?);
+    let timeslices = number(fields.next(), "number of timeslices in schedstat")?;
+    if cpu == Nanos::ZERO && run_delay == Nanos::ZERO && timeslices == 0 {
+        return Err(Absent::because("the kernel keeps no scheduling statistics (CONFIG_SCHEDSTATS)"));
+    }
+    Ok(Schedstat { cpu, run_delay, timeslices })
+}
+
+/// Reads the scheduling statistics of many processes, one after the other, at the cost of three system calls each.
+///
+/// It holds `/proc` open and uses no memory of the heap, for it runs between measurements.
+#[derive(Debug)]
+pub struct SchedstatReader {
+    proc: OwnedFd,
+}
+
+impl SchedstatReader {
+    /// A reader for the processes of `root`. Absent where there is no `/proc`.
+    pub fn new(root: &Root) -> Reading<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match open(root.path("/proc"), flags, Mode::empty()) {
+            Ok(proc) => Ok(SchedstatReader { proc }),
+            Err(error) => Err(unreadable("/proc", &error.into())),
+        }
+    }
+
+    /// The statistics of the main thread of process `pid`: not of its other threads, nor of its children.
+    ///
+    /// A process that has ended can be read until it is reaped. Absent without kernel support, for a process that
+    /// is gone, and for one that has not run yet.
+    ///
+    /// Source: `/proc/PID/schedstat`, `Documentation/scheduler/sched-stats.rst`.
+    pub fn read(&self, pid: i32) -> Reading<Schedstat> {
+        let mut path = [0_u8; 32];
+        let mut text = [0_u8; 96];
+        let length = self.fill(pid, &mut path, &mut text).map_err(|errno| self.reason(pid, errno))?;
+        let text = text.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("");
+        parse_schedstat(text)
+    }
+
+    fn fill(&self, pid: i32, path: &mut [u8; 32], text: &mut [u8; 96]) -> Result<usize, Errno> {
+        write!(path.as_mut_slice(), "{pid}/schedstat\0").map_err(|_| Errno::NAMETOOLONG)?;
+        let path = CStr::from_bytes_until_nul(path).map_err(|_| Errno::NAMETOOLONG)?;
+        let file = openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::read(&file, text.as_mut_slice())
+    }
+
+    /// Why there are no statistics: the process or the kernel's support for them may be what is missing.
+    fn reason(&self, pid: i32, errno: Errno) -> Absent {
+        let exists = || rustix::fs::statat(&self.proc, pid.to_string(), rustix::fs::AtFlags::empty()).is_ok();
+        match errno {
+            Errno::NOENT if exists() => {
+                Absent::because("the kernel keeps no scheduling statistics (CONFIG_SCHED_INFO)")
+            }
+            Errno::NOENT | Errno::SRCH => Absent::because("the process was gone before it could be read"),
+            other => unreadable("/proc/PID/schedstat", &other.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trees::tree;
+
+    #[test]
+    fn three_numbers_are_time_delay_and_slices() {
+        let read = parse_schedstat("398184 51577 2\n").unwrap();
+        assert_eq!(read, Schedstat { cpu: Nanos(398_184), run_delay: Nanos(51_577), timeslices: 2 });
+        for broken in ["", "1", "1 2", "1 2 x", "-1 2 3", "99999999999999999999999 1 1"] {
+            assert!(parse_schedstat(broken).is_err(), "{broken}");
+        }
+        assert!(parse_schedstat("0 0 0\n").unwrap_err().0.contains("CONFIG_SCHEDSTATS"));
+    }
+
+    #[test]
+    fn processes_of_a_tree_are_read_or_say_why_not() {
+        let reader = SchedstatReader::new(&tree("vm")).unwrap();
+        assert_eq!(reader.read(100).unwrap().run_delay, Nanos(51_577));
+        assert!(reader.read(101).unwrap_err().0.contains("CONFIG_SCHED_INFO"), "it exists, the file does not");
+        assert!(reader.read(999).unwrap_err().0.contains("gone"));
+        assert!(reader.read(-1).is_err());
+        assert!(SchedstatReader::new(&tree("missing")).is_err());
+    }
+
+    #[test]
+    fn this_process_can_be_read_where_the_kernel_counts() {
+        let reader = SchedstatReader::new(&Root::default()).unwrap();
+        let Ok(before) = reader.read(std::process::id() as i32) else { return };
+        let after = reader.read(std::process::id() as i32).unwrap();
+        assert!(after.cpu >= before.cpu && after.timeslices >= before.timeslices);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(\\PC|[0-9 \n])*") {
+            let _ = parse_schedstat(&text);
+        }
+    }
+}

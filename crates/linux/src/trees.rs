@@ -1,0 +1,18 @@
+//! Recorded trees of `/proc` and `/sys`, for tests.
+
+use crate::Root;
+
+/// The tree `testdata/trees/NAME`.
+pub(crate) fn tree(name: &str) -> Root {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/trees");
+    let root = std::path::Path::new(path).join(name);
+    assert!(root.is_dir(), "no tree '{name}'");
+    Root::at(root)
+}
+
+/// Trees of whole machines, in which everything that is there is sound.
+pub(crate) const SOUND: [&str; 7] =
+    ["vm", "laptop-smt", "hybrid-intel", "container-v2", "cgroup-v1", "cgroup-hybrid", "no-psi"];
+
+/// Trees in which nothing can be relied on.
+pub(crate) const UNSOUND: [&str; 3] = ["broken", "missing", "truncated"];
