@@ -1,0 +1,1 @@
+"""What the benches share: works of known cost, loads, the tools under test, statistics, results."""

@@ -1,0 +1,12 @@
+"""Where things are."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = ROOT / "target"
+RESULTS = ROOT / "bench" / "results"
+
+WORK = TARGET / "bench-tools" / "bin" / "work"
+HYPERFINE = TARGET / "bench-tools" / "bin" / "hyperfine"
+STEADY = Path(os.environ.get("STEADY", TARGET / "release" / "steady"))

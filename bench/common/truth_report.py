@@ -1,0 +1,84 @@
+"""The truth table and the named targets as Markdown."""
+
+from common.cells import REACH
+from common.stats import Share
+from common.verdicts import SIGNS, Tally, by_cell, check, of_total, percent, table, tally, with_interval
+
+TOOLS = ("steady", "hyperfine")
+
+# What the verdicts promise, and how sure a single cell must be to say that it was broken (Bonferroni over cells).
+ERROR_RATE = 0.05
+COVERAGE = 0.95
+POOLED_COVERAGE = 0.94
+CELLWISE_ALPHA = 0.01
+
+
+def truth(records: list) -> str:
+    """The table, the pooled rates and whether the promises were kept."""
+    if not records:
+        return "No trials yet."
+    cells = {name: [tally(trials, tool) for tool in TOOLS] for name, trials in by_cell(records).items()}
+    pooled = [tally(records, tool) for tool in TOOLS]
+    rows = [_row(name, len(by_cell(records)[name]), tallies) for name, tallies in cells.items()]
+    rows.append(_row("**all**", len(records), pooled))
+    heads = ["cell", "trials", "wrong", "hf", "found", "hf", "holds the truth", "verdict's", "hf", "half-width", "hf",
+             "seconds", "hf"]
+    return "\n\n".join([table(heads, rows), *map(_pooled, TOOLS, pooled), _checks(pooled[0], cells), _footnote(records)])
+
+
+def _row(name: str, trials: int, tallies: list) -> list:
+    ours, theirs = tallies
+    return [name, str(trials), of_total(ours.wrong), of_total(theirs.wrong), of_total(ours.found),
+            of_total(theirs.found), of_total(ours.covered), of_total(ours.verdict_covered), of_total(theirs.covered),
+            percent(ours.half_width, 2), percent(theirs.half_width, 2), f"{ours.seconds:.1f}", f"{theirs.seconds:.1f}"]
+
+
+def _pooled(tool: str, pooled: Tally) -> str:
+    parts = [f"wrong {with_interval(pooled.wrong)}", f"found {with_interval(pooled.found)}",
+             f"interval holds the truth {with_interval(pooled.covered)}"]
+    if tool == "steady":
+        parts.append(f"the verdict's interval {with_interval(pooled.verdict_covered)}")
+    if pooled.failures:
+        parts.append(f"failed {pooled.failures} times")
+    return f"{tool}, pooled: {'; '.join(parts)}."
+
+
+def _checks(pooled: Tally, cells: dict) -> str:
+    ours = [tallies[0] for tallies in cells.values()]
+    alpha = CELLWISE_ALPHA / len(ours)
+    wrong = f"wrong at most 5 % pooled ({percent(pooled.wrong.rate())})"
+    wrong_cells = "wrong in no cell significantly more than 5 % (Bonferroni at 1 %)"
+    covered = f"coverage at least 94 % pooled ({percent(pooled.covered.rate())})"
+    covered_cells = "coverage in no cell significantly less than 95 % (Bonferroni at 1 %)"
+    return "\n".join([
+        check(wrong, pooled.wrong.rate() <= ERROR_RATE),
+        check(wrong_cells, all(cell.wrong.chance_of_at_least(ERROR_RATE) >= alpha for cell in ours)),
+        check(covered, pooled.covered.rate() >= POOLED_COVERAGE),
+        check(covered_cells, all(cell.covered.chance_of_at_most(COVERAGE) >= alpha for cell in ours)),
+    ])
+
+
+def _footnote(records: list) -> str:
+    error = max(record["truth_error"] for record in records)
+    drift = max(abs(record["truth_drift"]) for record in records)
+    return (f"hf = hyperfine -N --runs 20 and Welch's t-test at 5 % on its times, held against the true change of wall "
+            f"time. Truths are known to {percent(error, 3)} or better (one standard error, idle); "
+            f"the loads moved them by {percent(drift, 3)} at most, where measured. Seconds are medians per "
+            "verdict, the tool's own start included.")
+
+
+def reach(records: list) -> str:
+    """The named targets: how often each effect was found, and the slowest verdict."""
+    wanted = {cell.name: (cell, tenths) for cell, tenths in REACH.items()}
+    lines = [_target(*wanted[name], trials) for name, trials in by_cell(records).items() if name in wanted]
+    return "\n".join(lines) or "No trials yet."
+
+
+def _target(cell, tenths: int, trials: list) -> str:
+    answers = [trial["steady"] for trial in trials if "error" not in trial["steady"]]
+    right = sum(SIGNS.get(answer["verdict"], 0) * cell.effect > 0 for answer in answers)
+    found = Share(right, len(trials))
+    seconds = max((answer["process_seconds"] for answer in answers), default=float("nan"))
+    claim = (f"{cell.name}: found within {cell.budget:g} s in {of_total(found)} (wanted {tenths}/10; "
+             f"slowest {seconds:.2f} s)")
+    return check(claim, 10 * found.count >= tenths * found.total)

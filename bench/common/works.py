@@ -1,0 +1,64 @@
+"""Works: commands whose cost is set by an amount."""
+
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from common.paths import TARGET, WORK
+
+PYTHON = "/usr/bin/python3"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kind of work. `argv(amount)` makes ready what the command needs and gives its words."""
+
+    name: str
+    seconds: float
+    first_guess: int
+    argv: Callable[[int], list]
+
+
+def _kernel(*words) -> Callable[[int], list]:
+    return lambda amount: [str(WORK), *words, str(amount)]
+
+
+def _python(amount: int) -> list:
+    return [PYTHON, "-I", "-c", f"for _ in range({amount}): pass"]
+
+
+def _gzip(amount: int) -> list:
+    return ["gzip", "-c", str(_text(amount))]
+
+
+def _text(size: int) -> Path:
+    """A file of `size` bytes of real text: Python's standard library in its files' order."""
+    path = TARGET / "bench-tools" / "text" / f"{size}.txt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_standard_library(size))
+    return path
+
+
+def _standard_library(size: int) -> bytes:
+    text = bytearray()
+    for source in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        text += source.read_bytes()
+        if len(text) >= size:
+            return bytes(text[:size])
+    sys.exit(f"Python's standard library has fewer than {size} bytes of text")
+
+
+WORKS = {
+    work.name: work
+    for work in (
+        Work("alu5", 0.005, 1_000_000, _kernel("alu")),
+        Work("alu30", 0.030, 6_000_000, _kernel("alu")),
+        Work("cache15", 0.015, 1_000_000, _kernel("cache", str(2 << 20))),
+        Work("syscalls10", 0.010, 100_000, _kernel("syscalls")),
+        Work("python22", 0.022, 300_000, _python),
+        Work("gzip30", 0.030, 1_000_000, _gzip),
+    )
+}

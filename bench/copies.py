@@ -1,0 +1,117 @@
+"""Two copies of one binary: how often they differ, and by how much the difference lasts.
+
+A copy has its own inode and its own pages in memory; what that costs or saves stays the same over all pairs of a
+comparison, and no coin flips it. Each block makes two fresh copies and compares them several times, with comparisons of
+one copy against itself in between. The part of the estimates' spread that blocks share is the lasting difference.
+
+    bench/run copies [--blocks N]   measure, going on where it stopped
+    bench/run copies --report       Markdown from the results
+"""
+
+import argparse
+import math
+import shutil
+import sys
+from pathlib import Path
+from random import SystemRandom
+from statistics import fmean, variance
+
+from common import tools
+from common.calibrate import Calibrations
+from common.loads import end_neighbours_on_signals
+from common.paths import RESULTS, TARGET
+from common.results import Results
+from common.stats import share
+from common.verdicts import SIGNS, percent, table, with_interval
+
+WORKS = ("alu5", "gzip30")
+COMPARISONS = 4
+BUDGET_SECONDS = 2.0
+RESOLUTION = 0.001
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run copies", description=__doc__.splitlines()[0])
+    parser.add_argument("--blocks", type=int, default=30, help="blocks wanted per work, those on file included (30)")
+    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
+    parser.add_argument("--results", type=Path, default=RESULTS / "copies.jsonl")
+    options = parser.parse_args()
+    results = Results(options.results)
+    if options.report:
+        print(report(results.records))
+    else:
+        end_neighbours_on_signals()
+        _measure(results, options.blocks)
+
+
+def _measure(results: Results, blocks: int) -> None:
+    known = Calibrations()
+    commands = {work: known.of(work).pair(0.0).old for work in WORKS}
+    for block in range(blocks):
+        for work in WORKS:
+            if len(results.of(work=work)) > block:
+                continue
+            record = {"work": work, **_block(commands[work])}
+            results.add(record)
+            print(f"{block + 1}/{blocks} {work}: " + ", ".join(_brief(answer) for answer in record["copies"]), flush=True)
+
+
+def _brief(answer: dict) -> str:
+    return "?" if answer["change"] is None else f"{answer['change']:+.3%}"
+
+
+def _block(argv: list) -> dict:
+    """Two fresh copies of a command's program: comparisons of both, and of the first with itself, in random order."""
+    random = SystemRandom()
+    first, second = _fresh_copies(argv[0], random)
+    answers: dict = {"copies": [], "itself": []}
+    for kind in random.sample(sorted(answers) * COMPARISONS, 2 * COMPARISONS):
+        other = second if kind == "copies" else first
+        seed = random.getrandbits(63)
+        answer = tools.steady([first, *argv[1:]], [other, *argv[1:]], seed, BUDGET_SECONDS, RESOLUTION)
+        answers[kind].append({**answer, "seed": str(seed)})
+    return answers
+
+
+def _fresh_copies(program: str, random) -> list:
+    """Paths of the same length, for the length of the arguments moves the stack."""
+    source = shutil.which(program) or sys.exit(f"no such program: {program}")
+    folder = TARGET / "bench-tools" / "copies"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    paths = [folder / name for name in ("a", "b")]
+    for path in random.sample(paths, len(paths)):
+        shutil.copy(source, path)
+    return [str(path) for path in paths]
+
+
+def report(records: list) -> str:
+    """How often a program differs from its copy and from itself, and the difference that lasts through a block."""
+    rows = []
+    for work in WORKS:
+        blocks = [record for record in records if record["work"] == work]
+        for kind, against in (("copies", "its copy"), ("itself", "itself")):
+            answers = [[answer for answer in block[kind] if answer["change"] is not None] for block in blocks]
+            different = share(answer["verdict"] in SIGNS for answers_of_block in answers for answer in answers_of_block)
+            changes = [[answer["change"] for answer in block] for block in answers]
+            largest = max((abs(fmean(block)) for block in changes if block), default=math.nan)
+            rows.append([f"{work} against {against}", str(len(blocks)), with_interval(different),
+                         percent(lasting_spread(changes), 3), percent(largest, 3)])
+    heads = ["work", "blocks", "called different", "lasting difference (sd)", "largest block mean"]
+    return table(heads, rows)
+
+
+def lasting_spread(blocks: list) -> float:
+    """The standard deviation between blocks, less what the spread within blocks explains; at least 0.
+
+    One-way analysis of variance; blocks of fewer than two values tell nothing.
+    """
+    blocks = [block for block in blocks if len(block) > 1]
+    if len(blocks) < 2:
+        return math.nan
+    within = fmean(variance(block) / len(block) for block in blocks)
+    return math.sqrt(max(0.0, variance(map(fmean, blocks)) - within))
+
+
+if __name__ == "__main__":
+    main()

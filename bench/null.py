@@ -1,0 +1,75 @@
+"""A against A, end to end: false verdicts in many short comparisons under loads drawn at random.
+
+    bench/run null [--trials N]   measure, going on where it stopped (1,000 verdicts of 1 s: half an hour)
+    bench/run null --report       Markdown from the results
+"""
+
+import argparse
+from pathlib import Path
+from random import SystemRandom
+
+from common.calibrate import Calibrations
+from common.loads import LOADS, end_neighbours_on_signals
+from common.paths import RESULTS
+from common.results import Results
+from common.trial import Cell, Session, one_line
+from common.verdicts import by_cell, of_total, percent, table, tally, with_interval
+
+WORKS = ("alu5", "cache15", "syscalls10")
+BUDGET_SECONDS = 1.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run null", description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=1000, help="verdicts wanted, those on file included (1000)")
+    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
+    parser.add_argument("--results", type=Path, default=RESULTS / "null.jsonl")
+    options = parser.parse_args()
+    results = Results(options.results)
+    if options.report:
+        print(report(results.records))
+    else:
+        end_neighbours_on_signals()
+        _measure(results, options.trials)
+
+
+def _measure(results: Results, trials: int) -> None:
+    known = Calibrations()
+    pairs = {work: known.of(work).pair(0.0) for work in WORKS}
+    session = Session("null", results, ("steady",))
+    random = SystemRandom()
+    while len(results.records) < trials:
+        work, load = random.choice(WORKS), random.choice(sorted(LOADS))
+        # Metric and layout are left to the tool: the null holds for whatever it chooses.
+        cell = Cell(f"{work} 0 % {load}", work, 0.0, load, budget=BUDGET_SECONDS, metric="auto")
+        record = session.run(cell, pairs[work])
+        print(f"{len(results.records)}/{trials} {one_line(record, session.under_test)}", flush=True)
+
+
+def report(records: list) -> str:
+    """False verdicts and coverage of 0, by load and in all."""
+    if not records:
+        return "No trials yet."
+    loads = {load: [record for record in records if record["load"] == load] for load in LOADS}
+    rows = [_row(load, trials) for load, trials in loads.items() if trials]
+    rows += [_row(f"metric {metric}", trials) for metric, trials in _by_metric(records).items()]
+    pooled = tally(records, "steady")
+    lines = [f"False verdicts: {with_interval(pooled.wrong)}.",
+             f"The interval of the size holds 0: {with_interval(pooled.covered)}; "
+             f"the verdict's interval: {with_interval(pooled.verdict_covered)}. Failed: {pooled.failures}."]
+    heads = ["load", "verdicts", "false", "holds 0", "verdict's", "half-width", "seconds"]
+    return "\n\n".join([table(heads, [*rows, _row("**all**", records)]), *lines])
+
+
+def _by_metric(records: list) -> dict:
+    return by_cell({**record, "cell": record["steady"].get("metric", "failed")} for record in records)
+
+
+def _row(name: str, trials: list) -> list:
+    ours = tally(trials, "steady")
+    return [name, str(len(trials)), of_total(ours.wrong), of_total(ours.covered), of_total(ours.verdict_covered),
+            percent(ours.half_width, 2), f"{ours.seconds:.1f}"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+import json
+import math
+import os
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from random import Random
+from unittest import mock
+
+import copies
+from common import loads, tools
+from common.calibrate import Calibration, Line, fit, run_once
+from common.loads import beside
+from common.results import Results
+
+
+class Calibrating(unittest.TestCase):
+    def test_a_line_is_found_again(self):
+        line = fit([0, 0.5, 1, 1.5], [0.5, 3, 5.5, 8])
+        self.assertAlmostEqual(line.start, 0.5)
+        self.assertAlmostEqual(line.slope, 5)
+        self.assertAlmostEqual(line.growing_share(1), 5 / 5.5)
+
+    def test_a_pair_costs_what_was_asked(self):
+        line = Line(0.001, 1e-8)
+        share = line.growing_share(400_000)
+        known = Calibration("alu5", 400_000, 0.005, share, 0.001, share, 0.0)
+        pair = known.pair(0.01, loaded_share=share / 2)
+        old, new = (line.start + line.slope * int(argv[-1]) for argv in (pair.old, pair.new))
+        self.assertAlmostEqual(new / old - 1, pair.truth)
+        self.assertAlmostEqual(pair.truth, 0.01, places=5)
+        self.assertAlmostEqual(pair.truth_error, 0.01 * 0.001 / share, places=7)
+        self.assertAlmostEqual(pair.truth_drift, -0.005, places=5)
+        self.assertEqual(known.pair(0).old, known.pair(0).new)
+
+    def test_a_run_is_charged_and_a_failed_one_is_an_error(self):
+        cost = run_once(["python3", "-c", "sum(range(1000000))"])
+        self.assertTrue(0 < cost.cpu < 10 and 0 < cost.wall < 60, cost)
+        with self.assertRaisesRegex(RuntimeError, "status 3"):
+            run_once(["sh", "-c", "exit 3"])
+
+
+class Loads(unittest.TestCase):
+    def run_beside(self, argv, body):
+        with mock.patch.dict(loads.LOADS, {"test": lambda random, halfway: [argv]}), \
+                mock.patch.object(loads, "SETTLE_SECONDS", 0.2), beside("test", Random(1), 1.0):
+            return body()
+
+    def test_a_whole_group_is_ended_whatever_happens(self):
+        mark = f"61.{os.getpid()}"
+
+        def body():
+            self.assertTrue(running(mark))
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.run_beside(["sh", "-c", f"sleep {mark} & wait"], body)
+        gone_by = time.monotonic() + 5
+        while running(mark) and time.monotonic() < gone_by:
+            time.sleep(0.01)
+        self.assertFalse(running(mark))
+
+    def test_a_neighbour_that_does_not_stay_is_an_error(self):
+        with self.assertRaisesRegex(RuntimeError, "ended at once"):
+            self.run_beside(["true"], lambda: self.fail("measured without the load"))
+
+
+def running(word):
+    """Whether a `sleep` with this argument is running."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes() == f"sleep\0{word}\0".encode():
+                return True
+        except OSError:
+            pass
+    return False
+
+
+class Keeping(unittest.TestCase):
+    def test_a_line_cut_short_is_dropped_and_not_built_upon(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "new" / "results.jsonl"
+            Results(path).add({"cell": "a"})
+            with open(path, "a") as file:
+                file.write('{"cell": "cut')
+            again = Results(path)
+            self.assertEqual(len(again.of(cell="a")), 1)
+            again.add({"cell": "b"})
+            self.assertEqual([record["cell"] for record in Results(path).records], ["a", "b"])
+
+
+class Tools(unittest.TestCase):
+    def script(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / "tool"
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def test_the_primary_verdict_is_read(self):
+        verdicts = [{"metric": "wall", "primary": False},
+                    {"metric": "cpu", "primary": True, "verdict": "slower", "change": 0.01, "low": 0.008, "high": 0.012,
+                     "verdict_low": 0.0079, "verdict_high": None, "pairs": 40}]
+        report = {"verdicts": verdicts, "layouts": {"turns": {"pairs": 40}}, "elapsed_seconds": 0.5}
+        path = self.script(f"cat <<'end'\n{json.dumps(report)}\nend\n")
+        with mock.patch.object(tools, "STEADY", path):
+            answer = tools.steady(["a"], ["b c"], 1, 1.0, 0.005)
+        self.assertEqual((answer["verdict"], answer["layouts"]), ("slower", {"turns": 40}))
+        self.assertAlmostEqual(answer["half_width"], 0.002)
+        self.assertIsNone(answer["verdict_high"])
+
+    def test_exported_times_are_judged(self):
+        results = {"results": [{"times": [1.0, 1.1, 0.9, 1.0]}, {"times": [2.0, 2.1, 1.9, 2.0]}]}
+        write = f"while [ $# -gt 3 ]; do shift; done\ncat >\"$1\" <<'end'\n{json.dumps(results)}\nend\n"
+        with mock.patch.object(tools, "HYPERFINE", self.script(write)):
+            answer = tools.hyperfine(["a"], ["b"])
+        self.assertEqual(answer["verdict"], "slower")
+        self.assertAlmostEqual(answer["change"], 1.0)
+
+    def test_a_failure_keeps_the_tool_s_own_words(self):
+        with mock.patch.object(tools, "STEADY", self.script("echo no such thing >&2; exit 2\n")):
+            with self.assertRaisesRegex(tools.ToolFailed, "status 2: no such thing"):
+                tools.steady(["a"], ["b"], 1, 1.0, 0.005)
+
+
+class Copies(unittest.TestCase):
+    def test_a_difference_that_lasts_is_told_from_noise(self):
+        random = Random(5)
+        offsets = [random.gauss(0, 3) for _ in range(400)]
+        lasting = [[offset + random.gauss(0, 1) for _ in range(4)] for offset in offsets]
+        noise = [[random.gauss(0, 1) for _ in range(4)] for _ in offsets]
+        self.assertAlmostEqual(copies.lasting_spread(lasting), 3, delta=0.4)
+        self.assertLess(copies.lasting_spread(noise), 0.3)
+        self.assertTrue(math.isnan(copies.lasting_spread([[1.0, 2.0]])))
+
+
+class Runner(unittest.TestCase):
+    def test_the_benches_are_listed_and_others_refused(self):
+        run = Path(__file__).with_name("run")
+        listed = subprocess.run([run], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertRegex(listed, r"(?m)^truth +Truth table")
+        self.assertNotIn("test_", listed)
+        refused = subprocess.run([run, "nothing"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("no such bench", refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

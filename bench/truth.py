@@ -1,0 +1,73 @@
+"""Truth table: effects of known size under real load, beside hyperfine.
+
+    bench/run truth [--trials N] [--cell NAME]...   measure, going on where it stopped
+    bench/run truth --reach [...]                   the named targets: `steady` alone, within their budgets
+    bench/run truth [--reach] --list                the cells and how many trials each has
+    bench/run truth [--reach] --report              Markdown from the results
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from random import Random
+
+from common import truth_report
+from common.calibrate import Calibrations
+from common.cells import REACH, TRUTH
+from common.loads import end_neighbours_on_signals
+from common.paths import RESULTS
+from common.results import Results
+from common.trial import Session, one_line
+
+
+def main() -> None:
+    options = _options()
+    kind = "reach" if options.reach else "truth"
+    cells = _chosen(list(REACH) if options.reach else TRUTH, options.cell)
+    results = Results(options.results)
+    if options.list:
+        for cell in cells:
+            print(f"{len(results.of(kind=kind, cell=cell.name)):4} trials  {cell.name}")
+    elif options.report:
+        print((truth_report.reach if options.reach else truth_report.truth)(results.of(kind=kind)))
+    else:
+        end_neighbours_on_signals()
+        _measure(kind, cells, results, options.trials or (10 if options.reach else 40))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run truth", description=__doc__.splitlines()[0])
+    parser.add_argument("--reach", action="store_true", help="the named targets instead of the table")
+    parser.add_argument("--trials", type=int, help="trials wanted per cell, those on file included (40; targets: 10)")
+    parser.add_argument("--cell", action="append", help="only this cell (may be repeated)")
+    parser.add_argument("--list", action="store_true", help="list the cells")
+    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
+    parser.add_argument("--results", type=Path, default=RESULTS / "truth.jsonl")
+    return parser.parse_args()
+
+
+def _chosen(cells: list, names) -> list:
+    known = {cell.name: cell for cell in cells}
+    for name in names or ():
+        if name not in known:
+            sys.exit(f"no such cell: '{name}'; --list names them")
+    return [known[name] for name in names] if names else cells
+
+
+def _measure(kind: str, cells: list, results: Results, trials: int) -> None:
+    """Goes round the cells in random order, so that a session cut short has treated them alike."""
+    known = Calibrations()
+    pairs = {cell: known.pair(cell.work, cell.effect, cell.load) for cell in cells}
+    under_test = ("steady",) if kind == "reach" else ("steady", "hyperfine")
+    session = Session(kind, results, under_test)
+    random = Random()
+    for trial in range(trials):
+        for cell in random.sample(cells, len(cells)):
+            if len(results.of(kind=kind, cell=cell.name)) > trial:
+                continue
+            record = session.run(cell, pairs[cell])
+            print(f"{trial + 1}/{trials} {one_line(record, under_test)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
