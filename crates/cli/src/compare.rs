@@ -1,0 +1,117 @@
+//! `steady compare`: wire plan, runner, experiment and report together.
+
+use steady_experiments::compare::{CompareError, Setting, compare};
+use steady_experiments::runner::RunError;
+use steady_experiments::{CommandRunner, judge};
+use steady_linux::{Root, cgroup, host, topology};
+use steady_model::{Absent, Ending, FailIf, Interval, Judgement, Layout, Plan, Reading, Record, Report, Undecided, Verdict};
+
+use crate::failure::Failure;
+use crate::flags::CompareFlags;
+use crate::interrupt::Interrupt;
+use crate::output::Destinations;
+use crate::progress::Bar;
+use crate::{programs, resolve};
+
+/// Duets under a smaller quota than this many CPUs would throttle each other.
+const DUET_CPUS: f64 = 2.0;
+
+/// Runs a comparison and reports it; the exit status.
+pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
+    let plan = resolve::plan(flags)?;
+    let destinations = Destinations::open(&flags.output, flags.samples)?;
+    let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let bar = Bar::new(flags.output.quiet);
+    let record = measure(&plan, readable, &bar).map_err(|error| failure(&plan, error, &interrupt));
+    bar.clear();
+    let report = judge(record?);
+    destinations.write(&report)?;
+    Ok(match report.record.ending {
+        Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
+        Ending::Decided | Ending::Spent => status(&report),
+    })
+}
+
+fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Record, CompareError> {
+    let mut runner = CommandRunner::start(plan, Some(interrupt))?;
+    let duets = duet_cpus(plan).and_then(|cpus| {
+        runner.add_duet(plan, cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+    });
+    let setting = Setting { host: host::probe(&Root::default()), duets };
+    compare(plan, setting, &mut runner, &mut |event| bar.show(&event))
+}
+
+/// The two CPUs for duets, or why there are none.
+fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
+    if plan.layout == Some(Layout::Turns) || plan.commands.len() < 2 {
+        return Err(Absent::because("they were not asked for"));
+    }
+    if let Ok(Some(quota)) = cgroup::cpu_quota(&Root::default())
+        && quota.cpus() < DUET_CPUS
+    {
+        return Err(Absent::because(format!("the control group may use {:.2} CPUs", quota.cpus())));
+    }
+    let allowed = match &plan.cpus {
+        Some(cpus) => cpus.clone(),
+        None => topology::allowed_cpus(&Root::default())?,
+    };
+    topology::Topology::probe(&Root::default())?.duet_cpus(&allowed)
+}
+
+/// The exit status that the report asks for.
+pub(crate) fn status(report: &Report) -> u8 {
+    let plan = &report.record.plan;
+    let primary = || report.primary();
+    if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
+        3
+    } else if plan.fail_if.is_some_and(|condition| primary().any(|judgement| met(&condition, judgement))) {
+        1
+    } else if plan.require_verdict && primary().any(|judgement| judgement.verdict == Verdict::Undecided) {
+        4
+    } else {
+        0
+    }
+}
+
+/// Whether a condition surely holds: the verdict says so, and the whole interval of the size lies beyond the limit.
+fn met(condition: &FailIf, judgement: &Judgement) -> bool {
+    let beyond = |interval: &Interval| match condition.verdict {
+        Verdict::Slower => interval.low > condition.limit(),
+        _ => interval.high < condition.limit(),
+    };
+    judgement.verdict == condition.verdict && judgement.interval.as_ref().is_ok_and(beyond)
+}
+
+/// What to tell the user, with the remedy.
+fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
+    let name = |command: usize| plan.commands.get(command).map_or("?", |command| command.name.as_str());
+    match error {
+        CompareError::Run(RunError::Interrupted) => Failure::Interrupted(interrupt.signal()),
+        CompareError::Run(RunError::CannotStart { command, reason }) => {
+            Failure::Usage(format!("'{}' could not be started: {reason}", name(command)))
+        }
+        CompareError::Run(error @ RunError::PreparationFailed { .. }) => Failure::Measured(error.to_string()),
+        CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
+        CompareError::Failed { command, outcome } => Failure::Measured(failed(plan, command, &outcome)),
+        CompareError::BudgetTooSmall { fit, per_pair, needed } => Failure::Usage(format!(
+            "a pair takes {:.1} s, so the budget holds {fit} of them, and a verdict needs 6: use --budget {}s, or --runs for a number of pairs",
+            per_pair.seconds(),
+            needed.seconds()
+        )),
+        error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),
+        error @ CompareError::MetricAbsent { .. } => Failure::Usage(format!("{error}; use --metric auto")),
+    }
+}
+
+fn failed(plan: &Plan, command: usize, outcome: &steady_model::Outcome) -> String {
+    use steady_model::Outcome;
+    let command = &plan.commands[command];
+    let how = steady_experiments::runner::how(outcome);
+    let remedy = match outcome {
+        Outcome::TimedOut => "raise --timeout",
+        Outcome::Exited(_) if programs::shell_word(&command.argv).is_some() => "--shell runs commands in a shell",
+        Outcome::Exited(_) => "--show-output shows what it says, --ignore-failure measures it all the same",
+        Outcome::Signalled(_) => "--show-output shows what it says",
+    };
+    format!("'{}' {how}; {remedy}", command.name)
+}

@@ -1,0 +1,35 @@
+//! Signals that ask to stop: the first ends the measuring, and the verdict so far is shown.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process's life.
+pub(crate) struct Interrupt {
+    caught: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Starts to catch; the descriptor becomes readable with the first signal.
+    pub(crate) fn catch() -> io::Result<(Self, OwnedFd)> {
+        let caught = Arc::new(AtomicUsize::new(0));
+        let (reader, writer) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&caught), signal as usize)?;
+            signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
+        }
+        Ok((Interrupt { caught }, OwnedFd::from(reader)))
+    }
+
+    /// The last signal caught, or SIGINT where none was.
+    pub(crate) fn signal(&self) -> i32 {
+        match self.caught.load(Ordering::SeqCst) {
+            0 => SIGINT,
+            signal => signal as i32,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `steady`: performance verdicts that hold on a machine that cannot be kept quiet.
+//!
+//! This file only wires: it parses the flags, calls what they name, prints an error and picks the exit status.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stderr, reason = "errors are this program's to print")]
+
+mod compare;
+mod failure;
+mod flags;
+mod interrupt;
+mod judge;
+mod output;
+mod programs;
+mod progress;
+mod resolve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use steady_experiments::launcher;
+
+use flags::{Flags, Subcommands};
+
+fn main() -> ExitCode {
+    // Launchers stay small: nothing else of this program is touched on their way.
+    if std::env::args_os().nth(1).is_some_and(|word| word == launcher::ARGUMENT) {
+        launcher::serve();
+        return ExitCode::SUCCESS;
+    }
+    let done = match Flags::parse().command {
+        Subcommands::Compare(flags) => compare::run(&flags),
+        Subcommands::Judge(flags) => judge::run(&flags),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            eprintln!("steady: {failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}

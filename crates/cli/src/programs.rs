@@ -1,0 +1,99 @@
+//! Commands as typed become programs with words: split as a shell splits, looked up as execvp(3) looks up.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use steady_model::Command;
+
+use crate::failure::Failure;
+
+/// What a shell would act on, and a program without one is handed as a word.
+const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
+
+/// The command that `text` stands for: its words, or all of it handed to `shell`.
+pub(crate) fn command(text: &str, shell: Option<&str>) -> Result<Command, Failure> {
+    let argv = match shell {
+        Some(_) if text.trim().is_empty() => vec![],
+        Some(shell) => [split(shell)?, vec!["-c".to_owned(), text.to_owned()]].concat(),
+        None => split(text)?,
+    };
+    let Some(first) = argv.first() else {
+        return Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned()));
+    };
+    let program = find(first).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(&argv, shell))))?;
+    Ok(Command { name: text.trim().to_owned(), argv, program })
+}
+
+/// Words in a command that look as if they were meant for a shell.
+pub(crate) fn shell_word(argv: &[String]) -> Option<&str> {
+    argv.iter().map(String::as_str).find(|word| SHELL_WORDS.contains(word))
+}
+
+fn split(text: &str) -> Result<Vec<String>, Failure> {
+    shell_words::split(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))
+}
+
+fn hint(argv: &[String], shell: Option<&str>) -> &'static str {
+    let assignment = argv.first().is_some_and(|word| word.contains('='));
+    let meant_for_shell = assignment || shell_word(argv).is_some();
+    if shell.is_none() && meant_for_shell { "; --shell runs commands in a shell" } else { "" }
+}
+
+/// The file to execute: the word itself if it has a slash, else the first executable in PATH.
+fn find(word: &str) -> Result<PathBuf, String> {
+    if word.contains('/') {
+        let path = PathBuf::from(word);
+        return executable(&path).map(|()| path);
+    }
+    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let mut found = env::split_paths(&path).map(|folder| folder.join(word));
+    let file = found.find(|file| executable(file).is_ok());
+    file.ok_or_else(|| format!("no program '{word}' in PATH"))
+}
+
+fn executable(path: &Path) -> Result<(), String> {
+    let name = path.display();
+    let metadata = path.metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("no file '{name}'"),
+        _ => format!("'{name}': {error}"),
+    })?;
+    if metadata.is_dir() {
+        return Err(format!("'{name}' is a directory"));
+    }
+    access(path, Access::EXEC_OK).map_err(|_| format!("'{name}' is not executable (chmod +x)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str, shell: Option<&str>) -> String {
+        command(text, shell).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        let found = command("sh -c 'echo \"a b\"' c\\ d", None).unwrap();
+        assert_eq!(found.argv, ["sh", "-c", "echo \"a b\"", "c d"]);
+        assert!(found.program.is_absolute());
+    }
+
+    #[test]
+    fn a_shell_gets_the_command_whole() {
+        let found = command("a | b", Some("sh -e")).unwrap();
+        assert_eq!(found.argv, ["sh", "-e", "-c", "a | b"]);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_told_with_its_remedy() {
+        assert!(message("", None).contains("empty"));
+        assert!(message("  ", Some("sh")).contains("empty"));
+        assert!(message("sh 'x", None).contains("quote"), "{}", message("sh 'x", None));
+        assert!(message("no-such-program x", None).contains("in PATH"));
+        assert!(message("A=1 sort", None).contains("--shell"));
+        assert!(message("./nothing", None).contains("no file"));
+        assert!(message("/etc/passwd", None).contains("chmod"));
+        assert!(message("/etc", None).contains("directory"));
+    }
+}

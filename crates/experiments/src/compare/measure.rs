@@ -1,0 +1,215 @@
+//! The measuring: random blocks, looks on their schedule, shares of layouts by what they resolve.
+
+use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Nanos, Plan};
+use steady_stats::allocate::{self, Standing};
+use steady_stats::{Schedule, Sequence, single_look};
+
+use super::warmup::{Warm, check_outcomes};
+use super::{CompareError, Event, Measured, Progress};
+use crate::coins::Coins;
+use crate::judge::Evidence;
+use crate::runner::{BlockSpec, RunError, Runner};
+
+/// Short blocks are asked for together, about so long at once, so that launchers do not wait for `steady`.
+const BATCH: Nanos = Nanos(10_000_000);
+const BATCH_MOST: u64 = 64;
+/// Each layout is tried for this long, or this share of the budget if that is less, before its precision counts.
+const EXPLORATION_SECONDS: f64 = 0.5;
+const EXPLORATION_SHARE: f64 = 0.05;
+/// The shares of the layouts are worked out anew when the pairs have grown by this factor.
+const REALLOCATION_GROWTH: f64 = 1.1;
+/// How often progress is told, at most: redrawing costs the machine something.
+const PROGRESS_STEP: Nanos = Nanos(100_000_000);
+/// Interim intervals for the eye are worked out only while they are cheap.
+const PROGRESS_PAIRS: usize = 5_000;
+
+pub(super) fn measure<R: Runner>(
+    plan: &Plan,
+    warm: &Warm,
+    runner: &mut R,
+    coins: &mut Coins,
+    events: &mut dyn FnMut(Event),
+) -> Result<Measured, CompareError> {
+    let mut measuring = Measuring::new(plan, warm, runner.now());
+    let ending = loop {
+        if let Some(ending) = measuring.step(runner, coins)? {
+            break ending;
+        }
+        measuring.tell(runner.now(), events);
+    };
+    Ok(Measured { blocks: measuring.blocks, looks: measuring.looks, ending })
+}
+
+struct Measuring<'a> {
+    plan: &'a Plan,
+    began: Nanos,
+    layouts: Vec<Pace>,
+    shares: Vec<f64>,
+    /// How many pairs there will be when the shares are worked out anew.
+    reallocate_at: usize,
+    blocks: Vec<Block>,
+    evidence: Evidence,
+    schedule: Schedule,
+    sequence: Sequence,
+    looks: Vec<Look>,
+    told: Nanos,
+    effects: Vec<Option<(f64, Interval)>>,
+}
+
+/// How fast a layout goes.
+struct Pace {
+    layout: Layout,
+    rounds: u64,
+    time: Nanos,
+}
+
+impl Pace {
+    fn per_round(&self) -> Nanos {
+        Nanos(self.time.0 / self.rounds.max(1))
+    }
+}
+
+impl<'a> Measuring<'a> {
+    fn new(plan: &'a Plan, warm: &Warm, began: Nanos) -> Self {
+        let layouts: Vec<_> =
+            warm.layouts.iter().map(|&(layout, time)| Pace { layout, rounds: 1, time }).collect();
+        let contenders = plan.commands.len() - 1;
+        let evidence = Evidence::new(plan, warm.primary);
+        Measuring {
+            plan,
+            began,
+            shares: vec![1.0; layouts.len()],
+            layouts,
+            reallocate_at: 0,
+            blocks: Vec::new(),
+            schedule: Schedule::new(),
+            sequence: Sequence::new(evidence.rules(), contenders),
+            evidence,
+            looks: Vec::new(),
+            told: began,
+            effects: vec![None; contenders],
+        }
+    }
+
+    /// Measures some blocks and looks at them if it is time. The ending, if this was the last step.
+    fn step<R: Runner>(&mut self, runner: &mut R, coins: &mut Coins) -> Result<Option<Ending>, CompareError> {
+        self.reallocate();
+        let pace = coins.pick(&self.shares);
+        let rounds = self.rounds_that_fit(pace, runner.now());
+        if rounds == 0 {
+            self.look(runner.now(), true);
+            return Ok(Some(Ending::Spent));
+        }
+        match self.run(runner, coins, pace, rounds) {
+            Ok(()) => {}
+            Err(CompareError::Run(RunError::Interrupted)) if !self.blocks.is_empty() => {
+                self.look(runner.now(), true);
+                return Ok(Some(Ending::Interrupted));
+            }
+            Err(error) => return Err(error),
+        }
+        let done = self.look_if_due(runner.now());
+        Ok(done.then_some(Ending::Decided))
+    }
+
+    /// How many rounds of a layout to ask for now; zero when the effort is spent.
+    fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
+        let per_round = self.layouts[pace].per_round().0.max(1);
+        let batch = (BATCH.0 / per_round).clamp(1, BATCH_MOST);
+        match self.plan.effort {
+            Effort::Budget(budget) => batch.min((budget - now).0 / per_round),
+            Effort::Pairs(pairs) => batch.min(pairs.saturating_sub(self.rounds())),
+        }
+    }
+
+    /// How many rounds have been measured; one more is counted per layout for the warm-up.
+    fn rounds(&self) -> u64 {
+        self.layouts.iter().map(|pace| pace.rounds - 1).sum()
+    }
+
+    fn run<R: Runner>(
+        &mut self,
+        runner: &mut R,
+        coins: &mut Coins,
+        pace: usize,
+        rounds: u64,
+    ) -> Result<(), CompareError> {
+        let layout = self.layouts[pace].layout;
+        let specs: Vec<BlockSpec> = (0..rounds).flat_map(|_| coins.round(layout, self.plan.commands.len())).collect();
+        let began = runner.now();
+        let first_new = self.blocks.len();
+        let ran = runner.run(&specs, &mut |block| self.blocks.push(block));
+        for block in &self.blocks[first_new..] {
+            check_outcomes(self.plan, block)?;
+            self.evidence.add(block);
+        }
+        ran?;
+        let pace = &mut self.layouts[pace];
+        pace.rounds += rounds;
+        pace.time += runner.now() - began;
+        Ok(())
+    }
+
+    fn reallocate(&mut self) {
+        let pairs = self.evidence.pairs();
+        if self.layouts.len() < 2 || pairs < self.reallocate_at {
+            return;
+        }
+        self.reallocate_at = (pairs as f64 * REALLOCATION_GROWTH) as usize + 1;
+        let standings: Vec<Standing> = self.layouts.iter().map(|pace| self.standing(pace)).collect();
+        let exploration = match self.plan.effort {
+            Effort::Budget(budget) => EXPLORATION_SECONDS.min(EXPLORATION_SHARE * budget.seconds()),
+            Effort::Pairs(_) => 0.0,
+        };
+        self.shares = allocate::shares(&standings, exploration);
+    }
+
+    fn standing(&self, pace: &Pace) -> Standing {
+        Standing {
+            pairs: (pace.rounds - 1) as usize,
+            seconds_per_pair: pace.per_round().seconds(),
+            variance: allocate::variance(self.evidence.contenders(), pace.layout, self.evidence.rules().grain),
+        }
+    }
+
+    /// Looks if the schedule says so; whether the verdict is in. A number of pairs is looked at once, at its end.
+    fn look_if_due(&mut self, now: Nanos) -> bool {
+        let Effort::Budget(_) = self.plan.effort else { return false };
+        let due = self.schedule.due(self.evidence.pairs(), (now - self.began).seconds());
+        due && !self.effects.is_empty() && self.look(now, false)
+    }
+
+    fn look(&mut self, now: Nanos, last: bool) -> bool {
+        let fraction = if last { 1.0 } else { self.fraction(now) };
+        self.looks.push(Look { blocks: self.blocks.len(), fraction, last });
+        self.sequence.look(self.evidence.contenders(), fraction, last).done
+    }
+
+    fn fraction(&self, now: Nanos) -> f64 {
+        let spent = match self.plan.effort {
+            Effort::Budget(budget) => (now - self.began).seconds() / (budget - self.began).seconds(),
+            Effort::Pairs(pairs) => self.rounds() as f64 / pairs as f64,
+        };
+        if spent.is_finite() { spent.min(1.0) } else { 1.0 }
+    }
+
+    fn tell(&mut self, now: Nanos, events: &mut dyn FnMut(Event)) {
+        if now - self.told < PROGRESS_STEP {
+            return;
+        }
+        self.told = now;
+        if self.evidence.pairs() <= PROGRESS_PAIRS {
+            self.effects = self.evidence.contenders().iter().map(|pairs| {
+                let effect = single_look(pairs, &self.evidence.rules()).size;
+                Some((effect.change?, Interval { low: effect.low?, high: effect.high? }))
+            }).collect();
+        }
+        events(Event::Measured(Progress {
+            fraction: self.fraction(now),
+            pairs: self.evidence.pairs(),
+            per_pair: self.layouts.iter().map(Pace::per_round).max().unwrap_or_default(),
+            metric: self.evidence.metric(),
+            effects: self.effects.clone(),
+        }));
+    }
+}

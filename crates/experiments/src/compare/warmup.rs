@@ -1,0 +1,201 @@
+//! The warm-up: caches are filled, and what the commands are like decides on metric and layouts. None of it looks at
+//! which command costs more.
+
+use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Plan, Reading, Run};
+use steady_stats::MIN_PAIRS;
+
+use super::{CompareError, Event};
+use crate::coins::Coins;
+use crate::runner::{Runner, Traits};
+
+/// Warm-up blocks of each layout, for commands short enough.
+const BLOCKS: u32 = 3;
+/// The warm-up ends once it has used this share of the budget.
+const BUDGET_SHARE: f64 = 0.1;
+/// CPU time over wall time above this means more than one CPU at once.
+const ONE_CPU: f64 = 1.05;
+/// Below this share of the time in which it could have run, a command mostly waits.
+const MOSTLY_WAITS: f64 = 0.5;
+/// A budget that was named to the user should hold its pairs even on a slower day.
+const BUDGET_MARGIN: f64 = 1.2;
+
+/// What the warm-up found out.
+pub(super) struct Warm {
+    /// The metric that carries the verdict.
+    pub(super) primary: Metric,
+    /// The layouts to use, at least one, each with the time that one round of it takes.
+    pub(super) layouts: Vec<(Layout, Nanos)>,
+    /// The others, and why.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// The last warm-up block of a layout, and what was seen in it.
+struct Warmed {
+    block: Block,
+    traits: Vec<Traits>,
+    took: Nanos,
+}
+
+pub(super) fn warm_up<R: Runner>(
+    plan: &Plan,
+    duets: &Reading<()>,
+    runner: &mut R,
+    coins: &mut Coins,
+    events: &mut dyn FnMut(Event),
+) -> Result<Warm, CompareError> {
+    let turns = warm_layout(Layout::Turns, plan, runner, coins, events)?;
+    let primary = primary(plan, &turns.block)?;
+    let mut why_no_duets = no_duets(plan, duets, primary, &turns);
+    let mut layouts = vec![(Layout::Turns, turns.took)];
+    if why_no_duets.is_none() {
+        match warm_layout(Layout::Duet, plan, runner, coins, events) {
+            Ok(duet) if duet.traits.iter().any(|traits| traits.left_its_cpu) => {
+                why_no_duets = Some("a command changes the CPUs that it may use".to_owned());
+            }
+            Ok(duet) => layouts.push((Layout::Duet, duet.took)),
+            Err(CompareError::Failed { .. }) => {
+                why_no_duets = Some("a command failed beside the other, though not alone".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let left_out = choose(plan, &mut layouts, why_no_duets)?;
+    check_budget(plan, &layouts, runner.now())?;
+    Ok(Warm { primary, layouts, left_out })
+}
+
+fn warm_layout<R: Runner>(
+    layout: Layout,
+    plan: &Plan,
+    runner: &mut R,
+    coins: &mut Coins,
+    events: &mut dyn FnMut(Event),
+) -> Result<Warmed, CompareError> {
+    let begin = runner.now();
+    let mut warmed: Option<Warmed> = None;
+    for blocks in 1.. {
+        let began = runner.now();
+        let mut round = coins.round(layout, plan.commands.len());
+        // One block of the round tells what the commands are like; in turns it is the only one.
+        let (block, traits) = runner.probe(&round.remove(0))?;
+        check_outcomes(plan, &block)?;
+        let mut rest = Vec::new();
+        runner.run(&round, &mut |block| rest.push(block))?;
+        rest.iter().try_for_each(|block| check_outcomes(plan, block))?;
+        let took = runner.now() - began;
+        events(Event::WarmedUp { blocks, last: took });
+        let mut all = traits;
+        all.extend(warmed.iter_mut().filter(|_| layout == Layout::Duet).flat_map(|before| before.traits.drain(..)));
+        warmed = Some(Warmed { block, traits: all, took });
+        if enough(plan, blocks, runner.now() - begin, took) {
+            break;
+        }
+    }
+    warmed.ok_or(CompareError::BudgetTooSmall { fit: 0, per_pair: Nanos::ZERO, needed: Nanos::ZERO })
+}
+
+fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
+    if let Some(wanted) = plan.warmup {
+        return blocks >= wanted;
+    }
+    let too_long = match plan.effort {
+        Effort::Budget(budget) => (spent + last).seconds() > BUDGET_SHARE / 2.0 * budget.seconds(),
+        Effort::Pairs(_) => false,
+    };
+    blocks >= BLOCKS || too_long
+}
+
+/// An error if a run failed in a way that the plan does not let pass. Where failures are ignored, runs that were ended
+/// from outside only drop out of the samples.
+pub(super) fn check_outcomes(plan: &Plan, block: &Block) -> Result<(), CompareError> {
+    let ignores = plan.failures != steady_model::FailureRule::Abort;
+    let fatal = |run: &&Run| match run.outcome {
+        Outcome::Exited(status) => !plan.failures.accepts(status),
+        Outcome::Signalled(_) | Outcome::TimedOut => !ignores,
+    };
+    match block.runs.iter().find(fatal) {
+        Some(run) => Err(CompareError::Failed { command: run.command, outcome: run.outcome }),
+        None => Ok(()),
+    }
+}
+
+/// The metric asked for, or the one that suits what was seen: CPU time, unless the commands mostly wait.
+fn primary(plan: &Plan, block: &Block) -> Result<Metric, CompareError> {
+    let absent = |metric| block.runs.iter().find_map(|run| run.cost(metric).err());
+    match plan.metric {
+        Some(metric) => match absent(metric) {
+            Some(reason) => Err(CompareError::MetricAbsent { metric, reason: reason.to_string() }),
+            None => Ok(metric),
+        },
+        None if !mostly_waits(block) => Ok(Metric::Cpu),
+        None if absent(Metric::Elapsed).is_none() => Ok(Metric::Elapsed),
+        None => Ok(Metric::Wall),
+    }
+}
+
+/// Whether the runs were off the CPU for most of the time in which they could have been on it. Time spent waiting for a
+/// CPU is the machine's doing, not theirs.
+fn mostly_waits(block: &Block) -> bool {
+    let could_run = |run: &Run| run.wall - run.run_delay.clone().unwrap_or_default();
+    let cpu: Nanos = block.runs.iter().map(Run::cpu_time).sum();
+    let wall: Nanos = block.runs.iter().map(could_run).sum();
+    cpu.seconds() < MOSTLY_WAITS * wall.seconds()
+}
+
+/// Why `auto` leaves duets out, if it does.
+fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, turns: &Warmed) -> Option<String> {
+    let several = |run: &Run| run.cpu_time().seconds() > ONE_CPU * run.wall.seconds();
+    if let Err(reason) = duets {
+        Some(reason.to_string())
+    } else if plan.commands.len() < 2 {
+        Some("one command alone has nothing to run beside".to_owned())
+    } else if plan.layout == Some(Layout::Turns) {
+        Some("--layout turns".to_owned())
+    } else if plan.layout == Some(Layout::Duet) {
+        None
+    } else if !plan.prepare.is_empty() {
+        Some("--prepare may touch what the other command reads".to_owned())
+    } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
+        Some(format!("{} time is judged on turns", primary.name()))
+    } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
+        Some("a command writes files, and both would at once".to_owned())
+    } else if turns.block.runs.iter().any(several) {
+        Some("a command uses more than one CPU".to_owned())
+    } else if mostly_waits(&turns.block) {
+        Some("the commands mostly wait".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Keeps to the layout asked for, and says what is left out.
+fn choose(
+    plan: &Plan,
+    layouts: &mut Vec<(Layout, Nanos)>,
+    why_no_duets: Option<String>,
+) -> Result<Vec<LeftOut>, CompareError> {
+    let mut left_out = Vec::new();
+    match (plan.layout, why_no_duets) {
+        (Some(Layout::Duet), Some(reason)) => {
+            return Err(CompareError::LayoutAbsent { layout: Layout::Duet, reason });
+        }
+        (Some(Layout::Duet), None) => {
+            layouts.retain(|(layout, _)| *layout == Layout::Duet);
+            left_out.push(LeftOut { layout: Layout::Turns, reason: "--layout duet".to_owned() });
+        }
+        (_, Some(reason)) => left_out.push(LeftOut { layout: Layout::Duet, reason }),
+        (_, None) => {}
+    }
+    Ok(left_out)
+}
+
+fn check_budget(plan: &Plan, layouts: &[(Layout, Nanos)], spent: Nanos) -> Result<(), CompareError> {
+    let Effort::Budget(budget) = plan.effort else { return Ok(()) };
+    let Some(per_pair) = layouts.iter().map(|(_, took)| *took).min() else { return Ok(()) };
+    let fit = (budget - spent).0 / per_pair.0.max(1);
+    if fit >= MIN_PAIRS as u64 || plan.commands.len() < 2 {
+        return Ok(());
+    }
+    let needed = spent.seconds() + BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds();
+    Err(CompareError::BudgetTooSmall { fit, per_pair, needed: Nanos::from_seconds(needed.ceil()) })
+}

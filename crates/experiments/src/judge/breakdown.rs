@@ -1,0 +1,89 @@
+//! Where each command's time went.
+
+use steady_model::{Absent, Breakdown, Bytes, Interval, Layout, Nanos, Reading, Record, Run, Spread};
+use steady_stats::descriptive::{self, quantile};
+use steady_stats::pooled::{self, Pooled};
+
+use super::evidence::succeeded;
+
+/// The confidence of the intervals: they describe, and decide nothing.
+const CONFIDENCE: f64 = 0.95;
+
+/// One per command that had a successful run.
+pub(super) fn breakdowns(record: &Record) -> Vec<Breakdown> {
+    (0..record.plan.commands.len()).filter_map(|command| breakdown(record, command)).collect()
+}
+
+/// Over the runs in turns if there are any: beside another command, time on the wall means something else.
+fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
+    let layout = Layout::ALL.into_iter().find(|layout| record.blocks.iter().any(|block| block.layout == *layout))?;
+    let all: Vec<&Run> = record.blocks.iter().filter_map(|block| Some(block.run_of(command)?.1)).collect();
+    let failures = all.iter().filter(|run| !succeeded(&record.plan, run)).count();
+    let in_layout = record.blocks.iter().filter(|block| block.layout == layout);
+    let runs: Vec<&Run> = in_layout
+        .filter_map(|block| Some(block.run_of(command)?.1))
+        .filter(|run| succeeded(&record.plan, run))
+        .collect();
+    let mean = |count: fn(&Run) -> u64| runs.iter().map(|run| count(run) as f64).sum::<f64>() / runs.len() as f64;
+    let cpu = spread_of(&runs, |run| Ok(run.cpu_time())).ok()?;
+    Some(Breakdown {
+        command,
+        runs: runs.len(),
+        failures,
+        layout,
+        wall: spread_of(&runs, |run| Ok(run.wall)).ok()?,
+        user: part(&runs, &cpu, |run| run.user)?,
+        system: part(&runs, &cpu, |run| run.system)?,
+        cpu,
+        run_delay: spread_of(&runs, |run| run.run_delay.clone()),
+        blocked: spread_of(&runs, |run| Ok(run.wall - run.cpu_time() - run.run_delay.clone()?)),
+        peak_memory: peak_memory(&runs),
+        minor_faults: mean(|run| run.minor_faults),
+        major_faults: mean(|run| run.major_faults),
+        voluntary_switches: mean(|run| run.voluntary_switches),
+        involuntary_switches: mean(|run| run.involuntary_switches),
+    })
+}
+
+fn spread_of(runs: &[&Run], time: impl Fn(&Run) -> Reading<Nanos>) -> Reading<Spread> {
+    let seconds = runs.iter().map(|run| Ok(time(run)?.seconds())).collect::<Reading<Vec<f64>>>()?;
+    spread(&seconds).ok_or_else(|| Absent::because("no run succeeded"))
+}
+
+fn spread(seconds: &[f64]) -> Option<Spread> {
+    let summary = descriptive::summary(seconds)?;
+    let interval = interval(&pooled::mean(seconds, CONFIDENCE)?);
+    Some(Spread { mean: summary.mean, interval, median: summary.median, min: summary.min, max: summary.max })
+}
+
+fn interval(pooled: &Pooled) -> Interval {
+    match pooled.half_width {
+        Some(half) => Interval { low: (pooled.value - half).max(0.0), high: pooled.value + half },
+        None => Interval { low: 0.0, high: f64::INFINITY },
+    }
+}
+
+/// User or system time. The kernel may split the exact sum by where its ticks fell, so a single run's split is noise:
+/// the share is pooled over all runs, and the mean CPU time divided by it.
+fn part(runs: &[&Run], cpu: &Spread, time: impl Fn(&Run) -> Nanos) -> Option<Spread> {
+    let parts: Vec<f64> = runs.iter().map(|run| time(run).seconds()).collect();
+    let wholes: Vec<f64> = runs.iter().map(|run| run.cpu_time().seconds()).collect();
+    let single = descriptive::summary(&parts)?;
+    let Some(share) = pooled::ratio(&parts, &wholes, CONFIDENCE) else {
+        return spread(&parts);
+    };
+    let scaled = interval(&share);
+    Some(Spread {
+        mean: share.value * cpu.mean,
+        interval: Interval { low: scaled.low * cpu.mean, high: scaled.high.min(1.0) * cpu.mean },
+        median: single.median,
+        min: single.min,
+        max: single.max,
+    })
+}
+
+/// The median over the runs.
+fn peak_memory(runs: &[&Run]) -> Reading<Bytes> {
+    let peaks = runs.iter().map(|run| Ok(run.peak_memory.clone()?.0 as f64)).collect::<Reading<Vec<f64>>>()?;
+    quantile(&peaks, 0.5).map(|bytes| Bytes(bytes as u64)).ok_or_else(|| Absent::because("no run succeeded"))
+}

@@ -1,0 +1,133 @@
+//! Pairs out of blocks.
+
+use steady_model::{Block, Layout, Metric, Outcome, Plan, Reading, Record, Run};
+use steady_stats::{Pair, Rules, Slot};
+
+/// The pairs of every contender by one metric, growing block by block.
+pub(crate) struct Evidence {
+    metric: Metric,
+    plan: Plan,
+    contenders: Vec<Vec<Pair>>,
+}
+
+impl Evidence {
+    pub(crate) fn new(plan: &Plan, metric: Metric) -> Self {
+        Evidence { metric, plan: plan.clone(), contenders: vec![Vec::new(); plan.commands.len() - 1] }
+    }
+
+    /// Adds the pairs of a block: a run that failed takes its pairs with it, as does a reading that is absent.
+    pub(crate) fn add(&mut self, block: &Block) {
+        for contender in 1..=self.contenders.len() {
+            if let Some(Ok(pair)) = self.pair(block, contender) {
+                self.contenders[contender - 1].push(pair);
+            }
+        }
+    }
+
+    fn pair(&self, block: &Block, contender: usize) -> Option<Reading<Pair>> {
+        let (old_place, old) = block.run_of(0)?;
+        let (new_place, new) = block.run_of(contender)?;
+        if !succeeded(&self.plan, old) || !succeeded(&self.plan, new) {
+            return None;
+        }
+        let slot = Slot {
+            order: if new_place > old_place { 1 } else { -1 },
+            cpu: match block.layout {
+                Layout::Turns => 0,
+                Layout::Duet => if new.cpu > old.cpu { 1 } else { -1 },
+            },
+        };
+        let costs = old.cost(self.metric).and_then(|old| Ok((old, new.cost(self.metric)?)));
+        Some(costs.map(|(old, new)| Pair { layout: block.layout, slot, old, new }))
+    }
+
+    pub(crate) fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// The pairs of each contender, the second command first.
+    pub(crate) fn contenders(&self) -> &[Vec<Pair>] {
+        &self.contenders
+    }
+
+    /// How many pairs every contender has.
+    pub(crate) fn pairs(&self) -> usize {
+        self.contenders.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            alpha: self.plan.alpha(),
+            resolution: self.plan.resolution,
+            limits: self.plan.fail_if.iter().map(|condition| condition.limit()).collect(),
+            grain: grain(self.metric),
+        }
+    }
+}
+
+/// The smallest difference that the instrument shows: rusage counts microseconds and kibibytes (pages, in truth); the
+/// monotonic clock nanoseconds.
+pub(crate) fn grain(metric: Metric) -> f64 {
+    match metric {
+        Metric::Cpu => 1e-6,
+        Metric::Wall | Metric::Elapsed => 1e-9,
+        Metric::Memory => 4096.0,
+    }
+}
+
+/// Whether a run counts as a success.
+pub(crate) fn succeeded(plan: &Plan, run: &Run) -> bool {
+    matches!(run.outcome, Outcome::Exited(status) if plan.failures.accepts(status))
+}
+
+/// How often each command failed, and whether one failed so much more often that the rest is no fair sample.
+pub(crate) struct Failures {
+    /// Per command: runs that failed, runs in all.
+    pub(crate) counts: Vec<(usize, usize)>,
+}
+
+impl Failures {
+    pub(crate) fn of(record: &Record) -> Self {
+        let mut counts = vec![(0, 0); record.plan.commands.len()];
+        for run in record.blocks.iter().flat_map(|block| &block.runs) {
+            counts[run.command].0 += usize::from(!succeeded(&record.plan, run));
+            counts[run.command].1 += 1;
+        }
+        Failures { counts }
+    }
+
+    /// Whether `command` and the first one fail at rates that are hardly the same: they had as many runs, so each
+    /// failure is as likely to be the one's as the other's.
+    pub(crate) fn unequal(&self, command: usize) -> bool {
+        /// One fair comparison in a hundred that has failures at all is called unfair.
+        const LEVEL: f64 = 0.01;
+        coin_test(self.counts[0].0, self.counts[command].0) < LEVEL
+    }
+}
+
+/// Two-sided p-value of so lopsided a split if every one fell by a fair coin: the sign test.
+fn coin_test(heads: usize, tails: usize) -> f64 {
+    let throws = heads + tails;
+    let fewer = heads.min(tails);
+    let mut probability = 0.5f64.powi(throws as i32);
+    let mut tail = 0.0;
+    for k in 0..=fewer {
+        tail += probability;
+        probability *= (throws - k) as f64 / (k + 1) as f64;
+    }
+    (2.0 * tail).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_coin_test_counts_the_tail() {
+        assert_eq!(coin_test(0, 0), 1.0);
+        assert_eq!(coin_test(3, 3), 1.0);
+        assert_eq!(coin_test(0, 8), 2.0 / 256.0);
+        assert_eq!(coin_test(8, 0), coin_test(0, 8));
+        assert!((coin_test(1, 9) - 2.0 * 11.0 / 1024.0).abs() < 1e-12);
+    }
+}

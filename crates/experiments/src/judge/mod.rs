@@ -1,0 +1,20 @@
+//! From a record of raw facts to the report: a pure function, so that the same record always gives the same digits.
+
+mod breakdown;
+mod evidence;
+mod load;
+mod verdicts;
+mod warnings;
+
+pub(crate) use evidence::Evidence;
+
+use steady_model::{Record, Report};
+
+/// Judges a record.
+pub fn judge(record: Record) -> Report {
+    let failures = evidence::Failures::of(&record);
+    let judgements = verdicts::judgements(&record, &failures);
+    let breakdowns = breakdown::breakdowns(&record);
+    let warnings = warnings::warnings(&record, &judgements, &failures);
+    Report { load: load::load(&record), judgements, breakdowns, warnings, record }
+}

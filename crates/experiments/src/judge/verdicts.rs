@@ -1,0 +1,109 @@
+//! Verdicts: the looks replayed for the primary metric, one look at the end for the others.
+
+use steady_model::{Absent, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Undecided, Verdict};
+use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, single_look};
+
+use super::evidence::{Evidence, Failures};
+
+/// Per command after the first the verdicts by all metrics, the primary first.
+pub(super) fn judgements(record: &Record, failures: &Failures) -> Vec<Judgement> {
+    let primary = primary(record);
+    let secondary: Vec<(Metric, Vec<Estimate>)> =
+        Metric::ALL.into_iter().filter(|metric| *metric != record.primary).map(|metric| (metric, at_the_end(record, metric))).collect();
+    let mut judgements = Vec::new();
+    for command in 1..record.plan.commands.len() {
+        let all = std::iter::once((record.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
+        judgements.extend(all.map(|(metric, estimates)| {
+            let judgement = judgement(record, metric, command, &estimates[command - 1]);
+            if failures.unequal(command) { invalid(judgement) } else { judgement }
+        }));
+    }
+    judgements
+}
+
+/// Replays the looks that were made while measuring.
+fn primary(record: &Record) -> Vec<Estimate> {
+    let mut evidence = Evidence::new(&record.plan, record.primary);
+    let mut sequence = Sequence::new(evidence.rules(), record.plan.commands.len() - 1);
+    let mut estimates = Vec::new();
+    let mut blocks = record.blocks.iter();
+    let mut seen = 0;
+    for look in &record.looks {
+        let fresh = look.blocks.saturating_sub(seen);
+        blocks.by_ref().take(fresh).for_each(|block| evidence.add(block));
+        seen += fresh;
+        estimates = sequence.look(evidence.contenders(), look.fraction, look.last).contenders;
+    }
+    if estimates.is_empty() { at_the_end(record, record.primary) } else { estimates }
+}
+
+/// One look at all pairs; those of duets tell nothing of times that are not CPU time.
+fn at_the_end(record: &Record, metric: Metric) -> Vec<Estimate> {
+    let mut evidence = Evidence::new(&record.plan, metric);
+    record.blocks.iter().filter(|block| serves(metric, block.layout)).for_each(|block| evidence.add(block));
+    let rules = Rules { limits: vec![], ..evidence.rules() };
+    evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect()
+}
+
+fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
+    layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory)
+}
+
+fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimate) -> Judgement {
+    let why = || absent(record, metric, estimate.pairs);
+    let verdict_ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
+    Judgement {
+        metric,
+        command,
+        primary: metric == record.primary,
+        verdict: estimate.verdict,
+        within_resolution: estimate.within_resolution,
+        change: estimate.size.change.ok_or_else(why),
+        interval: interval(&estimate.size).ok_or_else(why),
+        verdict_interval: interval(&verdict_ends).ok_or_else(why),
+        confidence: record.plan.confidence,
+        pairs: estimate.pairs,
+        layouts: estimate.layouts.iter().filter_map(layout_effect).collect(),
+        undecided: (estimate.verdict == Verdict::Undecided).then(|| undecided(estimate)),
+        effort_to_settle: estimate.time_to_settle,
+        widening: estimate.widening,
+    }
+}
+
+fn interval(effect: &Effect) -> Option<Interval> {
+    Some(Interval { low: effect.low?, high: effect.high? })
+}
+
+fn layout_effect(seen: &steady_stats::LayoutEffect) -> Option<LayoutEffect> {
+    let effect = &seen.effect;
+    Some(LayoutEffect { layout: seen.layout, change: effect.change?, interval: interval(effect)?, pairs: effect.pairs })
+}
+
+fn undecided(estimate: &Estimate) -> Undecided {
+    match estimate.reason {
+        Some(Reason::TooFewPairs) => Undecided::TooFewPairs,
+        Some(Reason::BelowGrain) => Undecided::BelowGrain,
+        None => Undecided::TooWide,
+    }
+}
+
+/// Why there is no effect to show: no reading, or too few pairs.
+fn absent(record: &Record, metric: Metric, pairs: usize) -> Absent {
+    if pairs >= MIN_PAIRS {
+        return Absent::because("too few pairs for an interval that has two ends");
+    }
+    let runs = record.blocks.iter().filter(|block| serves(metric, block.layout)).flat_map(|block| &block.runs);
+    let reason: Option<Absent> = runs.map(|run| run.cost(metric)).find_map(Reading::err);
+    reason.unwrap_or_else(|| Absent::because(format!("{pairs} pairs, and an interval needs {MIN_PAIRS}")))
+}
+
+/// A verdict on a sample that is not fair is none.
+fn invalid(judgement: Judgement) -> Judgement {
+    Judgement {
+        verdict: Verdict::Undecided,
+        within_resolution: false,
+        undecided: Some(Undecided::UnequalFailures),
+        effort_to_settle: None,
+        ..judgement
+    }
+}

@@ -1,0 +1,67 @@
+//! What the reader should know before using the figures.
+
+use steady_model::{Ending, Judgement, Layout, Record, Undecided, Warning};
+use steady_stats::MIN_PAIRS;
+
+use super::evidence::{Failures, succeeded};
+use crate::runner::how;
+
+/// A share of throttled time above this is worth a word.
+const THROTTLED: f64 = 0.01;
+
+pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Failures) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if record.ending == Ending::Interrupted {
+        warnings.push(Warning::Interrupted);
+    }
+    warnings.extend(judgements.iter().filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS).map(
+        |judgement| Warning::TooFewPairs { pairs: judgement.pairs },
+    ));
+    warnings.extend(failed(record, failures));
+    warnings.extend(left_behind(record));
+    if let Ok(ratio) = record.activity.throttled_ratio
+        && ratio > THROTTLED
+    {
+        warnings.push(Warning::Throttled { ratio });
+    }
+    let primary = || judgements.iter().filter(|judgement| judgement.primary);
+    warnings.extend(
+        primary()
+            .filter(|judgement| disagree(judgement))
+            .map(|judgement| Warning::LayoutsDisagree { command: judgement.command, metric: judgement.metric }),
+    );
+    warnings.extend(
+        primary()
+            .filter(|judgement| judgement.undecided == Some(Undecided::BelowGrain))
+            .map(|judgement| Warning::BelowGrain { metric: judgement.metric }),
+    );
+    warnings.dedup();
+    warnings
+}
+
+fn failed(record: &Record, failures: &Failures) -> Vec<Warning> {
+    let warn = |(command, &(failed, runs)): (usize, &(usize, usize))| {
+        let mut all = record.blocks.iter().flat_map(|block| &block.runs);
+        let first = all.find(|run| run.command == command && !succeeded(&record.plan, run))?;
+        Some(Warning::Failures { command, failed, runs, first: how(&first.outcome) })
+    };
+    failures.counts.iter().enumerate().filter_map(warn).collect()
+}
+
+fn left_behind(record: &Record) -> Vec<Warning> {
+    let count = |command| {
+        let runs = record.blocks.iter().flat_map(|block| &block.runs).filter(|run| run.command == command);
+        runs.map(|run| u64::from(run.left_behind)).sum()
+    };
+    (0..record.plan.commands.len())
+        .map(|command| Warning::LeftBehind { command, processes: count(command) })
+        .filter(|warning| !matches!(warning, Warning::LeftBehind { processes: 0, .. }))
+        .collect()
+}
+
+/// Whether no effect lies in both layouts' intervals.
+fn disagree(judgement: &Judgement) -> bool {
+    let of = |layout| judgement.layouts.iter().find(|effect| effect.layout == layout);
+    let (Some(turns), Some(duet)) = (of(Layout::Turns), of(Layout::Duet)) else { return false };
+    turns.interval.intersection(&duet.interval).is_none()
+}

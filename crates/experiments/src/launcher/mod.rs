@@ -1,0 +1,20 @@
+//! Launchers: small processes that start the measured commands, so that what a command inherits does not depend on
+//! what `steady` is doing, and so that nothing it started outlives `steady`.
+//!
+//! A launcher is this same program, called with [`ARGUMENT`]. It talks JSON lines over the socket that is its standard
+//! input; when that closes, however `steady` ended, it kills every process that descends from it and leaves.
+
+mod client;
+mod protocol;
+mod run;
+mod serve;
+
+pub use client::Launcher;
+pub use protocol::{Job, Reply, Request, RunReply, Setup};
+pub use serve::serve;
+
+/// The first argument that makes `steady` a launcher.
+pub const ARGUMENT: &str = "__launcher";
+
+/// The widest padding of a run's environment, in bytes: a page, beyond which the stack's place repeats.
+pub const PADDING_MAX: u32 = 4096;

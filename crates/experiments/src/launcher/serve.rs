@@ -1,0 +1,60 @@
+//! The launcher's side: read requests, make the runs, say what was measured.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use steady_linux::process;
+
+use super::protocol::{Reply, Request, RunReply, Setup};
+use super::run::{Stand, Stop};
+
+/// The whole life of a launcher. Returns when `steady` hangs up or something it cannot go on from happens; by then
+/// no descendant is left.
+pub fn serve() {
+    let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
+    if let Err(Stop::Say(reply)) = attend(&control) {
+        // If nobody listens any more, nobody needs to know.
+        let _ = say(&control, &reply);
+    }
+    // Errors leave nothing to be done: there is nobody to tell.
+    let _ = process::end_descendants();
+}
+
+fn attend(control: &UnixStream) -> Result<(), Stop> {
+    let mut lines = BufReader::new(control).lines();
+    let Some(Ok(setup)) = lines.next() else { return Ok(()) };
+    let mut stand = set_up(&setup).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
+    say(control, &Reply::Ready)?;
+    while let Some(Ok(line)) = lines.next() {
+        let request: Request =
+            serde_json::from_str(&line).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
+        answer(&mut stand, &request, control)?;
+    }
+    Ok(())
+}
+
+fn set_up(line: &str) -> io::Result<Stand> {
+    let setup: Setup = serde_json::from_str(line)?;
+    process::leave_session()?;
+    process::become_subreaper()?;
+    if let Some(cpus) = &setup.cpus {
+        process::keep_to(cpus)?;
+    }
+    Stand::new(&setup)
+}
+
+fn answer(stand: &mut Stand, request: &Request, control: &UnixStream) -> Result<(), Stop> {
+    stand.refresh();
+    for group in &request.groups {
+        let runs = group.iter().map(|job| stand.run(*job, request.probe, control));
+        say(control, &Reply::Ran(runs.collect::<Result<Vec<RunReply>, Stop>>()?))?;
+    }
+    Ok(())
+}
+
+fn say(mut control: &UnixStream, reply: &Reply) -> Result<(), Stop> {
+    let mut line = serde_json::to_vec(reply).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
+    line.push(b'\n');
+    control.write_all(&line).map_err(|_| Stop::Abandoned)
+}

@@ -1,0 +1,93 @@
+//! The one effect that experiments have: running blocks of commands. Behind a trait, so that experiments run in tests
+//! on simulated machines, without time passing.
+
+use steady_model::{Activity, Block, Layout, Nanos, Outcome};
+use thiserror::Error;
+
+/// A run to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunSpec {
+    /// Which command of the plan.
+    pub command: usize,
+    /// The seat it takes: in duets 0 or 1, one of the two pinned launchers; in turns 0.
+    pub seat: usize,
+    /// How much its environment is padded, in bytes.
+    pub padding: u32,
+}
+
+/// A block to be measured: its runs in the order in which they are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSpec {
+    /// How the runs lie in time. A duet has two, in different seats.
+    pub layout: Layout,
+    /// The runs.
+    pub runs: Vec<RunSpec>,
+}
+
+/// What a warm-up run gives away about a command, beside its costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// Which command.
+    pub command: usize,
+    /// It had pages written to storage (`write_bytes` of proc_pid_io(5)).
+    pub wrote_to_storage: bool,
+    /// It ended on, or may use, another CPU than the one it was pinned to.
+    pub left_its_cpu: bool,
+}
+
+/// Why runs could not be made.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RunError {
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A command could not be started.
+    #[error("command {} could not be started: {reason}", .command + 1)]
+    CannotStart {
+        /// Which command of the plan.
+        command: usize,
+        /// What the system says.
+        reason: String,
+    },
+    /// The command that was to prepare a run failed.
+    #[error("the preparation '{preparation}' {}", how(.outcome))]
+    PreparationFailed {
+        /// The shell command.
+        preparation: String,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// A launcher process ended, or could not be set up.
+    #[error("a launcher process was lost: {0}")]
+    LauncherLost(String),
+}
+
+/// How a run ended, as the end of a sentence that begins with its name.
+pub fn how(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited(status) => format!("exited with status {status}"),
+        Outcome::Signalled(signal) => format!("was ended by signal {signal}"),
+        Outcome::TimedOut => "ran past the time limit".to_owned(),
+    }
+}
+
+/// Something that runs blocks.
+pub trait Runner {
+    /// Time since the experiment began, on a monotonic clock.
+    fn now(&self) -> Nanos;
+
+    /// Runs the blocks one after the other; all are of one layout. Each is handed to `done` as soon as it has ended.
+    ///
+    /// # Errors
+    /// See [`RunError`]; blocks handed out before an error count.
+    fn run(&mut self, blocks: &[BlockSpec], done: &mut dyn FnMut(Block)) -> Result<(), RunError>;
+
+    /// Runs one block as [`Runner::run`] does, and looks closer at its commands.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError>;
+
+    /// What the machine has been doing since the experiment began.
+    fn activity(&self) -> Activity;
+}

@@ -1,0 +1,121 @@
+//! Processes: starting and reaping them, ending a whole tree, keeping to some CPUs.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+use rustix::thread::CpuSet;
+use steady_model::{Absent, Bytes, Nanos, Reading};
+
+pub use crate::sys::{Child, ChildUsage, Program, Reaped, Status, Stdio, wait_any, wait_for};
+use crate::{Root, procfs};
+
+/// How long to leave killed processes to end before looking again.
+const KILL_PATIENCE: Duration = Duration::from_millis(1);
+
+/// Children that were left over once the process that was waited for had ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOvers {
+    /// How many were still alive, and died of SIGKILL.
+    pub killed: u32,
+    /// CPU time of all of them, those that had ended by themselves included.
+    pub cpu_time: Nanos,
+}
+
+/// From now on, descendants whose parents have died become children of this process (prctl(2),
+/// `PR_SET_CHILD_SUBREAPER`), so that none escapes [`end_descendants`].
+///
+/// # Errors
+/// What prctl(2) says; none on kernels since 3.4.
+pub fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Leaves the terminal and the process group of the parent, so that signals sent to those do not reach this process.
+///
+/// # Errors
+/// EPERM if it leads a process group already.
+pub fn leave_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// Kills and reaps all descendants of this process until none is left. The caller should be a subreaper.
+///
+/// With no child at all, which is the rule, this costs one system call.
+///
+/// # Errors
+/// What wait4(2) says, apart from "no child".
+pub fn end_descendants() -> io::Result<LeftOvers> {
+    let mut left = LeftOvers::default();
+    loop {
+        match wait_any() {
+            Ok(Some(reaped)) => {
+                left.cpu_time += reaped.usage.user + reaped.usage.system;
+                left.killed += u32::from(reaped.status == Status::Signalled(Signal::KILL.as_raw()));
+            }
+            Ok(None) => {
+                // A process that forks while it is killed shows up in the next round.
+                kill_descendants();
+                std::thread::sleep(KILL_PATIENCE);
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(left),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn kill_descendants() {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    for pid in procfs::descendants(&Root::default(), own).unwrap_or_default() {
+        // An error means that it has ended already.
+        let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+    }
+}
+
+/// Kills `child` and its process group at once; the rest of its tree is for [`end_descendants`].
+pub fn kill_group(child: Pid) {
+    // Errors mean that it has ended already.
+    let _ = rustix::process::kill_process_group(child, Signal::KILL);
+    let _ = rustix::process::kill_process(child, Signal::KILL);
+}
+
+/// Keeps this thread, and what it starts, to `cpus`.
+///
+/// # Errors
+/// EINVAL if none of them may be used; EPERM where a sandbox forbids it.
+pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+/// The peak resident memory of this process since its exec (`VmHWM` of proc_pid_status(5)). A child's `ru_maxrss`
+/// starts there, for until its own exec it lives in this memory.
+pub fn own_peak_memory() -> Reading<Bytes> {
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| Absent::because(error.to_string()))?;
+    parse_peak_memory(&status).ok_or_else(|| Absent::because("/proc/self/status has no VmHWM"))
+}
+
+fn parse_peak_memory(status: &str) -> Option<Bytes> {
+    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes(kibibytes.checked_mul(1024)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peak_memory_is_read_from_its_line() {
+        assert_eq!(parse_peak_memory("Name:\tx\nVmHWM:\t    1708 kB\nVmRSS:\t 1 kB\n"), Some(Bytes(1708 * 1024)));
+        for broken in ["", "VmHWM:", "VmHWM:\t12", "VmHWM: x kB", "VmHWM: 99999999999999999999 kB"] {
+            assert_eq!(parse_peak_memory(broken), None, "{broken}");
+        }
+        assert!(own_peak_memory().unwrap() > Bytes(100_000));
+    }
+}

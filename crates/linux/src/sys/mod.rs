@@ -1,0 +1,8 @@
+//! The system calls that have no safe form: the only `unsafe` code of this crate.
+#![allow(unsafe_code)]
+
+mod spawn;
+mod wait;
+
+pub use spawn::{Child, Program, Stdio};
+pub use wait::{ChildUsage, Reaped, Status, wait_any, wait_for};
