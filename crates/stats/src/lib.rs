@@ -1,2 +1,27 @@
-//! Samples in, estimates out.
+//! Samples in, estimates out: pure functions, so that the same samples always give the same verdict.
+//!
+//! The subject is a **pair**: one run of each of two commands, in an order and on CPUs drawn by coin. If both commands
+//! cost the same, the sign of every log ratio is a fair coin, whatever the load does; [`Paired`] tests that, inverts the
+//! test into an interval, and [`Sequence`] spends its error over several looks. The rest serves the experiment around
+//! it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
+//! pooled rather than paired ([`pooled`]).
 #![forbid(unsafe_code)]
+
+pub mod allocate;
+pub mod descriptive;
+mod estimate;
+mod invert;
+mod normal;
+mod pair;
+pub mod pooled;
+mod schedule;
+mod score;
+mod sequential;
+mod slot;
+mod tail;
+
+pub use estimate::{Effect, Estimate, LayoutEffect, Reason};
+pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
+pub use schedule::Schedule;
+pub use score::Tested;
+pub use sequential::{Look, Rules, Sequence, single_look};

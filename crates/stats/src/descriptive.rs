@@ -1,0 +1,54 @@
+//! Descriptions of one command's costs, for reports.
+
+use serde::{Deserialize, Serialize};
+
+/// Costs in short, in their own unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The middle, or the mean of the middle two.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// The costs in short; `None` without any.
+pub fn summary(costs: &[f64]) -> Option<Summary> {
+    let (min, max) = (costs.iter().copied().reduce(f64::min)?, costs.iter().copied().reduce(f64::max)?);
+    let mean = costs.iter().sum::<f64>() / costs.len() as f64;
+    Some(Summary { mean, median: quantile(costs, 0.5)?, min, max })
+}
+
+/// The quantile `q` (0 to 1), interpolated between its neighbours (Hyndman and Fan 1996, type 7); `None` without costs.
+pub fn quantile(costs: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = costs.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let place = q.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Some(below + (above - below) * place.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summarises() {
+        let summary = summary(&[3.0, 1.0, 2.0, 10.0]).unwrap();
+        assert_eq!(summary, Summary { mean: 4.0, median: 2.5, min: 1.0, max: 10.0 });
+        assert_eq!(super::summary(&[]), None);
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        let costs = [4.0, 1.0, 3.0, 2.0, 5.0];
+        assert_eq!(quantile(&costs, 0.0), Some(1.0));
+        assert_eq!(quantile(&costs, 0.25), Some(2.0));
+        assert_eq!(quantile(&costs, 0.9), Some(4.6));
+        assert_eq!(quantile(&costs, 1.0), Some(5.0));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}

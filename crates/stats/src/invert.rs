@@ -1,0 +1,142 @@
+//! The test inverted: the effect where Z is zero, and the effects that are not rejected.
+//!
+//! Every search runs outwards from a centre, in a distance that has no sign, so that exchanging the labels mirrors it
+//! to the last bit.
+
+use steady_model::Interval;
+
+use crate::normal;
+use crate::pair::Paired;
+use crate::score::{self, Scratch, median};
+
+/// How close to the level a root of the test must come, in standard errors.
+const CLOSE: f64 = 1e-3;
+/// How closely a bracket must hold a root, over its distance from the centre.
+const NARROW: f64 = 1e-3;
+
+/// See [`Paired::estimate`].
+pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
+    let centre = median(&mut differences(paired).collect::<Vec<f64>>());
+    let start = score::test(paired, centre, scratch).z;
+    if start.abs() <= CLOSE {
+        return centre;
+    }
+    let side = start.signum();
+    let step = typical_error(paired, centre);
+    let search = Search { start: -start.abs(), level: 0.0, step, width: Width::Absolute(NARROW * step) };
+    match search.run(|t| -side * score::test(paired, centre + side * t, scratch).z) {
+        Found::Close(t) => centre + side * t,
+        Found::Between(inside, outside) => centre + side * ((inside + outside) / 2.0),
+        Found::Nowhere => centre,
+    }
+}
+
+/// See [`Paired::interval`]. `centre` is the estimate.
+pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
+    let level = normal::two_sided_quantile(alpha);
+    let step = level * typical_error(paired, centre);
+    let mut end = |side: f64| {
+        let search = Search { start: 0.0, level, step, width: Width::Relative(NARROW) };
+        let found = search.run(|t| {
+            let tested = score::test(paired, centre + side * t, scratch);
+            let distance = normal::two_sided_quantile(tested.p);
+            // Rounding in the quantile must not bring back what p rejects.
+            let distance = if tested.p <= alpha { distance.max(level) } else { distance.min(level.next_down()) };
+            if tested.z * side <= 0.0 { distance } else { -distance }
+        });
+        match found {
+            Found::Close(t) | Found::Between(_, t) => centre + side * t,
+            Found::Nowhere => side * f64::INFINITY,
+        }
+    };
+    Interval { low: end(-1.0), high: end(1.0) }
+}
+
+/// A first guess of the standard error: of the median of the differences.
+fn typical_error(paired: &Paired, centre: f64) -> f64 {
+    let mut sizes: Vec<f64> = differences(paired).map(|d| (d - centre).abs()).collect();
+    let count = sizes.len().max(1) as f64;
+    let mean = sizes.iter().sum::<f64>() / count;
+    let typical = match median(&mut sizes) {
+        0.0 => mean,
+        size => size,
+    };
+    (1.5 * typical / count.sqrt()).max(1e-12)
+}
+
+fn differences(paired: &Paired) -> impl Iterator<Item = f64> {
+    paired.strata.iter().flat_map(|stratum| &stratum.difference).copied()
+}
+
+/// What a search ended with.
+enum Found {
+    /// A place on or just beyond the level.
+    Close(f64),
+    /// The last place below the level and the first one that is not.
+    Between(f64, f64),
+    /// The level is never reached.
+    Nowhere,
+}
+
+/// When a bracket is narrow enough.
+enum Width {
+    Absolute(f64),
+    Relative(f64),
+}
+
+/// The search for where a function of a distance, rising on the whole, reaches a level.
+struct Search {
+    /// The function at zero.
+    start: f64,
+    level: f64,
+    step: f64,
+    width: Width,
+}
+
+impl Search {
+    /// Steps out by doubling, then closes in by secants, with a bisection whenever a secant gained little.
+    fn run(&self, mut function: impl FnMut(f64) -> f64) -> Found {
+        let (mut inside, mut at_inside) = (0.0, self.start);
+        let mut outside = self.step;
+        let mut at_outside = function(outside);
+        let mut doublings = 0;
+        while at_outside < self.level {
+            if doublings == 60 {
+                return Found::Nowhere;
+            }
+            (inside, at_inside) = (outside, at_outside);
+            outside *= 2.0;
+            at_outside = function(outside);
+            doublings += 1;
+        }
+        let mut bisect = false;
+        while !self.near(at_outside) && outside - inside > self.enough(outside) {
+            let width = outside - inside;
+            let share = (self.level + CLOSE / 2.0 - at_inside) / (at_outside - at_inside);
+            let t = if bisect || !share.is_finite() {
+                inside + width / 2.0
+            } else {
+                inside + share.clamp(0.01, 0.99) * width
+            };
+            let value = function(t);
+            if value < self.level {
+                (inside, at_inside) = (t, value)
+            } else {
+                (outside, at_outside) = (t, value)
+            }
+            bisect = outside - inside > width / 2.0;
+        }
+        if self.near(at_outside) { Found::Close(outside) } else { Found::Between(inside, outside) }
+    }
+
+    fn near(&self, value: f64) -> bool {
+        (self.level..self.level + CLOSE).contains(&value)
+    }
+
+    fn enough(&self, outside: f64) -> f64 {
+        match self.width {
+            Width::Absolute(width) => width,
+            Width::Relative(share) => share * outside,
+        }
+    }
+}

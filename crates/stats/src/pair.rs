@@ -1,0 +1,182 @@
+//! Pairs of runs, and all that can be said of them before an effect is assumed.
+
+use serde::{Deserialize, Serialize};
+use steady_model::{Interval, Layout};
+
+use crate::score::{Scratch, Tested};
+use crate::{invert, score};
+
+/// With fewer pairs than this no test can reject at 5 %: its smallest p is `2^(1 - n)`.
+pub const MIN_PAIRS: usize = 6;
+
+/// The coins that were thrown for a pair: what NEW got, as `+1` or `-1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Whether NEW started second (`+1`) or first (`-1`).
+    pub order: i8,
+    /// Which of the two CPUs NEW was pinned to, in a duet; `0` in turns, where the CPU is not drawn.
+    pub cpu: i8,
+}
+
+impl Slot {
+    /// The slots as they are after OLD and NEW have changed places.
+    pub fn swapped(self) -> Slot {
+        Slot { order: -self.order, cpu: -self.cpu }
+    }
+}
+
+/// One run of each command. Costs are in any unit, zero or more (seconds, bytes).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// How the two runs lay in time.
+    pub layout: Layout,
+    /// The coins.
+    pub slot: Slot,
+    /// The cost of the base command.
+    pub old: f64,
+    /// The cost of the command that is compared with it.
+    pub new: f64,
+}
+
+impl Pair {
+    /// The pair with OLD and NEW exchanged: the same experiment, told the other way round.
+    pub fn swapped(self) -> Pair {
+        Pair { slot: self.slot.swapped(), old: self.new, new: self.old, ..self }
+    }
+}
+
+/// The pairs of one layout, in order of time.
+#[derive(Debug)]
+pub(crate) struct Stratum {
+    /// The layout.
+    pub(crate) layout: Layout,
+    /// log NEW - log OLD.
+    pub(crate) difference: Vec<f64>,
+    /// The coin whose bias is removed: the CPU in duets, the order in turns.
+    pub(crate) slot: Vec<f64>,
+    /// The bin of the pair's cost sum, from cheap to dear.
+    pub(crate) bin: Vec<u8>,
+    /// How many bins there are.
+    pub(crate) bins: usize,
+}
+
+/// Pairs prepared for testing: everything that does not depend on the effect that is tested.
+#[derive(Debug)]
+pub struct Paired {
+    pub(crate) strata: Vec<Stratum>,
+    pairs: usize,
+    zeros: usize,
+    relative_grain: f64,
+}
+
+impl Paired {
+    /// Prepares `pairs`, which are in order of time. `grain` is the smallest difference that the instrument can show, in
+    /// the unit of the costs: a cost of zero is read as half of it, for a logarithm needs something.
+    pub fn new(pairs: &[Pair], grain: f64) -> Paired {
+        let least = half_grain(pairs, grain);
+        let strata = Layout::ALL
+            .into_iter()
+            .filter_map(|layout| {
+                let chosen: Vec<Pair> = pairs.iter().filter(|pair| pair.layout == layout).copied().collect();
+                (!chosen.is_empty()).then(|| Stratum::new(layout, &chosen, least))
+            })
+            .collect();
+        let zeros = pairs.iter().filter(|pair| pair.old == pair.new).count();
+        let total: f64 = pairs.iter().map(|pair| pair.old + pair.new).sum();
+        let mean = total / (2 * pairs.len().max(1)) as f64;
+        let relative_grain = if mean > 0.0 { grain / mean } else { f64::INFINITY };
+        Paired { strata, pairs: pairs.len(), zeros, relative_grain }
+    }
+
+    /// How many pairs there are.
+    pub fn pairs(&self) -> usize {
+        self.pairs
+    }
+
+    /// The share of pairs in which both commands cost exactly the same; 0 without pairs.
+    pub fn zero_share(&self) -> f64 {
+        self.zeros as f64 / self.pairs.max(1) as f64
+    }
+
+    /// Whether most differences are lost in the grain of the clock.
+    pub fn below_grain(&self) -> bool {
+        2 * self.zeros > self.pairs
+    }
+
+    /// The grain over the mean cost: the relative change that the instrument can just show.
+    pub fn relative_grain(&self) -> f64 {
+        self.relative_grain
+    }
+
+    /// The two-sided test that NEW costs `exp(theta)` times OLD.
+    pub fn test(&self, theta: f64) -> Tested {
+        score::test(self, theta, &mut Scratch::default())
+    }
+
+    /// The effect, as a log ratio, that the pairs speak neither for nor against: where the test's Z crosses zero.
+    /// Zero without pairs.
+    pub fn estimate(&self) -> f64 {
+        invert::estimate(self, &mut Scratch::default())
+    }
+
+    /// Every effect (log ratio) that the test does not reject at level `alpha`; unbounded where the pairs are too few
+    /// for that level.
+    pub fn interval(&self, alpha: f64) -> Interval {
+        invert::interval(self, self.estimate(), alpha, &mut Scratch::default())
+    }
+
+    /// [`Paired::interval`] where the estimate is known already.
+    pub fn interval_around(&self, estimate: f64, alpha: f64) -> Interval {
+        invert::interval(self, estimate, alpha, &mut Scratch::default())
+    }
+
+    /// By what factor the moving load widened the interval, against all pairs being as quiet as the quietest quarter.
+    /// `None` where there are too few pairs to tell quiet from loud.
+    pub fn widening(&self) -> Option<f64> {
+        self.widening_at(self.estimate())
+    }
+
+    /// [`Paired::widening`] where the estimate is known already.
+    pub(crate) fn widening_at(&self, estimate: f64) -> Option<f64> {
+        score::widening(self, estimate, &mut Scratch::default())
+    }
+}
+
+impl Stratum {
+    fn new(layout: Layout, pairs: &[Pair], least: f64) -> Stratum {
+        let log = |cost: f64| if cost > 0.0 { cost.min(f64::MAX).ln() } else { least.ln() };
+        let logs: Vec<(f64, f64)> = pairs.iter().map(|pair| (log(pair.old), log(pair.new))).collect();
+        let slot = |slot: Slot| if layout == Layout::Duet { slot.cpu } else { slot.order };
+        let bins = (pairs.len() / 12).clamp(1, 8);
+        Stratum {
+            layout,
+            difference: logs.iter().map(|(old, new)| new - old).collect(),
+            slot: pairs.iter().map(|pair| f64::from(slot(pair.slot))).collect(),
+            bin: equal_bins(logs.iter().map(|(old, new)| old + new), bins),
+            bins,
+        }
+    }
+}
+
+/// What stands for a cost of zero: half the grain, or half the smallest cost where no grain is known.
+fn half_grain(pairs: &[Pair], grain: f64) -> f64 {
+    if grain > 0.0 {
+        return grain / 2.0;
+    }
+    let smallest = pairs.iter().flat_map(|pair| [pair.old, pair.new]).filter(|&cost| cost > 0.0).reduce(f64::min);
+    smallest.map_or(1.0, |cost| (cost / 2.0).max(f64::MIN_POSITIVE))
+}
+
+/// The bin of each value when their ranks are cut into `bins` equal parts; ties are cut by position.
+fn equal_bins(values: impl Iterator<Item = f64>, bins: usize) -> Vec<u8> {
+    let mut order: Vec<(f64, u32)> = values.zip(0..).collect();
+    let count = order.len();
+    let mut bin = vec![0; count];
+    if bins > 1 {
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (rank, (_, index)) in order.into_iter().enumerate() {
+            bin[index as usize] = (rank * bins / count) as u8;
+        }
+    }
+    bin
+}

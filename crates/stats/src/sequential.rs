@@ -1,0 +1,239 @@
+//! Several looks at a growing set of pairs, with one error rate for all of them together.
+//!
+//! Each look gets its own part of alpha. Whatever the dependence between looks, the parts add up (union bound), so the
+//! intervals of all looks hold together with probability `1 - alpha`, and so does what they have in common.
+
+use serde::{Deserialize, Serialize};
+use steady_model::{Interval, Layout, Verdict};
+
+use crate::estimate::{self, Effect, Estimate, LayoutEffect, Reason};
+use crate::pair::{MIN_PAIRS, Pair, Paired};
+use crate::schedule;
+
+/// What is asked of a sequence of looks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// The error rate of all verdicts together, such as 0.05.
+    pub alpha: f64,
+    /// The relative change that does not matter: 0.005 is half a percent.
+    pub resolution: f64,
+    /// Relative changes on which it must also be decided: the limits of `--fail-if`.
+    pub limits: Vec<f64>,
+    /// The smallest difference that the instrument shows, in the unit of the costs.
+    pub grain: f64,
+}
+
+/// What a look found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// One estimate per contender.
+    pub contenders: Vec<Estimate>,
+    /// How much of alpha has been spent up to and with this look.
+    pub alpha_spent: f64,
+    /// Whether there is nothing more to find out: further pairs would not change the verdicts.
+    pub done: bool,
+}
+
+/// A sequence of looks at the pairs of some contenders, each beside the same base command.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    rules: Rules,
+    spent: f64,
+    known: Vec<Known>,
+}
+
+/// What all looks so far have in common about a contender, on the log scale.
+#[derive(Clone, Debug)]
+struct Known {
+    all: Interval,
+    layouts: [Interval; Layout::ALL.len()],
+}
+
+impl Known {
+    const NOTHING: Known = Known { all: Interval::EVERYTHING, layouts: [Interval::EVERYTHING; Layout::ALL.len()] };
+
+    /// Whether zero has been excluded.
+    fn differs(&self) -> bool {
+        !self.all.holds(0.0)
+    }
+}
+
+/// A contender's pairs, prepared for one look.
+struct Prepared {
+    pairs: usize,
+    all: Paired,
+    centre: f64,
+    /// Each layout by itself, where it has enough pairs; empty where there is one layout only.
+    layouts: Vec<(Layout, Paired)>,
+}
+
+impl Prepared {
+    fn new(pairs: &[Pair], grain: f64) -> Prepared {
+        let all = Paired::new(pairs, grain);
+        let of = |layout| pairs.iter().filter(|pair| pair.layout == layout).copied().collect::<Vec<Pair>>();
+        let layouts = if all.strata.len() < 2 { vec![] } else { Layout::ALL.map(|layout| (layout, of(layout))).into() };
+        let layouts = layouts.into_iter().filter(|(_, chosen)| chosen.len() >= MIN_PAIRS);
+        let layouts = layouts.map(|(layout, chosen)| (layout, Paired::new(&chosen, grain))).collect();
+        Prepared { pairs: pairs.len(), centre: all.estimate(), all, layouts }
+    }
+
+    fn interval(&self, alpha: f64) -> Interval {
+        interval_around(&self.all, self.centre, alpha)
+    }
+}
+
+/// The interval at `alpha`, no narrower than the grain of the clock allows where it swallows most differences.
+fn interval_around(paired: &Paired, centre: f64, alpha: f64) -> Interval {
+    if paired.pairs() < MIN_PAIRS || alpha <= 0.0 {
+        return Interval::EVERYTHING;
+    }
+    let interval = paired.interval_around(centre, alpha);
+    let grain = if paired.below_grain() { paired.relative_grain().ln_1p() } else { 0.0 };
+    Interval { low: interval.low - grain, high: interval.high + grain }
+}
+
+impl Sequence {
+    /// Before the first look, with `contenders` commands to judge beside the base.
+    pub fn new(rules: Rules, contenders: usize) -> Sequence {
+        Sequence { rules, spent: 0.0, known: vec![Known::NOTHING; contenders] }
+    }
+
+    /// Looks at all pairs so far: one slice of pairs per contender, the base always being OLD. `time_fraction` is the
+    /// share of the time budget that is over; `last` says that there will be no further look.
+    ///
+    /// The same pairs at the same fractions give the same result to the last bit.
+    pub fn look(&mut self, pairs: &[Vec<Pair>], time_fraction: f64, last: bool) -> Look {
+        let prepared: Vec<Prepared> = pairs.iter().map(|pairs| Prepared::new(pairs, self.rules.grain)).collect();
+        let left = (self.rules.alpha - self.spent).max(0.0);
+        let precision = self.precision_at_end(&prepared, left);
+        // At half the resolution no interval can hold both zero and an effect that matters: every verdict will fall.
+        let finish = last || precision >= 1.0;
+        let spend = if finish { left } else { self.spending(time_fraction, precision).min(left) };
+        self.narrow(&prepared, spend);
+        self.spent += spend;
+        let contenders: Vec<Estimate> =
+            prepared.iter().zip(&self.known).map(|(prepared, known)| self.conclude(prepared, known)).collect();
+        let done = finish || contenders.iter().all(|estimate| self.settled(estimate));
+        Look { contenders, alpha_spent: self.spent, done }
+    }
+
+    /// How precise the least precise contender would be with all the alpha that is left: the square of half the
+    /// resolution over the half-width, which grows as pairs do. Blind to where the effect lies.
+    fn precision_at_end(&self, prepared: &[Prepared], left: f64) -> f64 {
+        let level = left / self.known.len().max(1) as f64;
+        let half_width = |prepared: &Prepared| relative(&prepared.interval(level)).half_width();
+        let widest = prepared.iter().map(half_width).fold(0.0, f64::max);
+        (self.rules.resolution / 2.0 / widest).powi(2)
+    }
+
+    /// What this look may spend of alpha.
+    fn spending(&self, time_fraction: f64, precision: f64) -> f64 {
+        (self.rules.alpha * schedule::spendable(time_fraction, precision) - self.spent).max(0.0)
+    }
+
+    /// Narrows what is known of every contender at error `spend` for all of them together.
+    ///
+    /// Holm's steps: those that already differ from the base, by this look or an earlier one, leave their share to the
+    /// others. A limit is a second question to each contender; with limits everyone keeps an equal share.
+    fn narrow(&mut self, prepared: &[Prepared], spend: f64) {
+        let contenders = prepared.len();
+        let step_down = self.rules.limits.is_empty();
+        let differing = |known: &[Known]| known.iter().filter(|known| known.differs()).count();
+        let before = self.known.clone();
+        let mut settled = if step_down { differing(&self.known) } else { 0 };
+        loop {
+            let level = spend / contenders.saturating_sub(settled).max(1) as f64;
+            self.known =
+                before.iter().zip(prepared).map(|(known, prepared)| narrowed(known, prepared, level)).collect();
+            let now = differing(&self.known);
+            if !step_down || now <= settled || settled + 1 >= contenders {
+                return;
+            }
+            settled = now;
+        }
+    }
+
+    /// The estimate as it stands.
+    fn conclude(&self, prepared: &Prepared, known: &Known) -> Estimate {
+        let all = Effect::from_log(prepared.centre, known.all, prepared.pairs);
+        let layouts = layout_effects(prepared, known, all);
+        let turns = layouts.iter().find(|seen| seen.layout == Layout::Turns);
+        let interval = all.interval();
+        let enough = prepared.pairs >= MIN_PAIRS;
+        let verdict = if enough { estimate::verdict(&interval, self.rules.resolution) } else { Verdict::Undecided };
+        let undecided = verdict == Verdict::Undecided;
+        let reason = match (undecided, enough, prepared.all.below_grain()) {
+            (true, false, _) => Some(Reason::TooFewPairs),
+            (true, true, true) => Some(Reason::BelowGrain),
+            _ => None,
+        };
+        let settle = || estimate::time_to_settle(all.change?, &interval, self.rules.resolution);
+        Estimate {
+            verdict,
+            within_resolution: enough && estimate::within(&interval, self.rules.resolution),
+            size: turns.map_or(all, |seen| seen.effect),
+            verdict_low: all.low,
+            verdict_high: all.high,
+            pairs: prepared.pairs,
+            layouts,
+            reason,
+            widening: prepared.all.widening_at(prepared.centre),
+            time_to_settle: if undecided && reason.is_none() { settle() } else { None },
+        }
+    }
+
+    /// Whether further pairs would only confirm: the verdict has fallen, the limits too, and the size is known well
+    /// enough.
+    fn settled(&self, estimate: &Estimate) -> bool {
+        let (Some(low), Some(high), Some(change)) = (estimate.verdict_low, estimate.verdict_high, estimate.size.change)
+        else {
+            return false;
+        };
+        let (judged, size) = (Interval { low, high }, estimate.size.interval());
+        let open = |limit: &f64| judged.holds(*limit) || size.holds(*limit);
+        let fine = self.rules.resolution.max(change.abs() / 10.0);
+        let sized = estimate.verdict != Verdict::Undecided && judged.half_width() <= fine;
+        sized && !self.rules.limits.iter().any(open)
+    }
+}
+
+/// What is known once a look at `level` has been added.
+fn narrowed(known: &Known, prepared: &Prepared, level: f64) -> Known {
+    let all = common(&known.all, prepared.interval(level));
+    let mut layouts = known.layouts;
+    for (layout, paired) in &prepared.layouts {
+        let slot = &mut layouts[layout.index()];
+        *slot = common(slot, interval_around(paired, paired.estimate(), level));
+    }
+    Known { all, layouts }
+}
+
+/// What two looks have in common; the newer one where they contradict each other.
+fn common(older: &Interval, newer: Interval) -> Interval {
+    older.intersection(&newer).unwrap_or(newer)
+}
+
+/// The effect in each layout. A single layout is all there is.
+fn layout_effects(prepared: &Prepared, known: &Known, all: Effect) -> Vec<LayoutEffect> {
+    if let [only] = &prepared.all.strata[..]
+        && prepared.pairs >= MIN_PAIRS
+    {
+        return vec![LayoutEffect { layout: only.layout, effect: all }];
+    }
+    let effect = |(layout, paired): &(Layout, Paired)| LayoutEffect {
+        layout: *layout,
+        effect: Effect::from_log(paired.estimate(), known.layouts[layout.index()], paired.pairs()),
+    };
+    prepared.layouts.iter().map(effect).collect()
+}
+
+/// From log ratios to relative changes.
+fn relative(log: &Interval) -> Interval {
+    Interval { low: log.low.exp_m1(), high: log.high.exp_m1() }
+}
+
+/// One look that spends all of alpha on one contender: for secondary metrics, judged once at the end.
+pub fn single_look(pairs: &[Pair], rules: &Rules) -> Estimate {
+    let mut look = Sequence::new(rules.clone(), 1).look(&[pairs.to_vec()], 1.0, true);
+    look.contenders.remove(0)
+}

@@ -1,0 +1,204 @@
+//! The tail of a sum of scores with fair coins for signs.
+
+use crate::normal;
+use crate::score::Scratch;
+
+/// Up to this many scores every choice of signs is counted.
+const COUNTED: usize = 20;
+/// From this many scores (as equal ones) on, the normal tail with its first corrections is as good as the saddlepoint.
+const MANY: f64 = 400.0;
+
+/// The probability that a sum of the scratch's `score`s (zeros do not count) with random signs is at least as far from
+/// zero as `sum`.
+pub(crate) fn two_sided(sum: f64, scratch: &mut Scratch) -> f64 {
+    let Scratch { score, sums, .. } = scratch;
+    let sum = sum.abs();
+    let count = score.iter().filter(|&&q| q > 0.0).count();
+    let upper = if count <= COUNTED { counted(sum, score, sums) } else { approximated(sum, score, count) };
+    (2.0 * upper).min(1.0)
+}
+
+/// Exact: all `2^n` sums, as all pairs of a sum over one half of the scores with a sum over the other half.
+fn counted(sum: f64, score: &[f64], sums: &mut [Vec<f64>; 3]) -> f64 {
+    let total: f64 = score.iter().sum();
+    // Sums that differ by rounding alone are equal.
+    let threshold = sum - 1e-12 * total;
+    let [left, right, spare] = sums;
+    left.clear();
+    left.push(0.0);
+    right.clear();
+    right.push(0.0);
+    for (turn, &q) in score.iter().filter(|&&q| q > 0.0).enumerate() {
+        add_sign(if turn % 2 == 0 { &mut *left } else { &mut *right }, q, spare);
+    }
+    let mut reaching = 0u64;
+    let mut from = right.len();
+    for &l in left.iter() {
+        while from > 0 && l + right[from - 1] >= threshold {
+            from -= 1;
+        }
+        reaching += (right.len() - from) as u64;
+    }
+    reaching as f64 / (left.len() * right.len()) as f64
+}
+
+/// The ascending sums once a further score has been added with either sign.
+fn add_sign(sums: &mut Vec<f64>, q: f64, spare: &mut Vec<f64>) {
+    spare.clear();
+    let (mut minus, mut plus) = (0, 0);
+    while minus < sums.len() || plus < sums.len() {
+        if minus < sums.len() && sums[minus] - q <= sums[plus] + q {
+            spare.push(sums[minus] - q);
+            minus += 1;
+        } else {
+            spare.push(sums[plus] + q);
+            plus += 1;
+        }
+    }
+    std::mem::swap(sums, spare);
+}
+
+/// The upper tail from the moments of the scores, or from the saddlepoint where few scores carry most of the sum.
+fn approximated(sum: f64, score: &[f64], count: usize) -> f64 {
+    let (mut second, mut fourth, mut sixth, mut total) = (0.0, 0.0, 0.0, 0.0);
+    for &q in score {
+        let square = q * q;
+        total += q;
+        second += square;
+        fourth += square * square;
+        sixth += square * square * square;
+    }
+    if sum >= total * (1.0 - 1e-12) {
+        return (-(count as f64)).exp2();
+    }
+    let z = sum / second.sqrt();
+    let (kappa4, kappa6) = (-2.0 * fourth / second.powi(2), 16.0 * sixth / second.powi(3));
+    if z < 0.5 || second * second / fourth > MANY {
+        return edgeworth(z, kappa4, kappa6);
+    }
+    saddlepoint(sum, score, second)
+}
+
+/// Edgeworth's expansion of the upper tail of a symmetric sum (Hall, The Bootstrap and Edgeworth Expansion, 1992, 2.3).
+fn edgeworth(z: f64, kappa4: f64, kappa6: f64) -> f64 {
+    let square = z * z;
+    let third = z * (square - 3.0);
+    let fifth = z * (square * square - 10.0 * square + 15.0);
+    let seventh = z * (square * square * square - 21.0 * square * square + 105.0 * square - 105.0);
+    let correction = kappa4 / 24.0 * third + kappa6 / 720.0 * fifth + kappa4 * kappa4 / 1152.0 * seventh;
+    (normal::upper_tail(z) + normal::density(z) * correction).clamp(0.0, 1.0)
+}
+
+/// Lugannani and Rice's saddlepoint approximation (Saddle point approximation for the distribution of the sum of
+/// independent random variables, 1980), with the cumulant function sum(log cosh(q t)) of random signs.
+fn saddlepoint(sum: f64, score: &[f64], second: f64) -> f64 {
+    let t = tilt(sum, score, second);
+    let (mut cumulant, mut curvature) = (0.0, 0.0);
+    for &q in score {
+        let decay = (-2.0 * q * t).exp();
+        cumulant += q * t + (0.5 * (1.0 + decay)).ln();
+        curvature += q * q * 4.0 * decay / (1.0 + decay).powi(2);
+    }
+    let w = (2.0 * (t * sum - cumulant)).max(0.0).sqrt();
+    let u = t * curvature.sqrt();
+    (normal::upper_tail(w) + normal::density(w) * (u.recip() - w.recip())).clamp(0.0, 1.0)
+}
+
+/// The tilt t at which the mean of the sum, sum(q tanh(q t)), is `sum`: Newton's steps, kept inside a bracket.
+fn tilt(sum: f64, score: &[f64], second: f64) -> f64 {
+    let (mut low, mut high, mut t) = (0.0_f64, f64::INFINITY, sum / second);
+    for _ in 0..60 {
+        let (mut mean, mut slope) = (0.0, 0.0);
+        for &q in score {
+            let tanh = (q * t).tanh();
+            mean += q * tanh;
+            slope += q * q * (1.0 - tanh * tanh);
+        }
+        if (mean - sum).abs() <= 1e-9 * sum {
+            break;
+        }
+        if mean < sum {
+            low = t
+        } else {
+            high = t
+        }
+        let next = t + (sum - mean) / slope;
+        t = match (next > low && next < high, high.is_finite()) {
+            (true, _) => next,
+            (false, true) => (low + high) / 2.0,
+            (false, false) => 2.0 * t,
+        };
+    }
+    t
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn p(sum: f64, score: &[f64]) -> f64 {
+        let mut scratch = Scratch::default();
+        scratch.score.extend(score);
+        two_sided(sum, &mut scratch)
+    }
+
+    /// All sums one by one.
+    fn enumerated(sum: f64, score: &[f64]) -> f64 {
+        let reaches = |signs: &u32| {
+            let signed = score.iter().enumerate().map(|(i, q)| if signs >> i & 1 == 1 { *q } else { -q });
+            signed.sum::<f64>().abs() >= sum.abs() - 1e-9
+        };
+        (0..1_u32 << score.len()).filter(reaches).count() as f64 / (1_u64 << score.len()) as f64
+    }
+
+    #[test]
+    fn counts_every_choice_of_signs() {
+        for count in 1..=13 {
+            let ranks: Vec<f64> = (1..=count).map(f64::from).collect();
+            let uneven: Vec<f64> = ranks.iter().map(|rank| rank * (1.3 + (rank * 7.0).sin())).collect();
+            for score in [ranks, uneven] {
+                let total: f64 = score.iter().sum();
+                for sum in [0.0, score[0], total / 3.0, total - 2.0 * score[0], total] {
+                    assert_eq!(p(sum, &score), enumerated(sum, &score), "{sum} of {score:?}");
+                    assert_eq!(p(-sum, &score), p(sum, &score));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_signs_alike_is_the_rarest() {
+        for count in [1, 6, 20, 21, 60] {
+            let score = vec![1.5; count];
+            assert_eq!(p(1.5 * count as f64, &score), (1.0 - count as f64).exp2());
+        }
+        assert_eq!(p(0.0, &[]), 1.0);
+    }
+
+    /// The approximations against the count, on 20 scores that the count can still manage.
+    #[test]
+    fn saddlepoint_is_close_where_normal_is_not() {
+        let score: Vec<f64> = (1..=20).map(|rank| f64::from(rank) * if rank % 3 == 0 { 2.0 } else { 1.0 }).collect();
+        let second: f64 = score.iter().map(|q| q * q).sum();
+        for z in [1.0, 2.0, 2.6, 3.0, 3.3] {
+            let sum = z * second.sqrt();
+            let exact = counted(sum, &score, &mut Default::default());
+            let close = approximated(sum, &score, score.len());
+            assert!((close / exact - 1.0).abs() < 0.12, "{z}: {close} {exact}");
+        }
+        let normal = normal::upper_tail(3.3);
+        assert!(normal > 2.0 * counted(3.3 * second.sqrt(), &score, &mut Default::default()));
+    }
+
+    #[test]
+    fn the_two_approximations_meet() {
+        let score: Vec<f64> = (1..=900).map(|rank| f64::from(rank) * (1.5 + f64::from(rank).sin())).collect();
+        let (second, fourth) = score.iter().fold((0.0, 0.0), |(s, f), q| (s + q * q, f + q * q * q * q));
+        let sixth: f64 = score.iter().map(|q| q.powi(6)).sum();
+        for z in [0.6, 1.0, 2.0, 3.0, 4.0] {
+            let series = edgeworth(z, -2.0 * fourth / (second * second), 16.0 * sixth / second.powi(3));
+            let saddle = saddlepoint(z * second.sqrt(), &score, second);
+            assert!((series / saddle - 1.0).abs() < 0.01, "{z}: {series} {saddle}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Simulated experiments: noise of known kinds, effects of known size, coins that are fair or not.
+#![allow(dead_code)]
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{Binomial, DiscreteCDF};
+use steady_model::Layout;
+use steady_stats::{Pair, Slot};
+
+/// A kind of noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// Student's t with two degrees of freedom: no variance.
+    Heavy,
+    /// Log-normal, skewed.
+    Skewed,
+    /// The machine slows down by half over the experiment.
+    Drift,
+    /// A load that comes and goes, and makes runs slower and noisier while it is there.
+    Bursts,
+    /// The second run of a pair, or the second CPU, pays up to 10 %, changing slowly.
+    Slots,
+}
+
+pub const NOISES: [Noise; 5] = [Noise::Heavy, Noise::Skewed, Noise::Drift, Noise::Bursts, Noise::Slots];
+
+/// A machine that runs pairs.
+pub struct Machine {
+    pub coin: ChaCha8Rng,
+    noise: Noise,
+    burst: bool,
+    bias: f64,
+    time: f64,
+}
+
+impl Machine {
+    pub fn new(noise: Noise, seed: u64) -> Machine {
+        Machine { coin: ChaCha8Rng::seed_from_u64(seed), noise, burst: false, bias: 0.05, time: 0.0 }
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        let (u, v): (f64, f64) = (self.coin.random::<f64>().max(1e-300), self.coin.random());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+
+    fn fair(&mut self) -> i8 {
+        if self.coin.random::<bool>() { 1 } else { -1 }
+    }
+
+    /// A pair whose NEW costs `exp(theta)` times what it would have cost as OLD, with coins from the machine.
+    pub fn pair(&mut self, layout: Layout, theta: f64) -> Pair {
+        let order = self.fair();
+        let cpu = if layout == Layout::Duet { self.fair() } else { 0 };
+        self.pair_in(layout, Slot { order, cpu }, theta)
+    }
+
+    /// A pair in a given slot.
+    pub fn pair_in(&mut self, layout: Layout, slot: Slot, theta: f64) -> Pair {
+        self.step();
+        let common = self.common();
+        // What the runs cost by slot: in turns the first and the second, in duets CPU 0 and CPU 1.
+        let (first, second) = (self.run(), self.run());
+        let second = second + if self.noise == Noise::Slots { self.bias } else { 0.0 };
+        let upper = if layout == Layout::Duet { slot.cpu } else { slot.order };
+        let (old, new) = if upper > 0 { (first, second) } else { (second, first) };
+        Pair { layout, slot, old: (common + old).exp(), new: (common + new + theta).exp() }
+    }
+
+    fn step(&mut self) {
+        self.time += 1.0;
+        if self.coin.random::<f64>() < 0.08 {
+            self.burst = !self.burst;
+        }
+        self.bias = 0.05 + 0.9 * (self.bias - 0.05) + 0.02 * self.normal();
+    }
+
+    fn common(&mut self) -> f64 {
+        match self.noise {
+            Noise::Drift => self.time / 200.0,
+            Noise::Bursts if self.burst => 0.7 + 0.2 * self.normal().abs(),
+            _ => 0.1 * self.normal(),
+        }
+    }
+
+    fn run(&mut self) -> f64 {
+        let z = self.normal();
+        match self.noise {
+            Noise::Heavy => 0.01 * z / (-self.coin.random::<f64>().max(1e-300).ln()).sqrt(),
+            Noise::Skewed => 0.01 * z.exp(),
+            Noise::Drift => (0.01 + self.time / 10_000.0) * z,
+            Noise::Bursts => z * if self.burst { 0.08 } else { 0.004 },
+            Noise::Slots => 0.01 * z,
+        }
+    }
+}
+
+/// The most misses that chance explains: the 99.9 % quantile of the binomial.
+pub fn most(experiments: usize, rate: f64) -> usize {
+    Binomial::new(rate, experiments as u64).unwrap().inverse_cdf(0.999) as usize
+}
