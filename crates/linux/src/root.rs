@@ -1,6 +1,7 @@
 //! Where `/proc` and `/sys` are, and how files below them are read.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use steady_model::{Absent, Reading};
@@ -31,6 +32,13 @@ impl Root {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => Err(unreadable(file, &error)),
         }
+    }
+
+    /// The first `limit` bytes of a file, as [`Root::read`]: of long files the kernel then makes no more than that.
+    pub(crate) fn read_start(&self, file: &str, limit: u64) -> Reading<String> {
+        let mut bytes = Vec::new();
+        let read = File::open(self.path(file)).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).map_err(|error| unreadable(file, &error))
     }
 
     /// The first line of a file, without blanks around it; absent where there is nothing on it.

@@ -109,10 +109,13 @@ pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
     }
     // The mount that shows most of the hierarchy, where parts are mounted as well.
     serving.sort_by_key(|mount| mount.root.len());
-    let mut found = serving.iter().filter_map(|mount| mount.directories(path));
-    let found = found.find(|directories| directories.first().is_some_and(|own| root.has(own)));
-    let outside = || Absent::because("this process's control group lies outside of what is mounted here");
-    found.map(|directories| CpuGroup { version, directories }).ok_or_else(outside)
+    let places: Vec<Vec<String>> = serving.iter().filter_map(|mount| mount.directories(path)).collect();
+    if places.is_empty() {
+        return Err(Absent::because("this process's control group lies outside of what is mounted here"));
+    }
+    let found = places.into_iter().find(|directories| directories.first().is_some_and(|own| root.has(own)));
+    let gone = || Absent::because(format!("this process's control group {path} has no directory"));
+    found.map(|directories| CpuGroup { version, directories }).ok_or_else(gone)
 }
 
 fn membership_for_cpu(memberships: &[Membership]) -> Reading<(Version, &str)> {

@@ -14,7 +14,7 @@ pub use machine::{
     parse_load_average, parse_memory_total,
 };
 pub use process::{ProcessStat, StorageIo, parse_process_stat, parse_storage_io, process_stat, storage_io};
-pub use schedstat::{Schedstat, SchedstatReader, parse_schedstat};
+pub use schedstat::{Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
 pub use times::{CpuTicks, CpuTimes, cpu_pressure, cpu_times, parse_cpu_times, parse_pressure_total};
 
 use std::str::FromStr;

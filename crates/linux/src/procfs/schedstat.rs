@@ -62,18 +62,20 @@ impl SchedstatReader {
     ///
     /// Source: `/proc/PID/schedstat`, `Documentation/scheduler/sched-stats.rst`.
     pub fn read(&self, pid: i32) -> Reading<Schedstat> {
-        let mut path = [0_u8; 32];
-        let mut text = [0_u8; 96];
-        let length = self.fill(pid, &mut path, &mut text).map_err(|errno| self.reason(pid, errno))?;
-        let text = text.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("");
-        parse_schedstat(text)
+        self.open(pid)?.read()
     }
 
-    fn fill(&self, pid: i32, path: &mut [u8; 32], text: &mut [u8; 96]) -> Result<usize, Errno> {
+    /// Opens the statistics of process `pid`, to be read later: opening costs more than reading, and can be done
+    /// while the process runs.
+    pub fn open(&self, pid: i32) -> Reading<SchedstatFile> {
+        let mut path = [0_u8; 32];
+        self.open_at(pid, &mut path).map(SchedstatFile).map_err(|errno| self.reason(pid, errno))
+    }
+
+    fn open_at(&self, pid: i32, path: &mut [u8; 32]) -> Result<OwnedFd, Errno> {
         write!(path.as_mut_slice(), "{pid}/schedstat\0").map_err(|_| Errno::NAMETOOLONG)?;
         let path = CStr::from_bytes_until_nul(path).map_err(|_| Errno::NAMETOOLONG)?;
-        let file = openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        rustix::io::read(&file, text.as_mut_slice())
+        openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 
     /// Why there are no statistics: the process or the kernel's support for them may be what is missing.
@@ -83,9 +85,29 @@ impl SchedstatReader {
             Errno::NOENT if exists() => {
                 Absent::because("the kernel keeps no scheduling statistics (CONFIG_SCHED_INFO)")
             }
-            Errno::NOENT | Errno::SRCH => Absent::because("the process was gone before it could be read"),
-            other => unreadable("/proc/PID/schedstat", &other.into()),
+            errno => why_unread(errno),
         }
+    }
+}
+
+/// The scheduling statistics of one process, open. They stay those of that process even when its number is used anew.
+#[derive(Debug)]
+pub struct SchedstatFile(OwnedFd);
+
+impl SchedstatFile {
+    /// The statistics as they are now, as [`SchedstatReader::read`]; absent once the process is reaped.
+    pub fn read(&self) -> Reading<Schedstat> {
+        let mut text = [0_u8; 96];
+        let length = rustix::io::pread(&self.0, text.as_mut_slice(), 0).map_err(why_unread)?;
+        let text = text.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("");
+        parse_schedstat(text)
+    }
+}
+
+fn why_unread(errno: Errno) -> Absent {
+    match errno {
+        Errno::NOENT | Errno::SRCH => Absent::because("the process was gone before it could be read"),
+        other => unreadable("/proc/PID/schedstat", &other.into()),
     }
 }
 
@@ -117,11 +139,29 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
     fn this_process_can_be_read_where_the_kernel_counts() {
         let reader = SchedstatReader::new(&Root::default()).unwrap();
-        let Ok(before) = reader.read(std::process::id() as i32) else { return };
-        let after = reader.read(std::process::id() as i32).unwrap();
+        let own = std::process::id() as i32;
+        let before = match reader.read(own) {
+            Ok(before) => before,
+            Err(absent) => return eprintln!("skipped: {absent}"),
+        };
+        let file = reader.open(own).unwrap();
+        let (first, after) = (file.read().unwrap(), file.read().unwrap());
+        assert!(first.cpu >= before.cpu && first.cpu <= after.cpu);
         assert!(after.cpu >= before.cpu && after.timeslices >= before.timeslices);
+    }
+
+    #[test]
+    fn a_process_can_be_read_until_it_is_reaped() {
+        let reader = SchedstatReader::new(&Root::default()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
+        let file = reader.open(child.id() as i32).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(file.read().unwrap_err().0.contains("gone"));
+        assert!(reader.read(child.id() as i32).is_err());
     }
 
     proptest! {

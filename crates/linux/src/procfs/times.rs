@@ -115,16 +115,19 @@ pub fn parse_pressure_total(text: &str) -> Reading<Nanos> {
 /// Time since boot in which at least one task waited for a CPU. Source: `/proc/pressure/cpu`, kernel 4.20 and later.
 pub fn cpu_pressure(root: &Root) -> Reading<Nanos> {
     let file = "/proc/pressure/cpu";
-    let text = std::fs::read_to_string(root.path(file)).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::OPNOTSUPP.raw_os_error() => {
-            Absent::because("pressure stall information is switched off (boot with psi=1)")
-        }
-        _ if error.kind() == ErrorKind::NotFound => {
-            Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)")
-        }
-        _ => unreadable(file, &error),
-    })?;
+    let text = std::fs::read_to_string(root.path(file)).map_err(|error| no_pressure(file, &error))?;
     parse_pressure_total(&text)
+}
+
+/// The kernel may have been built without pressure stall information, or started with it switched off.
+fn no_pressure(file: &str, error: &std::io::Error) -> Absent {
+    if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) {
+        return Absent::because("pressure stall information is switched off (boot with psi=1)");
+    }
+    match error.kind() {
+        ErrorKind::NotFound => Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)"),
+        _ => unreadable(file, error),
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +158,8 @@ mod tests {
     #[test]
     fn pressure_is_the_total_of_some() {
         assert_eq!(cpu_pressure(&tree("vm")), Ok(Nanos(5_827_040_000)));
+        let off = no_pressure("/proc/pressure/cpu", &Errno::OPNOTSUPP.into());
+        assert!(off.0.contains("switched off"));
         assert!(cpu_pressure(&tree("no-psi")).unwrap_err().0.contains("CONFIG_PSI"));
         for unsound in UNSOUND {
             assert!(cpu_pressure(&tree(unsound)).is_err(), "{unsound}");
