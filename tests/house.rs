@@ -1,0 +1,164 @@
+//! The rules of the house that no compiler holds: who may depend on whom, why each library is here, where `unsafe` is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("crates/model", &[]),
+    ("crates/linux", &["model"]),
+    ("crates/stats", &["model"]),
+    ("crates/workloads", &["model", "linux"]),
+    ("crates/experiments", &["model", "linux", "stats", "workloads"]),
+    ("crates/report", &["model"]),
+    ("crates/agent", &["model", "linux", "stats", "workloads", "report"]),
+    ("crates/cli", &["model", "linux", "stats", "workloads", "experiments", "report", "agent"]),
+    ("preload", &[]),
+];
+
+/// The only places where `unsafe` may stand: a file or a folder of these names.
+const UNSAFE_PLACES: [&str; 3] = ["crates/linux/src/sys", "crates/workloads/src/raw", "preload"];
+
+/// Put together, so that this file does not hold the word.
+const UNSAFE: &str = concat!("un", "safe");
+
+#[test]
+fn crates_depend_along_the_arrows_only() {
+    let root = root();
+    let metadata = cargo_metadata(&root);
+    let packages = metadata["packages"].as_array().expect("cargo metadata lists packages");
+    let crossing: Vec<String> = packages.iter().flat_map(|package| off_the_arrows(package, &root)).collect();
+    assert!(packages.len() > 1, "no workspace found");
+    assert!(crossing.is_empty(), "off the table of arrows:\n{}", crossing.join("\n"));
+}
+
+#[test]
+fn an_arrow_off_the_table_is_seen() {
+    let package = |name: &str, dependency: &str| {
+        let dependencies = json!([{ "name": "libc" }, { "path": format!("/root/crates/{dependency}") }]);
+        json!({ "manifest_path": format!("/root/{name}/Cargo.toml"), "dependencies": dependencies })
+    };
+    let seen = |name, dependency| off_the_arrows(&package(name, dependency), Path::new("/root"));
+    assert!(seen("crates/report", "model").is_empty());
+    assert_eq!(seen("crates/report", "stats"), ["crates/report -> crates/stats"]);
+    assert_eq!(seen("crates/novelty", "model"), ["crates/novelty is not in the table"]);
+    assert_eq!(seen("preload/warm", "linux"), ["preload/warm -> crates/linux"]);
+}
+
+/// What in a package's dependencies the table does not allow, in words.
+fn off_the_arrows(package: &Value, root: &Path) -> Vec<String> {
+    let manifest = Path::new(package["manifest_path"].as_str().expect("a package has a manifest"));
+    let from = folder(manifest.parent().expect("a manifest has a folder"), root);
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| is_at(&from, name)) else {
+        return vec![format!("{from} is not in the table")];
+    };
+    let dependencies = package["dependencies"].as_array().expect("a package lists dependencies");
+    let paths = dependencies.iter().filter_map(|dependency| dependency["path"].as_str());
+    let targets = paths.map(|path| folder(Path::new(path), root));
+    let forbidden = targets.filter(|to| !allowed.iter().any(|name| *to == format!("crates/{name}")));
+    forbidden.map(|to| format!("{from} -> {to}")).collect()
+}
+
+#[test]
+fn every_library_has_its_reason() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
+    assert_eq!(without_reason(&manifest), Vec::<&str>::new(), "no comment above these");
+}
+
+/// The third-party dependencies of the workspace that no comment stands above. One comment may speak for the lines
+/// right below it; an empty line or one of our own crates ends what it speaks for.
+fn without_reason(manifest: &str) -> Vec<&str> {
+    let section = manifest.split("[workspace.dependencies]").nth(1).expect("the workspace names its dependencies");
+    let lines = section.lines().skip(1).take_while(|line| !line.starts_with('['));
+    let (mut explained, mut missing) = (false, Vec::new());
+    for line in lines {
+        match line.split_once(" = ") {
+            _ if line.starts_with('#') => explained = true,
+            Some((_, value)) if value.contains("path =") => explained = false,
+            Some((name, _)) if !explained => missing.push(name),
+            None if line.trim().is_empty() => explained = false,
+            _ => {}
+        }
+    }
+    missing
+}
+
+#[test]
+fn a_library_without_reason_is_seen() {
+    let manifest = "[workspace.dependencies]\na = \"1\"\n# Why.\nb = \"1\"\nc = { version = \"1\" }\n\
+                    own = { path = \"x\" }\nd = \"1\"\n# Why.\n\ne = \"1\"\n[lints]\nf = \"1\"\n";
+    assert_eq!(without_reason(manifest), ["a", "d", "e"]);
+}
+
+#[test]
+fn unsafe_stands_in_its_places_only() {
+    let root = root();
+    let sources: Vec<PathBuf> =
+        ["crates", "preload", "tests", "bench", "python"].iter().flat_map(|top| sources(&root.join(top))).collect();
+    assert!(sources.len() > 10, "no sources found");
+    let elsewhere = sources.iter().filter(|path| !UNSAFE_PLACES.iter().any(|place| is_at(&folder(path, &root), place)));
+    let guilty: Vec<String> = elsewhere.flat_map(|path| lines_with_unsafe(path)).collect();
+    assert!(guilty.is_empty(), "{UNSAFE} code out of place:\n{}", guilty.join("\n"));
+}
+
+fn lines_with_unsafe(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("sources are readable UTF-8");
+    let lines = text.lines().enumerate().filter(|(_, line)| holds_unsafe(line));
+    lines.map(|(index, line)| format!("{}:{}: {}", path.display(), index + 1, line.trim())).collect()
+}
+
+/// Whether the word stands in a line as code: by itself, before any comment.
+fn holds_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == UNSAFE)
+}
+
+#[test]
+fn unsafe_is_told_from_words_about_it() {
+    for line in ["{} {", "    let x = {}{ 1 };", "#[{}(no_mangle)]", "{} extern \"C\" {"] {
+        assert!(holds_unsafe(&line.replacen("{}", UNSAFE, 1)), "{line}");
+    }
+    for line in ["// {}", "#![forbid({}_code)]", "let {}ty = 1;", "/// `{}` is not here"] {
+        assert!(!holds_unsafe(&line.replacen("{}", UNSAFE, 1)), "{line}");
+    }
+}
+
+/// The repository's root.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let lock = here.ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    lock.expect("the tests run inside the workspace").to_path_buf()
+}
+
+fn cargo_metadata(root: &Path) -> Value {
+    let words = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
+    let output = Command::new(env!("CARGO")).args(words).current_dir(root).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+/// A path below the root, as the tables above write it.
+fn folder(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).expect("the workspace lies below its root").display().to_string()
+}
+
+/// Whether a path is `place`, the module file of that name, or below it.
+fn is_at(path: &str, place: &str) -> bool {
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
+}
+
+/// Every Rust source below a folder, which need not exist; what was built is left out.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("folders are readable").path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true if path.ends_with("target") => vec![],
+            true => sources(&path),
+            false if path.extension().is_some_and(|extension| extension == "rs") => vec![path],
+            false => vec![],
+        })
+        .collect()
+}
