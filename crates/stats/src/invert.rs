@@ -34,6 +34,10 @@ pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 /// See [`Paired::interval`]. `centre` is the estimate.
 pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     let level = normal::two_sided_quantile(alpha);
+    if level == f64::INFINITY {
+        // A look that may spend nothing learns nothing.
+        return Interval::EVERYTHING;
+    }
     let step = level * typical_error(paired, centre);
     let mut end = |side: f64| {
         let search = Search { start: 0.0, level, step, width: Width::Relative(NARROW) };
