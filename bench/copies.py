@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from random import SystemRandom
 from statistics import fmean, variance
+from tempfile import TemporaryDirectory
 
 from common import tools
 from common.calibrate import Calibrations
@@ -47,23 +48,25 @@ def main() -> None:
 def _measure(results: Results, blocks: int) -> None:
     known = Calibrations()
     commands = {work: known.of(work).pair(0.0).old for work in WORKS}
-    for block in range(blocks):
-        for work in WORKS:
-            if len(results.of(work=work)) > block:
-                continue
-            record = {"work": work, **_block(commands[work])}
-            results.add(record)
-            print(f"{block + 1}/{blocks} {work}: " + ", ".join(_brief(answer) for answer in record["copies"]), flush=True)
+    # All copies of a session stay until its end: new ones would else be given the memory of those just removed.
+    with TemporaryDirectory(dir=TARGET / "bench-tools", prefix="copies-") as folder:
+        for block in range(blocks):
+            for work in WORKS:
+                if len(results.of(work=work)) > block:
+                    continue
+                answers = _block(commands[work], Path(folder) / f"{work}-{block:04}")
+                results.add({"work": work, **answers})
+                print(f"{block + 1}/{blocks} {work}: " + ", ".join(map(_brief, answers["copies"])), flush=True)
 
 
 def _brief(answer: dict) -> str:
     return "?" if answer["change"] is None else f"{answer['change']:+.3%}"
 
 
-def _block(argv: list) -> dict:
+def _block(argv: list, folder: Path) -> dict:
     """Two fresh copies of a command's program: comparisons of both, and of the first with itself, in random order."""
     random = SystemRandom()
-    first, second = _fresh_copies(argv[0], random)
+    first, second = _fresh_copies(argv[0], folder, random)
     answers: dict = {"copies": [], "itself": []}
     for kind in random.sample(sorted(answers) * COMPARISONS, 2 * COMPARISONS):
         other = second if kind == "copies" else first
@@ -73,12 +76,10 @@ def _block(argv: list) -> dict:
     return answers
 
 
-def _fresh_copies(program: str, random) -> list:
+def _fresh_copies(program: str, folder: Path, random) -> list:
     """Paths of the same length, for the length of the arguments moves the stack."""
     source = shutil.which(program) or sys.exit(f"no such program: {program}")
-    folder = TARGET / "bench-tools" / "copies"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir()
     paths = [folder / name for name in ("a", "b")]
     for path in random.sample(paths, len(paths)):
         shutil.copy(source, path)

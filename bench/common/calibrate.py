@@ -165,8 +165,7 @@ class Calibrations:
             self.kept = {"host": host, "works": {}, "loaded_shares": {}}
 
     def of(self, work: str) -> Calibration:
-        measure = lambda: asdict(calibrate(WORKS[work], Random()))
-        return Calibration(**self._known("works", work, measure))
+        return Calibration(**self._known("works", work, lambda: asdict(calibrate(WORKS[work], Random()))))
 
     def pair(self, work: str, effect: float, load: str) -> Pair:
         """The pair with this effect; where a load could move it, how much it does."""

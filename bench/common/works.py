@@ -13,7 +13,10 @@ PYTHON = "/usr/bin/python3"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work. `argv(amount)` makes ready what the command needs and gives its words."""
+    """A kind of work. `argv(amount)` makes ready what the command needs and gives its words.
+
+    The words of all amounts are of the same length: a longer argument would move the stack.
+    """
 
     name: str
     seconds: float
@@ -22,11 +25,11 @@ class Work:
 
 
 def _kernel(*words) -> Callable[[int], list]:
-    return lambda amount: [str(WORK), *words, str(amount)]
+    return lambda amount: [str(WORK), *words, f"{amount:09}"]
 
 
 def _python(amount: int) -> list:
-    return [PYTHON, "-I", "-c", f"for _ in range({amount}): pass"]
+    return [PYTHON, "-I", "-c", f"for _ in range({amount:>9}): pass"]
 
 
 def _gzip(amount: int) -> list:
@@ -35,7 +38,7 @@ def _gzip(amount: int) -> list:
 
 def _text(size: int) -> Path:
     """A file of `size` bytes of real text: Python's standard library in its files' order."""
-    path = TARGET / "bench-tools" / "text" / f"{size}.txt"
+    path = TARGET / "bench-tools" / "text" / f"{size:09}.txt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_standard_library(size))
