@@ -1,0 +1,50 @@
+//! The commands, and where the time of their runs went.
+
+use serde_json::Value;
+use steady_model::{Absent, Breakdown, Reading, Report, Spread};
+
+use super::object::Object;
+use super::wire::{PathWire, to_value};
+
+/// Every command of the plan, with its breakdown.
+pub(super) fn all(report: &Report) -> Value {
+    let commands = report.record.plan.commands.iter().enumerate();
+    let one = |(index, command): (usize, &steady_model::Command)| {
+        let mut object = Object::new();
+        object.put("name", command.name.as_str());
+        object.put("argv", command.argv.clone());
+        object.put("program", to_value(&PathWire::from(command.program.as_path())));
+        let found = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
+        let failures = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
+        object.put("runs", found.map_or(0, |breakdown| breakdown.runs));
+        object.put("failures", failures.map_or(0, |breakdown| breakdown.failures));
+        let breakdown = found.ok_or_else(|| Absent::because("no run succeeded"));
+        put(&mut object, &breakdown);
+        Value::from(object)
+    };
+    commands.map(one).collect()
+}
+
+/// The breakdown's fields; they are there, and null, even where no run succeeded.
+fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>) {
+    match breakdown {
+        Ok(breakdown) => object.put("layout", breakdown.layout.name()),
+        Err(absent) => object.absent("layout", &absent.0),
+    }
+    let spread = |pick: fn(&Breakdown) -> Reading<Spread>| breakdown.clone().and_then(pick);
+    object.spread("cpu_seconds", &spread(|breakdown| Ok(breakdown.cpu)));
+    object.spread("user_seconds", &spread(|breakdown| Ok(breakdown.user)));
+    object.spread("system_seconds", &spread(|breakdown| Ok(breakdown.system)));
+    object.spread("run_delay_seconds", &spread(|breakdown| breakdown.run_delay.clone()));
+    object.spread("blocked_seconds", &spread(|breakdown| breakdown.blocked.clone()));
+    object.spread("wall_seconds", &spread(|breakdown| Ok(breakdown.wall)));
+    match breakdown.as_ref().and_then(|breakdown| breakdown.peak_memory.as_ref()) {
+        Ok(bytes) => object.put("peak_memory_bytes", bytes.0),
+        Err(absent) => object.absent("peak_memory_bytes", &absent.0),
+    }
+    let count = |pick: fn(&Breakdown) -> f64| breakdown.clone().map(pick);
+    object.reading("minor_faults", &count(|breakdown| breakdown.minor_faults));
+    object.reading("major_faults", &count(|breakdown| breakdown.major_faults));
+    object.reading("voluntary_switches", &count(|breakdown| breakdown.voluntary_switches));
+    object.reading("involuntary_switches", &count(|breakdown| breakdown.involuntary_switches));
+}

@@ -1,0 +1,57 @@
+//! Why an export cannot be read.
+
+use thiserror::Error;
+
+/// Why a JSON export cannot be read back into a record.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// The text is not JSON.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no comparison of this tool.
+    #[error("not an export of a comparison: its schema is {0}, not \"{expected}\"", expected = crate::SCHEMA)]
+    OtherSchema(String),
+    /// A comparison written by a version that this one does not know.
+    #[error("written by a newer version: its schema is \"{0}\", and \"{known}\" is the newest known here; upgrade steady",
+        known = crate::SCHEMA)]
+    NewerVersion(String),
+    /// The verdicts without what they rest on.
+    #[error("it holds no samples to judge again: measure with --samples")]
+    WithoutSamples,
+    /// A field is missing or of the wrong type.
+    #[error("{path}: {problem}")]
+    Field {
+        /// Where, such as `samples.blocks[3].runs[0].wall_seconds`.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Every field can be read, but they cannot be true together.
+    #[error("inconsistent: {path}: {problem}")]
+    Inconsistent {
+        /// Where.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl ReadError {
+    /// A field that cannot be read.
+    pub(super) fn field(path: &str, problem: impl Into<String>) -> Self {
+        ReadError::Field { path: path.to_owned(), problem: problem.into() }
+    }
+
+    /// Fields that cannot be true together.
+    pub(super) fn inconsistent(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        ReadError::Inconsistent { path: path.into(), problem: problem.into() }
+    }
+
+    /// The same error, its path completed with where its object stands.
+    pub(super) fn within(self, parent: &str) -> Self {
+        match self {
+            ReadError::Field { path, problem } => ReadError::Field { path: format!("{parent}.{path}"), problem },
+            other => other,
+        }
+    }
+}

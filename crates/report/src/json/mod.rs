@@ -1,0 +1,83 @@
+//! The JSON of a comparison, as the output contract has it.
+
+mod check;
+mod commands;
+mod error;
+mod load;
+mod object;
+mod pretty;
+mod read;
+mod verdicts;
+mod wire;
+
+use serde_json::{Value, json as literal};
+use steady_model::{Effort, Layout, Report};
+
+pub use error::ReadError;
+pub use read::read_record;
+
+use crate::words::warning_message;
+use object::Object;
+
+/// The name and version of what [`json`] writes.
+pub const SCHEMA: &str = "steady.compare/1";
+
+/// The report as JSON, with the raw samples where `samples` says so: only then can it be judged again.
+///
+/// Fields come in the order of the output contract. A reading that is absent is null, with the reason in
+/// `<name>_absent` beside it.
+pub fn json(report: &Report, samples: bool) -> Value {
+    let record = &report.record;
+    let plan = &record.plan;
+    let mut top = Object::new();
+    top.put("schema", SCHEMA);
+    top.put("seed", plan.seed.to_string());
+    match plan.effort {
+        Effort::Budget(budget) => top.put("budget_seconds", wire::Seconds(budget).as_f64()),
+        Effort::Pairs(_) => top.absent("budget_seconds", "the number of runs was limited instead"),
+    }
+    top.put("elapsed_seconds", wire::Seconds(record.elapsed).as_f64());
+    top.put("commands", commands::all(report));
+    top.put("host", wire::to_value(&wire::HostWire::from(&record.host)));
+    top.put("layouts", layouts(report));
+    top.put("pairs", record.blocks.len());
+    top.put("runs", report.runs());
+    top.put("verdicts", report.judgements.iter().map(verdicts::one).collect::<Vec<_>>());
+    top.put("load", load::load(report));
+    top.put("warnings", warnings(report));
+    top.put("primary", record.primary.name());
+    top.put("ending", wire::to_value(&record.ending));
+    top.put("layouts_left_out", wire::to_value(&record.left_out));
+    top.put("plan", wire::to_value(&wire::PlanWire::from(plan)));
+    if samples {
+        top.put("samples", wire::to_value(&wire::SamplesWire::from(record)));
+    }
+    top.into()
+}
+
+/// [`json`] as indented text that ends with a newline; what is small enough, and every block, stays on one line.
+pub fn json_text(report: &Report, samples: bool) -> String {
+    pretty::indented(&json(report, samples))
+}
+
+/// How many pairs each layout has, and how long they took.
+fn layouts(report: &Report) -> Value {
+    let mut all = Object::new();
+    for layout in Layout::ALL {
+        let seconds = wire::Seconds(report.time_in(layout)).as_f64();
+        all.put(layout.name(), literal!({ "pairs": report.blocks_of(layout), "measured_seconds": seconds }));
+    }
+    all.into()
+}
+
+/// Every warning: its kind and facts, and the message in words.
+fn warnings(report: &Report) -> Value {
+    let one = |warning| {
+        let mut value = wire::to_value(warning);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("message".into(), warning_message(report, warning).into());
+        }
+        value
+    };
+    report.warnings.iter().map(one).collect()
+}

@@ -1,0 +1,136 @@
+//! The raw samples.
+
+use serde::{Deserialize, Serialize};
+use steady_model::{Block, Bytes, Layout, Look, Outcome, Record, Run};
+
+use super::{Seconds, join, required, split};
+use crate::json::ReadError;
+
+/// The blocks and looks of a [`Record`] in JSON.
+#[derive(Serialize, Deserialize)]
+pub(in crate::json) struct SamplesWire {
+    looks: Vec<LookWire>,
+    blocks: Vec<BlockWire>,
+}
+
+/// [`Look`] in JSON.
+#[derive(Serialize, Deserialize)]
+struct LookWire {
+    blocks: usize,
+    fraction_ratio: f64,
+    last: bool,
+}
+
+/// [`Block`] in JSON.
+#[derive(Serialize, Deserialize)]
+struct BlockWire {
+    layout: Layout,
+    ended_seconds: Seconds,
+    runs: Vec<RunWire>,
+}
+
+/// [`Run`] in JSON.
+#[derive(Serialize, Deserialize)]
+struct RunWire {
+    command: usize,
+    #[serde(deserialize_with = "required")]
+    cpu: Option<usize>,
+    padding_bytes: u32,
+    started_seconds: Seconds,
+    wall_seconds: Seconds,
+    user_seconds: Seconds,
+    system_seconds: Seconds,
+    run_delay_seconds: Option<Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run_delay_seconds_absent: Option<String>,
+    peak_memory_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    peak_memory_bytes_absent: Option<String>,
+    minor_faults: u64,
+    major_faults: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    left_behind: u32,
+    outcome: Outcome,
+}
+
+impl From<&Record> for SamplesWire {
+    fn from(record: &Record) -> Self {
+        let look = |look: &Look| LookWire { blocks: look.blocks, fraction_ratio: look.fraction, last: look.last };
+        let block = |block: &Block| BlockWire {
+            layout: block.layout,
+            ended_seconds: Seconds(block.ended),
+            runs: block.runs.iter().map(RunWire::from).collect(),
+        };
+        SamplesWire {
+            looks: record.looks.iter().map(look).collect(),
+            blocks: record.blocks.iter().map(block).collect(),
+        }
+    }
+}
+
+impl From<&Run> for RunWire {
+    fn from(run: &Run) -> Self {
+        let (run_delay_seconds, run_delay_seconds_absent) = split(&run.run_delay, Seconds);
+        let (peak_memory_bytes, peak_memory_bytes_absent) = split(&run.peak_memory, |bytes| bytes.0);
+        RunWire {
+            command: run.command,
+            cpu: run.cpu,
+            padding_bytes: run.padding,
+            started_seconds: Seconds(run.started),
+            wall_seconds: Seconds(run.wall),
+            user_seconds: Seconds(run.user),
+            system_seconds: Seconds(run.system),
+            run_delay_seconds,
+            run_delay_seconds_absent,
+            peak_memory_bytes,
+            peak_memory_bytes_absent,
+            minor_faults: run.minor_faults,
+            major_faults: run.major_faults,
+            voluntary_switches: run.voluntary_switches,
+            involuntary_switches: run.involuntary_switches,
+            left_behind: run.left_behind,
+            outcome: run.outcome,
+        }
+    }
+}
+
+impl SamplesWire {
+    /// The blocks and the looks; an error where a reading has neither value nor reason.
+    pub(in crate::json) fn into_parts(self) -> Result<(Vec<Block>, Vec<Look>), ReadError> {
+        let look = |look: LookWire| Look { blocks: look.blocks, fraction: look.fraction_ratio, last: look.last };
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        for (index, block) in self.blocks.into_iter().enumerate() {
+            let runs = block.runs.into_iter().enumerate().map(|(place, run)| {
+                run.into_run().map_err(|error| error.within(&format!("samples.blocks[{index}].runs[{place}]")))
+            });
+            let runs = runs.collect::<Result<_, _>>()?;
+            blocks.push(Block { layout: block.layout, ended: block.ended_seconds.0, runs });
+        }
+        Ok((blocks, self.looks.into_iter().map(look).collect()))
+    }
+}
+
+impl RunWire {
+    fn into_run(self) -> Result<Run, ReadError> {
+        let delay = join("run_delay_seconds", self.run_delay_seconds, self.run_delay_seconds_absent)?;
+        let memory = join("peak_memory_bytes", self.peak_memory_bytes, self.peak_memory_bytes_absent)?;
+        Ok(Run {
+            command: self.command,
+            cpu: self.cpu,
+            padding: self.padding_bytes,
+            started: self.started_seconds.0,
+            wall: self.wall_seconds.0,
+            user: self.user_seconds.0,
+            system: self.system_seconds.0,
+            run_delay: delay.map(|seconds| seconds.0),
+            peak_memory: memory.map(Bytes),
+            minor_faults: self.minor_faults,
+            major_faults: self.major_faults,
+            voluntary_switches: self.voluntary_switches,
+            involuntary_switches: self.involuntary_switches,
+            left_behind: self.left_behind,
+            outcome: self.outcome,
+        })
+    }
+}

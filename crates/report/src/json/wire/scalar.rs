@@ -1,0 +1,110 @@
+//! Single values: times in seconds, and paths that need not be text.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use steady_model::Nanos;
+
+/// A time, written in seconds.
+///
+/// Below 2^23 s (97 days) neighbouring doubles are less than a nanosecond apart, so every count of nanoseconds comes
+/// back as it was; above, whole seconds do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::json) struct Seconds(pub(in crate::json) Nanos);
+
+impl Seconds {
+    /// The time in seconds, rounded once where a double holds the count of nanoseconds.
+    pub(in crate::json) fn as_f64(self) -> f64 {
+        let nanos = self.0.0;
+        if nanos < 1 << 53 {
+            nanos as f64 / 1e9
+        } else {
+            (nanos / 1_000_000_000) as f64 + (nanos % 1_000_000_000) as f64 / 1e9
+        }
+    }
+
+    /// The time that `seconds` stands for; `None` where it is negative or more than the counter holds.
+    fn of(seconds: f64) -> Option<Self> {
+        let whole = seconds.trunc();
+        if !(0.0..1.8e10).contains(&seconds) {
+            return None;
+        }
+        // Apart, both products are exact to well below a nanosecond.
+        let fraction = ((seconds - whole) * 1e9).round() as u64;
+        Some(Seconds(Nanos(whole as u64 * 1_000_000_000 + fraction)))
+    }
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_f64())
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Seconds::of(seconds).ok_or_else(|| D::Error::custom(format!("{seconds} s is no time span that can be")))
+    }
+}
+
+/// A path: text where it is text, else its bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a path: text, or {\"bytes\": [..]}")]
+pub(in crate::json) enum PathWire {
+    /// The usual case.
+    Text(String),
+    /// A name that is no UTF-8.
+    Bytes {
+        /// Every byte of it.
+        bytes: Vec<u8>,
+    },
+}
+
+impl From<&Path> for PathWire {
+    fn from(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => PathWire::Text(text.to_owned()),
+            None => PathWire::Bytes { bytes: path.as_os_str().as_bytes().to_vec() },
+        }
+    }
+}
+
+impl From<PathWire> for PathBuf {
+    fn from(path: PathWire) -> Self {
+        match path {
+            PathWire::Text(text) => text.into(),
+            PathWire::Bytes { bytes } => OsStr::from_bytes(&bytes).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nanosecond_of_97_days_comes_back() {
+        let last = (1 << 23) * 1_000_000_000 - 1;
+        for start in [0, 999_999_990, 4_194_303_999_999_990, 8_388_606_123_456_700, last - 1000] {
+            for nanos in start..start + 1000 {
+                let seconds = Seconds(Nanos(nanos));
+                assert_eq!(Seconds::of(seconds.as_f64()), Some(seconds));
+            }
+        }
+        for whole in [1 << 23, 31_536_001, 17_999_999_999] {
+            let seconds = Seconds(Nanos(whole * 1_000_000_000));
+            assert_eq!(Seconds::of(seconds.as_f64()), Some(seconds));
+        }
+    }
+
+    #[test]
+    fn impossible_times_are_refused() {
+        for seconds in [-1e-9, f64::NAN, f64::INFINITY, 1.9e10] {
+            assert_eq!(Seconds::of(seconds), None, "{seconds}");
+        }
+    }
+}

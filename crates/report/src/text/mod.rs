@@ -1,0 +1,58 @@
+//! The report as text for a terminal.
+
+mod absent;
+mod breakdown;
+mod headline;
+mod machine;
+mod page;
+mod pairs;
+mod secondary;
+mod sentence;
+mod table;
+
+use steady_model::Report;
+
+pub use sentence::sentence;
+
+use crate::words::message;
+use page::{Page, Paint};
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// The columns that it may take; below 40 it is set as if there were 40.
+    pub width: usize,
+    /// Whether verdicts and headings are coloured. Nothing is told by colour alone.
+    pub color: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { width: 80, color: false }
+    }
+}
+
+/// The report as text: the verdict in plain words first, then what it rests on.
+pub fn text(report: &Report, style: Style) -> String {
+    let mut page = Page::new(style);
+    headline::write(report, &mut page);
+    secondary::write(report, &mut page);
+    breakdown::write(report, &mut page);
+    pairs::write(report, &mut page);
+    machine::write(report, &mut page);
+    warnings(report, &mut page);
+    page.blank();
+    page.paragraph(0, 0, &[(Paint::Plain, format!("Seed {}", report.record.plan.seed))]);
+    page.finish()
+}
+
+/// The warnings, a paragraph each.
+fn warnings(report: &Report, page: &mut Page) {
+    if !report.warnings.is_empty() {
+        page.blank();
+    }
+    for warning in &report.warnings {
+        let text = format!(" {}", message(report, warning));
+        page.paragraph(0, 2, &[(Paint::Open, "Warning:".to_owned()), (Paint::Plain, text)]);
+    }
+}

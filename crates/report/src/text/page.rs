@@ -1,0 +1,145 @@
+//! Lines that fit: wrapping, hanging indents, colour.
+
+use super::Style;
+use crate::words::width;
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// The bulk.
+    Plain,
+    /// A heading.
+    Heading,
+    /// The verdict is that it costs less.
+    Less,
+    /// The verdict is that it costs more.
+    More,
+    /// The verdict is that it costs the same.
+    Same,
+    /// There is no verdict, or something to beware of.
+    Open,
+}
+
+impl Paint {
+    /// The code that starts the colour.
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Paint::Plain => None,
+            Paint::Heading => Some("\x1b[1m"),
+            Paint::Less => Some("\x1b[1;32m"),
+            Paint::More => Some("\x1b[1;31m"),
+            Paint::Same => Some("\x1b[1;36m"),
+            Paint::Open => Some("\x1b[1;33m"),
+        }
+    }
+}
+
+/// A piece of text and what it is.
+pub(super) type Span = (Paint, String);
+
+/// The text so far.
+pub(super) struct Page {
+    out: String,
+    style: Style,
+}
+
+impl Page {
+    pub(super) fn new(style: Style) -> Self {
+        Page { out: String::new(), style: Style { width: style.width.max(40), ..style } }
+    }
+
+    /// The columns that a line may take.
+    pub(super) fn width(&self) -> usize {
+        self.style.width
+    }
+
+    /// An empty line, but never at the top and never two.
+    pub(super) fn blank(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// A heading, with an empty line before it.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.blank();
+        self.paragraph(0, 2, &[(Paint::Heading, text.to_owned())]);
+    }
+
+    /// A label and what belongs to it, two columns in.
+    pub(super) fn item(&mut self, label: &str, labels: usize, spans: &[Span]) {
+        let pad = labels.saturating_sub(width(label)) + 2;
+        // Ties keep the padding together.
+        let mut all = vec![(Paint::Plain, format!("{}{}", label.replace(' ', "\u{a0}"), "\u{a0}".repeat(pad)))];
+        all.extend_from_slice(spans);
+        self.paragraph(2, 2 + labels + 2, &all);
+    }
+
+    /// Text set in lines that fit: the first indented by `first`, the others by `rest`.
+    pub(super) fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
+        let mut column = 0;
+        let mut indent = first;
+        for word in words(spans) {
+            let size = word.iter().map(|(_, text)| width(text)).sum::<usize>();
+            if column > 0 && column + 1 + size > self.style.width {
+                self.out.push('\n');
+                (column, indent) = (0, rest);
+            }
+            if column == 0 {
+                self.out.push_str(&" ".repeat(indent));
+                column = indent;
+            } else {
+                self.out.push(' ');
+                column += 1;
+            }
+            for (paint, text) in &word {
+                self.paint(*paint, text);
+            }
+            column += size;
+        }
+        self.out.push('\n');
+    }
+
+    /// One line as it is.
+    pub(super) fn line(&mut self, spans: &[Span]) {
+        for (paint, text) in spans {
+            self.paint(*paint, text);
+        }
+        let end = self.out.trim_end_matches(' ').len();
+        self.out.truncate(end);
+        self.out.push('\n');
+    }
+
+    /// Text in its colour; ties become the spaces that they look like.
+    fn paint(&mut self, paint: Paint, text: &str) {
+        let text = text.replace('\u{a0}', " ");
+        match paint.code().filter(|_| self.style.color && !text.is_empty()) {
+            Some(code) => self.out.extend([code, &text, "\x1b[0m"]),
+            None => self.out.push_str(&text),
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+}
+
+/// The words of some text; a word may be of several pieces, where no space parts them.
+fn words(spans: &[Span]) -> Vec<Vec<Span>> {
+    let mut all = Vec::new();
+    let mut word: Vec<Span> = Vec::new();
+    for (paint, text) in spans {
+        for (index, piece) in text.split(' ').enumerate() {
+            if index > 0 && !word.is_empty() {
+                all.push(std::mem::take(&mut word));
+            }
+            if !piece.is_empty() {
+                word.push((*paint, piece.to_owned()));
+            }
+        }
+    }
+    if !word.is_empty() {
+        all.push(word);
+    }
+    all
+}

@@ -1,0 +1,58 @@
+//! How the pairs were laid out in time.
+
+use steady_model::{Judgement, Layout, Report};
+
+use super::page::{Page, Paint};
+use crate::units::{duration, percent};
+use crate::words::{blocks, signed};
+
+/// A line per layout: how many pairs, their share of the time, the effect that it saw; then those left out.
+pub(super) fn write(report: &Report, page: &mut Page) {
+    let record = &report.record;
+    if record.plan.commands.len() == 1 {
+        return;
+    }
+    page.heading("How the pairs ran");
+    let total: f64 = Layout::ALL.iter().map(|layout| report.time_in(*layout).seconds()).sum();
+    for layout in Layout::ALL {
+        let number = report.blocks_of(layout);
+        if number == 0 {
+            continue;
+        }
+        let time = report.time_in(layout);
+        let mut line = format!("{}, {}", blocks(&record.plan, number), duration(time));
+        if total > 0.0 && number < record.blocks.len() {
+            line.push_str(&format!(" ({} of the time)", percent(time.seconds() / total)));
+        }
+        if let Some(effect) = effect(report, layout) {
+            line.push_str(&format!(": {effect}"));
+        }
+        page.item(label(layout), LABELS, &[(Paint::Plain, line)]);
+    }
+    for left in &record.left_out {
+        let what = if left.layout == Layout::Duet { "no duets" } else { "no turns" };
+        page.item(what, LABELS, &[(Paint::Plain, left.reason.clone())]);
+    }
+}
+
+/// The columns of the labels.
+const LABELS: usize = 8;
+
+/// What a layout is called here.
+fn label(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Turns => "in turns",
+        Layout::Duet => "in duets",
+    }
+}
+
+/// What a layout says about the one command that is compared, where the other layout says something too.
+fn effect(report: &Report, layout: Layout) -> Option<String> {
+    let judged: Vec<&Judgement> = report.primary().collect();
+    let [only] = judged.as_slice() else {
+        return None;
+    };
+    let found = only.layouts.iter().find(|effect| effect.layout == layout).filter(|_| only.layouts.len() > 1)?;
+    let (change, range) = signed(found.change, found.interval);
+    Some(format!("{change} ({range})"))
+}

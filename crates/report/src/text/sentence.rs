@@ -1,0 +1,208 @@
+//! The verdict in one sentence.
+
+use steady_model::{Ending, Interval, Judgement, Metric, Report, Undecided, Verdict};
+
+use super::page::{Paint, Span};
+use crate::units::{duration, setting};
+use crate::words::{Effect, blocks, capital, count, few, more_work, noun, settling, signed, subject, verb};
+
+/// The verdict in one sentence of plain words, or two where it needs a remedy.
+///
+/// `judgement` is one of the report's; the sentence names its command, the size of the effect with its interval, and
+/// what it rests on.
+pub fn sentence(report: &Report, judgement: &Judgement) -> String {
+    let spans = spans(report, judgement);
+    spans.into_iter().map(|(_, text)| text).collect::<String>().replace('\u{a0}', " ")
+}
+
+/// The sentence, with its verdict marked.
+pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
+    let mut spans = match judgement.verdict {
+        Verdict::Faster | Verdict::Slower => different(report, judgement),
+        Verdict::Same => same(report, judgement),
+        Verdict::Undecided => return undecided(report, judgement),
+    };
+    spans.push((Paint::Plain, format!("; {}.", basis(report, judgement))));
+    spans
+}
+
+/// What the verdict rests on: `64 pairs, 3.1 s`.
+fn basis(report: &Report, judgement: &Judgement) -> String {
+    let pairs = blocks(&report.record.plan, judgement.pairs);
+    let early = if report.record.ending == Ending::Interrupted { ", interrupted" } else { "" };
+    format!("{pairs}, {}{early}", duration(report.record.elapsed))
+}
+
+/// It costs more, or less.
+fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
+    let plan = &report.record.plan;
+    let who = capital(&subject(plan, judgement.command));
+    let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
+    let more = judgement.verdict == Verdict::Slower;
+    let paint = if more { Paint::More } else { Paint::Less };
+    let level = setting(judgement.confidence);
+    let (Ok(change), Ok(size)) = (&judgement.change, &judgement.interval) else {
+        let direction = if more { "more" } else { "less" };
+        return vec![
+            (Paint::Plain, format!("{who} ")),
+            (paint, format!("{verb} {direction} {what}")),
+            (Paint::Plain, format!(" ({level} sure), but the size is not known")),
+        ];
+    };
+    if size.holds(0.0) || (*change > 0.0) != more {
+        return direction_only(report, judgement, *change, *size);
+    }
+    let effect = Effect::of(*change, *size);
+    let claim = match (effect.factor, effect.more) {
+        (true, true) => format!("{verb} {} times the {what}", effect.size),
+        (true, false) => format!("{verb} less {what}: the first {verb} {} times as much", effect.size),
+        (false, _) => format!("{verb} {} {what}", effect.relative()),
+    };
+    let within = if judgement.within_resolution {
+        format!(", which is within the {} that count as none", setting(plan.resolution))
+    } else {
+        String::new()
+    };
+    vec![
+        (Paint::Plain, format!("{who} ")),
+        (paint, claim),
+        (Paint::Plain, format!(" ({}, {level}){within}", effect.range)),
+    ]
+}
+
+/// The pairs together tell the direction, while those that tell the size do not exclude zero.
+fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Interval) -> Vec<Span> {
+    let who = capital(&subject(&report.record.plan, judgement.command));
+    let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
+    let (direction, paint) =
+        if judgement.verdict == Verdict::Slower { ("more", Paint::More) } else { ("less", Paint::Less) };
+    let level = setting(judgement.confidence);
+    let all = judgement
+        .verdict_interval
+        .as_ref()
+        .map_or_else(|_| format!("{level} sure"), |interval| format!("{}, {level}", signed(change, *interval).1));
+    let (change, range) = signed(change, size);
+    vec![
+        (Paint::Plain, format!("{who} ")),
+        (paint, format!("{verb} {direction} {what}")),
+        (
+            Paint::Plain,
+            format!(", by all pairs together ({all}); how much {direction} is less certain, for only turns "),
+        ),
+        (Paint::Plain, format!("tell the true size: {change} ({range})")),
+    ]
+}
+
+/// No difference that matters.
+fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
+    let plan = &report.record.plan;
+    let limit = setting(plan.resolution);
+    let what = noun(judgement.metric);
+    let who = if plan.commands.len() > 2 {
+        format!(" between the first and {}", subject(plan, judgement.command))
+    } else {
+        String::new()
+    };
+    let mut rest = String::new();
+    let shown = judgement.verdict_interval.as_ref().or(judgement.interval.as_ref());
+    if let (Ok(change), Ok(interval)) = (&judgement.change, shown) {
+        let (change, range) = signed(*change, *interval);
+        rest = format!(": {change} ({range}, {})", setting(judgement.confidence));
+    }
+    if let (Ok(change), Ok(size)) = (&judgement.change, &judgement.interval)
+        && (size.low < -plan.resolution || size.high > plan.resolution)
+    {
+        let (_, range) = signed(*change, *size);
+        rest.push_str(&format!("; the turns alone, which tell the true size, leave {range}"));
+    }
+    vec![(Paint::Same, format!("No difference beyond ±{limit} in {what}")), (Paint::Plain, format!("{who}{rest}"))]
+}
+
+/// No verdict: why, and what helps.
+fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
+    let record = &report.record;
+    let who = subject(&record.plan, judgement.command);
+    let what = noun(judgement.metric);
+    let basis = basis(report, judgement);
+    let (why, helps) = match judgement.undecided.unwrap_or(Undecided::TooWide) {
+        Undecided::TooFewPairs => {
+            let pairs = count(judgement.pairs, "pair", "pairs");
+            let time = duration(record.elapsed);
+            let why = format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed");
+            (why, few(report, judgement.pairs))
+        }
+        Undecided::BelowGrain => {
+            let why = format!(
+                "in more than half of the pairs the clock sees no difference at all between the {what} of {who} and of \
+                 the first; {basis}"
+            );
+            (why, more_work(record, judgement.metric))
+        }
+        Undecided::UnequalFailures => unequal(report, judgement),
+        Undecided::TooWide => {
+            let why = match (&judgement.change, judgement.verdict_interval.as_ref().or(judgement.interval.as_ref())) {
+                (Ok(change), Ok(interval)) => {
+                    let (change, range) = signed(*change, *interval);
+                    let level = setting(judgement.confidence);
+                    format!("the {what} of {who} differs by {change} ({range}, {level}), {}; {basis}", wide(report))
+                }
+                _ => format!("nothing is known yet about the {what} of {who}; {basis}"),
+            };
+            (why, settling(record, judgement.effort_to_settle))
+        }
+    };
+    vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, format!(" {why}. {}.", capital(&helps)))]
+}
+
+/// Why an interval that holds zero is no verdict yet.
+fn wide(report: &Report) -> String {
+    format!("too wide to tell from none or to stay within ±{}", setting(report.record.plan.resolution))
+}
+
+/// One command failed more often than the other.
+fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
+    let failures = |command: usize| {
+        let found = report.breakdowns.iter().find(|breakdown| breakdown.command == command);
+        let (failed, runs) = found.map_or((0, 0), |found| (found.failures, found.failures + found.runs));
+        format!("{failed} of {}", count(runs, "run", "runs"))
+    };
+    let who = subject(&report.record.plan, judgement.command);
+    let (new, old) = (failures(judgement.command), failures(0));
+    let why = format!(
+        "{new} of {who} failed, but {old} of the first; what is left is no fair sample of both, so {} is not judged",
+        noun(judgement.metric)
+    );
+    let ignored = !matches!(report.record.plan.failures, steady_model::FailureRule::Abort);
+    let helps =
+        if ignored { "" } else { ", or, if failed runs do all of their work, count them with --ignore-failure" };
+    (why, format!("make the commands succeed{helps}"))
+}
+
+/// Whether a metric's figures can be told for a command that is measured alone, and which.
+pub(super) fn alone(report: &Report) -> Vec<Span> {
+    let record = &report.record;
+    let runs = count(report.runs(), "run", "runs");
+    let basis = format!("{runs}, {}", duration(record.elapsed));
+    let found = report.breakdowns.iter().find(|breakdown| breakdown.command == 0 && breakdown.runs > 0);
+    let Some(breakdown) = found else {
+        let why = format!("no run succeeded; {basis}.");
+        return vec![(Paint::Open, "Nothing measured:".to_owned()), (Paint::Plain, format!(" {why}"))];
+    };
+    let what = capital(noun(record.primary));
+    let spread = match record.primary {
+        Metric::Cpu => Ok(breakdown.cpu),
+        Metric::Wall => Ok(breakdown.wall),
+        Metric::Elapsed => {
+            let waited = breakdown.run_delay.as_ref().map(|delay| delay.mean);
+            Err(waited.map(|waited| crate::units::time(breakdown.wall.mean - waited)))
+        }
+        Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| crate::units::memory(bytes.0 as f64))),
+    };
+    let size = match spread {
+        Ok(spread) => super::breakdown::mean_in_words(&spread),
+        Err(Ok(size)) if record.primary == Metric::Memory => size,
+        Err(Ok(size)) => format!("{size} a run"),
+        Err(Err(absent)) => format!("absent: {absent}"),
+    };
+    vec![(Paint::Heading, format!("{what} {size}")), (Paint::Plain, format!("; {basis}."))]
+}

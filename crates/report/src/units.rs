@@ -1,0 +1,167 @@
+//! Numbers as people read them: as many digits as their uncertainty supports, in units of a sensible size.
+
+use steady_model::{Interval, Nanos};
+
+/// Ties a number to its unit; lines break elsewhere.
+pub(crate) const TIE: &str = "\u{a0}";
+/// More decimals than this say nothing, whatever the interval.
+const MOST_DECIMALS: usize = 6;
+
+/// How many decimals an uncertainty of `half_width` supports: two of its digits count where it starts with 1 or 2,
+/// one where it starts with 3 to 9, so that rounding moves no end by more than a sixth of it.
+pub(crate) fn decimals(half_width: f64) -> usize {
+    if !(half_width.is_finite() && half_width > 0.0) {
+        return MOST_DECIMALS;
+    }
+    let exponent = half_width.log10().floor();
+    // 0.296 rounds to 0.30: what is printed starts with a 3.
+    let leading = (half_width / 10f64.powf(exponent) * 10.0).round() / 10.0;
+    let digits = if leading < 2.95 { 1.0 } else { 0.0 };
+    (digits - exponent).clamp(0.0, MOST_DECIMALS as f64) as usize
+}
+
+/// How many decimals show `digits` significant digits of `value`.
+pub(crate) fn decimals_of(value: f64, digits: i32) -> usize {
+    if !(value.is_finite() && value != 0.0) {
+        return 0;
+    }
+    let decimals =
+        |value: f64| (f64::from(digits) - 1.0 - value.abs().log10().floor()).clamp(0.0, MOST_DECIMALS as f64);
+    // Rounding may add a digit before the point: 999.9 ms of three digits are 1000 ms.
+    let scale = 10f64.powf(decimals(value));
+    decimals((value * scale).round() / scale) as usize
+}
+
+/// `value` with so many decimals; never "-0.0".
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+    if zero { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// `value` with three significant digits, zeros at the end of its fraction dropped: `0.05`, `12.3`, `1240`.
+pub(crate) fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return "?".to_owned();
+    }
+    let text = fixed(value, decimals_of(value, 3));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A share as a percentage of two significant digits, three from 10 % on: `1.2 %`, `62.4 %`.
+pub(crate) fn percent(ratio: f64) -> String {
+    let value = ratio * 100.0;
+    let digits = if value >= 10.0 { 3 } else { 2 };
+    if value != 0.0 && value.abs() < 0.01 {
+        return format!("under{TIE}0.01{TIE}%");
+    }
+    format!("{}{TIE}%", fixed(value, decimals_of(value, digits).min(2)))
+}
+
+/// A share as it was set by an option: `1 %`, `0.5 %`, `99.9 %`.
+pub(crate) fn setting(ratio: f64) -> String {
+    let text = fixed(ratio * 100.0, MOST_DECIMALS);
+    format!("{}{TIE}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A unit of time, and how many of it make a second.
+pub(crate) fn time_unit(seconds: f64) -> (&'static str, f64) {
+    match seconds.abs() {
+        0.0 => ("ms", 1e3),
+        size if size >= 0.9995 => ("s", 1.0),
+        size if size >= 0.999_5e-3 => ("ms", 1e3),
+        size if size >= 0.999_5e-6 => ("µs", 1e6),
+        _ => ("ns", 1e9),
+    }
+}
+
+/// A time and how far its mean may be off, in the unit that suits the time: `12.31 ms ±0.05`.
+pub(crate) fn time_with(seconds: f64, interval: Interval) -> String {
+    let (unit, scale) = time_unit(seconds);
+    let off = (seconds - interval.low).max(interval.high - seconds) * scale;
+    if !off.is_finite() {
+        return format!("{}{TIE}±?", time(seconds));
+    }
+    if off <= 0.0 {
+        return time(seconds);
+    }
+    let decimals = decimals(off);
+    format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
+}
+
+/// A time with three significant digits: `12.3 ms`.
+pub(crate) fn time(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "?".to_owned();
+    }
+    let (unit, scale) = time_unit(seconds);
+    format!("{}{TIE}{unit}", fixed(seconds * scale, decimals_of(seconds * scale, 3)))
+}
+
+/// How long something took, for prose: `3.1 s`, `12 min`, `3.5 h`.
+pub(crate) fn duration(time: Nanos) -> String {
+    let seconds = time.seconds();
+    match seconds {
+        _ if seconds >= 7200.0 => format!("{}{TIE}h", fixed(seconds / 3600.0, decimals_of(seconds / 3600.0, 2))),
+        _ if seconds >= 120.0 => format!("{}{TIE}min", fixed(seconds / 60.0, decimals_of(seconds / 60.0, 2))),
+        _ if seconds >= 1.0 => format!("{}{TIE}s", fixed(seconds, 1)),
+        _ => self::time(seconds),
+    }
+}
+
+/// An amount of memory: `3.20 MiB`.
+pub(crate) fn memory(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power =
+        (0..UNITS.len() - 1).find(|power| bytes < 999.5 * 1024f64.powi(*power as i32)).unwrap_or(UNITS.len() - 1);
+    let value = bytes / 1024f64.powi(power as i32);
+    let decimals = if power == 0 { 0 } else { decimals_of(value, 3) };
+    format!("{}{TIE}{}", fixed(value, decimals), UNITS[power])
+}
+
+/// The next round number at or above `value`: two digits, or a 15 of them.
+pub(crate) fn round_up(value: f64) -> f64 {
+    let scale = 10f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
+    (value / scale - 1e-9).ceil().max(1.0) * scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_the_uncertainty() {
+        let cases = [(0.3, 1), (0.296, 1), (0.29, 2), (0.12, 2), (0.05, 2), (0.015, 3), (2.0, 1), (3.0, 0), (40.0, 0)];
+        for (half_width, expected) in cases {
+            assert_eq!(decimals(half_width), expected, "{half_width}");
+        }
+        assert_eq!(fixed(-0.04, 1), "0.0");
+        assert_eq!(fixed(-0.06, 1), "-0.1");
+    }
+
+    #[test]
+    fn times_take_the_unit_of_their_size() {
+        let plain = |text: String| text.replace(TIE, " ");
+        assert_eq!(plain(time_with(0.012_312, Interval { low: 0.012_26, high: 0.012_36 })), "12.31 ms ±0.05");
+        assert_eq!(plain(time_with(0.5, Interval::EVERYTHING)), "500 ms ±?");
+        assert_eq!(plain(time(2.5e-7)), "250 ns");
+        assert_eq!(plain(time(0.0)), "0 ms");
+        assert_eq!(plain(time(0.999_9)), "1.00 s");
+        assert_eq!(plain(duration(Nanos(3_140_000_000))), "3.1 s");
+        assert_eq!(plain(duration(Nanos(754_000_000_000))), "13 min");
+    }
+
+    #[test]
+    fn the_rest_reads_well() {
+        let plain = |text: String| text.replace(TIE, " ");
+        assert_eq!(plain(memory(3.0 * 1024.0 * 1024.0)), "3.00 MiB");
+        assert_eq!(plain(memory(512.0)), "512 B");
+        assert_eq!([short(0.05), short(12.34), short(1240.4), short(3.0)], ["0.05", "12.3", "1240", "3"]);
+        assert_eq!([plain(setting(0.01)), plain(setting(0.999))], ["1 %", "99.9 %"]);
+        assert_eq!(
+            [plain(percent(0.0)), plain(percent(0.0123)), plain(percent(1e-6))],
+            ["0 %", "1.2 %", "under 0.01 %"]
+        );
+        assert_eq!([round_up(38.2), round_up(412.0), round_up(0.3), round_up(12.0)], [39.0, 420.0, 1.0, 12.0]);
+    }
+}

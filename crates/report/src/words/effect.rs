@@ -1,0 +1,127 @@
+//! The size of an effect in words: percent, or a factor where it is large.
+
+use steady_model::Interval;
+
+use crate::units::{TIE, decimals, decimals_of, fixed};
+
+/// From this change on (NEW / OLD - 1), and from its inverse, effects are told as factors.
+const FACTOR: f64 = 1.0;
+
+/// An effect that does not hold zero, ready to be put into a sentence.
+pub(crate) struct Effect {
+    /// Whether it is more or less than the first.
+    pub(crate) more: bool,
+    /// The size: `38.2 %`, or the factor `3.2`.
+    pub(crate) size: String,
+    /// The interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
+    pub(crate) range: String,
+    /// Whether the numbers are factors.
+    pub(crate) factor: bool,
+}
+
+impl Effect {
+    /// The effect of that size and interval, relative changes both.
+    pub(crate) fn of(change: f64, interval: Interval) -> Self {
+        let more = change > 0.0;
+        let times = 1.0 + change;
+        if times >= 1.0 + FACTOR {
+            let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
+            return Effect { more, size: point(times, range), range: between(range, ""), factor: true };
+        }
+        if 0.0 < times && times <= 1.0 / (1.0 + FACTOR) {
+            // What the first costs as a multiple of this command's cost. A change of -100 % has no such multiple.
+            let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
+            let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
+            return Effect { more, size: point(1.0 / times, range), range: between(range, ""), factor: true };
+        }
+        let sign = if more { 100.0 } else { -100.0 };
+        let range = if more {
+            Interval { low: interval.low * sign, high: interval.high * sign }
+        } else {
+            Interval { low: interval.high * sign, high: interval.low * sign }
+        };
+        let size = format!("{}{TIE}%", point(change * sign, range));
+        Effect { more, size, range: between(range, &format!("{TIE}%")), factor: false }
+    }
+
+    /// `38.2 % more`, `3.2 times as much`; `3.1 % less`, `1/3.2 as much`.
+    pub(crate) fn relative(&self) -> String {
+        match (self.factor, self.more) {
+            (true, true) => format!("{}{TIE}times as much", self.size),
+            (true, false) => format!("1/{} as much", self.size),
+            (false, true) => format!("{}{TIE}more", self.size),
+            (false, false) => format!("{}{TIE}less", self.size),
+        }
+    }
+
+    /// The interval beside [`Effect::relative`].
+    pub(crate) fn relative_range(&self) -> String {
+        if self.factor && !self.more {
+            let (low, high) = self.range.split_once(" to ").unwrap_or((&self.range, "?"));
+            return format!("1/{high} to 1/{low}");
+        }
+        self.range.clone()
+    }
+}
+
+/// A change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
+pub(crate) fn signed(change: f64, interval: Interval) -> (String, String) {
+    let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
+    (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
+}
+
+/// An interval in words, its unit once: `37.9 to 38.5 %`.
+pub(crate) fn between(range: Interval, unit: &str) -> String {
+    let decimals = digits(range);
+    match (range.low.is_finite(), range.high.is_finite()) {
+        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
+        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
+        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
+        (false, false) => "no limit known".to_owned(),
+    }
+}
+
+/// The estimate with the digits that its interval supports.
+fn point(value: f64, range: Interval) -> String {
+    fixed(value, if range.half_width().is_finite() { digits(range) } else { decimals_of(value, 2) })
+}
+
+/// The decimals that an interval supports; enough of them that an end beside zero does not round to it.
+fn digits(range: Interval) -> usize {
+    let half = range.half_width();
+    if !half.is_finite() {
+        let end = if range.low.is_finite() { range.low } else { range.high };
+        return decimals_of(end, 2);
+    }
+    if half <= 0.0 {
+        return decimals_of(range.low, 3);
+    }
+    let enough = decimals(half);
+    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
+    let excludes_zero = range.low > 0.0 || range.high < 0.0;
+    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(change: f64, low: f64, high: f64) -> (String, String) {
+        let effect = Effect::of(change, Interval { low, high });
+        (effect.relative().replace(TIE, " "), effect.relative_range().replace(TIE, " "))
+    }
+
+    #[test]
+    fn effects_read_as_spoken() {
+        assert_eq!(plain(0.382, 0.379, 0.385), ("38.2 % more".into(), "37.9 to 38.5 %".into()));
+        assert_eq!(plain(-0.031, -0.033, -0.029), ("3.10 % less".into(), "2.90 to 3.30 %".into()));
+        assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
+        assert_eq!(plain(-0.6875, -0.70, -0.67), ("1/3.20 as much".into(), "1/3.33 to 1/3.03".into()));
+        assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
+    }
+
+    #[test]
+    fn an_end_beside_zero_does_not_become_zero() {
+        assert_eq!(plain(0.004, 0.0004, 0.008), ("0.40 % more".into(), "0.04 to 0.80 %".into()));
+    }
+}

@@ -1,0 +1,116 @@
+//! What metrics, commands and options are called in sentences.
+
+mod effect;
+mod remedy;
+mod warning;
+
+pub(crate) use effect::{Effect, between, signed};
+pub(crate) use remedy::{more_effort, more_work, settling, wanted};
+pub use warning::warning_message;
+pub(crate) use warning::{few, message};
+
+use steady_model::{Metric, Plan};
+
+/// What a metric measures: `CPU time`.
+pub(crate) fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "CPU time",
+        Metric::Elapsed => "time without queueing",
+        Metric::Wall => "wall time",
+        Metric::Memory => "peak memory",
+    }
+}
+
+/// What a command does with it: it *needs* CPU time, but *takes* wall time.
+pub(crate) fn verb(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu | Metric::Memory => "needs",
+        Metric::Elapsed | Metric::Wall => "takes",
+    }
+}
+
+/// The same at the start of a line.
+pub(crate) fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// A command inside a sentence: by its place where there are two, else by number and name.
+pub(crate) fn subject(plan: &Plan, command: usize) -> String {
+    match (plan.commands.len(), command) {
+        (1, _) => "the command".to_owned(),
+        (_, 0) => "the first".to_owned(),
+        (2, _) => "the second".to_owned(),
+        _ => format!("command\u{a0}{} ({})", command + 1, cut(&name(plan, command), SUBJECT)),
+    }
+}
+
+/// How much of a name fits into a sentence.
+const SUBJECT: usize = 32;
+
+/// A command's name on one line: what would move the cursor is spelled out.
+pub(crate) fn name(plan: &Plan, command: usize) -> String {
+    let name = plan.commands.get(command).map_or("?", |command| command.name.as_str());
+    let mut line = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if letter.is_control()
+            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
+}
+
+/// How many columns `text` takes.
+pub(crate) fn width(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(text)
+}
+
+/// `text` in at most `columns`, cut in the middle: names differ at their ends.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let keep = columns.saturating_sub(1);
+    let take = |letters: &mut dyn Iterator<Item = char>, room: usize| {
+        let mut used = 0;
+        let fits = letters.take_while(|letter| {
+            used += unicode_width::UnicodeWidthChar::width(*letter).unwrap_or(0);
+            used <= room
+        });
+        fits.collect::<Vec<char>>()
+    };
+    let head = take(&mut text.chars(), keep.div_ceil(2));
+    let tail = take(&mut text.chars().rev(), keep / 2);
+    head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
+}
+
+/// `one` thing or `many`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number}\u{a0}{}", if number == 1 { one } else { many })
+}
+
+/// What a block is called: with two commands it is a pair.
+pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
+    match plan.commands.len() {
+        1 => count(number, "run", "runs"),
+        2 => count(number, "pair", "pairs"),
+        _ => count(number, "block", "blocks"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(cut("sha256sum a.bin", 20), "sha256sum a.bin");
+        assert_eq!(cut("sha256sum --binary first.bin", 15), "sha256s…rst.bin");
+        assert_eq!(width(&cut("日本語日本語日本語", 10)), 9);
+        assert_eq!(cut("abc", 0), "…");
+    }
+}

@@ -1,0 +1,98 @@
+//! Warnings in words, each with what helps.
+
+use steady_model::{FailureRule, Interval, Layout, Metric, Report, Warning};
+
+use super::{capital, count, more_effort, more_work, noun, signed, subject, wanted};
+use crate::units::{duration, percent};
+
+/// A warning as a sentence or two: what it is, what it does to the figures, and what helps.
+pub fn warning_message(report: &Report, warning: &Warning) -> String {
+    message(report, warning).replace('\u{a0}', " ")
+}
+
+/// The same, with ties between numbers and units.
+pub(crate) fn message(report: &Report, warning: &Warning) -> String {
+    let record = &report.record;
+    match warning {
+        Warning::Failures { command, failed, runs, first } => failures(report, *command, (*failed, *runs), first),
+        Warning::LeftBehind { command, processes } => {
+            let who = capital(&subject(&record.plan, *command));
+            let many = count(usize::try_from(*processes).unwrap_or(usize::MAX), "process", "processes");
+            format!(
+                "{who} left {many} behind. They were killed and their CPU time up to then is counted; if their work \
+                 belongs to the command, let it wait for them."
+            )
+        }
+        Warning::LayoutsDisagree { command, metric } => disagreement(report, *command, *metric),
+        Warning::Throttled { ratio } => {
+            let helps = if record.primary == Metric::Cpu { "" } else { ", or judge CPU time: --metric cpu" };
+            let share = percent(*ratio);
+            format!(
+                "The control group's quota held the commands back for {share} of the time, which is part of their wall \
+                 time. Raise its cpu.max{helps}."
+            )
+        }
+        Warning::TooFewPairs { pairs } => {
+            let many = count(*pairs, "pair", "pairs");
+            format!(
+                "{} too few for a verdict: {}.",
+                if *pairs == 1 { many + " is" } else { many + " are" },
+                few(report, *pairs)
+            )
+        }
+        Warning::Interrupted => {
+            let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
+            format!("Interrupted after {spent}: this stands on the {blocks} measured until then.")
+        }
+        Warning::BelowGrain { metric } => {
+            let what = noun(*metric);
+            format!("The commands cost less {what} than the clock can tell apart: {}.", more_work(record, *metric))
+        }
+    }
+}
+
+/// Twice the pairs that the shortest test needs, by the option that gives them.
+pub(crate) fn few(report: &Report, pairs: usize) -> String {
+    if pairs == 0 {
+        return more_effort(&report.record);
+    }
+    wanted(&report.record, 12.0 / pairs as f64, "would give enough of them")
+}
+
+/// Failed runs: what became of them.
+fn failures(report: &Report, command: usize, (failed, runs): (usize, usize), first: &str) -> String {
+    let plan = &report.record.plan;
+    let who = subject(plan, command);
+    let fate = match plan.failures {
+        FailureRule::Abort if plan.commands.len() == 1 => {
+            "They are left out of the figures; --ignore-failure counts them as successes."
+        }
+        FailureRule::Abort => "Their pairs are left out of the figures; --ignore-failure counts them as successes.",
+        FailureRule::IgnoreAll | FailureRule::IgnoreCodes(_) => {
+            "You asked to ignore that: make sure that a run that fails does all of the work that is compared."
+        }
+    };
+    format!("{failed} of {} of {who} failed (the first: {first}). {fate}", count(runs, "run", "runs"))
+}
+
+/// Layouts that disagree: both sizes, and which one is quoted.
+fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
+    let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
+    let size = |layout: Layout| {
+        let effect = found?.layouts.iter().find(|effect| effect.layout == layout)?;
+        let Interval { low, high } = effect.interval;
+        let (change, range) = signed(effect.change, Interval { low, high });
+        Some(format!("{change} ({range})"))
+    };
+    let sizes = match (size(Layout::Turns), size(Layout::Duet)) {
+        (Some(turns), Some(duet)) => format!(": {turns} in turns, {duet} in duets"),
+        _ => String::new(),
+    };
+    let helps = if report.record.plan.layout.is_none() { "; --layout turns measures nothing else" } else { "" };
+    format!(
+        "The layouts disagree on the {} of {}{sizes}. The size quoted is the one in turns, where a command has the \
+         machine to itself{helps}.",
+        noun(metric),
+        subject(&report.record.plan, command)
+    )
+}
