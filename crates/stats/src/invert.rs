@@ -34,7 +34,7 @@ pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 /// See [`Paired::interval`]. `centre` is the estimate.
 pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     let level = normal::two_sided_quantile(alpha);
-    if level == f64::INFINITY {
+    if alpha <= 0.0 {
         // A look that may spend nothing learns nothing.
         return Interval::EVERYTHING;
     }
@@ -140,7 +140,8 @@ impl Search {
     fn enough(&self, outside: f64) -> f64 {
         match self.width {
             Width::Absolute(width) => width,
-            Width::Relative(share) => share * outside,
+            // Where the test jumps at the centre itself, as with equal costs throughout, the inside stays at zero.
+            Width::Relative(share) => share * outside.max(share * self.step),
         }
     }
 }
