@@ -1,9 +1,9 @@
 """The true effect: how the cost of a work depends on its amount, on this machine.
 
 cost = start-up + slope x amount, fitted to the medians of interleaved runs in random order. Only the share of the cost
-that grows with the amount matters: an amount larger by x costs share * x more. Truths come from the share on an idle machine;
-the share under a load tells how far that load moves the truth of a whole command, whose start-up it may make dearer by
-another factor than the work.
+that grows with the amount matters: an amount larger by x costs share * x more. Truths come from the share on an idle
+machine; the share under a load tells how far that load moves the truth of a whole command, whose start-up it may make
+dearer by another factor than the work.
 """
 
 import hashlib

@@ -23,7 +23,8 @@ def truth(records: list) -> str:
     rows.append(_row("**all**", len(records), pooled))
     heads = ["cell", "trials", "wrong", "hf", "found", "hf", "holds the truth", "verdict's", "hf", "half-width", "hf",
              "seconds", "hf"]
-    return "\n\n".join([table(heads, rows), *map(_pooled, TOOLS, pooled), _checks(pooled[0], cells), _footnote(records)])
+    parts = [table(heads, rows), *map(_pooled, TOOLS, pooled), _checks(pooled[0], cells), _footnote(records)]
+    return "\n\n".join(parts)
 
 
 def _row(name: str, trials: int, tallies: list) -> list:

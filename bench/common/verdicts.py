@@ -45,7 +45,8 @@ def tally(records: Iterable[dict], tool: str) -> Tally:
         found=share(SIGNS.get(answer["verdict"], 0) * truth > 0
                     for answer, truth, resolution in trials if abs(truth) > resolution),
         covered=share(holds(answer["low"], answer["high"], truth) for answer, truth, _ in trials),
-        verdict_covered=share(holds(answer["verdict_low"], answer["verdict_high"], truth) for answer, truth, _ in trials),
+        verdict_covered=share(holds(answer["verdict_low"], answer["verdict_high"], truth)
+                              for answer, truth, _ in trials),
         half_width=median_or_nan(math.inf if answer["half_width"] is None else answer["half_width"]
                                  for answer, _, _ in trials),
         seconds=median_or_nan(answer["process_seconds"] for answer, _, _ in trials),
