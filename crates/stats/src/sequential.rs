@@ -192,8 +192,9 @@ impl Sequence {
         let (judged, size) = (Interval { low, high }, estimate.size.interval());
         let open = |limit: &f64| judged.holds(*limit) || size.holds(*limit);
         let fine = self.rules.resolution.max(change.abs() / 10.0);
+        let bounded = size.half_width().is_finite();
         let sized = estimate.verdict != Verdict::Undecided && judged.half_width() <= fine;
-        sized && !self.rules.limits.iter().any(open)
+        bounded && sized && !self.rules.limits.iter().any(open)
     }
 }
 
