@@ -14,6 +14,10 @@ const CLOSE: f64 = 1e-3;
 /// How closely a bracket must hold a root, over its distance from the centre.
 const NARROW: f64 = 1e-3;
 
+/// A search that has gone this far out, in doublings of about a standard error, will not arrive: by a chance that all
+/// but vanishes with more pairs, every coin fell alike, and effect and slot cannot be told apart.
+const MOST_DOUBLINGS: usize = 30;
+
 /// See [`Paired::estimate`].
 pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
     let centre = median(&mut differences(paired).collect::<Vec<f64>>());
@@ -105,7 +109,7 @@ impl Search {
         let mut at_outside = function(outside);
         let mut doublings = 0;
         while at_outside < self.level {
-            if doublings == 60 {
+            if doublings == MOST_DOUBLINGS {
                 return Found::Nowhere;
             }
             (inside, at_inside) = (outside, at_outside);
@@ -139,7 +143,7 @@ impl Search {
 
     fn enough(&self, outside: f64) -> f64 {
         match self.width {
-            Width::Absolute(width) => width,
+            Width::Absolute(width) => width.max(NARROW * NARROW * outside),
             // Where the test jumps at the centre itself, as with equal costs throughout, the inside stays at zero.
             Width::Relative(share) => share * outside.max(share * self.step),
         }

@@ -172,11 +172,39 @@ fn equal_bins(values: impl Iterator<Item = f64>, bins: usize) -> Vec<u8> {
     let mut order: Vec<(f64, u32)> = values.zip(0..).collect();
     let count = order.len();
     let mut bin = vec![0; count];
-    if bins > 1 {
-        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        for (rank, (_, index)) in order.into_iter().enumerate() {
-            bin[index as usize] = (rank * bins / count) as u8;
-        }
+    let mut end = count;
+    // Only the bins' borders need sorting: the uppermost bin is split off first.
+    for upper in (1..bins).rev() {
+        let start = (upper * count).div_ceil(bins);
+        order[..end].select_nth_unstable_by(start, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        order[start..end].iter().for_each(|&(_, index)| bin[index as usize] = upper as u8);
+        end = start;
     }
     bin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_equal_and_ordered() {
+        let values: Vec<f64> = (0..100).map(|i| f64::from(i * 37 % 100)).collect();
+        let bin = equal_bins(values.iter().copied(), 8);
+        for (value, bin) in values.iter().zip(bin) {
+            assert_eq!(usize::from(bin), *value as usize * 8 / 100);
+        }
+        assert_eq!(equal_bins([1.0, 1.0, 1.0, 1.0].into_iter(), 2), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn zero_costs_are_read_as_half_a_grain() {
+        let slot = Slot { order: 1, cpu: 0 };
+        let pair = Pair { layout: Layout::Turns, slot, old: 0.0, new: 0.004 };
+        assert_eq!(Paired::new(&[pair], 0.004).strata[0].difference, [0.004_f64.ln() - 0.002_f64.ln()]);
+        assert_eq!(Paired::new(&[pair], 0.0).strata[0].difference, [0.004_f64.ln() - 0.002_f64.ln()]);
+        let nothing = Pair { new: 0.0, ..pair };
+        assert_eq!(Paired::new(&[nothing], 0.0).zero_share(), 1.0);
+        assert_eq!(Paired::new(&[nothing; 8], 0.0).test(0.0), Tested { z: 0.0, p: 1.0 });
+    }
 }

@@ -9,7 +9,7 @@ use steady_stats::{Pair, Slot};
 
 /// A kind of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
+pub(crate) enum Noise {
     /// Student's t with two degrees of freedom: no variance.
     Heavy,
     /// Log-normal, skewed.
@@ -22,11 +22,11 @@ pub enum Noise {
     Slots,
 }
 
-pub const NOISES: [Noise; 5] = [Noise::Heavy, Noise::Skewed, Noise::Drift, Noise::Bursts, Noise::Slots];
+pub(crate) const NOISES: [Noise; 5] = [Noise::Heavy, Noise::Skewed, Noise::Drift, Noise::Bursts, Noise::Slots];
 
 /// A machine that runs pairs.
-pub struct Machine {
-    pub coin: ChaCha8Rng,
+pub(crate) struct Machine {
+    pub(crate) coin: ChaCha8Rng,
     noise: Noise,
     burst: bool,
     bias: f64,
@@ -34,11 +34,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(noise: Noise, seed: u64) -> Machine {
+    pub(crate) fn new(noise: Noise, seed: u64) -> Machine {
         Machine { coin: ChaCha8Rng::seed_from_u64(seed), noise, burst: false, bias: 0.05, time: 0.0 }
     }
 
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let (u, v): (f64, f64) = (self.coin.random::<f64>().max(1e-300), self.coin.random());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
@@ -48,14 +48,14 @@ impl Machine {
     }
 
     /// A pair whose NEW costs `exp(theta)` times what it would have cost as OLD, with coins from the machine.
-    pub fn pair(&mut self, layout: Layout, theta: f64) -> Pair {
+    pub(crate) fn pair(&mut self, layout: Layout, theta: f64) -> Pair {
         let order = self.fair();
         let cpu = if layout == Layout::Duet { self.fair() } else { 0 };
         self.pair_in(layout, Slot { order, cpu }, theta)
     }
 
     /// A pair in a given slot.
-    pub fn pair_in(&mut self, layout: Layout, slot: Slot, theta: f64) -> Pair {
+    pub(crate) fn pair_in(&mut self, layout: Layout, slot: Slot, theta: f64) -> Pair {
         self.step();
         let common = self.common();
         // What the runs cost by slot: in turns the first and the second, in duets CPU 0 and CPU 1.
@@ -95,6 +95,6 @@ impl Machine {
 }
 
 /// The most misses that chance explains: the 99.9 % quantile of the binomial.
-pub fn most(experiments: usize, rate: f64) -> usize {
+pub(crate) fn most(experiments: usize, rate: f64) -> usize {
     Binomial::new(rate, experiments as u64).unwrap().inverse_cdf(0.999) as usize
 }

@@ -1,0 +1,136 @@
+//! Whole experiments, looks and all, on simulated machines: how often the verdict is wrong, and the interval.
+
+mod simulated;
+
+use simulated::{Machine, NOISES, Noise, most};
+use steady_model::{Layout, Verdict};
+use steady_stats::{Look, Pair, Rules, Schedule, Sequence, Slot};
+
+const PAIRS: usize = 100;
+
+fn rules() -> Rules {
+    Rules { alpha: 0.05, resolution: 0.005, limits: vec![], grain: 1e-6 }
+}
+
+/// Which layouts the pairs have.
+#[derive(Clone, Copy, Debug)]
+enum Mix {
+    Turns,
+    Duets,
+    Both,
+}
+
+/// Runs one experiment with a contender per effect (log ratios) until it is done. `slot` may overrule the coins.
+fn experiment(machine: &mut Machine, mix: Mix, effects: &[f64], slot: impl Fn(usize) -> Option<Slot>) -> Look {
+    let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules(), effects.len()));
+    let mut pairs: Vec<Vec<Pair>> = vec![vec![]; effects.len()];
+    for count in 1..=PAIRS {
+        let layout = match mix {
+            Mix::Turns => Layout::Turns,
+            Mix::Duets => Layout::Duet,
+            Mix::Both => Layout::ALL[usize::from(machine.normal() > 0.0)],
+        };
+        for (pairs, &effect) in pairs.iter_mut().zip(effects) {
+            pairs.push(match slot(count) {
+                Some(slot) => machine.pair_in(layout, slot, effect),
+                None => machine.pair(layout, effect),
+            });
+        }
+        let last = count == PAIRS;
+        if schedule.due(count, count as f64) || last {
+            let look = sequence.look(&pairs, count as f64 / PAIRS as f64, last);
+            if look.done {
+                return look;
+            }
+        }
+    }
+    unreachable!("the last look is always the end")
+}
+
+fn differs(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
+    low.is_none_or(|low| low <= change) && high.is_none_or(|high| change <= high)
+}
+
+#[test]
+fn errors_and_coverage_hold_on_every_machine() {
+    let experiments = 250;
+    let limit = most(experiments, 0.05);
+    let (mut table, mut broken) = (String::new(), vec![]);
+    let (mut total, mut false_alarms) = (0, 0);
+    for noise in NOISES {
+        for mix in [Mix::Turns, Mix::Duets, Mix::Both] {
+            for effect in [0.0, 0.1] {
+                let (mut wrong, mut missed, mut missized) = (0, 0, 0);
+                for seed in 0..experiments {
+                    let mut machine = Machine::new(noise, seed as u64 + 7_000_000);
+                    let look = experiment(&mut machine, mix, &[f64::ln_1p(effect)], |_| None);
+                    let estimate = &look.contenders[0];
+                    wrong += usize::from(effect == 0.0 && differs(estimate.verdict));
+                    missed += usize::from(!holds(estimate.verdict_low, estimate.verdict_high, effect));
+                    missized += usize::from(!holds(estimate.size.low, estimate.size.high, effect));
+                }
+                table += &format!("{noise:?} {mix:?} {effect}: wrong {wrong}, missed {missed}, size {missized}\n");
+                if wrong.max(missed).max(missized) > limit {
+                    broken.push((noise, effect));
+                }
+                if effect == 0.0 {
+                    total += experiments;
+                    false_alarms += wrong;
+                }
+            }
+        }
+    }
+    eprintln!("{table}of {experiments} each, {limit} allowed; {false_alarms} false alarms of {total}");
+    assert!(broken.is_empty(), "{broken:?}\n{table}");
+    assert!(false_alarms <= most(total, 0.05), "{false_alarms} of {total}\n{table}");
+}
+
+#[test]
+fn several_contenders_share_one_error() {
+    let experiments = 250;
+    let wrong = |seed: usize| {
+        let mut machine = Machine::new(Noise::Bursts, seed as u64);
+        let look = experiment(&mut machine, Mix::Both, &[0.0, 0.2, 0.0], |_| None);
+        differs(look.contenders[0].verdict) || differs(look.contenders[2].verdict)
+    };
+    let wrong = (0..experiments).filter(|&seed| wrong(seed)).count();
+    assert!(wrong <= most(experiments, 0.05), "{wrong} of {experiments}");
+}
+
+/// A machine whose slow CPU alternates in step with the pairs: whoever alternates too meets the slow one every time.
+#[test]
+fn coins_survive_what_alternation_does_not() {
+    let slow = |machine: &mut Machine, alternate: bool| {
+        let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules(), 1));
+        let mut pairs = vec![vec![]];
+        for count in 1..=PAIRS {
+            let turn = if count % 2 == 0 { 1 } else { -1 };
+            let mut pair = machine.pair(Layout::Duet, 0.0);
+            if alternate {
+                pair.slot.cpu = turn;
+            }
+            let cost = if pair.slot.cpu == turn { &mut pair.new } else { &mut pair.old };
+            *cost *= 1.05;
+            pairs[0].push(pair);
+            if schedule.due(count, count as f64) || count == PAIRS {
+                let look = sequence.look(&pairs, count as f64 / PAIRS as f64, count == PAIRS);
+                if look.done {
+                    return look.contenders[0].verdict;
+                }
+            }
+        }
+        Verdict::Undecided
+    };
+    let experiments = 200;
+    let alarms = |alternate: bool| {
+        let alarm = |seed: &u64| differs(slow(&mut Machine::new(Noise::Heavy, *seed), alternate));
+        (0..experiments as u64).filter(alarm).count()
+    };
+    let (alternating, drawn) = (alarms(true), alarms(false));
+    assert!(alternating > experiments * 9 / 10, "alternation was expected to lie: {alternating}");
+    assert!(drawn <= most(experiments, 0.05), "{drawn} of {experiments}");
+}
