@@ -39,23 +39,22 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if zero { text.trim_start_matches('-').to_owned() } else { text }
 }
 
-/// `value` with three significant digits, zeros at the end of its fraction dropped: `0.05`, `12.3`, `1240`.
+/// `value` with three significant digits, at most two of them decimals, zeros at the end of its fraction dropped: `0.05`, `12.3`, `1240`.
 pub(crate) fn short(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }
-    let text = fixed(value, decimals_of(value, 3));
+    let text = fixed(value, decimals_of(value, 3).min(2));
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A share as a percentage of two significant digits, three from 10 % on: `1.2 %`, `62.4 %`.
+/// A share as a percentage of two significant digits: `1.2 %`, `62 %`.
 pub(crate) fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;
-    let digits = if value >= 10.0 { 3 } else { 2 };
     if value != 0.0 && value.abs() < 0.01 {
         return format!("under{TIE}0.01{TIE}%");
     }
-    format!("{}{TIE}%", fixed(value, decimals_of(value, digits).min(2)))
+    format!("{}{TIE}%", fixed(value, decimals_of(value, 2).min(2)))
 }
 
 /// A share as it was set by an option: `1 %`, `0.5 %`, `99.9 %`.
@@ -77,14 +76,16 @@ pub(crate) fn time_unit(seconds: f64) -> (&'static str, f64) {
 
 /// A time and how far its mean may be off, in the unit that suits the time: `12.31 ms ±0.05`.
 pub(crate) fn time_with(seconds: f64, interval: Interval) -> String {
-    let (unit, scale) = time_unit(seconds);
-    let off = (seconds - interval.low).max(interval.high - seconds) * scale;
+    let off = (seconds - interval.low).max(interval.high - seconds);
     if !off.is_finite() {
         return format!("{}{TIE}±?", time(seconds));
     }
     if off <= 0.0 {
         return time(seconds);
     }
+    // A unit in which the uncertainty has at most two digits before the point: no more of them are meant.
+    let (unit, scale) = time_unit(seconds.max(10.0 * off));
+    let off = off * scale;
     let decimals = decimals(off);
     format!("{}{TIE}{unit}{TIE}±{}", fixed(seconds * scale, decimals), fixed(off, decimals))
 }
@@ -109,6 +110,11 @@ pub(crate) fn duration(time: Nanos) -> String {
     }
 }
 
+/// A time as it was set by an option: whole where it is.
+pub(crate) fn time_setting(time: Nanos) -> String {
+    duration(time).replace(".0\u{a0}", "\u{a0}")
+}
+
 /// An amount of memory: `3.20 MiB`.
 pub(crate) fn memory(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -119,10 +125,12 @@ pub(crate) fn memory(bytes: f64) -> String {
     format!("{}{TIE}{}", fixed(value, decimals), UNITS[power])
 }
 
-/// The next round number at or above `value`: two digits, or a 15 of them.
+/// The next round number at or above `value`, at least 1: what is rough does not look exact.
 pub(crate) fn round_up(value: f64) -> f64 {
-    let scale = 10f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
-    (value / scale - 1e-9).ceil().max(1.0) * scale
+    const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let scale = 10f64.powf(value.max(1.0).log10().floor());
+    let step = STEPS.iter().map(|step| (step * scale).ceil()).find(|step| *step >= value - 1e-9 * scale);
+    step.unwrap_or(10.0 * scale)
 }
 
 #[cfg(test)]
@@ -143,6 +151,7 @@ mod tests {
     fn times_take_the_unit_of_their_size() {
         let plain = |text: String| text.replace(TIE, " ");
         assert_eq!(plain(time_with(0.012_312, Interval { low: 0.012_26, high: 0.012_36 })), "12.31 ms ±0.05");
+        assert_eq!(plain(time_with(0.000_677, Interval { low: 0.000_333, high: 0.001_021 })), "0.7 ms ±0.3");
         assert_eq!(plain(time_with(0.5, Interval::EVERYTHING)), "500 ms ±?");
         assert_eq!(plain(time(2.5e-7)), "250 ns");
         assert_eq!(plain(time(0.0)), "0 ms");
@@ -156,12 +165,12 @@ mod tests {
         let plain = |text: String| text.replace(TIE, " ");
         assert_eq!(plain(memory(3.0 * 1024.0 * 1024.0)), "3.00 MiB");
         assert_eq!(plain(memory(512.0)), "512 B");
-        assert_eq!([short(0.05), short(12.34), short(1240.4), short(3.0)], ["0.05", "12.3", "1240", "3"]);
+        assert_eq!([short(0.203), short(12.34), short(1240.4), short(3.0)], ["0.2", "12.3", "1240", "3"]);
         assert_eq!([plain(setting(0.01)), plain(setting(0.999))], ["1 %", "99.9 %"]);
         assert_eq!(
             [plain(percent(0.0)), plain(percent(0.0123)), plain(percent(1e-6))],
             ["0 %", "1.2 %", "under 0.01 %"]
         );
-        assert_eq!([round_up(38.2), round_up(412.0), round_up(0.3), round_up(12.0)], [39.0, 420.0, 1.0, 12.0]);
+        assert_eq!([38.2, 412.0, 0.3, 12.0, 1.1, 83.0].map(round_up), [40.0, 500.0, 1.0, 12.0, 2.0, 100.0]);
     }
 }

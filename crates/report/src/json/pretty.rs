@@ -22,8 +22,8 @@ fn write(value: &Value, depth: usize, name: &str, out: &mut String) {
         Value::Array(elements) => elements.iter().map(|value| (None, value)).collect(),
         scalar => return out.push_str(&scalar.to_string()),
     };
-    let compact = (depth > 0 && name != BLOCKS).then(|| value.to_string());
-    if let Some(line) = compact.filter(|line| line.len() + 2 * depth <= LINE) {
+    let one_line = (depth > 0 && name != BLOCKS).then(|| inline(value, LINE)).flatten();
+    if let Some(line) = one_line.filter(|line| line.len() + 2 * depth <= LINE) {
         return out.push_str(&line);
     }
     let (open, close) = if value.is_object() { ('{', '}') } else { ('[', ']') };
@@ -47,4 +47,58 @@ fn write(value: &Value, depth: usize, name: &str, out: &mut String) {
         out.push_str(&"  ".repeat(depth));
     }
     out.push(close);
+}
+
+/// `value` on one line, with spaces to read it by; `None` as soon as that takes more than `room`.
+fn inline(value: &Value, room: usize) -> Option<String> {
+    let mut out = String::new();
+    let mut add = |lead: &str, part: Option<String>| {
+        out.push_str(lead);
+        out.push_str(&part?);
+        (out.len() <= room).then_some(())
+    };
+    match value {
+        Value::Object(fields) => {
+            for (index, (key, field)) in fields.iter().enumerate() {
+                add(if index == 0 { "{ " } else { ", " }, Some(Value::from(key.as_str()).to_string()))?;
+                add(": ", inline(field, room))?;
+            }
+            add(if fields.is_empty() { "{" } else { " " }, Some("}".to_owned()))?;
+        }
+        Value::Array(elements) => {
+            add("[", Some(String::new()))?;
+            for (index, element) in elements.iter().enumerate() {
+                add(if index == 0 { "" } else { ", " }, inline(element, room))?;
+            }
+            add("]", Some(String::new()))?;
+        }
+        scalar => add("", Some(scalar.to_string()))?,
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn small_things_and_blocks_take_a_line() {
+        let value =
+            json!({ "a": [], "b": { "c": 1, "d": ["x", null] }, "blocks": [{ "e": 1.0 }, {}], "f": "g".repeat(200) });
+        let expected = [
+            "{",
+            "  \"a\": [],",
+            "  \"b\": { \"c\": 1, \"d\": [\"x\", null] },",
+            "  \"blocks\": [",
+            "    {\"e\":1.0},",
+            "    {}",
+            "  ],",
+            &format!("  \"f\": \"{}\"", "g".repeat(200)),
+            "}\n",
+        ];
+        assert_eq!(indented(&value), expected.join("\n"));
+        assert_eq!(serde_json::from_str::<Value>(&indented(&value)).unwrap(), value);
+    }
 }

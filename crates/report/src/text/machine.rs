@@ -14,17 +14,18 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     } else {
         Err(steady_model::Absent::because("no pairs"))
     };
-    let pairs = if alone { "of the runs" } else { "of the pairs" };
+    let preemption =
+        if alone { "of the runs lost their CPU at times" } else { "of the pairs had a run that lost its CPU" };
     let throttled = activity.throttled_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0);
     let mut lines: Vec<(&str, &Reading<f64>, &str)> = vec![
-        ("CPUs in use", &activity.busy_ratio, ""),
-        ("taken by the host", &activity.steal_ratio, ""),
-        ("queue for a CPU", &activity.pressure, "of the time"),
-        ("runs queued", &report.load.run_delay_ratio, "of their wall time"),
-        ("runs interrupted", &preempted, pairs),
+        ("CPUs busy", &activity.busy_ratio, "of their time"),
+        ("steal", &activity.steal_ratio, "of their time went to other guests of the host"),
+        ("CPU pressure", &activity.pressure, "of the time something waited for a CPU"),
+        ("run delay", &report.load.run_delay_ratio, "of the runs' wall time was waiting for a CPU"),
+        ("preemption", &preempted, preemption),
     ];
     if throttled {
-        lines.push(("held by the quota", &activity.throttled_ratio, "of the time"));
+        lines.push(("throttling", &activity.throttled_ratio, "of the time the quota held the commands back"));
     }
     page.heading("What the machine did meanwhile");
     let labels = lines.iter().map(|(label, ..)| label.len()).max().unwrap_or(0);
@@ -41,22 +42,22 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     for (reason, absent) in reasons {
         page.item("absent", labels, &[(Paint::Plain, format!("{}: {reason}", absent.join(", ")))]);
     }
-    widening(report, page);
+    widening(report, labels, page);
 }
 
 /// By how much load that moved widened the intervals of the verdicts.
-fn widening(report: &Report, page: &mut Page) {
+fn widening(report: &Report, labels: usize, page: &mut Page) {
     let many = report.record.plan.commands.len() > 2;
     let factors: Vec<String> = report
         .primary()
         .filter_map(|judgement| {
             let factor = judgement.widening.filter(|factor| factor.is_finite())?;
-            let whose = if many { format!("command{TIE}{}: ", judgement.command + 1) } else { String::new() };
+            let whose = if many { format!("{}:{TIE}", judgement.command + 1) } else { String::new() };
             Some(format!("{whose}{factor:.1}x"))
         })
         .collect();
     if !factors.is_empty() {
-        let text = format!("Load that moved widened the interval: {} (1.0x: not at all)", factors.join(", "));
-        page.paragraph(2, 4, &[(Paint::Plain, text)]);
+        let text = format!("{} as wide an interval from load that moved (1.0x: no wider)", factors.join(", "));
+        page.item("widening", labels, &[(Paint::Plain, text)]);
     }
 }

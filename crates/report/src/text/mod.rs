@@ -10,7 +10,7 @@ mod secondary;
 mod sentence;
 mod table;
 
-use steady_model::Report;
+use steady_model::{Report, Undecided, Warning};
 
 pub use sentence::sentence;
 
@@ -46,12 +46,18 @@ pub fn text(report: &Report, style: Style) -> String {
     page.finish()
 }
 
-/// The warnings, a paragraph each.
+/// The warnings, a paragraph each, less those that the first sentences told with their remedy.
 fn warnings(report: &Report, page: &mut Page) {
-    if !report.warnings.is_empty() {
-        page.blank();
-    }
-    for warning in &report.warnings {
+    let told = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
+    let fresh = report.warnings.iter().filter(|warning| match warning {
+        Warning::TooFewPairs { .. } => !told(Undecided::TooFewPairs),
+        Warning::BelowGrain { .. } => !told(Undecided::BelowGrain),
+        _ => true,
+    });
+    for (index, warning) in fresh.enumerate() {
+        if index == 0 {
+            page.blank();
+        }
         let text = format!(" {}", message(report, warning));
         page.paragraph(0, 2, &[(Paint::Open, "Warning:".to_owned()), (Paint::Plain, text)]);
     }

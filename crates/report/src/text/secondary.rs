@@ -1,6 +1,6 @@
 //! The metrics beside the primary one.
 
-use steady_model::{Judgement, Metric, Report, Verdict};
+use steady_model::{Judgement, Metric, Report, Undecided, Verdict};
 
 use super::page::{Page, Paint, Span};
 use crate::words::{Effect, noun, signed};
@@ -14,7 +14,7 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     let Some(widest) = labels.map(|metric| noun(metric).len()).max() else {
         return;
     };
-    page.heading("Secondary (one look at the end, beside the guarantee)");
+    page.heading(&format!("Secondary (the error guarantee covers {} only)", noun(report.record.primary)));
     let many = report.record.plan.commands.len() > 2;
     for metric in Metric::ALL {
         for (index, judgement) in secondary(metric).enumerate() {
@@ -42,9 +42,14 @@ fn line(judgement: &Judgement) -> Vec<Span> {
     };
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) && !interval.holds(0.0) && (change > 0.0) == more
     {
-        let effect = Effect::of(change, interval);
-        return vec![(paint, effect.relative()), (Paint::Plain, format!(" ({})", effect.relative_range()))];
+        let effect = Effect::beside_first(change, interval);
+        return vec![(paint, effect.relative()), (Paint::Plain, format!(" ({})", effect.range))];
     }
+    let word = match judgement.undecided {
+        Some(Undecided::BelowGrain) => "below the clock's grain",
+        Some(Undecided::UnequalFailures) => "not judged, for unequal failures",
+        _ => word,
+    };
     let (change, range) = signed(change, interval);
     vec![(paint, word.to_owned()), (Paint::Plain, format!(": {change} ({range})"))]
 }

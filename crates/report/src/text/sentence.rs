@@ -1,6 +1,6 @@
 //! The verdict in one sentence.
 
-use steady_model::{Ending, Interval, Judgement, Metric, Report, Undecided, Verdict};
+use steady_model::{Ending, FailureRule, Interval, Judgement, Metric, Report, Undecided, Verdict};
 
 use super::page::{Paint, Span};
 use crate::units::{duration, setting};
@@ -41,13 +41,16 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let more = judgement.verdict == Verdict::Slower;
     let paint = if more { Paint::More } else { Paint::Less };
     let level = setting(judgement.confidence);
-    let (Ok(change), Ok(size)) = (&judgement.change, &judgement.interval) else {
-        let direction = if more { "more" } else { "less" };
-        return vec![
-            (Paint::Plain, format!("{who} ")),
-            (paint, format!("{verb} {direction} {what}")),
-            (Paint::Plain, format!(" ({level} sure), but the size is not known")),
-        ];
+    let (change, size) = match (&judgement.change, &judgement.interval) {
+        (Ok(change), Ok(size)) => (change, size),
+        (Err(absent), _) | (_, Err(absent)) => {
+            let direction = if more { "more" } else { "less" };
+            return vec![
+                (Paint::Plain, format!("{who} ")),
+                (paint, format!("{verb} {direction} {what}")),
+                (Paint::Plain, format!(" ({level} sure); how much is absent: {absent}")),
+            ];
+        }
     };
     if size.holds(0.0) || (*change > 0.0) != more {
         return direction_only(report, judgement, *change, *size);
@@ -59,7 +62,7 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         (false, _) => format!("{verb} {} {what}", effect.relative()),
     };
     let within = if judgement.within_resolution {
-        format!(", which is within the {} that count as none", setting(plan.resolution))
+        format!(", within the ±{} that count as none", setting(plan.resolution))
     } else {
         String::new()
     };
@@ -144,7 +147,11 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                 (Ok(change), Ok(interval)) => {
                     let (change, range) = signed(*change, *interval);
                     let level = setting(judgement.confidence);
-                    format!("the {what} of {who} differs by {change} ({range}, {level}), {}; {basis}", wide(report))
+                    let limit = setting(record.plan.resolution);
+                    format!(
+                        "the {what} of {who} differs by {change} ({range}, {level}), which may be none, or more than \
+                         ±{limit}; {basis}"
+                    )
                 }
                 _ => format!("nothing is known yet about the {what} of {who}; {basis}"),
             };
@@ -152,11 +159,6 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
         }
     };
     vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, format!(" {why}. {}.", capital(&helps)))]
-}
-
-/// Why an interval that holds zero is no verdict yet.
-fn wide(report: &Report) -> String {
-    format!("too wide to tell from none or to stay within ±{}", setting(report.record.plan.resolution))
 }
 
 /// One command failed more often than the other.
@@ -172,13 +174,14 @@ fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
         "{new} of {who} failed, but {old} of the first; what is left is no fair sample of both, so {} is not judged",
         noun(judgement.metric)
     );
-    let ignored = !matches!(report.record.plan.failures, steady_model::FailureRule::Abort);
-    let helps =
-        if ignored { "" } else { ", or, if failed runs do all of their work, count them with --ignore-failure" };
+    let helps = match report.record.plan.failures {
+        FailureRule::IgnoreAll => "",
+        _ => ", or, if runs that fail do all of their work, count them with --ignore-failure",
+    };
     (why, format!("make the commands succeed{helps}"))
 }
 
-/// Whether a metric's figures can be told for a command that is measured alone, and which.
+/// What a command that is measured alone costs.
 pub(super) fn alone(report: &Report) -> Vec<Span> {
     let record = &report.record;
     let runs = count(report.runs(), "run", "runs");

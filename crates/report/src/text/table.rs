@@ -27,9 +27,6 @@ const SIDE_BY_SIDE: usize = 3;
 const GAP: usize = 2;
 /// Before every line.
 const INDENT: usize = 2;
-/// The least of a name that still tells commands apart, and the most that is worth its room.
-const NAME: (usize, usize) = (12, 28);
-
 impl Table {
     /// Sets the table.
     pub(super) fn write(&self, page: &mut Page) {
@@ -57,32 +54,29 @@ impl Table {
         }
     }
 
-    /// A row per command; quantities that do not fit beside one another go into a further part.
+    /// A row per command, after a list of their names: beside its number alone a row has room for more. Quantities
+    /// that do not fit beside one another go into a further part.
     fn below(&self, page: &mut Page) {
-        let longest = self.names.iter().map(|name| width(name)).max().unwrap_or(0);
-        let name = longest.min(NAME.1).min((page.width() / 4).max(NAME.0));
+        for name in &self.names {
+            page.line(&[(Paint::Plain, " ".repeat(INDENT) + &cut(name, page.width() - INDENT))]);
+        }
+        let number = self.names.len().to_string().len();
         let mut rest = self.quantities.as_slice();
         while !rest.is_empty() {
-            let mut room = page.width().saturating_sub(INDENT + name);
-            let fits = |quantity: &&Quantity| {
-                let needed = column(quantity) + GAP;
-                let fits = needed <= room;
-                room = room.saturating_sub(needed);
-                fits
-            };
-            let (part, others) = rest.split_at(rest.iter().take_while(fits_of(fits)).count().max(1));
-            self.part(page, part, name);
-            rest = others;
+            let part = rest.split_at(fitting(rest, page.width() - INDENT - number));
+            self.part(page, part.0, number);
+            rest = part.1;
         }
     }
 
     /// Some of the quantities of all commands.
-    fn part(&self, page: &mut Page, part: &[Quantity], name: usize) {
-        let mut head = " ".repeat(INDENT + name);
+    fn part(&self, page: &mut Page, part: &[Quantity], number: usize) {
+        page.blank();
+        let mut head = " ".repeat(INDENT + number);
         part.iter().for_each(|quantity| head.push_str(&gap(quantity.short, column(quantity))));
         page.line(&[(Paint::Heading, head)]);
-        for (index, full) in self.names.iter().enumerate() {
-            let mut line = " ".repeat(INDENT) + &padded(&cut(full, name), name);
+        for index in 0..self.names.len() {
+            let mut line = " ".repeat(INDENT) + &format!("{:>number$}", index + 1);
             for quantity in part {
                 let cell = quantity.cells.get(index).map_or("", String::as_str);
                 line.push_str(&gap(cell, column(quantity)));
@@ -92,9 +86,13 @@ impl Table {
     }
 }
 
-/// Names the type of a predicate that remembers how much room is left.
-fn fits_of<'a, F: FnMut(&&'a Quantity) -> bool>(predicate: F) -> F {
-    predicate
+/// How many of the first quantities fit into `room` beside one another; at least one.
+fn fitting(quantities: &[Quantity], room: usize) -> usize {
+    let ends = quantities.iter().scan(0, |used, quantity| {
+        *used += GAP + column(quantity);
+        Some(*used)
+    });
+    ends.take_while(|end| *end <= room).count().max(1)
 }
 
 /// The columns that a quantity takes where commands are rows.

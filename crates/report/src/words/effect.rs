@@ -4,8 +4,8 @@ use steady_model::Interval;
 
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
-/// From this change on (NEW / OLD - 1), and from its inverse, effects are told as factors.
-const FACTOR: f64 = 1.0;
+/// From this ratio on, and from its inverse, effects are told as factors.
+const FACTOR: f64 = 2.0;
 
 /// An effect that does not hold zero, ready to be put into a sentence.
 pub(crate) struct Effect {
@@ -15,52 +15,47 @@ pub(crate) struct Effect {
     pub(crate) size: String,
     /// The interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
     pub(crate) range: String,
-    /// Whether the numbers are factors.
+    /// Whether the numbers are factors: this command's cost over the first's, or the inverse where it is less.
     pub(crate) factor: bool,
 }
 
 impl Effect {
-    /// The effect of that size and interval, relative changes both.
+    /// The effect of that size and interval, relative changes both: a factor from twice or half the cost on.
     pub(crate) fn of(change: f64, interval: Interval) -> Self {
-        let more = change > 0.0;
         let times = 1.0 + change;
-        if times >= 1.0 + FACTOR {
+        if !(0.0 < times && times <= 1.0 / FACTOR) {
+            return Effect::beside_first(change, interval);
+        }
+        // What the first costs as a multiple of this command's cost. A change of -100 % has no such multiple.
+        let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
+        let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
+        Effect { more: false, size: point(1.0 / times, range), range: between(range, ""), factor: true }
+    }
+
+    /// The same, but always told from the first command's cost: `68.8 % less`.
+    pub(crate) fn beside_first(change: f64, interval: Interval) -> Self {
+        if 1.0 + change >= FACTOR {
             let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
-            return Effect { more, size: point(times, range), range: between(range, ""), factor: true };
+            return Effect { more: true, size: point(1.0 + change, range), range: between(range, ""), factor: true };
         }
-        if 0.0 < times && times <= 1.0 / (1.0 + FACTOR) {
-            // What the first costs as a multiple of this command's cost. A change of -100 % has no such multiple.
-            let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
-            let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
-            return Effect { more, size: point(1.0 / times, range), range: between(range, ""), factor: true };
-        }
-        let sign = if more { 100.0 } else { -100.0 };
+        let more = change > 0.0;
+        let Interval { low, high } = interval;
         let range = if more {
-            Interval { low: interval.low * sign, high: interval.high * sign }
+            Interval { low: low * 100.0, high: high * 100.0 }
         } else {
-            Interval { low: interval.high * sign, high: interval.low * sign }
+            Interval { low: high * -100.0, high: low * -100.0 }
         };
-        let size = format!("{}{TIE}%", point(change * sign, range));
+        let size = format!("{}{TIE}%", point(change.abs() * 100.0, range));
         Effect { more, size, range: between(range, &format!("{TIE}%")), factor: false }
     }
 
-    /// `38.2 % more`, `3.2 times as much`; `3.1 % less`, `1/3.2 as much`.
+    /// The size beside the first command's: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
     pub(crate) fn relative(&self) -> String {
         match (self.factor, self.more) {
-            (true, true) => format!("{}{TIE}times as much", self.size),
-            (true, false) => format!("1/{} as much", self.size),
+            (true, _) => format!("{}{TIE}times as much", self.size),
             (false, true) => format!("{}{TIE}more", self.size),
             (false, false) => format!("{}{TIE}less", self.size),
         }
-    }
-
-    /// The interval beside [`Effect::relative`].
-    pub(crate) fn relative_range(&self) -> String {
-        if self.factor && !self.more {
-            let (low, high) = self.range.split_once(" to ").unwrap_or((&self.range, "?"));
-            return format!("1/{high} to 1/{low}");
-        }
-        self.range.clone()
     }
 }
 
@@ -107,8 +102,8 @@ mod tests {
     use super::*;
 
     fn plain(change: f64, low: f64, high: f64) -> (String, String) {
-        let effect = Effect::of(change, Interval { low, high });
-        (effect.relative().replace(TIE, " "), effect.relative_range().replace(TIE, " "))
+        let effect = Effect::beside_first(change, Interval { low, high });
+        (effect.relative().replace(TIE, " "), effect.range.replace(TIE, " "))
     }
 
     #[test]
@@ -116,7 +111,9 @@ mod tests {
         assert_eq!(plain(0.382, 0.379, 0.385), ("38.2 % more".into(), "37.9 to 38.5 %".into()));
         assert_eq!(plain(-0.031, -0.033, -0.029), ("3.10 % less".into(), "2.90 to 3.30 %".into()));
         assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
-        assert_eq!(plain(-0.6875, -0.70, -0.67), ("1/3.20 as much".into(), "1/3.33 to 1/3.03".into()));
+        assert_eq!(plain(-0.6875, -0.70, -0.675), ("68.8 % less".into(), "67.5 to 70.0 %".into()));
+        let inverse = Effect::of(-0.6875, Interval { low: -0.70, high: -0.675 });
+        assert_eq!((inverse.size.as_str(), inverse.range.as_str(), inverse.more), ("3.20", "3.08 to 3.33", false));
         assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
     }
 

@@ -3,7 +3,7 @@
 use steady_model::{Effort, Ending, Metric, Nanos, Record};
 
 use super::{count, noun};
-use crate::units::{duration, round_up};
+use crate::units::{round_up, time_setting};
 
 /// Beyond this no budget is worth naming.
 const TOO_LONG: Nanos = Nanos(86_400 * 1_000_000_000);
@@ -19,7 +19,7 @@ pub(crate) fn settling(record: &Record, ratio: Option<f64>) -> String {
 /// What gives the verdict more to stand on.
 pub(crate) fn more_effort(record: &Record) -> String {
     match record.plan.effort {
-        Effort::Budget(budget) => format!("give it more than {} with --budget", duration(budget)),
+        Effort::Budget(budget) => format!("give it more than {} with --budget", time_setting(budget)),
         Effort::Pairs(pairs) => format!("ask for more than {pairs} with --runs"),
     }
 }
@@ -33,10 +33,10 @@ pub(crate) fn wanted(record: &Record, ratio: f64, does: &str) -> String {
                 return format!("more than a day {does}: a coarser --resolution settles it sooner");
             }
             if wanted > budget.seconds() {
-                let time = duration(Nanos::from_seconds(wanted)).replace(".0\u{a0}s", "\u{a0}s");
+                let time = time_setting(Nanos::from_seconds(wanted));
                 return format!("about {time} {does}: --budget {wanted}s");
             }
-            format!("the budget of {} {does}", duration(budget))
+            format!("the budget of {} {does}", time_setting(budget))
         }
         Effort::Pairs(pairs) => {
             let wanted = round_up(ratio * record.blocks.len() as f64).min(1e15) as u64;

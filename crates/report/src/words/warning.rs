@@ -63,15 +63,14 @@ pub(crate) fn few(report: &Report, pairs: usize) -> String {
 fn failures(report: &Report, command: usize, (failed, runs): (usize, usize), first: &str) -> String {
     let plan = &report.record.plan;
     let who = subject(plan, command);
-    let fate = match plan.failures {
-        FailureRule::Abort if plan.commands.len() == 1 => {
-            "They are left out of the figures; --ignore-failure counts them as successes."
-        }
-        FailureRule::Abort => "Their pairs are left out of the figures; --ignore-failure counts them as successes.",
-        FailureRule::IgnoreAll | FailureRule::IgnoreCodes(_) => {
-            "You asked to ignore that: make sure that a run that fails does all of the work that is compared."
-        }
+    let what = if plan.commands.len() == 1 { "They" } else { "Their pairs" };
+    // What was killed or ran out of time is no success under any option.
+    let helps = match plan.failures {
+        FailureRule::Abort => "; --ignore-failure counts every run that exits by itself as a success",
+        FailureRule::IgnoreCodes(_) => "; --ignore-failure without a list accepts every exit status",
+        FailureRule::IgnoreAll => "",
     };
+    let fate = format!("{what} are left out of the figures{helps}.");
     format!("{failed} of {} of {who} failed (the first: {first}). {fate}", count(runs, "run", "runs"))
 }
 
@@ -90,8 +89,8 @@ fn disagreement(report: &Report, command: usize, metric: Metric) -> String {
     };
     let helps = if report.record.plan.layout.is_none() { "; --layout turns measures nothing else" } else { "" };
     format!(
-        "The layouts disagree on the {} of {}{sizes}. The size quoted is the one in turns, where a command has the \
-         machine to itself{helps}.",
+        "The layouts disagree on the {} of {}{sizes}. The size quoted is the one in turns, where the commands do \
+         not run beside each other{helps}.",
         noun(metric),
         subject(&report.record.plan, command)
     )

@@ -3,29 +3,35 @@
 use serde::{Deserialize, Serialize};
 use steady_model::{Activity, Bytes, Host, Quota, Reading};
 
-use super::{Seconds, join, split, split_ratio};
+use super::{Seconds, join, required, split, split_ratio};
 use crate::json::ReadError;
 
 /// [`Host`] in JSON.
 #[derive(Serialize, Deserialize)]
 pub(in crate::json) struct HostWire {
+    #[serde(deserialize_with = "required")]
     hostname: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hostname_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     kernel: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     cpu_model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpu_model_absent: Option<String>,
     cpus_allowed: usize,
     cpus_online: usize,
+    #[serde(deserialize_with = "required")]
     cpu_quota: Option<QuotaWire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpu_quota_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     memory_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory_bytes_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     hypervisor: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hypervisor_absent: Option<String>,
@@ -92,15 +98,19 @@ fn join_none<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<
 /// [`Activity`] in JSON: some of the fields of `load`.
 #[derive(Serialize, Deserialize)]
 pub(in crate::json) struct ActivityWire {
+    #[serde(deserialize_with = "required")]
     steal_ratio: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     steal_ratio_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     pressure: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pressure_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     busy_ratio: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     busy_ratio_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     throttled_ratio: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     throttled_ratio_absent: Option<String>,

@@ -47,7 +47,7 @@ fn join<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Readi
     }
 }
 
-/// Reads a choice that may be null but must not be missing: a lost field is no choice.
+/// Reads a field that may be null but must not be missing: what is lost was not chosen, or read, to be null.
 fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }

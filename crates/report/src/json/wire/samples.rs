@@ -40,9 +40,11 @@ struct RunWire {
     wall_seconds: Seconds,
     user_seconds: Seconds,
     system_seconds: Seconds,
+    #[serde(deserialize_with = "required")]
     run_delay_seconds: Option<Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run_delay_seconds_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
     peak_memory_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     peak_memory_bytes_absent: Option<String>,

@@ -1,0 +1,99 @@
+//! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+
+mod reports;
+
+use std::fs;
+use std::path::Path;
+
+use steady_report::{Style, json_text, text};
+
+#[test]
+fn reports_look_as_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/reports");
+    let bless = std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1");
+    let mut differing = Vec::new();
+    for (name, report) in reports::all() {
+        let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(&report, Style { width, color: false })));
+        let json = (format!("{name}.json"), json_text(&report, report.record.blocks.len() < 10));
+        for (file, found) in texts.into_iter().chain([json]) {
+            let path = folder.join(&file);
+            if bless {
+                fs::write(&path, &found).unwrap();
+            } else if fs::read_to_string(&path).unwrap_or_default() != found {
+                differing.push(format!("-- {file} is now --\n{found}"));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{}\nif they read well: STEADY_BLESS=1", differing.join("\n"));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in reports::all() {
+        for width in [40, 50, 60, 72, 80, 100, 132] {
+            for line in text(&report, Style { width, color: false }).lines() {
+                let columns = unicode_width::UnicodeWidthStr::width(line);
+                assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");
+                assert_eq!(line, line.trim_end(), "{name} at {width}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for (name, report) in reports::all() {
+        let plain = text(&report, Style::default());
+        let mut coloured = text(&report, Style { color: true, ..Style::default() });
+        assert!(coloured.contains("\x1b[1m"), "{name}");
+        while let Some(start) = coloured.find('\x1b') {
+            let end = coloured[start..].find('m').unwrap();
+            coloured.replace_range(start..=start + end, "");
+        }
+        let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&coloured), trimmed(&plain), "{name}");
+    }
+}
+
+#[test]
+fn json_keeps_the_contract() {
+    for (name, report) in reports::all() {
+        let json = json_text(&report, false);
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let first =
+            ["schema", "seed", "budget_seconds", "elapsed_seconds", "commands", "host", "layouts", "pairs", "runs"];
+        let present: Vec<&str> = keys.iter().copied().filter(|key| first.contains(key)).collect();
+        assert_eq!(present, first, "{name}");
+        nulls_have_reasons(&value, name);
+    }
+}
+
+/// Choices that were not made, and "there is none": null without a reason.
+const NO_READINGS: [&str; 10] = [
+    "undecided",
+    "cpu_quota",
+    "hypervisor",
+    "metric",
+    "layout",
+    "warmup",
+    "input",
+    "timeout_seconds",
+    "cpus",
+    "fail_if",
+];
+
+fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.contains_key(&format!("{key}_absent"));
+                assert!(!field.is_null() || reason || NO_READINGS.contains(&key.as_str()), "{path}.{key}");
+                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        serde_json::Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
+    }
+}

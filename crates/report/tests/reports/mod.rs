@@ -1,0 +1,369 @@
+//! Reports built by hand, one for each way in which a comparison may end.
+
+use steady_model::*;
+
+/// A comparison of `names` with nothing judged yet.
+fn base(names: &[&str], blocks: usize) -> Report {
+    let commands = names.iter().map(|name| {
+        let argv: Vec<String> = name.split(' ').map(str::to_owned).collect();
+        Command { name: (*name).to_owned(), program: format!("/usr/bin/{}", argv[0]).into(), argv }
+    });
+    let plan = Plan {
+        commands: commands.collect(),
+        seed: Seed(1_314_300_071_535_409_598),
+        effort: Effort::Budget(seconds(10.0)),
+        resolution: 0.01,
+        confidence: 0.95,
+        metric: None,
+        layout: None,
+        warmup: None,
+        prepare: vec![],
+        input: None,
+        output: Output::Null,
+        failures: FailureRule::Abort,
+        timeout: None,
+        cpus: None,
+        fail_if: None,
+        require_verdict: false,
+    };
+    let blocks: Vec<Block> = (0..blocks).map(|index| block(index, names.len())).collect();
+    let looks = vec![
+        Look { blocks: blocks.len() / 4, fraction: 0.125, last: false },
+        Look { blocks: blocks.len(), fraction: 0.3, last: true },
+    ];
+    let breakdowns =
+        (0..names.len()).map(|command| breakdown(command, blocks.len(), 0.0123 * (1.0 + 0.38 * command as f64)));
+    Report {
+        judgements: vec![],
+        breakdowns: breakdowns.collect(),
+        load: Load { preempted_ratio: 0.09, run_delay_ratio: Ok(0.0123) },
+        warnings: vec![],
+        record: Record {
+            plan,
+            host: host(),
+            primary: Metric::Cpu,
+            left_out: vec![],
+            blocks,
+            looks,
+            activity: activity(),
+            elapsed: seconds(3.1),
+            ending: Ending::Decided,
+        },
+    }
+}
+
+fn seconds(seconds: f64) -> Nanos {
+    Nanos::from_seconds(seconds)
+}
+
+fn host() -> Host {
+    Host {
+        hostname: Ok("build-7".into()),
+        kernel: Ok("Linux 6.12.9".into()),
+        cpu_model: Ok("Intel(R) Xeon(R) Processor".into()),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: Ok(None),
+        memory: Ok(Bytes(25_276_510_208)),
+        hypervisor: Ok(Some("kvm".into())),
+    }
+}
+
+fn activity() -> Activity {
+    Activity { busy_ratio: Ok(0.624), steal_ratio: Ok(0.031), pressure: Ok(0.118), throttled_ratio: Ok(0.0) }
+}
+
+/// Every third block is a duet.
+fn block(index: usize, commands: usize) -> Block {
+    let duet = index % 3 == 2 && commands == 2;
+    let began = Nanos(40_000_000 * index as u64 + 123_456_789);
+    let mut at = began;
+    let mut ended = began;
+    let runs = (0..commands).map(|command| {
+        let wall = Nanos(12_400_017 + 4_700_003 * command as u64 + 977 * index as u64);
+        let started = at;
+        ended = ended.max(started + wall);
+        at = if duet { at + Nanos(20_011) } else { started + wall };
+        Run {
+            command,
+            cpu: duet.then_some(command),
+            padding: 16 * (index as u32 % 7),
+            started,
+            wall,
+            user: Nanos(wall.0 / 4 * 3 / 1000 * 1000),
+            system: Nanos(wall.0 / 8 / 1000 * 1000),
+            run_delay: Ok(Nanos(41_937)),
+            peak_memory: Ok(Bytes(3_358_720)),
+            minor_faults: 92,
+            major_faults: 0,
+            voluntary_switches: 1,
+            involuntary_switches: u64::from(index.is_multiple_of(5)),
+            left_behind: 0,
+            outcome: Outcome::Exited(0),
+        }
+    });
+    let runs = runs.collect();
+    Block { layout: if duet { Layout::Duet } else { Layout::Turns }, runs, ended }
+}
+
+fn spread(mean: f64, off: f64) -> Spread {
+    let interval = Interval { low: mean - off, high: mean + off };
+    Spread { mean, interval, median: mean * 0.99, min: mean * 0.9, max: mean * 1.6 }
+}
+
+fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
+    Breakdown {
+        command,
+        runs,
+        failures: 0,
+        layout: Layout::Turns,
+        wall: spread(cpu * 1.09, cpu * 0.021),
+        cpu: spread(cpu, cpu * 0.0041),
+        user: spread(cpu * 0.86, cpu * 0.012),
+        system: spread(cpu * 0.14, cpu * 0.012),
+        run_delay: Ok(spread(cpu * 0.013, cpu * 0.006)),
+        blocked: Ok(spread(cpu * 0.077, cpu * 0.009)),
+        peak_memory: Ok(Bytes(3_358_720 + 1_000_000 * command as u64)),
+        minor_faults: 92.25,
+        major_faults: 0.0,
+        voluntary_switches: 1.02,
+        involuntary_switches: 0.203,
+    }
+}
+
+fn judgement(metric: Metric, command: usize, verdict: Verdict, (change, low, high): (f64, f64, f64)) -> Judgement {
+    let interval = Interval { low, high };
+    Judgement {
+        metric,
+        command,
+        primary: metric == Metric::Cpu,
+        verdict,
+        within_resolution: low >= -0.01 && high <= 0.01,
+        change: Ok(change),
+        interval: Ok(interval),
+        verdict_interval: Ok(interval),
+        confidence: 0.95,
+        pairs: 64,
+        layouts: vec![],
+        undecided: (verdict == Verdict::Undecided).then_some(Undecided::TooWide),
+        effort_to_settle: None,
+        widening: Some(1.3),
+    }
+}
+
+fn layouts(judgement: &mut Judgement, turns: (f64, f64, f64), duet: (f64, f64, f64)) {
+    let effect =
+        |layout, (change, low, high), pairs| LayoutEffect { layout, change, interval: Interval { low, high }, pairs };
+    judgement.layouts = vec![effect(Layout::Turns, turns, 43), effect(Layout::Duet, duet, 21)];
+}
+
+/// The secondary metrics beside an effect of that size.
+fn secondary(command: usize, change: f64) -> Vec<Judgement> {
+    let near = |off: f64| (change, change - off, change + off);
+    let verdict = |off: f64| match change {
+        _ if change > off => Verdict::Slower,
+        _ if change < -off => Verdict::Faster,
+        _ if off <= 0.01 => Verdict::Same,
+        _ => Verdict::Undecided,
+    };
+    vec![
+        judgement(Metric::Elapsed, command, verdict(0.004), near(0.004)),
+        judgement(Metric::Wall, command, verdict(0.021), near(0.021)),
+        judgement(Metric::Memory, command, Verdict::Same, (0.0, -0.0012, 0.0009)),
+    ]
+}
+
+const TWO: [&str; 2] = ["sha256sum input.bin", "sha256sum --check --strict --ignore-missing list-of-sums.txt"];
+
+pub(crate) fn slower() -> Report {
+    let mut report = base(&TWO, 64);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.382, 0.379, 0.385));
+    layouts(&mut primary, (0.382, 0.379, 0.385), (0.379, 0.376, 0.381));
+    report.judgements.push(primary);
+    report.judgements.extend(secondary(1, 0.374));
+    report
+}
+
+pub(crate) fn faster_within() -> Report {
+    let mut report = base(&TWO, 64);
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.0031, -0.0040, -0.0022)));
+    report
+}
+
+pub(crate) fn same() -> Report {
+    let mut report = base(&TWO, 64);
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Same, (-0.001, -0.004, 0.002)));
+    report.judgements.extend(secondary(1, -0.0015));
+    report
+}
+
+pub(crate) fn undecided() -> Report {
+    let mut report = base(&TWO, 64);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.007, -0.004, 0.019));
+    primary.effort_to_settle = Some(3.8);
+    report.judgements.push(primary);
+    report.judgements.extend(secondary(1, 0.008));
+    report.record.elapsed = seconds(10.02);
+    report.record.ending = Ending::Spent;
+    report
+}
+
+pub(crate) fn three() -> Report {
+    let mut report = base(
+        &["sort -S 1M words", "sort -S 64M words", "sort -S 1G --parallel=1 --temporary-directory=/tmp words"],
+        40,
+    );
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.0312, -0.0335, -0.0289)));
+    report.judgements.extend(secondary(1, -0.03));
+    report.judgements.push(judgement(Metric::Cpu, 2, Verdict::Same, (0.002, -0.003, 0.007)));
+    report.judgements.extend(secondary(2, 0.003));
+    report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 40);
+    report.record.left_out.push(LeftOut { layout: Layout::Duet, reason: "it has places for two commands only".into() });
+    report
+}
+
+pub(crate) fn one() -> Report {
+    let mut report = base(&["make -j1 -C /srv/project all"], 400);
+    report.record.elapsed = seconds(10.0);
+    report.record.ending = Ending::Spent;
+    report.load.preempted_ratio = 0.04;
+    report
+}
+
+pub(crate) fn absent() -> Report {
+    let mut report = slower();
+    let why =
+        || Absent::because("the kernel tells it of the main thread only, and other threads or processes did work");
+    for breakdown in &mut report.breakdowns {
+        breakdown.run_delay = Err(why());
+        breakdown.blocked = Err(why());
+        breakdown.peak_memory = Err(Absent::because("not above the launcher's own 3548 KiB"));
+    }
+    report.breakdowns[1].cpu.interval = Interval::EVERYTHING;
+    for judgement in &mut report.judgements {
+        let reason = match judgement.metric {
+            Metric::Elapsed => "the commands have several threads",
+            Metric::Memory => "not above the launcher's own 3548 KiB",
+            _ => continue,
+        };
+        judgement.change = Err(Absent::because(reason));
+        judgement.interval = Err(Absent::because(reason));
+        judgement.verdict_interval = Err(Absent::because(reason));
+        judgement.verdict = Verdict::Undecided;
+        judgement.undecided = Some(Undecided::TooFewPairs);
+    }
+    report.record.activity.pressure =
+        Err(Absent::because("the kernel offers no pressure stall information (CONFIG_PSI, psi=1)"));
+    report.record.activity.steal_ratio = Err(Absent::because("the hypervisor has told of no stolen time since boot"));
+    report.record.activity.throttled_ratio =
+        Err(Absent::because("the control groups that govern CPU time are not mounted here"));
+    report.load.run_delay_ratio = Err(why());
+    report.record.host.hypervisor = Err(Absent::because("neither the CPU nor the firmware says"));
+    report.record.host.cpu_quota = Err(Absent::because("the control groups that govern CPU time are not mounted here"));
+    report
+}
+
+pub(crate) fn failures_ignored() -> Report {
+    let mut report = same();
+    report.record.plan.failures = FailureRule::IgnoreCodes(vec![1, 3]);
+    report.record.plan.metric = Some(Metric::Cpu);
+    report.breakdowns[1].failures = 3;
+    report.breakdowns[1].runs = 61;
+    report.warnings.push(Warning::Failures { command: 1, failed: 3, runs: 64, first: "exit status 3".into() });
+    report.warnings.push(Warning::LeftBehind { command: 1, processes: 64 });
+    report.warnings.push(Warning::Throttled { ratio: 0.12 });
+    report.record.activity.throttled_ratio = Ok(0.12);
+    report
+}
+
+pub(crate) fn unequal_failures() -> Report {
+    let mut report = failures_ignored();
+    report.record.plan.failures = FailureRule::Abort;
+    report.judgements.truncate(1);
+    report.judgements[0].verdict = Verdict::Undecided;
+    report.judgements[0].undecided = Some(Undecided::UnequalFailures);
+    report
+}
+
+pub(crate) fn interrupted() -> Report {
+    let mut report = undecided();
+    report.record.elapsed = seconds(4.4);
+    report.record.ending = Ending::Interrupted;
+    report.judgements[0].effort_to_settle = Some(1.9);
+    report.warnings.push(Warning::Interrupted);
+    report
+}
+
+pub(crate) fn too_few() -> Report {
+    let mut report = base(&TWO, 4);
+    let few = || Absent::because("4 pairs, and an interval needs 6");
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.0, 0.0, 0.0));
+    primary.change = Err(few());
+    primary.interval = Err(few());
+    primary.verdict_interval = Err(few());
+    primary.undecided = Some(Undecided::TooFewPairs);
+    primary.pairs = 4;
+    primary.widening = None;
+    report.judgements.push(primary);
+    report.record.plan.effort = Effort::Pairs(4);
+    report.record.ending = Ending::Spent;
+    report.warnings.push(Warning::TooFewPairs { pairs: 4 });
+    report
+}
+
+pub(crate) fn below_grain() -> Report {
+    let mut report = base(&["true", "/bin/true"], 64);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.0, -0.02, 0.02));
+    primary.undecided = Some(Undecided::BelowGrain);
+    report.judgements.push(primary);
+    report.warnings.push(Warning::BelowGrain { metric: Metric::Cpu });
+    report
+}
+
+pub(crate) fn factor() -> Report {
+    let mut report = base(&["grep -c x big.txt", "awk /x/{n++}END{print(n)} big.txt"], 18);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (2.21, 2.13, 2.29));
+    primary.pairs = 18;
+    report.judgements.push(primary);
+    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Slower, (2.1, 1.7, 2.6)));
+    report
+}
+
+pub(crate) fn factor_less() -> Report {
+    let mut report = base(&["awk /x/{n++}END{print(n)} big.txt", "grep -c x big.txt"], 18);
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.6885, -0.696, -0.681)));
+    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Faster, (-0.67, -0.72, -0.63)));
+    report
+}
+
+pub(crate) fn layouts_disagree() -> Report {
+    let mut report = base(&TWO, 64);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.012, -0.003, 0.027));
+    primary.verdict_interval = Ok(Interval { low: 0.008, high: 0.031 });
+    layouts(&mut primary, (0.012, -0.003, 0.027), (0.041, 0.036, 0.046));
+    report.judgements.push(primary);
+    report.judgements.extend(secondary(1, 0.013));
+    report.warnings.push(Warning::LayoutsDisagree { command: 1, metric: Metric::Cpu });
+    report
+}
+
+/// Every report and the name of its golden files.
+pub(crate) fn all() -> Vec<(&'static str, Report)> {
+    vec![
+        ("slower", slower()),
+        ("faster-within", faster_within()),
+        ("same", same()),
+        ("undecided", undecided()),
+        ("three", three()),
+        ("one", one()),
+        ("absent", absent()),
+        ("failures-ignored", failures_ignored()),
+        ("unequal-failures", unequal_failures()),
+        ("interrupted", interrupted()),
+        ("too-few", too_few()),
+        ("below-grain", below_grain()),
+        ("factor", factor()),
+        ("factor-less", factor_less()),
+        ("layouts-disagree", layouts_disagree()),
+    ]
+}

@@ -1,0 +1,335 @@
+//! The way from a record through JSON and back: exact for what was measured, an error for everything else.
+
+mod reports;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use steady_model::*;
+use steady_report::{ReadError, json, json_text, read_record};
+
+/// A report of nothing but a record: what is derived from it does not matter on the way back.
+fn report(record: Record) -> Report {
+    let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
+    Report { record, judgements: vec![], breakdowns: vec![], load, warnings: vec![] }
+}
+
+fn nanos() -> impl Strategy<Value = Nanos> {
+    let longest = (1u64 << 23) * 1_000_000_000;
+    prop_oneof![0..1_000_000_000u64, 0..longest, Just(0), Just(longest - 1)].prop_map(Nanos)
+}
+
+fn reading<T: std::fmt::Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Reading<T>> {
+    prop_oneof![value.prop_map(Ok), ".{0,12}".prop_map(|reason| Err(Absent(reason)))]
+}
+
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..100u64, 0..=1u64 << 53]
+}
+
+fn ratio() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..1.0f64, Just(0.1 + 0.2), Just(0.0), Just(5e-324), Just(1.0)]
+}
+
+prop_compose! {
+    fn run(command: usize)(
+        cpu in any::<Option<usize>>(),
+        padding in any::<u32>(),
+        times in [nanos(), nanos(), nanos(), nanos()],
+        run_delay in reading(nanos()),
+        peak_memory in reading(count().prop_map(Bytes)),
+        counts in [count(), count(), count(), count()],
+        left_behind in any::<u32>(),
+        outcome in prop_oneof![
+            any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
+        ],
+    ) -> Run {
+        let [started, wall, user, system] = times;
+        let [minor_faults, major_faults, voluntary_switches, involuntary_switches] = counts;
+        Run {
+            command, cpu, padding, started, wall, user, system, run_delay, peak_memory, minor_faults, major_faults,
+            voluntary_switches, involuntary_switches, left_behind, outcome,
+        }
+    }
+}
+
+/// Blocks of so many commands, in the order of their ends, which lie after the starts.
+fn blocks(commands: usize) -> impl Strategy<Value = Vec<Block>> {
+    let runs = (0..commands).map(run).collect::<Vec<_>>().prop_shuffle();
+    let block = (select(&Layout::ALL), runs, nanos());
+    prop::collection::vec(block, 0..6).prop_map(|parts| {
+        let mut at = Nanos::ZERO;
+        let of = |(layout, runs, ended): (Layout, Vec<Run>, Nanos)| {
+            at = runs.iter().map(|run| run.started).fold(ended.max(at), Nanos::max);
+            Block { layout, ended: at, runs }
+        };
+        parts.into_iter().map(of).collect()
+    })
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
+    let names = (reading(".*"), reading(".*"), reading(".*"), reading(prop::option::of(".*")));
+    (names, any::<(usize, usize)>(), reading(quota), reading(any::<u64>().prop_map(Bytes))).prop_map(
+        |((hostname, kernel, cpu_model, hypervisor), (cpus_allowed, cpus_online), cpu_quota, memory)| Host {
+            hostname,
+            kernel,
+            cpu_model,
+            cpus_allowed,
+            cpus_online,
+            cpu_quota,
+            memory,
+            hypervisor,
+        },
+    )
+}
+
+fn path() -> impl Strategy<Value = std::path::PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
+    prop_oneof![".*".prop_map(Into::into), bytes]
+}
+
+prop_compose! {
+    fn choices()(
+        effort in prop_oneof![nanos().prop_map(Effort::Budget), any::<u64>().prop_map(Effort::Pairs)],
+        seed in any::<u64>(),
+        resolution in ratio(),
+        confidence in 0.001..0.999f64,
+        metric in prop::option::of(select(&Metric::ALL)),
+        layout in prop::option::of(select(&Layout::ALL)),
+        warmup in any::<Option<u32>>(),
+        input in prop::option::of(path()),
+        output in select(&[Output::Null, Output::Stderr]),
+        failures in prop_oneof![
+            Just(FailureRule::Abort), Just(FailureRule::IgnoreAll), any::<Vec<i32>>().prop_map(FailureRule::IgnoreCodes)
+        ],
+        timeout in prop::option::of(prop_oneof![nanos(), Just(Nanos(31_536_000_000_000_000))]),
+        cpus in any::<Option<Vec<usize>>>(),
+        fail_if in prop::option::of((select(&[Verdict::Slower, Verdict::Faster]), ratio())),
+        require_verdict in any::<bool>(),
+    ) -> Plan {
+        let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
+        Plan {
+            commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, prepare: vec![], input,
+            output, failures, timeout, cpus, fail_if, require_verdict,
+        }
+    }
+}
+
+fn plan(commands: usize) -> impl Strategy<Value = Plan> {
+    let command = (".*", prop::collection::vec(".*", 1..4), path()).prop_map(|(name, argv, program)| Command {
+        name,
+        argv,
+        program,
+    });
+    let prepare = prop_oneof![Just(0), Just(1), Just(commands)].prop_flat_map(|n| prop::collection::vec(".*", n));
+    (choices(), prop::collection::vec(command, commands), prepare).prop_map(|(plan, commands, prepare)| Plan {
+        commands,
+        prepare,
+        ..plan
+    })
+}
+
+prop_compose! {
+    fn record()(commands in 1..5usize)(
+        plan in plan(commands),
+        host in host(),
+        primary in select(&Metric::ALL),
+        left_out in prop::collection::vec((select(&Layout::ALL), ".*"), 0..2),
+        blocks in blocks(commands),
+        fractions in prop::collection::vec(ratio(), 0..4),
+        activity in [reading(ratio()), reading(ratio()), reading(ratio()), reading(ratio())],
+        elapsed in nanos(),
+        ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
+    ) -> Record {
+        let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
+        let looks = fractions.iter().enumerate().map(|(index, &fraction)| Look {
+            blocks: blocks.len() * (index + 1) / fractions.len(), fraction, last: index + 1 == fractions.len(),
+        });
+        Record {
+            looks: looks.collect(),
+            left_out: left_out.into_iter().map(|(layout, reason)| LeftOut { layout, reason }).collect(),
+            activity: Activity { busy_ratio, steal_ratio, pressure, throttled_ratio },
+            plan, host, primary, blocks, elapsed, ending,
+        }
+    }
+}
+
+/// Every place in a value, as pointers (RFC 6901).
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(fields) => {
+            let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
+            fields.iter().for_each(|(key, field)| places(field, &format!("{at}/{}", escape(key)), found));
+        }
+        Value::Array(elements) => {
+            elements.iter().enumerate().for_each(|(index, element)| places(element, &format!("{at}/{index}"), found));
+        }
+        _ => {}
+    }
+}
+
+fn odd_value() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!(null),
+        json!(-1),
+        json!(1e300),
+        json!(-1e-9),
+        json!(0.5),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!("turns"),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!(true),
+        json!([[]]),
+        json!(8_388_607.0),
+        json!(9_007_199_254_740_993_u64),
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn records_come_back_as_they_were(record in record()) {
+        let text = json_text(&report(record.clone()), true);
+        prop_assert_eq!(read_record(&text), Ok(record.clone()));
+        let compact = json(&report(record.clone()), true).to_string();
+        prop_assert_eq!(read_record(&compact), Ok(record));
+    }
+
+    #[test]
+    fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
+        let mut value = json(&report(record), true);
+        for (place, odd) in changes {
+            let mut all = Vec::new();
+            places(&value, "", &mut all);
+            *value.pointer_mut(&all[place.index(all.len())]).unwrap() = odd;
+        }
+        if let Ok(record) = read_record(&value.to_string()) {
+            // What is accepted can be summed and written again.
+            let report = report(record.clone());
+            let _ = Layout::ALL.map(|layout| report.time_in(layout));
+            let _ = record.blocks.iter().flat_map(|block| &block.runs).map(|run| run.wall + run.cpu_time()).sum::<Nanos>();
+            prop_assert_eq!(read_record(&json_text(&report, true)), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+        let value = json(&report(record.clone()), true);
+        let mut all = Vec::new();
+        places(&value, "", &mut all);
+        let (parent, key) = place.get(&all[1..]).rsplit_once('/').unwrap();
+        let mut without = value.clone();
+        if let Some(Value::Object(fields)) = without.pointer_mut(parent) {
+            fields.shift_remove(key);
+        }
+        // What is derived may be missing. A reason may not, except where none says "there is none".
+        if let Ok(found) = read_record(&without.to_string()) && !key.ends_with("_absent") {
+            prop_assert_eq!(found, record);
+        }
+    }
+
+    #[test]
+    fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
+        let mut bytes = json_text(&report(record), true).into_bytes();
+        let place = cut.index(bytes.len());
+        bytes[place] = garbage;
+        let _ = read_record(&String::from_utf8_lossy(&bytes));
+        bytes.truncate(place);
+        prop_assert!(read_record(&String::from_utf8_lossy(&bytes)).is_err());
+    }
+
+    #[test]
+    fn texts_of_any_numbers_never_panic(change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), width in 0..200usize) {
+        for (_, mut report) in reports::all() {
+            for judgement in &mut report.judgements {
+                judgement.change = Ok(change);
+                judgement.interval = Ok(Interval { low, high });
+                judgement.effort_to_settle = Some(high);
+                judgement.widening = Some(low);
+            }
+            for breakdown in &mut report.breakdowns {
+                breakdown.cpu.mean = change;
+                breakdown.wall.interval = Interval { low, high };
+                breakdown.minor_faults = high;
+            }
+            report.load.preempted_ratio = low;
+            report.record.activity.busy_ratio = Ok(change);
+            let text = steady_report::text(&report, steady_report::Style { width, color: true });
+            prop_assert!(!text.contains("NaN"), "{}", text);
+            let json = json_text(&report, false);
+            prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
+        }
+    }
+}
+
+/// The error of an export after a change.
+fn error_after(change: impl FnOnce(&mut Value)) -> ReadError {
+    let mut value = json(&reports::slower(), true);
+    change(&mut value);
+    read_record(&value.to_string()).expect_err("it should be refused")
+}
+
+#[test]
+fn the_reports_come_back() {
+    for (name, report) in reports::all() {
+        assert_eq!(read_record(&json_text(&report, true)), Ok(report.record.clone()), "{name}");
+        assert_eq!(read_record(&json_text(&report, false)), Err(ReadError::WithoutSamples), "{name}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let says = |error: ReadError, expected: &str| assert_eq!(error.to_string(), expected);
+    assert!(matches!(read_record("{"), Err(ReadError::NotJson(_))));
+    assert!(matches!(read_record(""), Err(ReadError::NotJson(_))));
+    assert!(matches!(read_record(&"[".repeat(1 << 20)), Err(ReadError::NotJson(_))));
+    assert_eq!(read_record("[]"), Err(ReadError::OtherSchema("missing".into())));
+    says(
+        error_after(|value| value["schema"] = json!("steady.load/1")),
+        "not an export of a comparison: its schema is \"steady.load/1\", not \"steady.compare/1\"",
+    );
+    says(
+        error_after(|value| value["schema"] = json!("steady.compare/2")),
+        "written by a newer version: its schema is \"steady.compare/2\", and \"steady.compare/1\" is the newest known \
+         here; upgrade steady",
+    );
+    says(
+        error_after(|value| value["samples"] = json!(null)),
+        "it holds no samples to judge again: measure with --samples",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!("1 s")),
+        "samples.blocks[3].runs[1].wall_seconds: invalid type: string \"1 s\", expected f64",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!(-1.5)),
+        "samples.blocks[3].runs[1].wall_seconds: -1.5 s is no time span that can be",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["run_delay_seconds"] = json!(null)),
+        "samples.blocks[3].runs[1].run_delay_seconds: neither a value nor a reason in run_delay_seconds_absent",
+    );
+    says(
+        error_after(|value| _ = value["plan"].as_object_mut().unwrap().shift_remove("warmup")),
+        "plan: missing field `warmup`",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][0]["runs"][0]["command"] = json!(2)),
+        "inconsistent: samples.blocks[0].runs[0].command: 2 is no command of a plan that has 2",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][0]["runs"][0]["wall_seconds"] = json!(1e9)),
+        "inconsistent: samples.blocks[0].runs[0].wall_seconds: longer than any measuring",
+    );
+    says(
+        error_after(|value| value["samples"]["looks"][1]["blocks"] = json!(65)),
+        "inconsistent: samples.looks[1]: at more blocks than there are",
+    );
+}
