@@ -7,7 +7,7 @@ use steady_linux::{Root, clock};
 use steady_model::{Activity, Block, Layout, Nanos, Plan};
 
 use crate::launcher::{Job, Launcher, Request, RunReply, Setup};
-use crate::runner::{BlockSpec, RunError, Runner, RunSpec, Traits};
+use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 
 /// Runs the commands of a plan on this machine.
 pub struct CommandRunner {
@@ -117,11 +117,7 @@ fn job(run: &RunSpec) -> Job {
 }
 
 fn traits(reply: &RunReply) -> Traits {
-    Traits {
-        command: reply.run.command,
-        wrote_to_storage: reply.wrote_to_storage,
-        left_its_cpu: reply.left_its_cpu,
-    }
+    Traits { command: reply.run.command, wrote_to_storage: reply.wrote_to_storage, left_its_cpu: reply.left_its_cpu }
 }
 
 fn measured(layout: Layout, replies: Vec<RunReply>) -> Block {

@@ -7,8 +7,10 @@ pub mod activity;
 pub mod cgroup;
 pub mod clock;
 pub mod host;
+pub mod process;
 pub mod procfs;
 mod root;
+mod sys;
 pub mod topology;
 #[cfg(test)]
 mod trees;

@@ -71,8 +71,7 @@ impl Pace {
 
 impl<'a> Measuring<'a> {
     fn new(plan: &'a Plan, warm: &Warm, began: Nanos) -> Self {
-        let layouts: Vec<_> =
-            warm.layouts.iter().map(|&(layout, time)| Pace { layout, rounds: 1, time }).collect();
+        let layouts: Vec<_> = warm.layouts.iter().map(|&(layout, time)| Pace { layout, rounds: 1, time }).collect();
         let contenders = plan.commands.len() - 1;
         let evidence = Evidence::new(plan, warm.primary);
         Measuring {
@@ -199,10 +198,15 @@ impl<'a> Measuring<'a> {
         }
         self.told = now;
         if self.evidence.pairs() <= PROGRESS_PAIRS {
-            self.effects = self.evidence.contenders().iter().map(|pairs| {
-                let effect = single_look(pairs, &self.evidence.rules()).size;
-                Some((effect.change?, Interval { low: effect.low?, high: effect.high? }))
-            }).collect();
+            self.effects = self
+                .evidence
+                .contenders()
+                .iter()
+                .map(|pairs| {
+                    let effect = single_look(pairs, &self.evidence.rules()).size;
+                    Some((effect.change?, Interval { low: effect.low?, high: effect.high? }))
+                })
+                .collect();
         }
         events(Event::Measured(Progress {
             fraction: self.fraction(now),

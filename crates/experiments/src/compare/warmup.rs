@@ -3,6 +3,7 @@
 
 use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Plan, Reading, Run};
 use steady_stats::MIN_PAIRS;
+use steady_stats::allocate::EXPLORATION_PAIRS;
 
 use super::{CompareError, Event};
 use crate::coins::Coins;
@@ -44,8 +45,9 @@ pub(super) fn warm_up<R: Runner>(
     events: &mut dyn FnMut(Event),
 ) -> Result<Warm, CompareError> {
     let turns = warm_layout(Layout::Turns, plan, runner, coins, events)?;
-    let primary = primary(plan, &turns.block)?;
-    let mut why_no_duets = no_duets(plan, duets, primary, &turns);
+    let waits = mostly_waits(&turns.block, runner.activity().pressure.unwrap_or(0.0));
+    let primary = primary(plan, &turns.block, waits)?;
+    let mut why_no_duets = no_duets(plan, duets, primary, waits, &turns);
     let mut layouts = vec![(Layout::Turns, turns.took)];
     if why_no_duets.is_none() {
         match warm_layout(Layout::Duet, plan, runner, coins, events) {
@@ -60,8 +62,9 @@ pub(super) fn warm_up<R: Runner>(
         }
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
-    check_budget(plan, &layouts, runner.now())?;
-    Ok(Warm { primary, layouts, left_out })
+    let mut warm = Warm { primary, layouts, left_out };
+    fit_budget(plan, &mut warm, runner.now())?;
+    Ok(warm)
 }
 
 fn warm_layout<R: Runner>(
@@ -120,30 +123,36 @@ pub(super) fn check_outcomes(plan: &Plan, block: &Block) -> Result<(), CompareEr
 }
 
 /// The metric asked for, or the one that suits what was seen: CPU time, unless the commands mostly wait.
-fn primary(plan: &Plan, block: &Block) -> Result<Metric, CompareError> {
+fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareError> {
     let absent = |metric| block.runs.iter().find_map(|run| run.cost(metric).err());
     match plan.metric {
         Some(metric) => match absent(metric) {
             Some(reason) => Err(CompareError::MetricAbsent { metric, reason: reason.to_string() }),
             None => Ok(metric),
         },
-        None if !mostly_waits(block) => Ok(Metric::Cpu),
+        None if !waits => Ok(Metric::Cpu),
         None if absent(Metric::Elapsed).is_none() => Ok(Metric::Elapsed),
         None => Ok(Metric::Wall),
     }
 }
 
-/// Whether the runs were off the CPU for most of the time in which they could have been on it. Time spent waiting for a
-/// CPU is the machine's doing, not theirs.
-fn mostly_waits(block: &Block) -> bool {
-    let could_run = |run: &Run| run.wall - run.run_delay.clone().unwrap_or_default();
+/// Whether the runs waited by themselves for most of the time in which they could have run. Time spent waiting for a
+/// CPU is the machine's doing, not theirs: where it is not known, it may have been as much of the time as anything on
+/// the machine waited for one (`queued`).
+fn mostly_waits(block: &Block, queued: f64) -> bool {
+    /// A run that never gave its CPU up before its end did not wait for anything else.
+    const ITS_END: u64 = 1;
+    let could_run = |run: &Run| match &run.run_delay {
+        Ok(delay) => (run.wall - *delay).seconds(),
+        Err(_) => run.wall.seconds() * (1.0 - queued),
+    };
     let cpu: Nanos = block.runs.iter().map(Run::cpu_time).sum();
-    let wall: Nanos = block.runs.iter().map(could_run).sum();
-    cpu.seconds() < MOSTLY_WAITS * wall.seconds()
+    let wall: f64 = block.runs.iter().map(could_run).sum();
+    cpu.seconds() < MOSTLY_WAITS * wall && block.runs.iter().any(|run| run.voluntary_switches > ITS_END)
 }
 
 /// Why `auto` leaves duets out, if it does.
-fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, turns: &Warmed) -> Option<String> {
+fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turns: &Warmed) -> Option<String> {
     let several = |run: &Run| run.cpu_time().seconds() > ONE_CPU * run.wall.seconds();
     if let Err(reason) = duets {
         Some(reason.to_string())
@@ -161,7 +170,7 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, turns: &Warmed) -
         Some("a command writes files, and both would at once".to_owned())
     } else if turns.block.runs.iter().any(several) {
         Some("a command uses more than one CPU".to_owned())
-    } else if mostly_waits(&turns.block) {
+    } else if waits {
         Some("the commands mostly wait".to_owned())
     } else {
         None
@@ -189,13 +198,31 @@ fn choose(
     Ok(left_out)
 }
 
-fn check_budget(plan: &Plan, layouts: &[(Layout, Nanos)], spent: Nanos) -> Result<(), CompareError> {
+/// Keeps to one layout where the budget cannot try both, and refuses a budget that is too small for any.
+fn fit_budget(plan: &Plan, warm: &mut Warm, spent: Nanos) -> Result<(), CompareError> {
     let Effort::Budget(budget) = plan.effort else { return Ok(()) };
-    let Some(per_pair) = layouts.iter().map(|(_, took)| *took).min() else { return Ok(()) };
-    let fit = (budget - spent).0 / per_pair.0.max(1);
-    if fit >= MIN_PAIRS as u64 || plan.commands.len() < 2 {
+    if plan.commands.len() < 2 {
         return Ok(());
     }
-    let needed = spent.seconds() + BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds();
-    Err(CompareError::BudgetTooSmall { fit, per_pair, needed: Nanos::from_seconds(needed.ceil()) })
+    let left = budget - spent;
+    let fit = |took: Nanos| left.0 / took.0.max(1);
+    let to_try_all: Nanos = warm.layouts.iter().map(|(_, took)| Nanos(took.0 * EXPLORATION_PAIRS as u64)).sum();
+    if warm.layouts.len() > 1 && to_try_all > left {
+        // Turns serve under any load; duets are for when there is no time for turns.
+        let kept = warm.layouts.iter().position(|&(_, took)| fit(took) >= MIN_PAIRS as u64).unwrap_or(1);
+        let kept = warm.layouts.swap_remove(kept);
+        let others = warm.layouts.drain(..).map(|(layout, _)| LeftOut {
+            layout,
+            reason: "the budget holds too few pairs to try both layouts".to_owned(),
+        });
+        warm.left_out.extend(others.collect::<Vec<_>>());
+        warm.layouts.push(kept);
+    }
+    let Some(&(_, per_pair)) = warm.layouts.first() else { return Ok(()) };
+    if fit(per_pair) >= MIN_PAIRS as u64 {
+        return Ok(());
+    }
+    // A larger budget spends its share on a longer warm-up.
+    let needed = (spent.seconds() + BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds()) / (1.0 - BUDGET_SHARE);
+    Err(CompareError::BudgetTooSmall { fit: fit(per_pair), per_pair, needed: Nanos::from_seconds(needed.ceil()) })
 }

@@ -34,7 +34,13 @@ impl Evidence {
             order: if new_place > old_place { 1 } else { -1 },
             cpu: match block.layout {
                 Layout::Turns => 0,
-                Layout::Duet => if new.cpu > old.cpu { 1 } else { -1 },
+                Layout::Duet => {
+                    if new.cpu > old.cpu {
+                        1
+                    } else {
+                        -1
+                    }
+                }
             },
         };
         let costs = old.cost(self.metric).and_then(|old| Ok((old, new.cost(self.metric)?)));

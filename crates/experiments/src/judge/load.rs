@@ -1,13 +1,24 @@
 //! How much load there was while the pairs ran.
 
-use steady_model::{Absent, Load, Nanos, Reading, Record};
+use steady_model::{Absent, Block, Load, Nanos, Reading, Record};
 
 pub(super) fn load(record: &Record) -> Load {
-    let preempted = record.blocks.iter().filter(|block| block.runs.iter().any(|run| run.involuntary_switches > 0));
+    let least = least_involuntary(record);
+    let preempted = |block: &&Block| block.runs.iter().any(|run| run.involuntary_switches > least[run.command]);
     Load {
-        preempted_ratio: preempted.count() as f64 / record.blocks.len().max(1) as f64,
+        preempted_ratio: record.blocks.iter().filter(preempted).count() as f64 / record.blocks.len().max(1) as f64,
         run_delay_ratio: run_delay_ratio(record),
     }
+}
+
+/// Per command the fewest involuntary switches of any run: an exec that moves to another CPU counts as one, so some
+/// have them on a machine that is all theirs.
+fn least_involuntary(record: &Record) -> Vec<u64> {
+    let mut least = vec![u64::MAX; record.plan.commands.len()];
+    for run in record.blocks.iter().flat_map(|block| &block.runs) {
+        least[run.command] = least[run.command].min(run.involuntary_switches);
+    }
+    least
 }
 
 fn run_delay_ratio(record: &Record) -> Reading<f64> {

@@ -8,11 +8,15 @@ use super::evidence::{Evidence, Failures};
 /// Per command after the first the verdicts by all metrics, the primary first.
 pub(super) fn judgements(record: &Record, failures: &Failures) -> Vec<Judgement> {
     let primary = primary(record);
-    let secondary: Vec<(Metric, Vec<Estimate>)> =
-        Metric::ALL.into_iter().filter(|metric| *metric != record.primary).map(|metric| (metric, at_the_end(record, metric))).collect();
+    let secondary: Vec<(Metric, Vec<Estimate>)> = Metric::ALL
+        .into_iter()
+        .filter(|metric| *metric != record.primary)
+        .map(|metric| (metric, at_the_end(record, metric)))
+        .collect();
     let mut judgements = Vec::new();
     for command in 1..record.plan.commands.len() {
-        let all = std::iter::once((record.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
+        let all =
+            std::iter::once((record.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
         judgements.extend(all.map(|(metric, estimates)| {
             let judgement = judgement(record, metric, command, &estimates[command - 1]);
             if failures.unequal(command) { invalid(judgement) } else { judgement }

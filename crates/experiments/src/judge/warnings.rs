@@ -14,9 +14,12 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     if record.ending == Ending::Interrupted {
         warnings.push(Warning::Interrupted);
     }
-    warnings.extend(judgements.iter().filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS).map(
-        |judgement| Warning::TooFewPairs { pairs: judgement.pairs },
-    ));
+    warnings.extend(
+        judgements
+            .iter()
+            .filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS)
+            .map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }),
+    );
     warnings.extend(failed(record, failures));
     warnings.extend(left_behind(record));
     if let Ok(ratio) = record.activity.throttled_ratio

@@ -72,10 +72,8 @@ impl Launcher {
 
     fn wait_unless(&mut self, interrupt: Option<BorrowedFd<'_>>) -> Result<(), RunError> {
         let Some(interrupt) = interrupt.filter(|_| self.socket.buffer().is_empty()) else { return Ok(()) };
-        let mut watched = [
-            PollFd::new(self.socket.get_ref(), PollFlags::IN),
-            PollFd::from_borrowed_fd(interrupt, PollFlags::IN),
-        ];
+        let mut watched =
+            [PollFd::new(self.socket.get_ref(), PollFlags::IN), PollFd::from_borrowed_fd(interrupt, PollFlags::IN)];
         loop {
             match poll(&mut watched, None) {
                 Ok(_) if !watched[1].revents().is_empty() => return Err(RunError::Interrupted),

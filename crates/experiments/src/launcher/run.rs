@@ -12,8 +12,8 @@ use steady_linux::process::{self, Child, LeftOvers, Program, Reaped, Status, Std
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, Nanos, Outcome, Output, Reading, Run};
 
-use super::protocol::{Job, Reply, RunReply, Setup};
 use super::PADDING_MAX;
+use super::protocol::{Job, Reply, RunReply, Setup};
 
 /// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
 /// the microsecond clock that rusage has.
@@ -42,6 +42,7 @@ pub(super) struct Stand {
     pinned: Option<usize>,
     epoch: Nanos,
     schedstat: Reading<procfs::SchedstatReader>,
+    own_schedstat: Reading<procfs::SchedstatFile>,
     own_peak: Reading<Bytes>,
 }
 
@@ -52,6 +53,9 @@ impl Stand {
             Output::Null => null.as_fd().try_clone_to_owned()?,
             Output::Stderr => io::stderr().as_fd().try_clone_to_owned()?,
         };
+        let schedstat = procfs::SchedstatReader::new(&Root::default());
+        let own_schedstat =
+            schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
         let programs = setup.commands.iter().map(|command| program(&command.program, &command.argv));
         let preparation = |script: &String| program(Path::new("/bin/sh"), &["sh".into(), "-c".into(), script.clone()]);
         Ok(Stand {
@@ -67,7 +71,8 @@ impl Stand {
             timeout: setup.timeout,
             pinned: setup.pinned,
             epoch: setup.epoch,
-            schedstat: procfs::SchedstatReader::new(&Root::default()),
+            schedstat,
+            own_schedstat,
             own_peak: Err(Absent::because("not read yet")),
         })
     }
@@ -80,9 +85,8 @@ impl Stand {
     /// Prepares and makes one run. `control` is the socket whose hang-up means that `steady` is gone.
     pub(super) fn run(&mut self, job: Job, probe: bool, control: &UnixStream) -> Result<RunReply, Stop> {
         self.prepare(job.command, control)?;
-        let cannot_start = |error: io::Error| {
-            Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() })
-        };
+        let cannot_start =
+            |error: io::Error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() });
         let input = self.input.as_ref().map(File::open).transpose().map_err(cannot_start)?;
         let streams = Stdio {
             input: input.as_ref().unwrap_or(&self.null).as_fd(),
@@ -92,10 +96,14 @@ impl Stand {
         let program = &mut self.programs[job.command];
         let started = clock::monotonic();
         let child = program.spawn(job.padding as usize, streams).map_err(cannot_start)?;
+        let delayed_before = self.own_run_delay();
         let in_time = wait_or_kill(&child, self.timeout, control.as_fd())?;
-        let ended = clock::monotonic();
+        // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
+        let late = self.own_run_delay() - delayed_before;
+        let ended = clock::monotonic() - late;
 
-        let main_thread = self.schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.read(number(child.pid)));
+        let main_thread =
+            self.schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.read(number(child.pid)));
         let mut reply_traits = (false, false);
         if probe {
             reply_traits = (wrote_to_storage(child.pid), self.left_its_cpu(child.pid));
@@ -133,6 +141,12 @@ impl Stand {
             Status::Exited(0) => Ok(()),
             status => Err(Stop::Say(Reply::PreparationFailed { command, outcome: outcome(status, true) })),
         }
+    }
+
+    /// How long this launcher has waited for a CPU so far; zero, and so no correction, where the kernel does not say.
+    fn own_run_delay(&self) -> Nanos {
+        let read = self.own_schedstat.as_ref().ok().and_then(|file| file.read().ok());
+        read.map_or(Nanos::ZERO, |schedstat| schedstat.run_delay)
     }
 
     /// Whether the process, a zombie still, may use other CPUs than the launcher or ended on one.

@@ -1,0 +1,131 @@
+//! Error rates of whole comparisons on simulated machines: warm-up, coins, adaptive layouts, looks, early stopping.
+//!
+//! Bounds are what a correct method exceeds in one test run in a thousand (binomial), no looser.
+
+mod common;
+
+use common::{plan, report};
+use steady_experiments::runner::{BlockSpec, RunSpec, Runner};
+use steady_experiments::simulated::{Conditions, SimulatedMachine};
+use steady_model::{Interval, Layout, Verdict};
+use steady_stats::{Pair, Paired, Slot};
+
+const TRIALS: u64 = 400;
+
+/// The most wrong ones among `trials` that a method with an error rate of 5 % shows in 999 of 1,000 tests.
+fn most_wrong(trials: u64) -> u64 {
+    let mut probability = 0.95f64.powi(trials as i32);
+    let mut below = 0.0;
+    for wrong in 0..=trials {
+        below += probability;
+        if below >= 0.999 {
+            return wrong;
+        }
+        probability *= 0.05 / 0.95 * (trials - wrong) as f64 / (wrong + 1) as f64;
+    }
+    trials
+}
+
+/// How many verdicts were wrong and how many intervals missed the truth, out of `TRIALS`.
+fn errors(conditions: Conditions, effect: f64, seed: u64) -> (u64, u64) {
+    let (mut wrong, mut missed) = (0, 0);
+    for trial in 0..TRIALS {
+        let report = report(&plan(2, 1.0, seed * TRIALS + trial), &[0.005, 0.005 * (1.0 + effect)], conditions);
+        let judgement = report.primary().next().unwrap().clone();
+        let right = match judgement.verdict {
+            Verdict::Faster => effect < 0.0,
+            Verdict::Slower => effect > 0.0,
+            Verdict::Same => effect.abs() <= 0.01,
+            Verdict::Undecided => true,
+        };
+        wrong += u64::from(!right);
+        let misses = |interval: &Interval| !interval.holds(effect);
+        missed += u64::from(judgement.interval.is_ok_and(|interval| misses(&interval)));
+        missed += u64::from(judgement.verdict_interval.is_ok_and(|interval| misses(&interval)));
+    }
+    (wrong, missed)
+}
+
+fn holds(name: &str, conditions: Conditions) {
+    for (index, effect) in [0.0, 0.02].into_iter().enumerate() {
+        let (wrong, missed) = errors(conditions, effect, index as u64 + 1);
+        let most = most_wrong(TRIALS);
+        // Size and verdict have an interval each: where both are told, each may miss.
+        assert!(wrong <= most, "{name}, effect {effect}: {wrong} of {TRIALS} verdicts wrong, at most {most} expected");
+        assert!(missed <= 2 * most, "{name}, effect {effect}: {missed} of {} intervals missed the truth", 2 * TRIALS);
+    }
+}
+
+#[test]
+fn quiet() {
+    holds("quiet", Conditions::QUIET);
+}
+
+#[test]
+fn heavy_tails() {
+    holds("heavy tails", Conditions { noise: 0.02, hit_per_mille: 100, ..Conditions::QUIET });
+}
+
+#[test]
+fn drift() {
+    holds("drift", Conditions { drift_per_second: 0.3, noise: 0.02, ..Conditions::QUIET });
+}
+
+#[test]
+fn bursts() {
+    holds("bursts", Conditions { bursts: Some((0.08, 0.15, 2.0)), hit_per_mille: 30, ..Conditions::QUIET });
+}
+
+#[test]
+fn asymmetric_cpus() {
+    holds("asymmetric CPUs", Conditions { cpu_bias: (0.12, 0.3), ..Conditions::QUIET });
+}
+
+#[test]
+fn second_starts_cost_more() {
+    holds("second starts", Conditions { second_start: 0.042, ..Conditions::QUIET });
+}
+
+#[test]
+fn everything_at_once() {
+    let conditions = Conditions {
+        noise: 0.015,
+        hit_per_mille: 50,
+        drift_per_second: 0.1,
+        bursts: Some((0.05, 0.1, 1.6)),
+        second_start: 0.02,
+        cpu_bias: (0.05, 0.2),
+        parity: 0.05,
+        cpu_share: 1.0,
+    };
+    holds("everything", conditions);
+}
+
+/// Something on the machine that comes every second block and hits who is first.
+const ALTERNATING: Conditions = Conditions { parity: 0.05, noise: 0.02, ..Conditions::QUIET };
+
+#[test]
+fn strict_alternation_falls_for_what_alternates() {
+    let mut machine = SimulatedMachine::new(&[0.005, 0.005], ALTERNATING, 1);
+    let spec = |first: usize| BlockSpec {
+        layout: Layout::Turns,
+        runs: [first, 1 - first].map(|command| RunSpec { command, seat: 0, padding: 0 }).to_vec(),
+    };
+    let mut pairs = Vec::new();
+    for turn in 0..60 {
+        machine
+            .run(&[spec(turn % 2)], &mut |block| {
+                let cost = |command| block.run_of(command).unwrap().1.cpu_time().seconds();
+                let order = if block.runs[0].command == 0 { 1 } else { -1 };
+                pairs.push(Pair { layout: Layout::Turns, slot: Slot { order, cpu: 0 }, old: cost(0), new: cost(1) });
+            })
+            .unwrap();
+    }
+    let tested = Paired::new(&pairs, 1e-6).test(0.0);
+    assert!(tested.p < 1e-6, "the trap is no trap: {tested:?}");
+}
+
+#[test]
+fn random_order_survives_what_alternates() {
+    holds("alternation", ALTERNATING);
+}

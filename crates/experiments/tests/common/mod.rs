@@ -1,0 +1,63 @@
+//! Plans for simulated machines.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::PathBuf;
+
+use steady_experiments::compare::{CompareError, Setting, compare};
+use steady_experiments::judge;
+use steady_experiments::simulated::{Conditions, SimulatedMachine};
+use steady_model::{Absent, Command, Effort, FailureRule, Host, Nanos, Output, Plan, Record, Report, Seed};
+
+/// A plan for `commands` commands within `seconds`.
+pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
+    let command = |index: usize| Command {
+        name: format!("command {index}"),
+        argv: vec!["x".to_owned()],
+        program: PathBuf::from("/x"),
+    };
+    Plan {
+        commands: (0..commands).map(command).collect(),
+        seed: Seed(seed),
+        effort: Effort::Budget(Nanos::from_seconds(seconds)),
+        resolution: 0.01,
+        confidence: 0.95,
+        metric: None,
+        layout: None,
+        warmup: None,
+        prepare: vec![],
+        input: None,
+        output: Output::Null,
+        failures: FailureRule::Abort,
+        timeout: None,
+        cpus: None,
+        fail_if: None,
+        require_verdict: false,
+    }
+}
+
+/// A host of which nothing is known.
+pub(crate) fn setting() -> Setting {
+    let absent = || Absent::because("simulated");
+    let host = Host {
+        hostname: Err(absent()),
+        kernel: Err(absent()),
+        cpu_model: Err(absent()),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: Ok(None),
+        memory: Err(absent()),
+        hypervisor: Ok(None),
+    };
+    Setting { host, duets: Ok(()) }
+}
+
+/// Compares on `machine`.
+pub(crate) fn measure(plan: &Plan, machine: &mut SimulatedMachine) -> Result<Record, CompareError> {
+    compare(plan, setting(), machine, &mut |_| {})
+}
+
+/// Compares commands that take these times, and judges.
+pub(crate) fn report(plan: &Plan, seconds: &[f64], conditions: Conditions) -> Report {
+    let mut machine = SimulatedMachine::new(seconds, conditions, plan.seed.0 ^ 0x5eed);
+    judge(measure(plan, &mut machine).unwrap())
+}

@@ -1,0 +1,223 @@
+//! The comparison on simulated machines: what it decides, when it stops, what it refuses.
+
+mod common;
+
+use common::{measure, plan, report, setting};
+use steady_experiments::compare::{CompareError, Event, compare};
+use steady_experiments::judge;
+use steady_experiments::runner::RunError;
+use steady_experiments::simulated::{Conditions, SimulatedMachine};
+use steady_model::{
+    Absent, Effort, Ending, FailIf, FailureRule, Layout, Metric, Nanos, Outcome, Record, Report, Undecided, Verdict,
+    Warning,
+};
+
+fn primary(report: &Report) -> &steady_model::Judgement {
+    report.primary().next().unwrap()
+}
+
+#[test]
+fn a_difference_is_found_and_measured_and_stops_the_run() {
+    let report = report(&plan(2, 10.0, 1), &[0.010, 0.0105], Conditions::QUIET);
+    let judgement = primary(&report);
+    assert_eq!((judgement.verdict, judgement.metric), (Verdict::Slower, Metric::Cpu));
+    assert!(judgement.interval.as_ref().unwrap().holds(0.05), "{judgement:?}");
+    assert_eq!(report.record.ending, Ending::Decided);
+    assert!(report.record.elapsed < Nanos::from_seconds(5.0), "{:?}", report.record.elapsed);
+}
+
+#[test]
+fn equal_commands_are_the_same_within_the_resolution() {
+    let report = report(&plan(2, 10.0, 2), &[0.010, 0.010], Conditions::QUIET);
+    assert_eq!(primary(&report).verdict, Verdict::Same);
+    assert!(primary(&report).within_resolution);
+}
+
+#[test]
+fn noise_beyond_the_budget_is_undecided_and_names_the_budget() {
+    let noisy = Conditions { noise: 0.3, ..Conditions::QUIET };
+    let report = report(&plan(2, 1.0, 3), &[0.010, 0.0101], noisy);
+    let judgement = primary(&report);
+    assert_eq!((judgement.verdict, judgement.undecided), (Verdict::Undecided, Some(Undecided::TooWide)));
+    assert!(judgement.effort_to_settle.unwrap() > 2.0);
+    assert_eq!(report.record.ending, Ending::Spent);
+    assert!((report.record.elapsed.seconds() - 1.0).abs() < 0.1);
+}
+
+#[test]
+fn the_same_record_gives_the_same_report_again() {
+    let bursts = Conditions { bursts: Some((0.1, 0.2, 1.5)), hit_per_mille: 50, ..Conditions::QUIET };
+    let first = report(&plan(3, 2.0, 4), &[0.010, 0.010, 0.011], bursts);
+    assert_eq!(judge(first.record.clone()), first);
+}
+
+#[test]
+fn both_layouts_are_used_and_the_sharper_one_gets_more() {
+    let biased = Conditions { cpu_bias: (0.2, 0.05), ..Conditions::QUIET };
+    let mut plan = plan(2, 5.0, 5);
+    plan.resolution = 1e-5;
+    let report = report(&plan, &[0.010, 0.010], biased);
+    let [turns, duet] = Layout::ALL.map(|layout| report.blocks_of(layout));
+    assert!(duet >= 12 && turns > 3 * duet, "{turns} turns, {duet} duets");
+}
+
+#[test]
+fn a_number_of_pairs_is_measured_exactly() {
+    let mut plan = plan(2, 1.0, 6);
+    plan.effort = Effort::Pairs(37);
+    let report = report(&plan, &[0.010, 0.020], Conditions::QUIET);
+    assert_eq!(report.record.blocks.len(), 37);
+    assert_eq!(primary(&report).pairs, 37);
+    assert_eq!(primary(&report).verdict, Verdict::Slower);
+}
+
+#[test]
+fn fewer_than_six_pairs_give_no_verdict() {
+    let mut plan = plan(2, 1.0, 7);
+    plan.effort = Effort::Pairs(5);
+    let report = report(&plan, &[0.010, 0.030], Conditions::QUIET);
+    assert_eq!(primary(&report).undecided, Some(Undecided::TooFewPairs));
+    assert_eq!(report.warnings, [Warning::TooFewPairs { pairs: 5 }]);
+}
+
+#[test]
+fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
+    let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
+    let error = measure(&plan(2, 10.0, 8), &mut machine).unwrap_err();
+    let CompareError::BudgetTooSmall { fit, needed, .. } = error else { panic!("{error}") };
+    assert!(fit < 6);
+    let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
+    let again = measure(&plan(2, needed.seconds(), 8), &mut machine).unwrap();
+    assert!(again.blocks.len() >= 6);
+    assert!(again.elapsed.seconds() <= needed.seconds() * 1.05);
+}
+
+#[test]
+fn a_step_in_the_load_does_not_break_the_budget() {
+    // Blocks become ten times longer once the load is on: what was planned no longer fits.
+    let step = Conditions { bursts: Some((1e9, 0.5, 10.0)), noise: 3e-4, ..Conditions::QUIET };
+    let report = report(&plan(2, 2.0, 9), &[0.010, 0.010], step);
+    assert!(report.record.elapsed < Nanos::from_seconds(2.3), "{:?}", report.record.elapsed);
+}
+
+#[test]
+fn three_commands_are_each_judged_against_the_first() {
+    let report = report(&plan(3, 10.0, 10), &[0.010, 0.010, 0.009], Conditions::QUIET);
+    let verdicts: Vec<_> = report.primary().map(|judgement| (judgement.command, judgement.verdict)).collect();
+    assert_eq!(verdicts, [(1, Verdict::Same), (2, Verdict::Faster)]);
+}
+
+#[test]
+fn one_command_is_measured_without_a_verdict() {
+    let report = report(&plan(1, 1.0, 11), &[0.010], Conditions::QUIET);
+    assert!(report.judgements.is_empty());
+    assert!((report.breakdowns[0].cpu.mean - 0.010).abs() < 0.0005);
+}
+
+#[test]
+fn waiting_commands_are_judged_by_elapsed_time_in_turns() {
+    let waiting = Conditions { cpu_share: 0.2, ..Conditions::QUIET };
+    let report = report(&plan(2, 5.0, 12), &[0.002, 0.003], waiting);
+    assert_eq!((primary(&report).metric, report.blocks_of(Layout::Duet)), (Metric::Elapsed, 0));
+    assert!(report.judgements.iter().any(|judgement| judgement.metric == Metric::Cpu), "CPU is always told");
+}
+
+#[test]
+fn several_cpus_at_once_keep_to_turns() {
+    let parallel = Conditions { cpu_share: 1.8, ..Conditions::QUIET };
+    let report = report(&plan(2, 5.0, 13), &[0.010, 0.020], parallel);
+    assert_eq!(report.blocks_of(Layout::Duet), 0);
+    assert!(report.record.left_out[0].reason.contains("more than one CPU"));
+}
+
+#[test]
+fn what_cannot_be_had_is_refused_when_asked_for() {
+    let mut setting = setting();
+    setting.duets = Err(Absent::because("one CPU"));
+    let mut machine = SimulatedMachine::new(&[0.01, 0.01], Conditions::QUIET, 14);
+    let mut plan = plan(2, 1.0, 14);
+    let report = judge(compare(&plan, setting.clone(), &mut machine, &mut |_| {}).unwrap());
+    assert_eq!(report.blocks_of(Layout::Duet), 0);
+    plan.layout = Some(Layout::Duet);
+    let error = compare(&plan, setting, &mut machine, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("one CPU"), "{error}");
+}
+
+#[test]
+fn an_interruption_keeps_what_there_is() {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 15);
+    machine.interrupt_after = Some(40);
+    let mut plan = plan(2, 60.0, 15);
+    plan.resolution = 1e-5;
+    let report = judge(measure(&plan, &mut machine).unwrap());
+    assert_eq!((report.record.ending, primary(&report).verdict), (Ending::Interrupted, Verdict::Slower));
+    assert_eq!(report.warnings, [Warning::Interrupted]);
+    let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 15);
+    machine.interrupt_after = Some(1);
+    plan.prepare = vec![];
+    assert_eq!(measure(&plan, &mut machine).unwrap_err(), CompareError::Run(RunError::Interrupted));
+}
+
+fn with_failures(failures: FailureRule, outcome: Outcome) -> Result<Record, CompareError> {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 16);
+    machine.failures[1] = Some((7, outcome));
+    let mut plan = plan(2, 10.0, 16);
+    plan.effort = Effort::Pairs(100);
+    plan.failures = failures;
+    measure(&plan, &mut machine)
+}
+
+#[test]
+fn a_failing_command_ends_the_comparison() {
+    for outcome in [Outcome::Exited(1), Outcome::Signalled(11), Outcome::TimedOut] {
+        assert_eq!(with_failures(FailureRule::Abort, outcome), Err(CompareError::Failed { command: 1, outcome }));
+    }
+    let other = Outcome::Exited(2);
+    let rule = FailureRule::IgnoreCodes(vec![1]);
+    assert_eq!(with_failures(rule, other), Err(CompareError::Failed { command: 1, outcome: other }));
+}
+
+#[test]
+fn ignored_statuses_are_successes() {
+    let report = judge(with_failures(FailureRule::IgnoreAll, Outcome::Exited(1)).unwrap());
+    assert_eq!((primary(&report).pairs, primary(&report).verdict), (100, Verdict::Slower));
+    assert_eq!(report.warnings, []);
+}
+
+#[test]
+fn unequal_failures_make_the_comparison_invalid() {
+    let report = judge(with_failures(FailureRule::IgnoreAll, Outcome::Signalled(9)).unwrap());
+    assert_eq!(primary(&report).undecided, Some(Undecided::UnequalFailures));
+    assert!(primary(&report).pairs < 100);
+    assert!(
+        matches!(report.warnings[0], Warning::Failures { command: 1, failed: 14..=15, .. }),
+        "{:?}",
+        report.warnings
+    );
+}
+
+#[test]
+fn a_limit_is_decided_on_as_well_as_the_sign() {
+    let mut plan = plan(2, 30.0, 17);
+    plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond: 0.012 });
+    let noisy = Conditions { noise: 0.05, ..Conditions::QUIET };
+    let report = report(&plan, &[0.010, 0.010 * 1.02], noisy);
+    let interval = primary(&report).verdict_interval.clone().unwrap();
+    assert!(interval.low > 0.012, "{interval:?}");
+}
+
+#[test]
+fn progress_is_told_as_the_interval_narrows() {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions { noise: 0.1, ..Conditions::QUIET }, 18);
+    let mut plan = plan(2, 5.0, 18);
+    plan.resolution = 1e-4;
+    let mut widths = Vec::new();
+    compare(&plan, setting(), &mut machine, &mut |event| {
+        if let Event::Measured(progress) = event {
+            widths.extend(progress.effects[0].map(|(_, interval)| interval.half_width()));
+        }
+    })
+    .unwrap();
+    assert!(widths.len() > 10 && widths.len() < 60);
+    assert!(widths.last().unwrap() < &(widths[0] / 2.0));
+}
