@@ -77,27 +77,24 @@ impl Page {
 
     /// Text set in lines that fit: the first indented by `first`, the others by `rest`.
     pub(super) fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
-        let mut column = 0;
-        let mut indent = first;
+        let mut line: Vec<Span> = vec![(Paint::Plain, " ".repeat(first))];
+        let (mut column, mut empty) = (first, true);
         for word in words(spans) {
             let size = word.iter().map(|(_, text)| width(text)).sum::<usize>();
-            if column > 0 && column + 1 + size > self.style.width {
-                self.out.push('\n');
-                (column, indent) = (0, rest);
+            if !empty && column + 1 + size > self.style.width {
+                self.line(&std::mem::replace(&mut line, vec![(Paint::Plain, " ".repeat(rest))]));
+                (column, empty) = (rest, true);
             }
-            if column == 0 {
-                self.out.push_str(&" ".repeat(indent));
-                column = indent;
-            } else {
-                self.out.push(' ');
+            if !empty {
+                // A space between words of one colour belongs to them.
+                let same = line.last().map(|(paint, _)| *paint) == word.first().map(|(paint, _)| *paint);
+                push(&mut line, if same { word[0].0 } else { Paint::Plain }, " ");
                 column += 1;
             }
-            for (paint, text) in &word {
-                self.paint(*paint, text);
-            }
-            column += size;
+            word.iter().for_each(|(paint, text)| push(&mut line, *paint, text));
+            (column, empty) = (column + size, false);
         }
-        self.out.push('\n');
+        self.line(&line);
     }
 
     /// One line as it is.
@@ -121,6 +118,14 @@ impl Page {
 
     pub(super) fn finish(self) -> String {
         self.out
+    }
+}
+
+/// Adds text to a line, to the piece before it where that has the same paint.
+fn push(line: &mut Vec<Span>, paint: Paint, text: &str) {
+    match line.last_mut() {
+        Some((last, piece)) if *last == paint => piece.push_str(text),
+        _ => line.push((paint, text.to_owned())),
     }
 }
 

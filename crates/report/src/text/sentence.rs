@@ -109,8 +109,7 @@ fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let mut rest = String::new();
     let shown = judgement.verdict_interval.as_ref().or(judgement.interval.as_ref());
     if let (Ok(change), Ok(interval)) = (&judgement.change, shown) {
-        let (change, range) = signed(*change, *interval);
-        rest = format!(": {change} ({range}, {})", setting(judgement.confidence));
+        rest = format!(": {}", estimate(*change, *interval, judgement.confidence));
     }
     if let (Ok(change), Ok(size)) = (&judgement.change, &judgement.interval)
         && (size.low < -plan.resolution || size.high > plan.resolution)
@@ -119,6 +118,14 @@ fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
         rest.push_str(&format!("; the turns alone, which tell the true size, leave {range}"));
     }
     vec![(Paint::Same, format!("No difference beyond ±{limit} in {what}")), (Paint::Plain, format!("{who}{rest}"))]
+}
+
+/// A change with the interval that the verdict stands on. The size comes from the turns and may lie outside of what all
+/// pairs say: then the interval stands alone.
+fn estimate(change: f64, interval: Interval, confidence: f64) -> String {
+    let level = setting(confidence);
+    let (size, range) = signed(change, interval);
+    if interval.holds(change) { format!("{size} ({range}, {level})") } else { format!("{range} ({level})") }
 }
 
 /// No verdict: why, and what helps.
@@ -145,13 +152,9 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
         Undecided::TooWide => {
             let why = match (&judgement.change, judgement.verdict_interval.as_ref().or(judgement.interval.as_ref())) {
                 (Ok(change), Ok(interval)) => {
-                    let (change, range) = signed(*change, *interval);
-                    let level = setting(judgement.confidence);
+                    let size = estimate(*change, *interval, judgement.confidence);
                     let limit = setting(record.plan.resolution);
-                    format!(
-                        "the {what} of {who} differs by {change} ({range}, {level}), which may be none, or more than \
-                         ±{limit}; {basis}"
-                    )
+                    format!("the {what} of {who} differs by {size}, which may be none, or more than ±{limit}; {basis}")
                 }
                 _ => format!("nothing is known yet about the {what} of {who}; {basis}"),
             };
