@@ -12,6 +12,7 @@ from common.calibrate import Calibrations
 from common.loads import LOADS, end_neighbours_on_signals
 from common.paths import RESULTS
 from common.results import Results
+from common.stats import Share, share
 from common.trial import Cell, Session, one_line
 from common.verdicts import by_cell, of_total, percent, table, tally, with_interval
 
@@ -56,9 +57,16 @@ def report(records: list) -> str:
     pooled = tally(records, "steady")
     lines = [f"False verdicts: {with_interval(pooled.wrong)}.",
              f"The interval of the size holds 0: {with_interval(pooled.covered)}; "
-             f"the verdict's interval: {with_interval(pooled.verdict_covered)}. Failed: {pooled.failures}."]
+             f"the verdict's interval: {with_interval(pooled.verdict_covered)}. Failed: {pooled.failures}.",
+             f"Estimates below 0, of which half should be: {with_interval(_below_zero(records))}."]
     heads = ["load", "verdicts", "false", "holds 0", "verdict's", "half-width", "seconds"]
     return "\n\n".join([table(heads, [*rows, _row("**all**", records)]), *lines])
+
+
+def _below_zero(records: list) -> Share:
+    """Estimates that favour the second command: nothing but coins may decide which of two equals looks better."""
+    changes = [record["steady"].get("change") for record in records]
+    return share(change < 0 for change in changes if change)
 
 
 def _by_metric(records: list) -> dict:

@@ -1,3 +1,4 @@
+import io
 import json
 import math
 import os
@@ -6,15 +7,17 @@ import subprocess
 import tempfile
 import time
 import unittest
+from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 from unittest import mock
 
 import copies
-from common import loads, tools
-from common.calibrate import Calibration, Line, fit, run_once
+from common import loads, tools, trial
+from common.calibrate import Calibration, Line, Pair, fit, run_once
 from common.loads import beside
 from common.results import Results
+from common.trial import Cell, Session
 
 
 class Calibrating(unittest.TestCase):
@@ -125,6 +128,29 @@ class Tools(unittest.TestCase):
         with mock.patch.object(tools, "STEADY", self.script("echo no such thing >&2; exit 2\n")):
             with self.assertRaisesRegex(tools.ToolFailed, "status 2: no such thing"):
                 tools.steady(["a"], ["b"], 1, 1.0, 0.005)
+
+
+class Sessions(unittest.TestCase):
+    def run_trials(self, failing):
+        """How many trials a session runs before it gives up, given which of them fail; all are kept."""
+        good, bad = {"verdict": "same", "process_seconds": 1}, tools.ToolFailed("no")
+        answers = [bad if fails else good for fails in failing]
+        cell = Cell("cell", "alu5", 0.0, "idle")
+        pair = Pair(["true"], ["true"], 0.0, 0.0, 0.0, 0.0)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(loads, "SETTLE_SECONDS", 0), \
+                mock.patch.object(tools, "steady", side_effect=answers), redirect_stderr(io.StringIO()):
+            results = Results(Path(folder) / "results.jsonl")
+            session = Session("test", results, ("steady",))
+            try:
+                for _ in failing:
+                    session.run(cell, pair)
+            except SystemExit:
+                pass
+            return len(Results(results.path).of(kind="test", cell="cell", load="idle"))
+
+    def test_a_failure_is_kept_and_many_in_a_row_end_the_session(self):
+        self.assertEqual(self.run_trials([True, False] * 8), 16)
+        self.assertEqual(self.run_trials([False] + [True] * 8), 1 + trial.FAILURES_ALLOWED)
 
 
 class Copies(unittest.TestCase):

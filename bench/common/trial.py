@@ -10,8 +10,8 @@ from common.calibrate import Pair
 from common.loads import beside
 from common.results import Results
 
-# So many failures of a tool in one session are no accident.
-FAILURES_ALLOWED = 3
+# A tool may refuse a trial under a load that leaves it no time; so many trials in a row are no accident.
+FAILURES_ALLOWED = 5
 
 # What a tool takes before any trial has told: hyperfine's runs are counted, not timed.
 HYPERFINE_SECONDS = 1.5
@@ -31,11 +31,11 @@ class Cell:
 
 
 class Session:
-    """Runs trials, keeps each at once, and gives up when the tools keep failing."""
+    """Runs trials, keeps each at once, and gives up when a tool keeps failing."""
 
     def __init__(self, kind: str, results: Results, under_test: tuple):
         self.kind, self.results, self.under_test = kind, results, under_test
-        self.failures = 0
+        self.failures_in_a_row = 0
 
     def run(self, cell: Cell, pair: Pair) -> dict:
         """One trial, each tool under a fresh load of the cell's kind, in random order."""
@@ -47,7 +47,14 @@ class Session:
             with beside(cell.load, random, self._expected_seconds(cell, tool)):
                 record[tool] = self._ask(tool, cell, pair, seed)
         self.results.add(record)
+        self._give_up_if_hopeless(record)
         return record
+
+    def _give_up_if_hopeless(self, record: dict) -> None:
+        failed = any("error" in record[tool] for tool in self.under_test)
+        self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
+        if self.failures_in_a_row >= FAILURES_ALLOWED:
+            sys.exit(f"{self.failures_in_a_row} failures in a row: giving up; what was measured is kept")
 
     def _expected_seconds(self, cell: Cell, tool: str) -> float:
         before = [record[tool]["process_seconds"] for record in self.results.of(kind=self.kind, cell=cell.name)
@@ -56,17 +63,15 @@ class Session:
             return median(before)
         return cell.budget if tool == "steady" else HYPERFINE_SECONDS
 
-    def _ask(self, tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
+    @staticmethod
+    def _ask(tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
         """The tool's answer, or its error: a failure is a result too."""
         try:
             if tool == "steady":
                 return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric)
             return tools.hyperfine(pair.old, pair.new)
         except tools.ToolFailed as failure:
-            self.failures += 1
             print(failure, file=sys.stderr)
-            if self.failures >= FAILURES_ALLOWED:
-                sys.exit(f"{self.failures} failures: giving up; what was measured is kept")
             return {"error": str(failure)}
 
 
