@@ -4,7 +4,9 @@ use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::runner::RunError;
 use steady_experiments::{CommandRunner, judge};
 use steady_linux::{Root, cgroup, host, topology};
-use steady_model::{Absent, Ending, FailIf, Interval, Judgement, Layout, Plan, Reading, Record, Report, Undecided, Verdict};
+use steady_model::{
+    Absent, Ending, FailIf, Interval, Judgement, Layout, Plan, Reading, Record, Report, Undecided, Verdict,
+};
 
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
@@ -35,7 +37,9 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
 fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Record, CompareError> {
     let mut runner = CommandRunner::start(plan, Some(interrupt))?;
     let duets = duet_cpus(plan).and_then(|cpus| {
-        runner.add_duet(plan, cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+        runner
+            .add_duet(plan, cpus)
+            .map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
     let setting = Setting { host: host::probe(&Root::default()), duets };
     compare(plan, setting, &mut runner, &mut |event| bar.show(&event))

@@ -229,7 +229,9 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     const LONGEST_SECONDS: f64 = 365.0 * 86_400.0;
     let seconds = match text.trim().parse::<f64>() {
         Ok(seconds) => seconds,
-        Err(_) => humantime::parse_duration(text).map_err(|error| format!("{error}; write 10s, 1m30s or 500ms"))?.as_secs_f64(),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write 10s, 1m30s or 500ms"))?
+            .as_secs_f64(),
     };
     let nanos = Nanos::from_seconds(seconds);
     match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
@@ -239,7 +241,9 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
 }
 
 fn resolution(text: &str) -> Result<f64, String> {
-    parse_percent(text).filter(|share| *share > 0.0 && *share < 1.0).ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
+    parse_percent(text)
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
 }
 
 fn confidence(text: &str) -> Result<f64, String> {

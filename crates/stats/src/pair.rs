@@ -54,6 +54,8 @@ pub(crate) struct Stratum {
     pub(crate) difference: Vec<f64>,
     /// The coin whose bias is removed: the CPU in duets, the order in turns.
     pub(crate) slot: Vec<f64>,
+    /// The order in duets, where it is a second coin; empty in turns.
+    pub(crate) second_slot: Vec<f64>,
     /// The bin of the pair's cost sum, from cheap to dear.
     pub(crate) bin: Vec<u8>,
     /// How many bins there are.
@@ -152,6 +154,11 @@ impl Stratum {
             layout,
             difference: logs.iter().map(|(old, new)| new - old).collect(),
             slot: pairs.iter().map(|pair| f64::from(slot(pair.slot))).collect(),
+            second_slot: pairs
+                .iter()
+                .filter(|_| layout == Layout::Duet)
+                .map(|pair| f64::from(pair.slot.order))
+                .collect(),
             bin: equal_bins(logs.iter().map(|(old, new)| old + new), bins),
             bins,
         }

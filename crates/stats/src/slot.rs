@@ -9,9 +9,9 @@ use crate::score::{BinScale, Scratch};
 /// With fewer pairs the bias costs less than its estimate would.
 const MIN_PAIRS: usize = 12;
 /// With fewer pairs there are no neighbours to speak of.
-const MIN_PAIRS_LOCAL: usize = 16;
+const MIN_PAIRS_LOCAL: usize = 24;
 /// How many neighbours on each side tell the slot's bias of the moment.
-const NEIGHBOURS: usize = 5;
+const NEIGHBOURS: usize = 3;
 /// How many sigmas a single pair may speak for.
 const CLIP: f64 = 2.0;
 
@@ -22,8 +22,10 @@ pub(crate) fn adjust(stratum: &Stratum, residual: &mut [f64], scratch: &mut Scra
     }
     for _ in 0..2 {
         let scale = BinScale::of(stratum, residual, scratch);
-        let bias = common_bias(stratum, residual, &scale);
-        residual.iter_mut().zip(&stratum.slot).for_each(|(r, x)| *r -= bias * x);
+        for slot in [&stratum.slot, &stratum.second_slot] {
+            let bias = common_bias(stratum, slot, residual, &scale);
+            residual.iter_mut().zip(slot).for_each(|(r, x)| *r -= bias * x);
+        }
     }
     if residual.len() >= MIN_PAIRS_LOCAL {
         let scale = BinScale::of(stratum, residual, scratch);
@@ -32,9 +34,9 @@ pub(crate) fn adjust(stratum: &Stratum, residual: &mut [f64], scratch: &mut Scra
 }
 
 /// The bias over all pairs: the weighted mean of the clipped `e`.
-fn common_bias(stratum: &Stratum, residual: &[f64], scale: &BinScale) -> f64 {
+fn common_bias(stratum: &Stratum, slot: &[f64], residual: &[f64], scale: &BinScale) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
-    for ((r, x), &bin) in residual.iter().zip(&stratum.slot).zip(&stratum.bin) {
+    for ((r, x), &bin) in residual.iter().zip(slot).zip(&stratum.bin) {
         let sigma = scale.sigma[bin as usize];
         let weight = scale.weight[bin as usize];
         sum += weight * (r * x).clamp(-CLIP * sigma, CLIP * sigma);
@@ -62,7 +64,7 @@ fn subtract_local_bias(stratum: &Stratum, residual: &mut [f64], scale: &BinScale
         running_weight.push(weights);
     }
     neighbours.clear();
-    let (mut shared, mut power) = (0.0, 0.0);
+    let (mut shared, mut power, mut own_power) = (0.0, 0.0, 0.0);
     let count = residual.len();
     for (i, r) in residual.iter().enumerate() {
         let (from, to) = (i.saturating_sub(NEIGHBOURS), (i + NEIGHBOURS + 1).min(count));
@@ -73,10 +75,19 @@ fn subtract_local_bias(stratum: &Stratum, residual: &mut [f64], scale: &BinScale
         let mean = if mean.is_finite() { mean } else { 0.0 };
         shared += weight * own * mean;
         power += weight * mean * mean;
+        own_power += weight * own * own;
         neighbours.push(mean);
     }
-    let shrink = if power > 0.0 { (shared / power).clamp(0.0, 1.0) } else { 0.0 };
+    let shrink = believed(shared / power, own_power / residual.len() as f64 / power);
     for ((r, x), mean) in residual.iter_mut().zip(&stratum.slot).zip(neighbours) {
         *r -= shrink * *mean * x;
     }
+}
+
+/// How far to believe a slope: by what it exceeds its own variance (the positive part of James and Stein's estimate),
+/// so that neighbours which tell nothing, few or many, are left alone. Never against its sign, nor beyond one.
+fn believed(slope: f64, variance: f64) -> f64 {
+    const DOUBT: f64 = 1.0;
+    let share = 1.0 - DOUBT * variance / (slope * slope);
+    if slope > 0.0 && share > 0.0 { (slope * share).min(1.0) } else { 0.0 }
 }

@@ -84,8 +84,7 @@ fn errors_and_coverage_hold_on_every_machine() {
             }
         }
     }
-    eprintln!("{table}of {experiments} each, {limit} allowed; {false_alarms} false alarms of {total}");
-    assert!(broken.is_empty(), "{broken:?}\n{table}");
+    assert!(broken.is_empty(), "{broken:?}: more than {limit} of {experiments}\n{table}");
     assert!(false_alarms <= most(total, 0.05), "{false_alarms} of {total}\n{table}");
 }
 

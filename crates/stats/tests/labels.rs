@@ -60,7 +60,7 @@ proptest! {
         prop_assert!(paired.estimate().is_finite());
         prop_assert!(interval.low <= paired.estimate() && paired.estimate() <= interval.high);
         let rules = Rules { alpha: 0.05, resolution: 0.005, limits: vec![], grain: 0.001 };
-        let look = Sequence::new(rules, 1).look(&[pairs.clone()], 1.0, true);
+        let look = Sequence::new(rules, 1).look(std::slice::from_ref(&pairs), 1.0, true);
         prop_assert!(look.done);
         let mirrored = Paired::new(&swapped(&pairs), 0.001);
         prop_assert_eq!(mirrored.estimate(), -paired.estimate());

@@ -29,6 +29,5 @@ fn small_alphas_hold() {
             }
         }
     }
-    eprintln!("{table}");
     assert!(worst.is_empty(), "{worst:?}\n{table}");
 }

@@ -62,7 +62,7 @@ fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimat
         primary: metric == record.primary,
         verdict: estimate.verdict,
         within_resolution: estimate.within_resolution,
-        change: estimate.size.change.ok_or_else(why),
+        change: estimate.size.change.filter(|_| estimate.pairs >= MIN_PAIRS).ok_or_else(why),
         interval: interval(&estimate.size).ok_or_else(why),
         verdict_interval: interval(&verdict_ends).ok_or_else(why),
         confidence: record.plan.confidence,

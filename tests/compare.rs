@@ -1,0 +1,252 @@
+//! `steady compare` and `steady judge` on real commands: verdicts, the JSON contract, options, exit statuses.
+
+mod steady;
+
+use std::fs;
+
+use serde_json::Value;
+use steady::{json, primary, run, scratch, work};
+
+#[test]
+fn more_work_is_slower_and_less_is_faster() {
+    let (less, more) = (work(2000), work(4000));
+    let slower = json(0, &["--budget", "3s", &less, &more]);
+    assert_eq!(primary(&slower)["verdict"], "slower", "{slower}");
+    assert!(primary(&slower)["low"].as_f64() > Some(0.05));
+    let faster = json(0, &["--budget", "3s", &more, &less]);
+    assert_eq!(primary(&faster)["verdict"], "faster", "{faster}");
+    assert_eq!(primary(&faster)["metric"], "cpu");
+}
+
+#[test]
+fn the_json_keeps_its_contract() {
+    let report = json(0, &["--budget", "1s", "--seed", "18446744073709551615", "true", "true"]);
+    assert_eq!(report["schema"], "steady.compare/1");
+    assert_eq!(report["seed"], "18446744073709551615");
+    assert_eq!(report["budget_seconds"], 1.0);
+    for field in ["elapsed_seconds", "commands", "host", "layouts", "pairs", "runs", "verdicts", "load", "warnings"] {
+        assert!(!report[field].is_null(), "{field}");
+    }
+    assert_eq!(report["commands"][0]["argv"], serde_json::json!(["true"]));
+    let verdict = primary(&report);
+    for field in ["metric", "command", "verdict", "within_resolution", "confidence", "pairs"] {
+        assert!(!verdict[field].is_null(), "{field}");
+    }
+    for field in ["change", "low", "high", "verdict_low", "verdict_high"] {
+        assert!(verdict[field].is_number() || verdict[format!("{field}_absent")].is_string(), "{field} in {verdict}");
+    }
+    let metrics: Vec<_> = report["verdicts"].as_array().unwrap().iter().map(|verdict| &verdict["metric"]).collect();
+    assert!(metrics.contains(&&Value::from("cpu")), "{metrics:?}");
+    assert!(report["samples"].is_null());
+    assert_nulls_have_reasons("", &report);
+}
+
+/// Every null that stands for a reading has its reason beside it.
+fn assert_nulls_have_reasons(path: &str, value: &Value) {
+    if let Value::Object(fields) = value {
+        for (name, field) in fields {
+            let measured =
+                ["_seconds", "_bytes", "_ratio", "change", "low", "high"].iter().any(|end| name.ends_with(end));
+            let optional = path.ends_with("/plan") || fields.contains_key(&format!("{name}_absent"));
+            assert!(!(field.is_null() && measured) || optional, "{path}/{name} is null without a reason");
+            assert_nulls_have_reasons(&format!("{path}/{name}"), field);
+        }
+    }
+    if let Value::Array(elements) = value {
+        elements.iter().for_each(|element| assert_nulls_have_reasons(path, element));
+    }
+}
+
+#[test]
+fn samples_are_judged_again_to_the_same_digits() {
+    let (file, again) = (scratch("samples.json"), scratch("again.json"));
+    let (file, again) = (file.to_str().unwrap(), again.to_str().unwrap());
+    let words = ["compare", "--budget", "1s", "--samples", "--export-json", file, "true", "sh -c :", "true"];
+    let (status, text, stderr) = run(&words);
+    assert_eq!(status, 0, "{stderr}");
+    let (status, text_again, stderr) = run(&["judge", "--samples", "--export-json", again, file]);
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(text, text_again);
+    assert_eq!(fs::read_to_string(file).unwrap(), fs::read_to_string(again).unwrap());
+    fs::remove_file(file).unwrap();
+    fs::remove_file(again).unwrap();
+}
+
+#[test]
+fn what_cannot_be_judged_again_says_why() {
+    let file = scratch("no-samples.json");
+    let name = file.to_str().unwrap();
+    let (status, ..) = run(&["compare", "--quiet", "--runs", "6", "--export-json", name, "true", "true"]);
+    assert_eq!(status, 0);
+    let (status, _, stderr) = run(&["judge", name]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("--samples"), "{stderr}");
+    fs::write(&file, "{\"schema\": 7").unwrap();
+    assert_eq!(run(&["judge", name]).0, 2);
+    fs::remove_file(&file).unwrap();
+    let (status, _, stderr) = run(&["judge", name]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("No such file"), "{stderr}");
+}
+
+#[test]
+fn text_fits_eighty_columns_and_has_no_colour_when_piped() {
+    let (status, stdout, stderr) = run(&[
+        "compare",
+        "--budget",
+        "1s",
+        "true",
+        "sh -c 'exit 0; echo a very long command line that needs to be cut'",
+    ]);
+    assert_eq!((status, stderr.as_str()), (0, ""), "{stderr}");
+    assert!(!stdout.contains('\u{1b}'));
+    for line in stdout.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn a_number_of_pairs_is_run_in_the_layout_asked_for() {
+    for layout in ["turns", "duet"] {
+        let report = json(0, &["--runs", "20", "--layout", layout, "true", "true"]);
+        let other = if layout == "turns" { "duet" } else { "turns" };
+        assert_eq!(report["layouts"][layout]["pairs"], 20, "{report}");
+        assert!(report["layouts"][other].is_null() || report["layouts"][other]["pairs"] == 0);
+        assert_eq!(report["runs"], 40);
+    }
+}
+
+#[test]
+fn the_input_is_read_by_every_run() {
+    let file = scratch("input.txt");
+    fs::write(&file, "hello\n").unwrap();
+    let reads = "sh -c 'read line; test \"$line\" = hello'";
+    let report = json(0, &["--runs", "10", "--input", file.to_str().unwrap(), reads, reads]);
+    assert_eq!(report["runs"], 20);
+    assert_eq!(run(&["compare", "--runs", "6", "--input", "/", reads, reads]).0, 2);
+    assert_eq!(run(&["compare", "--runs", "6", "--input", "/nonexistent", reads, reads]).0, 2);
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn preparations_run_before_every_run_and_keep_to_turns() {
+    let file = scratch("prepared");
+    let name = file.display();
+    let (prepare, consume) = (format!("touch {name}"), format!("rm {name}"));
+    let report = json(0, &["--runs", "8", "--prepare", &prepare, &consume, &consume]);
+    assert_eq!(report["layouts"]["turns"]["pairs"], 8);
+    assert!(report["layouts_left_out"].to_string().contains("--prepare"), "{report}");
+    let (status, _, stderr) = run(&["compare", "--prepare", "exit 4", "true", "true"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("status 4"), "{stderr}");
+    assert_eq!(run(&["compare", "--prepare", "a", "--prepare", "b", "true", "true", "true"]).0, 2);
+}
+
+#[test]
+fn a_shell_is_there_when_asked_for() {
+    let report = json(0, &["--runs", "6", "--shell", "true | true", "true && true"]);
+    assert_eq!(report["commands"][0]["argv"], serde_json::json!(["sh", "-c", "true | true"]));
+    let report = json(0, &["--runs", "6", "--shell=bash", "[[ a == a ]]", "true"]);
+    assert_eq!(report["commands"][0]["argv"][0], "bash");
+    assert_eq!(run(&["compare", "-N", "--shell", "true", "true"]).0, 2);
+}
+
+#[test]
+fn output_is_thrown_away_or_shown_on_standard_error() {
+    let (_, stdout, stderr) = run(&["compare", "--runs", "6", "echo said", "echo said"]);
+    assert!(!stdout.contains("\nsaid") && stderr.is_empty(), "{stdout}{stderr}");
+    let (_, stdout, stderr) = run(&["compare", "--runs", "6", "--show-output", "echo said", "echo said"]);
+    assert!(!stdout.contains("\nsaid"));
+    assert!(stderr.lines().filter(|line| *line == "said").count() >= 12, "{stderr}");
+}
+
+#[test]
+fn a_flood_of_output_does_no_harm() {
+    let report = json(0, &["--runs", "6", "head -c 20000000 /dev/zero", "head -c 20000000 /dev/zero"]);
+    assert_eq!(report["runs"], 12);
+}
+
+#[test]
+fn conditions_decide_the_exit_status() {
+    let (less, more) = (work(1000), work(4000));
+    json(1, &["--budget", "2s", "--fail-if", "slower>5%", &less, &more]);
+    json(0, &["--budget", "2s", "--fail-if", "faster>5%", &less, &more]);
+    json(0, &["--budget", "2s", "--fail-if", "slower>5000%", &less, &more]);
+    json(4, &["--runs", "3", "--require-verdict", &less, &more]);
+    json(0, &["--runs", "3", &less, &more]);
+}
+
+#[test]
+fn memory_is_a_metric() {
+    let big = "python3 -c 'x = bytearray(100 << 20)'";
+    let report = json(0, &["--runs", "12", "--metric", "memory", "python3 -c 'x = 1'", big]);
+    let verdict = primary(&report);
+    assert_eq!((&verdict["metric"], &verdict["verdict"]), (&"memory".into(), &"slower".into()));
+    assert!(report["commands"][1]["peak_memory_bytes"].as_f64().unwrap() > 1e8);
+}
+
+#[test]
+fn commands_that_wait_are_judged_by_their_time() {
+    let report = json(0, &["--budget", "4s", "sleep 0.02", "sleep 0.03"]);
+    let verdict = primary(&report);
+    assert_eq!((&verdict["metric"], &verdict["verdict"]), (&"elapsed".into(), &"slower".into()));
+    assert!(verdict["low"].as_f64() > Some(0.3), "{verdict}");
+    assert_eq!(report["layouts"]["turns"]["pairs"], report["pairs"]);
+}
+
+#[test]
+fn three_commands_and_one_command() {
+    let report = json(0, &["--budget", "3s", &work(1000), &work(1000), &work(3000)]);
+    let primaries: Vec<&Value> =
+        report["verdicts"].as_array().unwrap().iter().filter(|verdict| verdict["primary"] == true).collect();
+    assert_eq!(primaries.len(), 2);
+    assert_eq!((&primaries[1]["command"], &primaries[1]["verdict"]), (&2.into(), &"slower".into()));
+    let alone = json(0, &["--budget", "300ms", "true"]);
+    assert_eq!(alone["verdicts"].as_array().unwrap().len(), 0);
+    assert!(alone["commands"][0]["cpu_seconds"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn wrong_usage_names_its_remedy() {
+    let cases: [(&[&str], &str); 14] = [
+        (&["no-such-program-x", "true"], "in PATH"),
+        (&["", "true"], "empty"),
+        (&["sh 'x", "true"], "quote"),
+        (&["/etc/passwd", "true"], "chmod +x"),
+        (&["/etc", "true"], "directory"),
+        (&["A=1 true", "true"], "--shell"),
+        (&["--budget", "0", "true", "true"], "longer than nothing"),
+        (&["--budget", "ten", "true", "true"], "10s"),
+        (&["--resolution", "0%", "true", "true"], "1%"),
+        (&["--confidence", "100%", "true", "true"], "95%"),
+        (&["--fail-if", "worse>1%", "true", "true"], "slower>1%"),
+        (&["--cpus", "9999", "true", "true"], "9999"),
+        (&["--samples", "true", "true"], "--export-json"),
+        (&["--export-json", "/nonexistent/x.json", "true", "true"], "/nonexistent/x.json"),
+    ];
+    for (words, remedy) in cases {
+        let (status, stdout, stderr) = run(&[&["compare"], words].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        assert!(stderr.contains(remedy), "{words:?}: {stderr}");
+    }
+    assert_eq!(run(&["compare"]).0, 2);
+    assert_eq!(run(&[]).0, 2);
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let (status, stdout, _) = run(&["compare", "--help"]);
+    assert_eq!(status, 0);
+    for part in ["steady compare --resolution 0.5%", "Exit status", "undecided"] {
+        assert!(stdout.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_budget_too_small_names_one_that_would_do() {
+    let (status, _, stderr) = run(&["compare", "--budget", "1s", "sleep 0.3", "sleep 0.3"]);
+    assert_eq!(status, 2);
+    let named = stderr.split("--budget ").nth(1).and_then(|rest| rest.split(['s', ',']).next()).expect(&stderr);
+    assert!((4..=8).contains(&named.parse::<u32>().unwrap()), "{stderr}");
+    assert!(stderr.contains("--runs"));
+}

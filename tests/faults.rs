@@ -1,0 +1,291 @@
+//! Faults: commands that fail, hang, daemonise or misbehave; machines that forbid things; signals; full disks.
+
+mod steady;
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use steady::{json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work};
+
+#[test]
+fn a_failing_command_is_told_with_its_status() {
+    let (status, stdout, stderr) = run(&["compare", "true", "sh -c 'exit 7'"]);
+    assert_eq!((status, stdout.as_str()), (3, ""));
+    assert!(stderr.contains("status 7") && stderr.contains("--ignore-failure"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+    json(0, &["--runs", "6", "--ignore-failure", "true", "sh -c 'exit 7'"]);
+    json(0, &["--runs", "6", "--ignore-failure=7", "true", "sh -c 'exit 7'"]);
+    assert_eq!(run(&["compare", "--runs", "6", "--ignore-failure=8", "true", "sh -c 'exit 7'"]).0, 3);
+}
+
+#[test]
+fn death_by_a_signal_is_told() {
+    let (status, _, stderr) = run(&["compare", "true", "sh -c 'kill -SEGV $$'"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("signal 11"), "{stderr}");
+}
+
+#[test]
+fn unequal_failures_make_the_comparison_invalid() {
+    let count = scratch("count");
+    // Every second run of the second command dies.
+    let dies = format!(
+        "sh -c 'echo x >> {0}; n=$(wc -l < {0}); [ $((n % 2)) = 0 ] && kill -KILL $$; exit 0'",
+        count.display()
+    );
+    let report = json(3, &["--runs", "30", "--ignore-failure", "true", &dies]);
+    assert_eq!(primary(&report)["verdict"], "undecided", "{report}");
+    assert!(report["warnings"].to_string().contains("signal 9"), "{report}");
+    fs::remove_file(count).unwrap();
+}
+
+#[test]
+fn a_hang_is_ended_at_the_limit_with_all_that_it_started() {
+    let (status, _, stderr) = run(&["compare", "--timeout", "300ms", "true", "sh -c 'sleep 7001 & sleep 7001; true'"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("--timeout"), "{stderr}");
+    assert!(within_a_second(|| processes_with("sleep 7001") == 0));
+}
+
+/// A command that leaves behind a daemon: its own session, forked twice.
+fn daemon(seconds: u32) -> String {
+    format!("sh -c 'setsid sh -c \"sleep {seconds} & exec sleep {seconds}\" >/dev/null 2>&1 & exit 0'")
+}
+
+#[test]
+fn daemons_are_dead_at_the_end() {
+    let report = json(0, &["--runs", "6", "true", &daemon(7002)]);
+    assert!(within_a_second(|| processes_with("sleep 7002") == 0));
+    assert!(report["warnings"].to_string().contains("left_behind"), "{report}");
+}
+
+#[test]
+fn daemons_are_dead_within_a_second_of_a_killed_steady() {
+    let lingers = format!("sh -c 'setsid sleep 7003 & setsid sh -c \"sleep 7003 & wait\" & sleep 7003'");
+    let mut child =
+        steady().args(["compare", "--runs", "6", &lingers, &lingers]).stdout(Stdio::null()).spawn().unwrap();
+    assert!(within_a_second(|| processes_with("sleep 7003") >= 3), "the commands have started");
+    child.kill().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(9));
+    assert!(within_a_second(|| processes_with("sleep 7003") == 0), "{} are left", processes_with("sleep 7003"));
+    let launchers = || processes_with("__launcher");
+    assert!(within_a_second(|| launchers() == 0) || launchers_of_others(), "a launcher is left");
+}
+
+/// Tests run beside each other: launchers of other tests come and go.
+fn launchers_of_others() -> bool {
+    !within_a_second(|| {
+        let orphan = |entry: &fs::DirEntry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            line.contains("__launcher") && stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some("1")
+        };
+        fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| orphan(&entry))
+    })
+}
+
+#[test]
+fn an_interruption_gives_the_verdict_so_far() {
+    let (less, more) = (work(1000), work(4000));
+    let words = ["compare", "--runs", "1000000", "--format", "json", &less, &more];
+    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!(status, 130, "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&primary(&report)["verdict"], &report["ending"]), (&"slower".into(), &"interrupted".into()));
+}
+
+#[test]
+fn an_interruption_during_the_first_run_ends_at_once() {
+    let child = steady().args(["compare", "sleep 7004", "sleep 7004"]).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(within_a_second(|| processes_with("sleep 7004") >= 2));
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!(status, 143, "{stderr}");
+    assert!(within_a_second(|| processes_with("sleep 7004") == 0));
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_rest_is_done() {
+    let (status, stdout, stderr) = run(&["compare", "--runs", "6", "--export-json", "/dev/full", "true", "true"]);
+    assert_eq!(status, 125);
+    assert!(stderr.contains("/dev/full") && stderr.contains("No space"), "{stderr}");
+    assert!(stdout.contains("Seed"), "the report is printed all the same");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = steady().args(["compare", "--runs", "6", "true", "true"]).stdout(full).stderr(Stdio::piped()).output();
+    let (status, _, stderr) = told(output.unwrap());
+    assert_eq!(status, 125);
+    assert!(stderr.contains("standard output"), "{stderr}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output =
+        steady().args(["compare", "--runs", "6", "true", "true"]).stdout(writer).stderr(Stdio::piped()).output();
+    let (status, _, stderr) = told(output.unwrap());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn one_cpu_is_enough() {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "compare", "--runs", "12", "--format", "json"]);
+    let output = command.args(["true", "true"]).output().unwrap();
+    let (status, stdout, stderr) = told(output);
+    assert_eq!(status, 0, "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["layouts"]["turns"]["pairs"], 12);
+    assert!(report["layouts_left_out"].to_string().contains("one CPU"), "{report}");
+    let report = json(0, &["--cpus", "0", "--runs", "12", "true", "true"]);
+    assert_eq!(report["layouts"]["turns"]["pairs"], 12);
+    assert_eq!(run(&["compare", "--cpus", "0", "--layout", "duet", "true", "true"]).0, 2);
+}
+
+#[test]
+fn a_command_that_changes_its_cpus_keeps_to_turns() {
+    let moves = "taskset -c 0,1 sh -c :";
+    let report = json(0, &["--runs", "12", moves, moves]);
+    if report["host"]["cpus_allowed"].as_u64() < Some(2) {
+        return skip("a_command_that_changes_its_cpus_keeps_to_turns", "one CPU");
+    }
+    assert_eq!(report["layouts"]["turns"]["pairs"], 12, "{report}");
+    assert!(report["layouts_left_out"].to_string().contains("CPUs"), "{report}");
+}
+
+#[test]
+fn commands_that_write_files_keep_to_turns() {
+    let file = scratch("written");
+    let writes = format!("dd if=/dev/zero of={} bs=64k count=4 conv=fsync", file.display());
+    let report = json(0, &["--runs", "6", &writes, &writes]);
+    fs::remove_file(&file).unwrap();
+    if report["layouts"]["duet"]["pairs"].as_u64() > Some(0) {
+        return skip("commands_that_write_files_keep_to_turns", "this file system counts no writes");
+    }
+    assert_eq!(report["layouts"]["turns"]["pairs"], 6);
+}
+
+#[test]
+fn a_command_that_closes_its_streams_is_measured() {
+    let closes = "sh -c 'exec <&- >&- 2>&-; exit 0'";
+    json(0, &["--runs", "6", closes, closes]);
+}
+
+#[test]
+fn closed_streams_of_steady_itself_do_no_harm() {
+    let script = format!("exec {} compare --quiet --runs 6 'sh -c :' 'sh -c :' <&- 2>&-", env!("CARGO_BIN_EXE_steady"));
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+}
+
+#[test]
+fn a_file_that_is_no_program_is_wrong_usage() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = scratch("no-program");
+    fs::write(&file, "not a program\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let (status, _, stderr) = run(&["compare", "true", file.to_str().unwrap()]);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(status, 2);
+    assert!(stderr.contains("could not be started"), "{stderr}");
+}
+
+/// Forbids sched_setaffinity(2) with EPERM, as a sandbox may, and becomes `steady`.
+const SANDBOX: &str = r#"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 203, "aarch64": 122}[os.uname().machine]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
+buffer = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn without_permission_to_choose_cpus_there_are_turns() {
+    let mut command = Command::new("python3");
+    command.args(["-c", SANDBOX, env!("CARGO_BIN_EXE_steady"), "compare", "--format", "json", "--runs", "12"]);
+    let (status, stdout, stderr) = told(command.args(["true", "true"]).output().unwrap());
+    if stderr.contains("KeyError") || stderr.contains("AssertionError") {
+        return skip("without_permission_to_choose_cpus_there_are_turns", "no seccomp here");
+    }
+    assert_eq!(status, 0, "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["layouts"]["turns"]["pairs"], 12);
+    let left_out = report["layouts_left_out"].to_string();
+    assert!(left_out.contains("not permitted") || left_out.contains("one CPU"), "{left_out}");
+}
+
+/// Becomes a member of `group`, then `steady`.
+fn in_group(group: &std::path::Path) -> Command {
+    let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]);
+    command
+}
+
+/// A control group that may use half a CPU, if one can be made.
+fn half_a_cpu() -> Option<std::path::PathBuf> {
+    let name = format!("steady-test-{}", std::process::id());
+    let v1 = std::path::Path::new("/sys/fs/cgroup/cpu").join(&name);
+    if fs::create_dir(&v1).is_ok() {
+        let set =
+            fs::write(v1.join("cpu.cfs_period_us"), "100000").and(fs::write(v1.join("cpu.cfs_quota_us"), "50000"));
+        return set.ok().map(|()| v1);
+    }
+    let v2 = std::path::Path::new("/sys/fs/cgroup").join(&name);
+    fs::create_dir(&v2).ok()?;
+    match fs::write(v2.join("cpu.max"), "50000 100000") {
+        Ok(()) => Some(v2),
+        Err(_) => {
+            // Without the controller the group is of no use.
+            let _ = fs::remove_dir(&v2);
+            None
+        }
+    }
+}
+
+#[test]
+fn a_quota_keeps_to_turns_and_is_told() {
+    let Some(group) = half_a_cpu() else {
+        return skip("a_quota_keeps_to_turns_and_is_told", "no control group with a CPU quota can be made here");
+    };
+    let busy = work(30_000);
+    let output =
+        in_group(&group).args(["compare", "--budget", "4s", "--format", "json", &busy, &busy]).output().unwrap();
+    assert!(within_a_second(|| fs::remove_dir(&group).is_ok()), "a process is left in the group");
+    let (status, stdout, stderr) = told(output);
+    assert_eq!(status, 0, "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert!(report["layouts_left_out"].to_string().contains("0.50 CPUs"), "{report}");
+    assert!(report["warnings"].to_string().contains("throttled"), "{report}");
+    assert_eq!(primary(&report)["metric"], "cpu");
+}
+
+#[test]
+fn signals_to_the_terminals_group_reach_steady_alone() {
+    // As a terminal does on Ctrl-C: the whole foreground group is signalled.
+    let slow = "sleep 0.2";
+    let mut command = steady();
+    command
+        .args(["compare", "--runs", "50", slow, slow])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(3500));
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!(status, 130, "{stderr}");
+    assert!(stdout.contains("nterrupted"), "{stdout}");
+}

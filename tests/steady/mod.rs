@@ -1,0 +1,77 @@
+//! Running the binary.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A call of `steady` that touches nothing of the user's.
+pub(crate) fn steady() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs `steady` with these words; status, standard output, standard error.
+pub(crate) fn run(words: &[&str]) -> (i32, String, String) {
+    told(steady().args(words).output().expect("steady starts"))
+}
+
+/// Status, standard output, standard error.
+pub(crate) fn told(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("steady prints UTF-8");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// Compares, and reads the JSON; panics where the status is another than `status`.
+pub(crate) fn json(status: i32, words: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["compare", "--format", "json"], words].concat());
+    assert_eq!(actual, status, "{stderr}");
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+}
+
+/// The primary verdict on the second command.
+pub(crate) fn primary(report: &Value) -> &Value {
+    let verdicts = report["verdicts"].as_array().expect("there are verdicts");
+    verdicts.iter().find(|verdict| verdict["primary"] == true).expect("one is primary")
+}
+
+/// A file of this test's own, in a folder that the build owns.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+/// How many processes there are whose command line holds `mark`.
+pub(crate) fn processes_with(mark: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").expect("there is /proc");
+    let is_marked = |entry: std::io::Result<std::fs::DirEntry>| {
+        let line = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(mark).then_some(())
+    };
+    entries.filter_map(is_marked).count()
+}
+
+/// Whether `condition` comes true within a second.
+pub(crate) fn within_a_second(mut condition: impl FnMut() -> bool) -> bool {
+    for _ in 0..100 {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    condition()
+}
+
+/// Says on standard error, where `./test` finds it, that a test cannot be made here.
+#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+pub(crate) fn skip(test: &str, reason: &str) {
+    eprintln!("skipped: {test}: {reason}");
+}
+
+/// A busy loop of the shell, `turns` long.
+pub(crate) fn work(turns: u32) -> String {
+    format!("sh -c 'i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done'")
+}
