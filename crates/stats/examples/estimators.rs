@@ -16,7 +16,7 @@ use steady_model::{Interval, Layout};
 use steady_stats::{Pair, Paired, Slot};
 
 const SECONDS: f64 = 5.0;
-const TRIALS: usize = 200;
+const TRIALS: usize = 60;
 const EFFECTS: [f64; 4] = [0.0, 0.0, 0.01, 0.2];
 
 /// One recorded pair and the wall time it took.

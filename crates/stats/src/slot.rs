@@ -87,7 +87,7 @@ fn subtract_local_bias(stratum: &Stratum, residual: &mut [f64], scale: &BinScale
 /// How far to believe a slope: by what it exceeds its own variance (the positive part of James and Stein's estimate),
 /// so that neighbours which tell nothing, few or many, are left alone. Never against its sign, nor beyond one.
 fn believed(slope: f64, variance: f64) -> f64 {
-    const DOUBT: f64 = 1.0;
+    const DOUBT: f64 = 2.0;
     let share = 1.0 - DOUBT * variance / (slope * slope);
     if slope > 0.0 && share > 0.0 { (slope * share).min(1.0) } else { 0.0 }
 }
