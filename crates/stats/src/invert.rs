@@ -26,7 +26,7 @@ pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
         return centre;
     }
     let side = start.signum();
-    let step = typical_error(paired, centre);
+    let step = typical_error(scratch) * start.abs().clamp(0.1, 3.0);
     let search = Search { start: -start.abs(), level: 0.0, step, width: Width::Absolute(NARROW * step) };
     match search.run(|t| -side * score::test(paired, centre + side * t, scratch).z) {
         Found::Close(t) => centre + side * t,
@@ -37,12 +37,13 @@ pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 
 /// See [`Paired::interval`]. `centre` is the estimate.
 pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
-    let level = normal::two_sided_quantile(alpha);
     if alpha <= 0.0 {
         // A look that may spend nothing learns nothing.
         return Interval::EVERYTHING;
     }
-    let step = level * typical_error(paired, centre);
+    let level = normal::two_sided_quantile(alpha);
+    score::test(paired, centre, scratch);
+    let step = level * typical_error(scratch);
     let mut end = |side: f64| {
         let search = Search { start: 0.0, level, step, width: Width::Relative(NARROW) };
         let found = search.run(|t| {
@@ -60,16 +61,12 @@ pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut S
     Interval { low: end(-1.0), high: end(1.0) }
 }
 
-/// A first guess of the standard error: of the median of the differences.
-fn typical_error(paired: &Paired, centre: f64) -> f64 {
-    let mut sizes: Vec<f64> = differences(paired).map(|d| (d - centre).abs()).collect();
-    let count = sizes.len().max(1) as f64;
-    let mean = sizes.iter().sum::<f64>() / count;
-    let typical = match median(&mut sizes) {
-        0.0 => mean,
-        size => size,
-    };
-    (1.5 * typical / count.sqrt()).max(1e-12)
+/// A first guess of the standard error, from the scales that the test found at the centre.
+fn typical_error(scratch: &Scratch) -> f64 {
+    /// What ranks lose against a mean, for normal noise.
+    const RANKS: f64 = 1.02;
+    let information = scratch.information();
+    if information > 0.0 { RANKS / information.sqrt() } else { 1e-12 }
 }
 
 fn differences(paired: &Paired) -> impl Iterator<Item = f64> {

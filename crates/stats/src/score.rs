@@ -29,6 +29,13 @@ pub(crate) struct Scratch {
     pub(crate) sums: [Vec<f64>; 3],
 }
 
+impl Scratch {
+    /// The sum of 1 / sigma^2 over the pairs of the last test.
+    pub(crate) fn information(&self) -> f64 {
+        self.weight.iter().map(|weight| weight * weight).sum()
+    }
+}
+
 /// Tests that NEW costs `exp(theta)` times OLD. All but the sign of each residual is blind to the labels.
 pub(crate) fn test(paired: &Paired, theta: f64, scratch: &mut Scratch) -> Tested {
     residuals(paired, theta, scratch);
@@ -201,11 +208,14 @@ impl Ranks {
         }
     }
 
-    /// Buckets by the leading bits of a single-precision float: its exponent and eight bits of its fraction.
+    /// Buckets by the leading bits of a single-precision float: its exponent and eight bits of its fraction. Sizes are in
+    /// sigmas; those beyond 2^-12 and 2^8 share a bucket with their like, and all buckets fit the first cache.
     fn bucketed(&mut self, sizes: &[f64], rank: &mut [f64]) {
-        let bucket_of = |size: f64| ((size as f32).to_bits() >> 15) as usize;
+        const LEAST: u32 = (127 - 12) << 8;
+        const BUCKETS: u32 = 20 << 8;
+        let bucket_of = |size: f64| ((size as f32).to_bits() >> 15).saturating_sub(LEAST).min(BUCKETS - 1) as usize;
         self.bucket.clear();
-        self.bucket.resize(1 << 16, 0.0);
+        self.bucket.resize(BUCKETS as usize, 0.0);
         for &size in sizes {
             self.bucket[bucket_of(size)] += 1.0;
         }
