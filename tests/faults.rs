@@ -63,9 +63,8 @@ fn daemons_are_dead_at_the_end() {
 
 #[test]
 fn daemons_are_dead_within_a_second_of_a_killed_steady() {
-    let lingers = format!("sh -c 'setsid sleep 7003 & setsid sh -c \"sleep 7003 & wait\" & sleep 7003'");
-    let mut child =
-        steady().args(["compare", "--runs", "6", &lingers, &lingers]).stdout(Stdio::null()).spawn().unwrap();
+    let lingers = "sh -c 'setsid sleep 7003 & setsid sh -c \"sleep 7003 & wait\" & sleep 7003'";
+    let mut child = steady().args(["compare", "--runs", "6", lingers, lingers]).stdout(Stdio::null()).spawn().unwrap();
     assert!(within_a_second(|| processes_with("sleep 7003") >= 3), "the commands have started");
     child.kill().unwrap();
     let status = child.wait().unwrap();

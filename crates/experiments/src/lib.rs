@@ -1,7 +1,7 @@
 //! The experiments of Steadyhand: what to run, in which random order, when to look and when to stop.
 //!
-//! An experiment drives a [`Runner`], the one effect it has, and tells what happens as events; it yields a record of
-//! raw facts, which [`judge`] turns into verdicts, now or again later.
+//! An experiment drives a [`runner::Runner`], the one effect it has, and tells what happens as events; it yields a record of
+//! raw facts, which [`judge()`] turns into verdicts, now or again later.
 #![forbid(unsafe_code)]
 
 mod coins;

@@ -100,6 +100,46 @@ pub fn own_peak_memory() -> Reading<Bytes> {
     parse_peak_memory(&status).ok_or_else(|| Absent::because("/proc/self/status has no VmHWM"))
 }
 
+/// Gives back what this process only needed to get going, and lets its peak begin anew, so that the peaks of its
+/// children can be told from its own. Does what it can: without `/proc` nothing changes.
+pub fn shed_memory() {
+    /// Resets `VmHWM` (proc_pid_clear_refs(5)).
+    const RESET_PEAK: &str = "5";
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    for (start, length) in clean_file_mappings(&maps) {
+        crate::sys::drop_clean_file_pages(start, length);
+    }
+    // Where it cannot be reset, small children's peaks stay absent.
+    let _ = std::fs::write("/proc/self/clear_refs", RESET_PEAK);
+}
+
+/// The mappings of files that are not writable and have no dirty pages (proc_pid_smaps(5)): start and length.
+fn clean_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
+    let mut clean: Vec<(usize, usize)> = Vec::new();
+    for line in smaps.lines() {
+        if let Some(range) = file_mapping(line) {
+            clean.push(range.unwrap_or_default());
+        } else if line.starts_with("Private_Dirty:")
+            && !line.ends_with(" 0 kB")
+            && let Some(last) = clean.last_mut()
+        {
+            *last = Default::default();
+        }
+    }
+    clean.retain(|(_, length)| *length > 0);
+    clean
+}
+
+/// A line that begins a mapping: its range if it is one of a file, and not writable. `None` for other lines.
+fn file_mapping(line: &str) -> Option<Option<(usize, usize)>> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let number = |text: &str| usize::from_str_radix(text, 16).ok();
+    let (start, end) = (number(start)?, number(end)?);
+    let of_file = words.next()?.chars().nth(1) == Some('-') && words.nth(3).is_some_and(|path| path.starts_with('/'));
+    Some(of_file.then(|| (start, end.saturating_sub(start))))
+}
+
 fn parse_peak_memory(status: &str) -> Option<Bytes> {
     let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -117,5 +157,32 @@ mod tests {
             assert_eq!(parse_peak_memory(broken), None, "{broken}");
         }
         assert!(own_peak_memory().unwrap() > Bytes(100_000));
+    }
+
+    #[test]
+    fn only_clean_unwritable_mappings_of_files_are_dropped() {
+        let smaps = "\
+00001000-00003000 r-xp 00000000 fe:00 12 /usr/bin/x
+Private_Dirty:         0 kB
+00003000-00004000 r--p 00002000 fe:00 12 /usr/bin/x
+Private_Dirty:         4 kB
+00004000-00005000 rw-p 00003000 fe:00 12 /usr/bin/x
+Private_Dirty:         0 kB
+00006000-00007000 rw-p 00000000 00:00 0 [heap]
+Private_Dirty:         0 kB
+7f000000-7f002000 r--p 00000000 00:00 0
+7f005000-7f006000 r--p 00000000 fe:00 13 /lib/libc.so.6
+Private_Dirty:         0 kB
+VmFlags: rd mr
+7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]
+";
+        assert_eq!(clean_file_mappings(smaps), [(0x1000, 0x2000), (0x7f00_5000, 0x1000)]);
+        assert_eq!(clean_file_mappings("garbage\n-\nzz-yy r-xp\n1-0 r-xp 0 0 0 /x"), []);
+    }
+
+    #[test]
+    fn what_was_shed_still_works() {
+        shed_memory();
+        assert!(own_peak_memory().is_ok());
     }
 }

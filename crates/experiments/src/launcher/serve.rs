@@ -41,7 +41,9 @@ fn set_up(line: &str) -> io::Result<Stand> {
     if let Some(cpus) = &setup.cpus {
         process::keep_to(cpus)?;
     }
-    Stand::new(&setup)
+    let stand = Stand::new(&setup)?;
+    process::shed_memory();
+    Ok(stand)
 }
 
 fn answer(stand: &mut Stand, request: &Request, control: &UnixStream) -> Result<(), Stop> {

@@ -1,8 +1,10 @@
 //! The system calls that have no safe form: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
+mod memory;
 mod spawn;
 mod wait;
 
+pub(crate) use memory::drop_clean_file_pages;
 pub use spawn::{Child, Program, Stdio};
 pub use wait::{ChildUsage, Reaped, Status, wait_any, wait_for};
