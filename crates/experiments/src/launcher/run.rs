@@ -96,14 +96,16 @@ impl Stand {
         let program = &mut self.programs[job.command];
         let started = clock::monotonic();
         let child = program.spawn(job.padding as usize, streams).map_err(cannot_start)?;
+        // Opened while the child runs: afterwards every microsecond is between two measurements.
+        let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
+        let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let delayed_before = self.own_run_delay();
         let in_time = wait_or_kill(&child, self.timeout, control.as_fd())?;
         // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
         let late = self.own_run_delay() - delayed_before;
         let ended = clock::monotonic() - late;
 
-        let main_thread =
-            self.schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.read(number(child.pid)));
+        let main_thread = main_thread.and_then(|file| file.read());
         let mut reply_traits = (false, false);
         if probe {
             reply_traits = (wrote_to_storage(child.pid), self.left_its_cpu(child.pid));
