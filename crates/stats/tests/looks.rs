@@ -1,0 +1,147 @@
+//! What looks spend, when they end, and what they say in special cases.
+
+mod simulated;
+
+use simulated::{Machine, Noise};
+use steady_model::{Layout, Verdict};
+use steady_stats::{Pair, Reason, Rules, Sequence, Slot, single_look};
+
+fn rules() -> Rules {
+    Rules { alpha: 0.05, resolution: 0.005, limits: vec![], grain: 1e-6 }
+}
+
+fn pairs(noise: Noise, seed: u64, count: usize, theta: f64) -> Vec<Pair> {
+    let mut machine = Machine::new(noise, seed);
+    (0..count).map(|_| machine.pair(Layout::Turns, theta)).collect()
+}
+
+#[test]
+fn looks_together_spend_alpha_and_no_more() {
+    let pairs = pairs(Noise::Heavy, 1, 200, 0.0);
+    let mut sequence = Sequence::new(rules(), 1);
+    let mut spent = 0.0;
+    for count in [12, 20, 50, 120, 200] {
+        let look = sequence.look(&[pairs[..count].to_vec()], count as f64 / 200.0, count == 200);
+        assert!(look.alpha_spent >= spent && look.alpha_spent <= 0.05 + 1e-15, "{}", look.alpha_spent);
+        assert!(count == 200 || look.alpha_spent < 0.05, "something is left for the end");
+        spent = look.alpha_spent;
+    }
+    assert!((spent - 0.05).abs() < 1e-15);
+}
+
+/// Each look's part of alpha is what was not yet spent: with looks that learn nothing new the interval must not be the
+/// one of a single look at all of alpha.
+#[test]
+fn looking_often_costs_width() {
+    let pairs = pairs(Noise::Heavy, 2, 60, 0.0);
+    let once = single_look(&pairs, &rules());
+    let mut sequence = Sequence::new(rules(), 1);
+    let looks: Vec<_> =
+        (1..=5).map(|k| sequence.look(std::slice::from_ref(&pairs), f64::from(k) / 5.0, k == 5)).collect();
+    let width = |estimate: &steady_stats::Estimate| estimate.verdict_high.unwrap() - estimate.verdict_low.unwrap();
+    assert!(width(&looks[4].contenders[0]) > 1.2 * width(&once));
+}
+
+#[test]
+fn intervals_never_widen_from_look_to_look() {
+    let pairs = pairs(Noise::Bursts, 3, 100, 0.02);
+    let mut sequence = Sequence::new(rules(), 1);
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for count in [12, 24, 48, 100] {
+        let look = sequence.look(&[pairs[..count].to_vec()], count as f64 / 100.0, count == 100);
+        let estimate = &look.contenders[0];
+        let now = (estimate.verdict_low.unwrap_or(f64::NEG_INFINITY), estimate.verdict_high.unwrap_or(f64::INFINITY));
+        assert!(now.0 >= low && now.1 <= high);
+        (low, high) = now;
+        let change = estimate.size.change.unwrap();
+        assert!(low <= change && change <= high);
+    }
+}
+
+/// A clear effect ends early; nothing ends early between nothing and something.
+#[test]
+fn ends_when_the_verdict_has_fallen() {
+    let look = |theta: f64, limits: Vec<f64>| {
+        let pairs = pairs(Noise::Skewed, 4, 60, theta);
+        Sequence::new(Rules { limits, ..rules() }, 1).look(&[pairs], 0.5, false)
+    };
+    let clear = look(0.3_f64.ln_1p(), vec![]);
+    assert!(clear.done);
+    assert_eq!(clear.contenders[0].verdict, Verdict::Slower);
+    assert_eq!(look(-0.3, vec![]).contenders[0].verdict, Verdict::Faster);
+    assert!(!look(0.3_f64.ln_1p(), vec![0.3]).done, "a limit inside the interval keeps it open");
+    assert!(look(0.3_f64.ln_1p(), vec![0.1]).done);
+}
+
+#[test]
+fn the_same_command_is_called_the_same() {
+    let pairs = pairs(Noise::Heavy, 5, 4000, 0.0);
+    let look = Sequence::new(rules(), 1).look(&[pairs], 0.1, false);
+    assert!(look.done && look.alpha_spent == 0.05, "half the resolution: all is spent");
+    assert_eq!(look.contenders[0].verdict, Verdict::Same);
+    assert!(look.contenders[0].within_resolution);
+}
+
+#[test]
+fn too_few_pairs_say_nothing() {
+    for count in 0..6 {
+        let estimate = single_look(&pairs(Noise::Heavy, 6, count, 3.0), &rules());
+        assert_eq!((estimate.verdict, estimate.reason), (Verdict::Undecided, Some(Reason::TooFewPairs)));
+        assert_eq!((estimate.verdict_low, estimate.size.high), (None, None));
+    }
+    assert_eq!(single_look(&pairs(Noise::Heavy, 6, 6, 3.0), &rules()).verdict, Verdict::Slower);
+}
+
+#[test]
+fn equal_costs_claim_no_more_than_the_grain() {
+    let slot = |i: usize| Slot { order: if i.is_multiple_of(3) { 1 } else { -1 }, cpu: 0 };
+    let at = |cost: f64| (0..40).map(|i| Pair { layout: Layout::Turns, slot: slot(i), old: cost, new: cost }).collect();
+    let judge = |pairs: Vec<Pair>, grain: f64| single_look(&pairs, &Rules { grain, ..rules() });
+    let coarse = judge(at(0.040), 0.004);
+    assert_eq!((coarse.verdict, coarse.reason), (Verdict::Undecided, Some(Reason::BelowGrain)));
+    assert!((coarse.verdict_high.unwrap() - 0.1).abs() < 1e-6);
+    let fine = judge(at(1e6), 1.0);
+    assert_eq!((fine.verdict, fine.reason), (Verdict::Same, None));
+}
+
+/// Duets shrink effects: the size comes from the turns, the verdict from all pairs.
+#[test]
+fn size_comes_from_the_turns() {
+    let mut machine = Machine::new(Noise::Heavy, 8);
+    let pairs: Vec<Pair> = (0..200)
+        .map(|i| if i % 2 == 0 { machine.pair(Layout::Turns, 0.2) } else { machine.pair(Layout::Duet, 0.1) })
+        .collect();
+    let estimate = single_look(&pairs, &rules());
+    let change = estimate.size.change.unwrap();
+    assert!((change - 0.2_f64.exp_m1()).abs() < 0.01 && estimate.size.pairs == 100, "{change}");
+    assert_eq!(estimate.layouts.len(), 2);
+    assert!((estimate.layouts[1].effect.change.unwrap() - 0.1_f64.exp_m1()).abs() < 0.01);
+    let few: Vec<Pair> =
+        pairs.iter().enumerate().filter(|(i, pair)| pair.layout == Layout::Duet || *i < 10).map(|(_, p)| *p).collect();
+    assert_eq!(single_look(&few, &rules()).size.pairs, 105, "five turns are too few");
+}
+
+/// Holm: what clearly differs leaves its share of the error to the others, unless limits ask more of everyone.
+#[test]
+fn clear_contenders_leave_their_share_to_the_others() {
+    let clear = pairs(Noise::Skewed, 9, 100, 0.5);
+    let close = pairs(Noise::Skewed, 10, 100, 0.0);
+    let width = |contenders: &[Vec<Pair>], limits: Vec<f64>| {
+        let look = Sequence::new(Rules { limits, ..rules() }, contenders.len()).look(contenders, 1.0, true);
+        let last = look.contenders.last().unwrap();
+        last.verdict_high.unwrap() - last.verdict_low.unwrap()
+    };
+    let alone = width(std::slice::from_ref(&close), vec![]);
+    assert_eq!(width(&[clear.clone(), close.clone()], vec![]), alone);
+    assert!(width(&[close.clone(), close.clone()], vec![]) > 1.05 * alone);
+    assert!(width(&[clear, close], vec![0.3]) > 1.05 * alone);
+}
+
+#[test]
+fn undecided_says_what_time_would_settle_it() {
+    let estimate = single_look(&pairs(Noise::Heavy, 11, 14, 0.0), &rules());
+    assert_eq!(estimate.verdict, Verdict::Undecided);
+    assert!(estimate.time_to_settle.unwrap() > 1.0);
+    let calm = single_look(&pairs(Noise::Bursts, 11, 200, 0.0), &rules());
+    assert!(calm.widening.unwrap() > 1.1, "{:?}", calm.widening);
+}
