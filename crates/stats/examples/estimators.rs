@@ -48,6 +48,19 @@ fn main() {
     line("error, % of trials", &|method| format!("{:.2}", 100.0 * method.missed as f64 / method.trials as f64));
     line("worst cell, misses", &|method| format!("{} of {}", method.worst, overall[0].trials / cells.len()));
     println!("\nHalf-width of the 95 % interval in %, {SECONDS} s of measuring, {TRIALS} trials per cell.");
+    let (count, milliseconds) = time_to_judge(&cells);
+    println!("Estimate and interval of {count} pairs: {milliseconds:.0} ms.");
+}
+
+/// How long an estimate with its interval takes over 100,000 pairs: all that were recorded, end to end.
+#[allow(clippy::disallowed_methods, reason = "the figure is printed, nothing depends on it")]
+fn time_to_judge(cells: &Cells) -> (usize, f64) {
+    let all = || cells.values().flatten().flatten().map(|recorded| recorded.pair);
+    let pairs: Vec<Pair> = all().chain(all()).chain(all()).take(100_000).collect();
+    let start = std::time::Instant::now();
+    let paired = Paired::new(&pairs, 1e-6);
+    std::hint::black_box(paired.interval(0.05));
+    (pairs.len(), start.elapsed().as_secs_f64() * 1e3)
 }
 
 /// An interval for the log ratio, at 95 %.

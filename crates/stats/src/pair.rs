@@ -124,7 +124,9 @@ impl Paired {
     /// Every effect (log ratio) that the test does not reject at level `alpha`; unbounded where the pairs are too few
     /// for that level.
     pub fn interval(&self, alpha: f64) -> Interval {
-        invert::interval(self, self.estimate(), alpha, &mut Scratch::default())
+        let scratch = &mut Scratch::default();
+        let estimate = invert::estimate(self, scratch);
+        invert::interval(self, estimate, alpha, scratch)
     }
 
     /// [`Paired::interval`] where the estimate is known already.
