@@ -46,6 +46,13 @@ pub(super) struct Stand {
     own_peak: Reading<Bytes>,
 }
 
+/// What was seen of a child until it became a zombie.
+struct Seen {
+    ended: Nanos,
+    in_time: bool,
+    main_thread: Reading<procfs::Schedstat>,
+}
+
 impl Stand {
     pub(super) fn new(setup: &Setup) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -85,51 +92,60 @@ impl Stand {
     /// Prepares and makes one run. `control` is the socket whose hang-up means that `steady` is gone.
     pub(super) fn run(&mut self, job: Job, probe: bool, control: &UnixStream) -> Result<RunReply, Stop> {
         self.prepare(job.command, control)?;
-        let cannot_start =
-            |error: io::Error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() });
-        let input = self.input.as_ref().map(File::open).transpose().map_err(cannot_start)?;
+        let started = clock::monotonic();
+        let child = self
+            .start(job)
+            .map_err(|error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() }))?;
+        let seen = self.watch(&child, control)?;
+        let wrote_to_storage = probe && wrote_to_storage(child.pid);
+        let left_its_cpu = probe && self.left_its_cpu(child.pid);
+        let reaped = process::wait_for(child.pid).map_err(lost)?;
+        let left = process::end_descendants().map_err(lost)?;
+        Ok(RunReply { run: self.account(job, started, seen, &reaped, &left), wrote_to_storage, left_its_cpu })
+    }
+
+    fn start(&mut self, job: Job) -> io::Result<Child> {
+        let input = self.input.as_ref().map(File::open).transpose()?;
         let streams = Stdio {
             input: input.as_ref().unwrap_or(&self.null).as_fd(),
             output: self.output.as_fd(),
             error: self.output.as_fd(),
         };
-        let program = &mut self.programs[job.command];
-        let started = clock::monotonic();
-        let child = program.spawn(job.padding as usize, streams).map_err(cannot_start)?;
+        self.programs[job.command].spawn(job.padding as usize, streams)
+    }
+
+    /// Waits until the child is a zombie.
+    fn watch(&self, child: &Child, control: &UnixStream) -> Result<Seen, Stop> {
         // Opened while the child runs: afterwards every microsecond is between two measurements.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let delayed_before = self.own_run_delay();
-        let in_time = wait_or_kill(&child, self.timeout, control.as_fd())?;
+        let in_time = wait_or_kill(child, self.timeout, control.as_fd())?;
         // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
         let late = self.own_run_delay() - delayed_before;
         let ended = clock::monotonic() - late;
+        Ok(Seen { ended, in_time, main_thread: main_thread.and_then(|file| file.read()) })
+    }
 
-        let main_thread = main_thread.and_then(|file| file.read());
-        let mut reply_traits = (false, false);
-        if probe {
-            reply_traits = (wrote_to_storage(child.pid), self.left_its_cpu(child.pid));
-        }
-        let reaped = process::wait_for(child.pid).map_err(lost)?;
-        let left = process::end_descendants().map_err(lost)?;
-        let run = Run {
+    fn account(&self, job: Job, started: Nanos, seen: Seen, reaped: &Reaped, left: &LeftOvers) -> Run {
+        let usage = &reaped.usage;
+        Run {
             command: job.command,
             cpu: self.pinned,
             padding: job.padding,
             started: started - self.epoch,
-            wall: ended - started,
-            user: reaped.usage.user + left.cpu_time,
-            system: reaped.usage.system,
-            run_delay: run_delay(main_thread, &reaped, &left),
-            peak_memory: self.peak_memory(&reaped),
-            minor_faults: reaped.usage.minor_faults,
-            major_faults: reaped.usage.major_faults,
-            voluntary_switches: reaped.usage.voluntary_switches,
-            involuntary_switches: reaped.usage.involuntary_switches,
+            wall: seen.ended - started,
+            user: usage.user + left.cpu_time,
+            system: usage.system,
+            run_delay: run_delay(seen.main_thread, reaped, left),
+            peak_memory: self.peak_memory(reaped),
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
             left_behind: left.killed,
-            outcome: outcome(reaped.status, in_time),
-        };
-        Ok(RunReply { run, wrote_to_storage: reply_traits.0, left_its_cpu: reply_traits.1 })
+            outcome: outcome(reaped.status, seen.in_time),
+        }
     }
 
     fn prepare(&mut self, command: usize, control: &UnixStream) -> Result<(), Stop> {
