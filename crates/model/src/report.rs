@@ -117,7 +117,7 @@ pub struct Breakdown {
 /// How much load there was while the pairs ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
-    /// Share of the blocks in which a run lost its CPU to something else: more often than the quietest run of its command.
+    /// Share of the blocks in which a run lost its CPU to something else: more often than its command's quiet runs.
     pub preempted_ratio: f64,
     /// Time spent waiting for a CPU over wall time, over all runs that tell.
     pub run_delay_ratio: Reading<f64>,

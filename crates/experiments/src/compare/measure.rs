@@ -11,15 +11,17 @@ use crate::judge::Evidence;
 use crate::runner::{BlockSpec, RunError, Runner};
 
 /// Short blocks are asked for together, about so long at once, so that launchers do not wait for `steady`.
-const BATCH: Nanos = Nanos(10_000_000);
+const BATCH: Nanos = Nanos(20_000_000);
 const BATCH_MOST: u64 = 64;
 /// Each layout is tried for this long, or this share of the budget if that is less, before its precision counts.
 const EXPLORATION_SECONDS: f64 = 0.5;
 const EXPLORATION_SHARE: f64 = 0.05;
 /// The shares of the layouts are worked out anew when the pairs have grown by this factor.
 const REALLOCATION_GROWTH: f64 = 1.1;
-/// How often progress is told, at most: redrawing costs the machine something.
+/// How often progress is told, at most: redrawing costs the machine something, and working out the interval for it
+/// keeps the launchers waiting.
 const PROGRESS_STEP: Nanos = Nanos(100_000_000);
+const PROGRESS_COST_RATIO: u64 = 200;
 /// Interim intervals for the eye are worked out only while they are cheap.
 const PROGRESS_PAIRS: usize = 5_000;
 
@@ -35,7 +37,7 @@ pub(super) fn measure<R: Runner>(
         if let Some(ending) = measuring.step(runner, coins)? {
             break ending;
         }
-        measuring.tell(runner.now(), events);
+        measuring.tell(runner, events);
     };
     Ok(Measured { blocks: measuring.blocks, looks: measuring.looks, ending })
 }
@@ -52,7 +54,7 @@ struct Measuring<'a> {
     schedule: Schedule,
     sequence: Sequence,
     looks: Vec<Look>,
-    told: Nanos,
+    tell_at: Nanos,
     effects: Vec<Option<(f64, Interval)>>,
 }
 
@@ -85,7 +87,7 @@ impl<'a> Measuring<'a> {
             sequence: Sequence::new(evidence.rules(), contenders),
             evidence,
             looks: Vec::new(),
-            told: began,
+            tell_at: began,
             effects: vec![None; contenders],
         }
     }
@@ -192,11 +194,11 @@ impl<'a> Measuring<'a> {
         if spent.is_finite() { spent.min(1.0) } else { 1.0 }
     }
 
-    fn tell(&mut self, now: Nanos, events: &mut dyn FnMut(Event)) {
-        if now - self.told < PROGRESS_STEP {
+    fn tell<R: Runner>(&mut self, runner: &R, events: &mut dyn FnMut(Event)) {
+        let now = runner.now();
+        if now < self.tell_at {
             return;
         }
-        self.told = now;
         if self.evidence.pairs() <= PROGRESS_PAIRS {
             self.effects = self
                 .evidence
@@ -215,5 +217,7 @@ impl<'a> Measuring<'a> {
             metric: self.evidence.metric(),
             effects: self.effects.clone(),
         }));
+        let took = runner.now() - now;
+        self.tell_at = now + Nanos(PROGRESS_STEP.0.max(PROGRESS_COST_RATIO * took.0));
     }
 }

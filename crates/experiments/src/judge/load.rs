@@ -1,24 +1,26 @@
 //! How much load there was while the pairs ran.
 
 use steady_model::{Absent, Block, Load, Nanos, Reading, Record};
+use steady_stats::descriptive::quantile;
 
 pub(super) fn load(record: &Record) -> Load {
-    let least = least_involuntary(record);
-    let preempted = |block: &&Block| block.runs.iter().any(|run| run.involuntary_switches > least[run.command]);
+    let usual = usual_involuntary(record);
+    let preempted = |block: &&Block| block.runs.iter().any(|run| run.involuntary_switches as f64 > usual[run.command]);
     Load {
         preempted_ratio: record.blocks.iter().filter(preempted).count() as f64 / record.blocks.len().max(1) as f64,
         run_delay_ratio: run_delay_ratio(record),
     }
 }
 
-/// Per command the fewest involuntary switches of any run: an exec that moves to another CPU counts as one, so some
-/// have them on a machine that is all theirs.
-fn least_involuntary(record: &Record) -> Vec<u64> {
-    let mut least = vec![u64::MAX; record.plan.commands.len()];
-    for run in record.blocks.iter().flat_map(|block| &block.runs) {
-        least[run.command] = least[run.command].min(run.involuntary_switches);
-    }
-    least
+/// Per command the involuntary switches that its quiet runs have: the launcher that is woken by an exec counts as one.
+fn usual_involuntary(record: &Record) -> Vec<f64> {
+    /// The share of runs taken to be quiet.
+    const QUIET: f64 = 0.1;
+    let switches = |command| {
+        let runs = record.blocks.iter().filter_map(move |block| Some(block.run_of(command)?.1));
+        runs.map(|run| run.involuntary_switches as f64).collect::<Vec<_>>()
+    };
+    (0..record.plan.commands.len()).map(|command| quantile(&switches(command), QUIET).unwrap_or(0.0)).collect()
 }
 
 fn run_delay_ratio(record: &Record) -> Reading<f64> {

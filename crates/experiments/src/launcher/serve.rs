@@ -4,10 +4,14 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use steady_linux::process;
+use steady_linux::{clock, process};
+use steady_model::Nanos;
 
 use super::protocol::{Reply, Request, RunReply, Setup};
 use super::run::{Stand, Stop};
+
+/// Groups of runs shorter than this are reported together.
+const SAY_EVERY: Nanos = Nanos(5_000_000);
 
 /// The whole life of a launcher. Returns when `steady` hangs up or something it cannot go on from happens; by then
 /// no descendant is left.
@@ -46,17 +50,43 @@ fn set_up(line: &str) -> io::Result<Stand> {
     Ok(stand)
 }
 
+/// Makes the runs and says what was measured: each group at once, unless they are so short that waking `steady` for
+/// each would cost a share of the time that they take.
 fn answer(stand: &mut Stand, request: &Request, control: &UnixStream) -> Result<(), Stop> {
+    let mut unsaid = Vec::new();
+    let mut said_at = clock::monotonic();
     stand.refresh();
     for group in &request.groups {
         let runs = group.iter().map(|job| stand.run(*job, request.probe, control));
-        say(control, &Reply::Ran(runs.collect::<Result<Vec<RunReply>, Stop>>()?))?;
+        match runs.collect::<Result<Vec<RunReply>, Stop>>() {
+            Ok(runs) => put(&mut unsaid, &Reply::Ran(runs))?,
+            Err(stop) => {
+                send(control, &unsaid)?;
+                return Err(stop);
+            }
+        }
+        let now = clock::monotonic();
+        if now - said_at >= SAY_EVERY {
+            send(control, &unsaid)?;
+            unsaid.clear();
+            said_at = now;
+        }
     }
+    send(control, &unsaid)
+}
+
+fn say(control: &UnixStream, reply: &Reply) -> Result<(), Stop> {
+    let mut line = Vec::new();
+    put(&mut line, reply)?;
+    send(control, &line)
+}
+
+fn put(lines: &mut Vec<u8>, reply: &Reply) -> Result<(), Stop> {
+    serde_json::to_writer(&mut *lines, reply).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
+    lines.push(b'\n');
     Ok(())
 }
 
-fn say(mut control: &UnixStream, reply: &Reply) -> Result<(), Stop> {
-    let mut line = serde_json::to_vec(reply).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
-    line.push(b'\n');
-    control.write_all(&line).map_err(|_| Stop::Abandoned)
+fn send(mut control: &UnixStream, lines: &[u8]) -> Result<(), Stop> {
+    control.write_all(lines).map_err(|_| Stop::Abandoned)
 }
