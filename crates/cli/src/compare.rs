@@ -5,7 +5,7 @@ use steady_experiments::runner::RunError;
 use steady_experiments::{CommandRunner, judge};
 use steady_linux::{Root, cgroup, host, topology};
 use steady_model::{
-    Absent, Ending, FailIf, Interval, Judgement, Layout, Plan, Reading, Record, Report, Undecided, Verdict,
+    Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
 };
 
 use crate::failure::Failure;
@@ -96,6 +96,13 @@ fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
         }
         CompareError::Run(error @ RunError::PreparationFailed { .. }) => Failure::Measured(error.to_string()),
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
+        CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
+            Failure::Usage(format!(
+                "a run of '{}' outlasted the whole budget and was ended: raise --budget, for a verdict needs 12 runs; \
+                 if it hangs now and then, --timeout with --ignore-failure counts such runs apart",
+                name(command)
+            ))
+        }
         CompareError::Failed { command, outcome } => Failure::Measured(failed(plan, command, &outcome)),
         CompareError::BudgetTooSmall { fit, per_pair, needed } => Failure::Usage(format!(
             "a pair takes {:.1} s, so the budget holds {fit} of them, and a verdict needs 6: use --budget {}s, or --runs for a number of pairs",
@@ -107,8 +114,7 @@ fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
     }
 }
 
-fn failed(plan: &Plan, command: usize, outcome: &steady_model::Outcome) -> String {
-    use steady_model::Outcome;
+fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {
     let command = &plan.commands[command];
     let how = steady_experiments::runner::how(outcome);
     let remedy = match outcome {

@@ -273,6 +273,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn times_are_positive_or_refused(text in ".*|[0-9.]{0,12}(ns|us|ms|s|m|h|days|years)?") {
+            if let Ok(time) = duration(&text) {
+                proptest::prop_assert!(time > Nanos::ZERO);
+            }
+            let _ = text.parse::<IgnoredFailures>();
+        }
+    }
+
     #[test]
     fn ignored_statuses_are_read() {
         assert_eq!("all".parse(), Ok(IgnoredFailures::All));

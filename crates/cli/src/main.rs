@@ -24,7 +24,7 @@ use flags::{Flags, Subcommands};
 fn main() -> ExitCode {
     // Launchers stay small: nothing else of this program is touched on their way.
     if std::env::args_os().nth(1).is_some_and(|word| word == launcher::ARGUMENT) {
-        launcher::serve();
+        launcher::serve(&std::env::vars_os().collect::<Vec<_>>());
         return ExitCode::SUCCESS;
     }
     let done = match Flags::parse().command {

@@ -79,6 +79,17 @@ mod tests {
         assert!(found.program.is_absolute());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_becomes_words_or_a_refusal(text in ".*|[a-z /'\"\\\\|;=$]*") {
+            if let Ok(found) = command(&text, None) {
+                proptest::prop_assert!(!found.argv.is_empty() && found.program.metadata().is_ok());
+            }
+            let whole = command(&text, Some("sh"));
+            proptest::prop_assert_eq!(whole.is_ok(), !text.trim().is_empty());
+        }
+    }
+
     #[test]
     fn a_shell_gets_the_command_whole() {
         let found = command("a | b", Some("sh -e")).unwrap();

@@ -1,8 +1,11 @@
 //! The progress bar: how much of the effort is spent, and how the interval narrows.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use steady_experiments::compare::{Event, Progress};
 use steady_model::Nanos;
 
@@ -15,6 +18,8 @@ const TICK: Duration = Duration::from_millis(500);
 /// Draws events on standard error, if that is a terminal.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    /// When the pair that now runs was started, and how long one takes; milliseconds on the bar's clock.
+    running: Arc<(AtomicU64, AtomicU64)>,
 }
 
 impl Bar {
@@ -22,12 +27,18 @@ impl Bar {
     pub(crate) fn new(quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
         let bar = ProgressBar::with_draw_target(Some(PARTS), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {elapsed:>3} {wide_msg}") {
-            bar.set_style(style.progress_chars("━━╌"));
+        let running = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {elapsed:>3} {wide_msg} {pair}") {
+            let running = Arc::clone(&running);
+            let pair = move |state: &ProgressState, line: &mut dyn fmt::Write| {
+                // What cannot be written is drawn again soon.
+                let _ = line.write_str(&within_pair(state.elapsed(), &running));
+            };
+            bar.set_style(style.progress_chars("━━╌").with_key("pair", pair));
         }
         bar.set_message("warming up");
         bar.enable_steady_tick(TICK);
-        Bar { bar }
+        Bar { bar, running }
     }
 
     /// Draws what has happened.
@@ -37,19 +48,39 @@ impl Bar {
                 if *last < LONG_PAIR {
                     self.bar.disable_steady_tick();
                 }
-                self.bar.set_message(format!("warming up: {blocks} pairs, {} s each", round(last.seconds())));
+                self.bar.set_message(format!("warming up: {blocks} pairs"));
+                self.next_pair(*last);
             }
             Event::Measured(progress) => {
                 self.bar.set_position((progress.fraction * PARTS as f64) as u64);
                 self.bar.set_message(message(progress));
+                self.next_pair(progress.per_pair);
             }
         }
+    }
+
+    fn next_pair(&self, takes: Nanos) {
+        self.running.0.store(millis(self.bar.elapsed()), Ordering::Relaxed);
+        self.running.1.store(millis(takes.into()), Ordering::Relaxed);
     }
 
     /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How far a long pair is: `4 s of 12 s`.
+fn within_pair(elapsed: Duration, running: &(AtomicU64, AtomicU64)) -> String {
+    let [started, takes] = [&running.0, &running.1].map(|time| Duration::from_millis(time.load(Ordering::Relaxed)));
+    if Nanos::from(takes) < LONG_PAIR {
+        return String::new();
+    }
+    format!("pair: {:.0} s of {:.0} s", elapsed.saturating_sub(started).as_secs_f64(), takes.as_secs_f64())
 }
 
 fn message(progress: &Progress) -> String {
@@ -65,18 +96,9 @@ fn message(progress: &Progress) -> String {
             None => "…".to_owned(),
         })
         .collect();
-    let slow = if progress.per_pair > LONG_PAIR {
-        format!(", {} s each", round(progress.per_pair.seconds()))
-    } else {
-        String::new()
-    };
     let pairs = progress.pairs;
     match effects.is_empty() {
-        true => format!("{pairs} runs{slow}"),
-        false => format!("{pairs} pairs{slow}  {} {}", progress.metric.name(), effects.join("  ")),
+        true => format!("{pairs} runs"),
+        false => format!("{pairs} pairs  {} {}", progress.metric.name(), effects.join("  ")),
     }
-}
-
-fn round(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{seconds:.3}") } else { format!("{seconds:.1}") }
 }

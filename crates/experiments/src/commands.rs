@@ -105,7 +105,7 @@ fn setup(plan: &Plan, epoch: Nanos, cpus: Option<Vec<usize>>, pinned: Option<usi
         preparations: (0..plan.commands.len()).map(|command| plan.prepare_for(command).map(str::to_owned)).collect(),
         input: plan.input.clone(),
         output: plan.output,
-        timeout: plan.timeout,
+        run_limit: plan.run_limit(),
         cpus,
         pinned,
         epoch,

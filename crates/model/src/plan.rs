@@ -203,6 +203,16 @@ impl Plan {
         1.0 - self.confidence
     }
 
+    /// The longest that one run may last: the limit asked for, or the whole budget. A run that outlasts the budget leaves
+    /// no room for a verdict, and may never end.
+    pub fn run_limit(&self) -> Option<Nanos> {
+        let budget = match self.effort {
+            Effort::Budget(budget) => Some(budget),
+            Effort::Pairs(_) => None,
+        };
+        self.timeout.into_iter().chain(budget).min()
+    }
+
     /// The shell command to run before runs of `command`, if any.
     pub fn prepare_for(&self, command: usize) -> Option<&str> {
         match self.prepare.as_slice() {
@@ -225,6 +235,23 @@ mod tests {
         assert_eq!(faster.limit(), -0.02);
         for wrong in ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan"] {
             assert!(wrong.parse::<FailIf>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn conditions_read_any_text_without_panic_and_their_own_back(text in ".*", percent in 0u32..100_000) {
+            let _ = text.parse::<FailIf>();
+            let written = FailIf { verdict: Verdict::Slower, beyond: f64::from(percent) / 10_000.0 };
+            let read: FailIf = written.to_string().parse().unwrap();
+            proptest::prop_assert!((read.beyond - written.beyond).abs() < 1e-12);
+        }
+
+        #[test]
+        fn shares_are_finite_and_not_negative(text in ".*|[-+0-9.e%infa ]*") {
+            if let Some(share) = parse_percent(&text) {
+                proptest::prop_assert!(share.is_finite() && share >= 0.0);
+            }
         }
     }
 

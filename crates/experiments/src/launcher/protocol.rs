@@ -17,7 +17,7 @@ pub struct Setup {
     /// Where the commands' output goes.
     pub output: Output,
     /// The longest that one run may last.
-    pub timeout: Option<Nanos>,
+    pub run_limit: Option<Nanos>,
     /// The CPUs to keep to, if not all.
     pub cpus: Option<Vec<usize>>,
     /// The CPU to name in the runs: the one it is pinned to in duets.

@@ -1,5 +1,6 @@
 //! One run, from its start to its last descendant's end.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -38,7 +39,7 @@ pub(super) struct Stand {
     null: File,
     input: Option<PathBuf>,
     output: OwnedFd,
-    timeout: Option<Nanos>,
+    run_limit: Option<Nanos>,
     pinned: Option<usize>,
     epoch: Nanos,
     schedstat: Reading<procfs::SchedstatReader>,
@@ -54,7 +55,7 @@ struct Seen {
 }
 
 impl Stand {
-    pub(super) fn new(setup: &Setup) -> io::Result<Self> {
+    pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let output = match setup.output {
             Output::Null => null.as_fd().try_clone_to_owned()?,
@@ -63,8 +64,9 @@ impl Stand {
         let schedstat = procfs::SchedstatReader::new(&Root::default());
         let own_schedstat =
             schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
-        let programs = setup.commands.iter().map(|command| program(&command.program, &command.argv));
-        let preparation = |script: &String| program(Path::new("/bin/sh"), &["sh".into(), "-c".into(), script.clone()]);
+        let programs = setup.commands.iter().map(|command| program(&command.program, &command.argv, environment));
+        let shell = |script: &String| ["sh".to_owned(), "-c".to_owned(), script.clone()];
+        let preparation = |script: &String| program(Path::new("/bin/sh"), &shell(script), environment);
         Ok(Stand {
             programs: programs.collect::<io::Result<_>>()?,
             preparations: setup
@@ -75,7 +77,7 @@ impl Stand {
             null,
             input: setup.input.clone(),
             output,
-            timeout: setup.timeout,
+            run_limit: setup.run_limit,
             pinned: setup.pinned,
             epoch: setup.epoch,
             schedstat,
@@ -120,7 +122,7 @@ impl Stand {
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let delayed_before = self.own_run_delay();
-        let in_time = wait_or_kill(child, self.timeout, control.as_fd())?;
+        let in_time = wait_or_kill(child, self.run_limit, control.as_fd())?;
         // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
         let late = self.own_run_delay() - delayed_before;
         let ended = clock::monotonic() - late;
@@ -185,8 +187,7 @@ impl Stand {
     }
 }
 
-fn program(path: &Path, words: &[String]) -> io::Result<Program> {
-    let environment: Vec<_> = std::env::vars_os().collect();
+fn program(path: &Path, words: &[String], environment: &[(OsString, OsString)]) -> io::Result<Program> {
     let variables = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     Ok(Program::new(path, words.iter().map(AsRef::as_ref), variables, PADDING_MAX as usize)?)
 }

@@ -1,5 +1,6 @@
 //! The launcher's side: read requests, make the runs, say what was measured.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -13,11 +14,11 @@ use super::run::{Stand, Stop};
 /// Groups of runs shorter than this are reported together.
 const SAY_EVERY: Nanos = Nanos(5_000_000);
 
-/// The whole life of a launcher. Returns when `steady` hangs up or something it cannot go on from happens; by then
+/// The whole life of a launcher; the commands get `environment`. Returns when `steady` hangs up or something it cannot go on from happens; by then
 /// no descendant is left.
-pub fn serve() {
+pub fn serve(environment: &[(OsString, OsString)]) {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
-    if let Err(Stop::Say(reply)) = attend(&control) {
+    if let Err(Stop::Say(reply)) = attend(&control, environment) {
         // If nobody listens any more, nobody needs to know.
         let _ = say(&control, &reply);
     }
@@ -25,10 +26,10 @@ pub fn serve() {
     let _ = process::end_descendants();
 }
 
-fn attend(control: &UnixStream) -> Result<(), Stop> {
+fn attend(control: &UnixStream, environment: &[(OsString, OsString)]) -> Result<(), Stop> {
     let mut lines = BufReader::new(control).lines();
     let Some(Ok(setup)) = lines.next() else { return Ok(()) };
-    let mut stand = set_up(&setup).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
+    let mut stand = set_up(&setup, environment).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
     say(control, &Reply::Ready)?;
     while let Some(Ok(line)) = lines.next() {
         let request: Request =
@@ -38,14 +39,14 @@ fn attend(control: &UnixStream) -> Result<(), Stop> {
     Ok(())
 }
 
-fn set_up(line: &str) -> io::Result<Stand> {
+fn set_up(line: &str, environment: &[(OsString, OsString)]) -> io::Result<Stand> {
     let setup: Setup = serde_json::from_str(line)?;
     process::leave_session()?;
     process::become_subreaper()?;
     if let Some(cpus) = &setup.cpus {
         process::keep_to(cpus)?;
     }
-    let stand = Stand::new(&setup)?;
+    let stand = Stand::new(&setup, environment)?;
     process::shed_memory();
     Ok(stand)
 }

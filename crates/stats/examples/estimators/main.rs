@@ -5,6 +5,8 @@
 //! are exchanged by a fresh coin, slots and all, so that the true effect is known to be zero.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+mod recipe;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -66,7 +68,8 @@ fn time_to_judge(cells: &Cells) -> (usize, f64) {
 /// An interval for the log ratio, at 95 %.
 type Estimator = fn(&[Pair]) -> Interval;
 
-const METHODS: [(&str, Estimator); 3] = [("mean + t", student), ("signed rank", signed_rank), ("steady", steady)];
+const METHODS: [(&str, Estimator); 4] =
+    [("mean + t", student), ("signed rank", signed_rank), ("recipe", recipe::interval), ("steady", steady)];
 
 fn steady(pairs: &[Pair]) -> Interval {
     Paired::new(pairs, 1e-6).interval(0.05)
