@@ -49,6 +49,14 @@ fn a_hang_is_ended_at_the_limit_with_all_that_it_started() {
     assert!(within_a_second(|| processes_with("sleep 7001") == 0));
 }
 
+#[test]
+fn a_hang_without_a_limit_is_ended_with_the_budget() {
+    let (status, _, stderr) = run(&["compare", "--budget", "500ms", "true", "sleep 7005"]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("outlasted the whole budget") && stderr.contains("--timeout"), "{stderr}");
+    assert!(within_a_second(|| processes_with("sleep 7005") == 0));
+}
+
 /// A command that leaves behind a daemon: its own session, forked twice.
 fn daemon(seconds: u32) -> String {
     format!("sh -c 'setsid sh -c \"sleep {seconds} & exec sleep {seconds}\" >/dev/null 2>&1 & exit 0'")

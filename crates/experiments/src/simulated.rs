@@ -138,7 +138,7 @@ impl SimulatedMachine {
             minor_faults: 100,
             major_faults: 0,
             voluntary_switches: if self.conditions.cpu_share < 1.0 { 3 } else { 1 },
-            involuntary_switches: u64::from(self.burst.0),
+            involuntary_switches: 1 + u64::from(self.burst.0),
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
         }

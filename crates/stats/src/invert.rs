@@ -10,7 +10,7 @@ use crate::pair::Paired;
 use crate::score::{self, Scratch, median};
 
 /// How close to the level a root of the test must come, in standard errors.
-const CLOSE: f64 = 2e-3;
+const CLOSE: f64 = 3e-3;
 /// How closely a bracket must hold a root, over its distance from the centre.
 const NARROW: f64 = 1e-3;
 

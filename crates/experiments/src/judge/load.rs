@@ -12,15 +12,19 @@ pub(super) fn load(record: &Record) -> Load {
     }
 }
 
-/// Per command the involuntary switches that its quiet runs have: the launcher that is woken by an exec counts as one.
+/// Per command the involuntary switches that its quiet runs have: at least one, for the exec wakes the launcher, which
+/// may take its place.
 fn usual_involuntary(record: &Record) -> Vec<f64> {
     /// The share of runs taken to be quiet.
     const QUIET: f64 = 0.1;
+    const ITS_EXEC: f64 = 1.0;
     let switches = |command| {
         let runs = record.blocks.iter().filter_map(move |block| Some(block.run_of(command)?.1));
         runs.map(|run| run.involuntary_switches as f64).collect::<Vec<_>>()
     };
-    (0..record.plan.commands.len()).map(|command| quantile(&switches(command), QUIET).unwrap_or(0.0)).collect()
+    (0..record.plan.commands.len())
+        .map(|command| quantile(&switches(command), QUIET).unwrap_or(0.0).max(ITS_EXEC))
+        .collect()
 }
 
 fn run_delay_ratio(record: &Record) -> Reading<f64> {

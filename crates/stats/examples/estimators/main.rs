@@ -18,6 +18,7 @@ use steady_model::{Interval, Layout};
 use steady_stats::{Pair, Paired, Slot};
 
 const SECONDS: f64 = 5.0;
+/// Trials per cell, unless the first argument says otherwise.
 const TRIALS: usize = 60;
 const EFFECTS: [f64; 4] = [0.0, 0.0, 0.01, 0.2];
 
@@ -33,10 +34,11 @@ type Cells = BTreeMap<String, Vec<Vec<Recorded>>>;
 
 fn main() {
     let cells = read();
+    let trials = std::env::args().nth(1).map_or(TRIALS, |word| word.parse().expect("a number of trials"));
     let mut overall: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
     println!("| cell | {} |\n|---|{}", METHODS.map(|(name, _)| name).join(" | "), "---|".repeat(METHODS.len()));
     for (name, segments) in &cells {
-        let row = judge(name, segments);
+        let row = judge(name, segments, trials);
         let widths: Vec<String> = row.iter().map(|method| format!("{:.3}", method.half_width())).collect();
         println!("| {name} | {} |", widths.join(" | "));
         overall.iter_mut().zip(row).for_each(|(sum, method)| sum.add(&method));
@@ -49,7 +51,7 @@ fn main() {
     });
     line("error, % of trials", &|method| format!("{:.2}", 100.0 * method.missed as f64 / method.trials as f64));
     line("worst cell, misses", &|method| format!("{} of {}", method.worst, overall[0].trials / cells.len()));
-    println!("\nHalf-width of the 95 % interval in %, {SECONDS} s of measuring, {TRIALS} trials per cell.");
+    println!("\nHalf-width of the 95 % interval in %, {SECONDS} s of measuring, {trials} trials per cell.");
     let (count, milliseconds) = time_to_judge(&cells);
     println!("Estimate and interval of {count} pairs: {milliseconds:.0} ms.");
 }
@@ -136,11 +138,11 @@ impl Method {
 }
 
 /// All methods on the same resamples of one cell.
-fn judge(name: &str, segments: &[Vec<Recorded>]) -> Vec<Method> {
+fn judge(name: &str, segments: &[Vec<Recorded>], trials: usize) -> Vec<Method> {
     let mut methods: Vec<Method> = METHODS.iter().map(|_| Method::default()).collect();
     let seed = name.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
-    for trial in 0..TRIALS {
+    for trial in 0..trials {
         let theta = EFFECTS[trial % EFFECTS.len()].ln_1p();
         let pairs = resample(segments, theta, &mut coin);
         for (method, (_, estimator)) in methods.iter_mut().zip(METHODS) {
