@@ -148,7 +148,7 @@ fn an_interruption_keeps_what_there_is() {
     let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 15);
     machine.interrupt_after = Some(40);
     let mut plan = plan(2, 60.0, 15);
-    plan.resolution = 1e-5;
+    plan.effort = Effort::Pairs(1000);
     let report = judge(measure(&plan, &mut machine).unwrap());
     assert_eq!((report.record.ending, primary(&report).verdict), (Ending::Interrupted, Verdict::Slower));
     assert_eq!(report.warnings, [Warning::Interrupted]);

@@ -58,6 +58,9 @@ impl Known {
     }
 }
 
+/// By how much the interval of the size may be wider than the verdict's has to be.
+const SIZE_SLACK: f64 = 3.0;
+
 /// A contender's pairs, prepared for one look.
 struct Prepared {
     pairs: usize,
@@ -192,9 +195,9 @@ impl Sequence {
         let (judged, size) = (Interval { low, high }, estimate.size.interval());
         let open = |limit: &f64| judged.holds(*limit) || size.holds(*limit);
         let fine = self.rules.resolution.max(change.abs() / 10.0);
-        let bounded = size.half_width().is_finite();
-        let sized = estimate.verdict != Verdict::Undecided && judged.half_width() <= fine;
-        bounded && sized && !self.rules.limits.iter().any(open)
+        // The turns tell the size, and may be the smaller part of the pairs.
+        let sized = judged.half_width() <= fine && size.half_width() <= SIZE_SLACK * fine;
+        estimate.verdict != Verdict::Undecided && sized && !self.rules.limits.iter().any(open)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measuring: random blocks, looks on their schedule, shares of layouts by what they resolve.
 
 use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Nanos, Plan};
-use steady_stats::allocate::{self, Standing};
+use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{Schedule, Sequence, single_look};
 
 use super::warmup::{Warm, check_outcomes};
@@ -173,10 +173,12 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Looks if the schedule says so; whether the verdict is in. A number of pairs is looked at once, at its end.
+    /// Looks if the schedule says so; whether the verdict is in. A number of pairs is looked at once, at its end. Nothing is
+    /// looked at before each layout has been tried: the size is the turns' to tell.
     fn look_if_due(&mut self, now: Nanos) -> bool {
         let Effort::Budget(_) = self.plan.effort else { return false };
-        let due = self.schedule.due(self.evidence.pairs(), (now - self.began).seconds());
+        let tried = self.layouts.iter().all(|pace| pace.rounds > EXPLORATION_PAIRS as u64);
+        let due = tried && self.schedule.due(self.evidence.pairs(), (now - self.began).seconds());
         due && !self.effects.is_empty() && self.look(now, false)
     }
 
