@@ -208,7 +208,7 @@ fn three_commands_and_one_command() {
 
 #[test]
 fn wrong_usage_names_its_remedy() {
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["no-such-program-x", "true"], "in PATH"),
         (&["", "true"], "empty"),
         (&["sh 'x", "true"], "quote"),
@@ -220,6 +220,9 @@ fn wrong_usage_names_its_remedy() {
         (&["--resolution", "0%", "true", "true"], "1%"),
         (&["--confidence", "100%", "true", "true"], "95%"),
         (&["--fail-if", "worse>1%", "true", "true"], "slower>1%"),
+        (&["--fail-if", "slower>1", "true", "true"], "slower>1%"),
+        (&["--fail-if", "slower>1%", "true"], "two commands"),
+        (&["--require-verdict", "true"], "two commands"),
         (&["--cpus", "9999", "true", "true"], "9999"),
         (&["--samples", "true", "true"], "--export-json"),
         (&["--export-json", "/nonexistent/x.json", "true", "true"], "/nonexistent/x.json"),

@@ -13,6 +13,7 @@ use crate::programs;
 pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
     let commands = flags.commands.iter().map(|text| programs::command(text, flags.shell.as_deref()));
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
+    check_conditions(flags)?;
     check_prepare(flags)?;
     check_input(flags)?;
     Ok(Plan {
@@ -64,6 +65,16 @@ fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
         Some(IgnoredFailures::All) => FailureRule::IgnoreAll,
         Some(IgnoredFailures::Codes(codes)) => FailureRule::IgnoreCodes(codes.clone()),
     }
+}
+
+/// A condition on a verdict that there will not be would never hold, and a gate would stand open.
+fn check_conditions(flags: &CompareFlags) -> Result<(), Failure> {
+    if flags.commands.len() < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
+        return Err(Failure::Usage(
+            "--fail-if and --require-verdict are about a verdict: give two commands or more".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 fn check_prepare(flags: &CompareFlags) -> Result<(), Failure> {

@@ -118,11 +118,12 @@ impl fmt::Display for FailIf {
     }
 }
 
-/// A share written as `1%`, `0.5 %` or, without the sign, `0.01`: finite and at least 0.
+/// A share written as `1%`, `0.5 %` or, without the sign, `0.01`: finite and at least 0. Without the sign it must be below
+/// one, for whoever writes `1` means one per cent.
 pub fn parse_percent(text: &str) -> Option<f64> {
     let share = match text.strip_suffix('%') {
         Some(number) => number.trim().parse::<f64>().ok()? / 100.0,
-        None => text.parse::<f64>().ok()?,
+        None => text.parse::<f64>().ok().filter(|share| *share < 1.0)?,
     };
     (share.is_finite() && share >= 0.0).then_some(share)
 }
@@ -233,7 +234,9 @@ mod tests {
         assert_eq!((slower.verdict, slower.beyond), (Verdict::Slower, 0.01));
         let faster: FailIf = " faster > 0.02 ".parse().unwrap();
         assert_eq!(faster.limit(), -0.02);
-        for wrong in ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan"] {
+        for wrong in
+            ["", "slower", "slower<1%", "same>1%", "slower>", "slower>x%", "slower>-1%", "slower>nan", "slower>1"]
+        {
             assert!(wrong.parse::<FailIf>().is_err(), "{wrong}");
         }
     }
