@@ -3,7 +3,7 @@
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::runner::RunError;
 use steady_experiments::{CommandRunner, judge};
-use steady_linux::{Root, cgroup, host, topology};
+use steady_linux::{Root, cgroup, clock, host, topology};
 use steady_model::{
     Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
 };
@@ -35,13 +35,17 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
 }
 
 fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Record, CompareError> {
-    let mut runner = CommandRunner::start(plan, Some(interrupt))?;
+    let mut runner = CommandRunner::start(plan, None, Some(interrupt))?;
     let duets = duet_cpus(plan).and_then(|cpus| {
-        runner
-            .add_duet(plan, cpus)
-            .map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+        runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
-    let setting = Setting { host: host::probe(&Root::default()), duets };
+    let setting = Setting {
+        host: host::probe(&Root::default()),
+        duets,
+        started: clock::time_of_day(),
+        revision: Err(Absent::because("it is not looked up")),
+        counters: runner.counters(),
+    };
     compare(plan, setting, &mut runner, &mut |event| bar.show(&event))
 }
 
@@ -94,7 +98,7 @@ fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
         CompareError::Run(RunError::CannotStart { command, reason }) => {
             Failure::Usage(format!("'{}' could not be started: {reason}", name(command)))
         }
-        CompareError::Run(error @ RunError::PreparationFailed { .. }) => Failure::Measured(error.to_string()),
+        CompareError::Run(error @ RunError::ScriptFailed { .. }) => Failure::Measured(error.to_string()),
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use steady_model::{FailIf, Nanos, parse_percent};
+use steady_model::{FailIf, Nanos, Output, parse_percent};
 
 /// Performance verdicts that hold on a Linux machine that cannot be kept quiet.
 #[derive(Debug, Parser)]
@@ -91,9 +91,22 @@ pub(crate) struct CompareFlags {
     #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) warmup: Option<u32>,
 
-    /// A shell command to run before every run, unmeasured; once for all, or once per command
+    /// A shell command to run once before a command's first run; once for all commands, or once per command, as with
+    /// the three that follow
+    #[arg(short, long, value_name = "COMMAND", action = ArgAction::Append)]
+    pub(crate) setup: Vec<String>,
+
+    /// A shell command to run before every run, unmeasured
     #[arg(short, long, value_name = "COMMAND", action = ArgAction::Append)]
     pub(crate) prepare: Vec<String>,
+
+    /// A shell command to run after every run, unmeasured
+    #[arg(short = 'C', long, value_name = "COMMAND", action = ArgAction::Append)]
+    pub(crate) conclude: Vec<String>,
+
+    /// A shell command to run once after a command's last run, however the comparison ended
+    #[arg(short, long, value_name = "COMMAND", action = ArgAction::Append)]
+    pub(crate) cleanup: Vec<String>,
 
     /// The file that every run reads as standard input [default: /dev/null]
     #[arg(long, value_name = "FILE")]
@@ -102,6 +115,11 @@ pub(crate) struct CompareFlags {
     /// Show the commands' own output, on standard error [default: thrown away]
     #[arg(long)]
     pub(crate) show_output: bool,
+
+    /// Where the commands' standard output goes: null, pipe (read and thrown away), inherit, or a file, written anew by
+    /// every run; once for all commands, or once per command [default: null]
+    #[arg(long = "output", value_name = "WHERE", value_parser = child_output, action = ArgAction::Append, conflicts_with = "show_output")]
+    pub(crate) child_output: Vec<Output>,
 
     /// Count runs that exit with another status than 0 as successes: all of them, or those with these statuses
     #[arg(short, long, value_name = "STATUS,...", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
@@ -179,6 +197,8 @@ pub(crate) enum MetricFlag {
     Wall,
     /// Peak resident memory
     Memory,
+    /// Instructions retired, where the CPU's counters can be read
+    Instructions,
 }
 
 /// `--layout`.
@@ -237,6 +257,16 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
         true => Ok(nanos),
         false => Err("it must be longer than nothing and at most a year".to_owned()),
+    }
+}
+
+fn child_output(text: &str) -> Result<Output, String> {
+    match text {
+        "null" => Ok(Output::Null),
+        "pipe" => Ok(Output::Pipe),
+        "inherit" => Ok(Output::Inherit),
+        "" => Err("write null, pipe, inherit or the name of a file".to_owned()),
+        file => Ok(Output::File(file.into())),
     }
 }
 

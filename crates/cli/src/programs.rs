@@ -22,7 +22,7 @@ pub(crate) fn command(text: &str, shell: Option<&str>) -> Result<Command, Failur
         return Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned()));
     };
     let program = find(first).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(&argv, shell))))?;
-    Ok(Command { name: text.trim().to_owned(), argv, program })
+    Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
 }
 
 /// Words in a command that look as if they were meant for a shell.

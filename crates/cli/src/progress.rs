@@ -51,6 +51,7 @@ impl Bar {
                 self.bar.set_message(format!("warming up: {blocks} pairs"));
                 self.next_pair(*last);
             }
+            Event::Begun(_) | Event::Looked(_) | Event::Watched(_) => {}
             Event::Measured(progress) => {
                 self.bar.set_position((progress.fraction * PARTS as f64) as u64);
                 self.bar.set_message(message(progress));

@@ -1,9 +1,11 @@
 //! From the flags as typed to a plan: everything is looked up and checked once, before anything is measured.
 
+use std::fs::File;
+
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_linux::{Root, topology};
-use steady_model::{Effort, FailureRule, Layout, Metric, Output, Plan, Seed};
+use steady_model::{Effort, FailureRule, Layout, Metric, Output, PerCommand, Plan, Seed};
 
 use crate::failure::Failure;
 use crate::flags::{CompareFlags, IgnoredFailures, LayoutFlag, MetricFlag};
@@ -14,7 +16,7 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
     let commands = flags.commands.iter().map(|text| programs::command(text, flags.shell.as_deref()));
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     check_conditions(flags)?;
-    check_prepare(flags)?;
+    check_layout(flags)?;
     check_input(flags)?;
     Ok(Plan {
         seed: seed(flags.seed)?,
@@ -24,9 +26,12 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         metric: metric(flags.metric),
         layout: layout(flags.layout),
         warmup: flags.warmup,
-        prepare: flags.prepare.clone(),
+        setup: per_command("setup", &flags.setup, commands.len())?,
+        prepare: per_command("prepare", &flags.prepare, commands.len())?,
+        conclude: per_command("conclude", &flags.conclude, commands.len())?,
+        cleanup: per_command("cleanup", &flags.cleanup, commands.len())?,
         input: flags.input.clone(),
-        output: if flags.show_output { Output::Stderr } else { Output::Null },
+        output: output(flags, commands.len())?,
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
         cpus: cpus(flags.cpus.as_deref())?,
@@ -48,6 +53,7 @@ fn metric(flag: MetricFlag) -> Option<Metric> {
         MetricFlag::Elapsed => Some(Metric::Elapsed),
         MetricFlag::Wall => Some(Metric::Wall),
         MetricFlag::Memory => Some(Metric::Memory),
+        MetricFlag::Instructions => Some(Metric::Instructions),
     }
 }
 
@@ -77,17 +83,41 @@ fn check_conditions(flags: &CompareFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_prepare(flags: &CompareFlags) -> Result<(), Failure> {
-    let (given, commands) = (flags.prepare.len(), flags.commands.len());
-    if given > 1 && given != commands {
-        return Err(Failure::Usage(format!(
-            "--prepare is given {given} times for {commands} commands: give it once for all, or once per command"
-        )));
+/// What was given once for all commands, or once for each.
+fn per_command<T: Clone>(option: &str, given: &[T], commands: usize) -> Result<PerCommand<T>, Failure> {
+    let given = PerCommand(given.to_vec());
+    if given.suits(commands) {
+        return Ok(given);
     }
-    if given > 0 && flags.layout == LayoutFlag::Duet {
-        return Err(Failure::Usage("--prepare cannot go with --layout duet: use --layout turns".to_owned()));
+    Err(Failure::Usage(format!(
+        "--{option} is given {} times for {commands} commands: give it once for all, or once per command",
+        given.0.len()
+    )))
+}
+
+fn output(flags: &CompareFlags, commands: usize) -> Result<PerCommand<Output>, Failure> {
+    if flags.show_output {
+        return Ok(PerCommand(vec![Output::Stderr]));
     }
-    Ok(())
+    for path in flags.child_output.iter().filter_map(|output| match output {
+        Output::File(path) => Some(path),
+        _ => None,
+    }) {
+        let opened = File::options().append(true).create(true).open(path);
+        opened.map_err(|error| Failure::Usage(format!("--output '{}': {error}", path.display())))?;
+    }
+    per_command("output", &flags.child_output, commands)
+}
+
+/// Duets run both commands at once, and what runs around one would run beside the other.
+fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
+    let around = [("prepare", &flags.prepare), ("conclude", &flags.conclude)];
+    match around.iter().find(|(_, scripts)| !scripts.is_empty()) {
+        Some((option, _)) if flags.layout == LayoutFlag::Duet => {
+            Err(Failure::Usage(format!("--{option} cannot go with --layout duet: use --layout turns")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A pipe would be read empty by the first run, and opening one may wait for ever.
@@ -98,7 +128,7 @@ fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
     if !metadata.is_file() {
         return Err(usage("it must be a file, for every run reads it from its beginning".to_owned()));
     }
-    std::fs::File::open(path).map_err(|error| usage(error.to_string())).map(drop)
+    File::open(path).map_err(|error| usage(error.to_string())).map(drop)
 }
 
 fn cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {

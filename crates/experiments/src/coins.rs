@@ -23,7 +23,7 @@ impl Coins {
         let mut order: Vec<usize> = (0..commands).collect();
         order.shuffle(&mut self.generator);
         let runs = order.into_iter().map(|command| self.run(command, 0)).collect();
-        BlockSpec { layout: Layout::Turns, runs }
+        BlockSpec { number: None, layout: Layout::Turns, runs }
     }
 
     /// The first command and `contender` at the same time: who starts first and who sits where is drawn.
@@ -31,7 +31,7 @@ impl Coins {
         let seat = self.generator.random_range(0..2);
         let mut runs = vec![self.run(0, seat), self.run(contender, 1 - seat)];
         runs.shuffle(&mut self.generator);
-        BlockSpec { layout: Layout::Duet, runs }
+        BlockSpec { number: None, layout: Layout::Duet, runs }
     }
 
     /// The blocks that give one pair of every contender, in random order.

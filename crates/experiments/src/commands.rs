@@ -1,42 +1,56 @@
 //! The runner of real commands: one launcher for turns, and one per CPU for duets.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock};
-use steady_model::{Activity, Block, Layout, Nanos, Plan};
+use steady_model::{Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
 
-use crate::launcher::{Job, Launcher, Request, RunReply, Setup};
+use crate::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 
 /// Runs the commands of a plan on this machine.
 pub struct CommandRunner {
     epoch: Nanos,
+    plan: Plan,
     turns: Launcher,
     duet: Option<[Launcher; 2]>,
+    /// Runs the scripts that go with no run; started when the first is wanted.
+    scripts: Option<Launcher>,
+    log: Option<PathBuf>,
     interrupt: Option<OwnedFd>,
     begun: Snapshot,
+    last: Snapshot,
 }
 
 impl CommandRunner {
-    /// Starts the launcher for turns. Runs stop when `interrupt` becomes readable.
+    /// Starts the launcher for turns. Runs are appended to `log` as they end, and stop when `interrupt` becomes
+    /// readable.
     ///
     /// # Errors
     /// [`RunError::LauncherLost`].
-    pub fn start(plan: &Plan, interrupt: Option<OwnedFd>) -> Result<Self, RunError> {
+    pub fn start(plan: &Plan, log: Option<PathBuf>, interrupt: Option<OwnedFd>) -> Result<Self, RunError> {
         let epoch = clock::monotonic();
-        let turns = Launcher::start(&setup(plan, epoch, plan.cpus.clone(), None))?;
-        Ok(CommandRunner { epoch, turns, duet: None, interrupt, begun: Snapshot::take(&Root::default()) })
+        let turns = Launcher::start(&setup(plan, epoch, log.clone(), None))?;
+        let begun = Snapshot::take(&Root::default());
+        let last = begun.clone();
+        Ok(CommandRunner { epoch, plan: plan.clone(), turns, duet: None, scripts: None, log, interrupt, begun, last })
     }
 
     /// Starts the launchers for duets, each pinned to one CPU.
     ///
     /// # Errors
     /// [`RunError::LauncherLost`], also where this process may not choose its CPUs.
-    pub fn add_duet(&mut self, plan: &Plan, (one, other): (usize, usize)) -> Result<(), RunError> {
-        let pinned = |cpu| Launcher::start(&setup(plan, self.epoch, Some(vec![cpu]), Some(cpu)));
+    pub fn add_duet(&mut self, (one, other): (usize, usize)) -> Result<(), RunError> {
+        let pinned = |cpu| Launcher::start(&setup(&self.plan, self.epoch, self.log.clone(), Some(cpu)));
         self.duet = Some([pinned(one)?, pinned(other)?]);
         Ok(())
+    }
+
+    /// Whose events the CPU's counters count, or why they cannot be read.
+    pub fn counters(&self) -> Reading<CounterScope> {
+        self.turns.counters().clone()
     }
 
     fn run_turns(
@@ -45,8 +59,8 @@ impl CommandRunner {
         probe: bool,
         done: &mut dyn FnMut(Vec<RunReply>),
     ) -> Result<(), RunError> {
-        let groups = blocks.iter().map(|block| block.runs.iter().map(job).collect()).collect();
-        self.turns.ask(&Request { groups, probe })?;
+        let groups = blocks.iter().map(|block| group(block, 0, &block.runs)).collect();
+        self.turns.ask(&Request::Runs { groups, probe })?;
         for _ in blocks {
             done(self.turns.runs(self.interrupt.as_ref().map(AsFd::as_fd))?);
         }
@@ -55,8 +69,9 @@ impl CommandRunner {
 
     fn run_duet(&mut self, block: &BlockSpec, probe: bool) -> Result<Vec<RunReply>, RunError> {
         let launchers = self.duet.as_mut().ok_or_else(|| RunError::LauncherLost("there are none for duets".into()))?;
-        for run in &block.runs {
-            launchers[run.seat].ask(&Request { groups: vec![vec![job(run)]], probe })?;
+        for (place, run) in block.runs.iter().enumerate() {
+            let groups = vec![group(block, place, std::slice::from_ref(run))];
+            launchers[run.seat].ask(&Request::Runs { groups, probe })?;
         }
         let mut replies = Vec::with_capacity(block.runs.len());
         for run in &block.runs {
@@ -94,26 +109,60 @@ impl Runner for CommandRunner {
         Ok((measured(block.layout, replies), traits))
     }
 
+    fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
+        let Some(script) = self.plan.script(hook, command).map(str::to_owned) else { return Ok(()) };
+        // What cleans up does so after an interruption too.
+        let interrupt = self.interrupt.as_ref().filter(|_| hook != Hook::Cleanup).map(AsFd::as_fd);
+        let launcher = match &mut self.scripts {
+            Some(launcher) => launcher,
+            none => none.insert(Launcher::start(&setup(&self.plan, self.epoch, None, None))?),
+        };
+        launcher.ask(&Request::Script { hook, command, script })?;
+        let done = launcher.script_done(interrupt);
+        if done.is_err() {
+            // It has left, or is still busy with what was interrupted.
+            self.scripts = None;
+        }
+        done
+    }
+
     fn activity(&self) -> Activity {
         self.begun.until(&Snapshot::take(&Root::default()))
     }
-}
 
-fn setup(plan: &Plan, epoch: Nanos, cpus: Option<Vec<usize>>, pinned: Option<usize>) -> Setup {
-    Setup {
-        commands: plan.commands.clone(),
-        preparations: (0..plan.commands.len()).map(|command| plan.prepare_for(command).map(str::to_owned)).collect(),
-        input: plan.input.clone(),
-        output: plan.output,
-        run_limit: plan.run_limit(),
-        cpus,
-        pinned,
-        epoch,
+    fn moment(&mut self) -> Moment {
+        let now = Snapshot::take(&Root::default());
+        let activity = self.last.until(&now);
+        self.last = now;
+        Moment {
+            at: self.now(),
+            busy_ratio: activity.busy_ratio.ok(),
+            steal_ratio: activity.steal_ratio.ok(),
+            pressure: activity.pressure.ok(),
+        }
     }
 }
 
-fn job(run: &RunSpec) -> Job {
-    Job { command: run.command, padding: run.padding }
+/// A launcher that keeps to `pinned` where that is given.
+fn setup(plan: &Plan, epoch: Nanos, log: Option<PathBuf>, pinned: Option<usize>) -> Setup {
+    Setup {
+        commands: plan.commands.clone(),
+        prepare: plan.prepare.clone(),
+        conclude: plan.conclude.clone(),
+        input: plan.input.clone(),
+        output: plan.output.clone(),
+        run_limit: plan.run_limit(),
+        cpus: pinned.map(|cpu| vec![cpu]).or_else(|| plan.cpus.clone()),
+        pinned,
+        epoch,
+        log,
+    }
+}
+
+/// The runs of `block` that one launcher makes, the first of which has `place` in it.
+fn group(block: &BlockSpec, place: usize, runs: &[RunSpec]) -> Group {
+    let jobs = runs.iter().map(|run| Job { command: run.command, padding: run.padding }).collect();
+    Group { block: block.number, layout: block.layout, place, jobs }
 }
 
 fn traits(reply: &RunReply) -> Traits {
@@ -121,7 +170,5 @@ fn traits(reply: &RunReply) -> Traits {
 }
 
 fn measured(layout: Layout, replies: Vec<RunReply>) -> Block {
-    let runs: Vec<_> = replies.into_iter().map(|reply| reply.run).collect();
-    let ended = runs.iter().map(|run| run.started + run.wall).max().unwrap_or_default();
-    Block { layout, ended, runs }
+    Block::new(layout, replies.into_iter().map(|reply| reply.run).collect())
 }

@@ -9,6 +9,7 @@ mod commands;
 pub mod compare;
 pub mod judge;
 pub mod launcher;
+pub mod log;
 pub mod runner;
 pub mod simulated;
 

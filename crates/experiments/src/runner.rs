@@ -1,7 +1,7 @@
 //! The one effect that experiments have: running blocks of commands. Behind a trait, so that experiments run in tests
 //! on simulated machines, without time passing.
 
-use steady_model::{Activity, Block, Layout, Nanos, Outcome};
+use steady_model::{Activity, Block, Hook, Layout, Moment, Nanos, Outcome};
 use thiserror::Error;
 
 /// A run to be made.
@@ -18,6 +18,8 @@ pub struct RunSpec {
 /// A block to be measured: its runs in the order in which they are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSpec {
+    /// Its number among the blocks that count, from 0; a warm-up block has none.
+    pub number: Option<u64>,
     /// How the runs lie in time. A duet has two, in different seats.
     pub layout: Layout,
     /// The runs.
@@ -49,11 +51,13 @@ pub enum RunError {
         /// What the system says.
         reason: String,
     },
-    /// The command that was to prepare a run failed.
-    #[error("the preparation '{preparation}' {}", how(.outcome))]
-    PreparationFailed {
+    /// A shell command that was to run beside the measured ones failed.
+    #[error("the --{} command '{script}' {}", .hook.name(), how(.outcome))]
+    ScriptFailed {
+        /// When it ran.
+        hook: Hook,
         /// The shell command.
-        preparation: String,
+        script: String,
         /// How it ended.
         outcome: Outcome,
     },
@@ -88,6 +92,16 @@ pub trait Runner {
     /// As [`Runner::run`].
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError>;
 
+    /// Runs the user's shell command for `hook` and `command`, if the plan has one: [`Hook::Setup`] or
+    /// [`Hook::Cleanup`], for the others go with the runs.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError>;
+
     /// What the machine has been doing since the experiment began.
     fn activity(&self) -> Activity;
+
+    /// What the machine has been doing since the last moment, or since the experiment began.
+    fn moment(&mut self) -> Moment;
 }

@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, Activity, Block, Bytes, Layout, Nanos, Outcome, Run};
+use steady_model::{Absent, Activity, Block, Bytes, Hook, Layout, Moment, Nanos, Outcome, Run};
 
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 
@@ -56,6 +56,8 @@ pub struct SimulatedMachine {
     pub interrupt_after: Option<u64>,
     /// Outcomes by command: every so many-th run of it ends this way.
     pub failures: Vec<Option<(u64, Outcome)>>,
+    /// The hooks that were run, in order.
+    pub hooks: Vec<(Hook, usize)>,
     runs: Vec<u64>,
 }
 
@@ -72,6 +74,7 @@ impl SimulatedMachine {
             cpu_sign: (1.0, 0.0),
             interrupt_after: None,
             failures: vec![None; seconds.len()],
+            hooks: Vec::new(),
             runs: vec![0; seconds.len()],
         }
     }
@@ -141,6 +144,7 @@ impl SimulatedMachine {
             involuntary_switches: 1 + u64::from(self.burst.0),
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
+            counters: None,
         }
     }
 
@@ -182,6 +186,15 @@ impl Runner for SimulatedMachine {
         let block = self.block(block);
         let traits = block.runs.iter().map(|run| Traits { command: run.command, ..Traits::default() }).collect();
         Ok((block, traits))
+    }
+
+    fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
+        self.hooks.push((hook, command));
+        Ok(())
+    }
+
+    fn moment(&mut self) -> Moment {
+        Moment { at: self.now(), ..Moment::default() }
     }
 
     fn activity(&self) -> Activity {

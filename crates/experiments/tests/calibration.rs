@@ -108,6 +108,7 @@ const ALTERNATING: Conditions = Conditions { parity: 0.05, noise: 0.02, ..Condit
 fn strict_alternation_falls_for_what_alternates() {
     let mut machine = SimulatedMachine::new(&[0.005, 0.005], ALTERNATING, 1);
     let spec = |first: usize| BlockSpec {
+        number: None,
         layout: Layout::Turns,
         runs: [first, 1 - first].map(|command| RunSpec { command, seat: 0, padding: 0 }).to_vec(),
     };

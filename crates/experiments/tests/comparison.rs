@@ -154,7 +154,7 @@ fn an_interruption_keeps_what_there_is() {
     assert_eq!(report.warnings, [Warning::Interrupted]);
     let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 15);
     machine.interrupt_after = Some(1);
-    plan.prepare = vec![];
+    plan.prepare = steady_model::PerCommand::NONE;
     assert_eq!(measure(&plan, &mut machine).unwrap_err(), CompareError::Run(RunError::Interrupted));
 }
 

@@ -1,7 +1,7 @@
 //! Clocks: the one place that reads them, and what reading costs here.
 
 use rustix::time::{ClockId, clock_getres, clock_gettime};
-use steady_model::Nanos;
+use steady_model::{Nanos, Timestamp};
 
 /// The time on the monotonic clock: nanoseconds since an arbitrary moment, the same for all processes.
 ///
@@ -61,39 +61,14 @@ fn stated_resolution() -> Nanos {
     nanos(step.tv_sec, step.tv_nsec)
 }
 
-/// The date and time now, in UTC, to the second, as in `2026-11-20T10:40:42Z` (RFC 3339).
-///
-/// For labels only: this clock jumps when it is set.
-pub fn wall_clock_utc() -> String {
-    rfc3339(clock_gettime(ClockId::Realtime).tv_sec)
+/// The time of day. For labels only: this clock jumps when it is set.
+pub fn time_of_day() -> Timestamp {
+    Timestamp(u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0))
 }
 
 fn nanos(seconds: i64, nanoseconds: i64) -> Nanos {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(nanoseconds).unwrap_or(0)))
-}
-
-/// A count of seconds since 1970 as text, in UTC.
-fn rfc3339(seconds: i64) -> String {
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Year, month and day of a count of days since 1970-01-01, in the Gregorian calendar.
-///
-/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -120,15 +95,5 @@ mod tests {
             monotonic() - started
         });
         assert!(took.min().unwrap() < Nanos(2_000_000));
-    }
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
-        assert_eq!(rfc3339(951_782_399), "2000-02-28T23:59:59Z");
-        assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(rfc3339(1_795_171_242), "2026-11-20T10:40:42Z");
-        assert_eq!(rfc3339(-1), "1969-12-31T23:59:59Z");
-        assert_eq!(wall_clock_utc().len(), 20);
     }
 }

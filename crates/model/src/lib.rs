@@ -8,8 +8,10 @@ mod samples;
 mod units;
 mod verdict;
 
-pub use plan::{Command, Effort, FailIf, FailureRule, Metric, Output, Plan, Seed, parse_percent};
-pub use report::{Breakdown, Judgement, LayoutEffect, Load, Report, Spread, Undecided, Warning};
-pub use samples::{Activity, Block, Ending, Host, LeftOut, Look, Outcome, Quota, Record, Run};
-pub use units::{Absent, Bytes, Nanos, Reading};
+pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
+pub use report::{Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, Undecided, Warning};
+pub use samples::{
+    Activity, Block, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
+};
+pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};

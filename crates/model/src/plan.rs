@@ -9,14 +9,76 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Layout, Nanos, Verdict};
 
 /// One command under measurement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// What reports call it: the words as typed.
+    /// What reports call it: the words as typed, unless it was given a name.
     pub name: String,
     /// The words that it is started with; never empty.
     pub argv: Vec<String>,
     /// The file that is executed: the first word looked up in `PATH`.
     pub program: PathBuf,
+    /// The directory that it is started in, if not that of `steady`.
+    pub directory: Option<PathBuf>,
+    /// Variables that are set for it alone, over those that it inherits.
+    pub environment: Vec<(String, String)>,
+    /// The parameters that stand in it, by name.
+    pub parameters: Vec<(String, String)>,
+    /// The revision that it was built from: a commit, with what was not committed told behind it.
+    pub revision: Option<String>,
+}
+
+/// Something given once for all commands, or once for each, or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PerCommand<T>(pub Vec<T>);
+
+impl<T> PerCommand<T> {
+    /// None for any command.
+    pub const NONE: PerCommand<T> = PerCommand(Vec::new());
+
+    /// What `command` has.
+    pub fn of(&self, command: usize) -> Option<&T> {
+        match self.0.as_slice() {
+            [one] => Some(one),
+            each => each.get(command),
+        }
+    }
+
+    /// Whether no command has any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether so many can be shared out over `commands` commands.
+    pub fn suits(&self, commands: usize) -> bool {
+        self.0.len() <= 1 || self.0.len() == commands
+    }
+}
+
+/// When a shell command of the user's runs beside the measured ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hook {
+    /// Once per command, before its first run.
+    Setup,
+    /// Before each run.
+    Prepare,
+    /// After each run.
+    Conclude,
+    /// Once per command, after its last run, however the experiment ended.
+    Cleanup,
+}
+
+impl Hook {
+    /// The option that names it, less the dashes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::Setup => "setup",
+            Hook::Prepare => "prepare",
+            Hook::Conclude => "conclude",
+            Hook::Cleanup => "cleanup",
+        }
+    }
 }
 
 /// Which cost a verdict is about.
@@ -31,11 +93,13 @@ pub enum Metric {
     Wall,
     /// Peak resident memory of the largest process in the tree.
     Memory,
+    /// Instructions retired by the whole process tree, as the CPU's counters tell.
+    Instructions,
 }
 
 impl Metric {
     /// Every metric, in the order in which reports list them.
-    pub const ALL: [Metric; 4] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory];
+    pub const ALL: [Metric; 5] = [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory, Metric::Instructions];
 
     /// The name used in options and in JSON.
     pub fn name(self) -> &'static str {
@@ -44,6 +108,7 @@ impl Metric {
             Metric::Elapsed => "elapsed",
             Metric::Wall => "wall",
             Metric::Memory => "memory",
+            Metric::Instructions => "instructions",
         }
     }
 }
@@ -151,14 +216,21 @@ impl<'de> Deserialize<'de> for Seed {
     }
 }
 
-/// Where a measured command's own output goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a measured command's own output goes. Its standard error goes to `/dev/null`, unless both are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
     /// To `/dev/null`.
+    #[default]
     Null,
-    /// To the standard error of `steady`.
+    /// Both outputs to the standard error of `steady`.
     Stderr,
+    /// Through a pipe that is read and thrown away.
+    Pipe,
+    /// To the standard output of `steady`, and standard error to its.
+    Inherit,
+    /// To a file, emptied before each run.
+    File(PathBuf),
 }
 
 /// A comparison, resolved.
@@ -180,12 +252,18 @@ pub struct Plan {
     pub layout: Option<Layout>,
     /// Blocks measured and thrown away first, or `None` for as many as the commands need.
     pub warmup: Option<u32>,
-    /// Shell commands run before every run: none, one for all, or one per command.
-    pub prepare: Vec<String>,
+    /// Shell commands run once before a command's first run.
+    pub setup: PerCommand<String>,
+    /// Shell commands run before every run.
+    pub prepare: PerCommand<String>,
+    /// Shell commands run after every run.
+    pub conclude: PerCommand<String>,
+    /// Shell commands run once after a command's last run.
+    pub cleanup: PerCommand<String>,
     /// The file that every run reads as standard input; else `/dev/null`.
     pub input: Option<PathBuf>,
-    /// Where the commands' own output goes.
-    pub output: Output,
+    /// Where the commands' own output goes; `/dev/null` where nothing is said.
+    pub output: PerCommand<Output>,
     /// What happens to runs that fail.
     pub failures: FailureRule,
     /// The longest that one run may last.
@@ -214,13 +292,15 @@ impl Plan {
         self.timeout.into_iter().chain(budget).min()
     }
 
-    /// The shell command to run before runs of `command`, if any.
-    pub fn prepare_for(&self, command: usize) -> Option<&str> {
-        match self.prepare.as_slice() {
-            [] => None,
-            [one] => Some(one),
-            each => each.get(command).map(String::as_str),
-        }
+    /// The shell command that `hook` has for `command`, if any.
+    pub fn script(&self, hook: Hook, command: usize) -> Option<&str> {
+        let scripts = match hook {
+            Hook::Setup => &self.setup,
+            Hook::Prepare => &self.prepare,
+            Hook::Conclude => &self.conclude,
+            Hook::Cleanup => &self.cleanup,
+        };
+        scripts.of(command).map(String::as_str)
     }
 }
 

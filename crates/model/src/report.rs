@@ -64,6 +64,21 @@ pub struct Judgement {
     pub widening: Option<f64>,
 }
 
+/// What was known of one command beside the first after a look: relative changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sight {
+    /// Which command of the plan; at least 1.
+    pub command: usize,
+    /// How many blocks had been measured.
+    pub blocks: usize,
+    /// When the last of them had ended, on the experiment's clock.
+    pub at: Nanos,
+    /// The estimate of the size.
+    pub change: Option<f64>,
+    /// The interval on which the verdict stands, as all looks so far leave it.
+    pub interval: Option<Interval>,
+}
+
 /// A mean with its interval, and the range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
@@ -112,6 +127,21 @@ pub struct Breakdown {
     pub voluntary_switches: f64,
     /// Involuntary context switches, mean per run.
     pub involuntary_switches: f64,
+    /// What the CPU's counters told, mean per run, where they were read ([`Record::counters`] says why not).
+    pub counters: Option<CounterMeans>,
+}
+
+/// Events per run, as the CPU's counters told them; those that it does not count are absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CounterMeans {
+    /// Instructions retired.
+    pub instructions: Option<f64>,
+    /// CPU cycles.
+    pub cycles: Option<f64>,
+    /// Branches that were predicted wrongly.
+    pub branch_misses: Option<f64>,
+    /// Accesses that missed the last level of cache.
+    pub cache_misses: Option<f64>,
 }
 
 /// How much load there was while the pairs ran.
@@ -178,6 +208,8 @@ pub struct Report {
     pub record: Record,
     /// The verdicts: per command all metrics, the primary first.
     pub judgements: Vec<Judgement>,
+    /// How the verdicts on the primary metric came about: one per look and command.
+    pub course: Vec<Sight>,
     /// Where each command's time went.
     pub breakdowns: Vec<Breakdown>,
     /// The load meanwhile.

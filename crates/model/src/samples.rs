@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Layout, Metric, Nanos, Plan, Reading};
+use crate::{Absent, Bytes, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,32 @@ pub struct Run {
     pub left_behind: u32,
     /// How it ended.
     pub outcome: Outcome,
+    /// What the CPU's counters said of the whole tree, where they can be read ([`Record::counters`]).
+    pub counters: Option<Counters>,
+}
+
+/// Events that the CPU counted over a run, its whole process tree included; scaled up where the kernel let several
+/// counters share one register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Instructions retired.
+    pub instructions: Option<u64>,
+    /// CPU cycles, not counting those in which it was halted.
+    pub cycles: Option<u64>,
+    /// Branches that were predicted wrongly.
+    pub branch_misses: Option<u64>,
+    /// Accesses that missed the last level of cache.
+    pub cache_misses: Option<u64>,
+}
+
+/// Whose events the counters count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CounterScope {
+    /// The program's own only: the kernel's may not be counted (perf_event_paranoid).
+    User,
+    /// The program's, and the kernel's on its behalf.
+    UserAndKernel,
 }
 
 impl Run {
@@ -64,6 +90,10 @@ impl Run {
             Metric::Wall => Ok(self.wall.seconds()),
             Metric::Elapsed => self.run_delay.clone().map(|delay| (self.wall - delay).seconds()),
             Metric::Memory => self.peak_memory.clone().map(|bytes| bytes.0 as f64),
+            Metric::Instructions => match self.counters.and_then(|counters| counters.instructions) {
+                Some(count) => Ok(count as f64),
+                None => Err(Absent::because("the CPU's counters were not read")),
+            },
         }
     }
 }
@@ -80,6 +110,21 @@ pub struct Block {
 }
 
 impl Block {
+    /// A block of these runs, in the order in which they were started; it ends with its last run.
+    pub fn new(layout: Layout, runs: Vec<Run>) -> Self {
+        let ended = runs.iter().map(|run| run.started + run.wall).max().unwrap_or_default();
+        Block { layout, ended, runs }
+    }
+
+    /// Whether it holds all the runs of a block in a comparison of `commands` commands.
+    pub fn is_whole(&self, commands: usize) -> bool {
+        self.runs.len()
+            == match self.layout {
+                Layout::Turns => commands,
+                Layout::Duet => 2,
+            }
+    }
+
     /// The run of `command` and its place in the order of starts, if the block has one.
     pub fn run_of(&self, command: usize) -> Option<(usize, &Run)> {
         self.runs.iter().enumerate().find(|(_, run)| run.command == command)
@@ -159,6 +204,19 @@ pub struct Activity {
     pub throttled_ratio: Reading<f64>,
 }
 
+/// What the machine was doing since the moment before: one of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// When it was looked at, on the experiment's clock.
+    pub at: Nanos,
+    /// Share of the CPUs' time that was in use, by anybody.
+    pub busy_ratio: Option<f64>,
+    /// Share of the CPUs' time that the hypervisor gave to others.
+    pub steal_ratio: Option<f64>,
+    /// Share of the time in which something waited for a CPU.
+    pub pressure: Option<f64>,
+}
+
 /// A layout that was not used, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
@@ -173,8 +231,14 @@ pub struct LeftOut {
 pub struct Record {
     /// What was to be done.
     pub plan: Plan,
+    /// When it was begun: a label, for nothing is measured by that clock.
+    pub started: Timestamp,
     /// Where it was done.
     pub host: Host,
+    /// The git revision of the directory that it was done in.
+    pub revision: Reading<String>,
+    /// Whose events the counters of its runs count, or why there are none.
+    pub counters: Reading<CounterScope>,
     /// The primary metric: the plan's, or the one that the warm-up chose.
     pub primary: Metric,
     /// Layouts that were not used.
@@ -185,6 +249,8 @@ pub struct Record {
     pub looks: Vec<Look>,
     /// What the machine was doing meanwhile.
     pub activity: Activity,
+    /// The same over time, while the blocks ran.
+    pub moments: Vec<Moment>,
     /// From the first warm-up run to the end.
     pub elapsed: Nanos,
     /// Why it ended.

@@ -41,14 +41,15 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Nanos;
+    /// Saturating: sums of what was read from files stay times.
     fn add(self, other: Nanos) -> Nanos {
-        Nanos(self.0 + other.0)
+        Nanos(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
     fn add_assign(&mut self, other: Nanos) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -94,6 +95,11 @@ impl<'de> Deserialize<'de> for Nanos {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
+
+/// A time of day, in whole seconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
 
 /// Why a reading cannot be had: a clause that completes "absent: ...".
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -48,6 +48,17 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A count of events per run, three digits of it: `950`, `12.3 million`.
+pub(crate) fn count(value: f64) -> String {
+    let (scaled, word) = match value.abs() {
+        size if size >= 1e9 => (value / 1e9, "billion"),
+        size if size >= 1e6 => (value / 1e6, "million"),
+        size if size >= 1e4 => (value / 1e3, "thousand"),
+        _ => return short(value),
+    };
+    format!("{}{TIE}{word}", short(scaled))
+}
+
 /// A share as a percentage of two significant digits: `1.2 %`, `62 %`.
 pub(crate) fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;

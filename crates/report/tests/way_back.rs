@@ -11,7 +11,7 @@ use steady_report::{ReadError, json, json_text, read_record};
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: Record) -> Report {
     let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
-    Report { record, judgements: vec![], breakdowns: vec![], load, warnings: vec![] }
+    Report { record, judgements: vec![], course: vec![], breakdowns: vec![], load, warnings: vec![] }
 }
 
 fn nanos() -> impl Strategy<Value = Nanos> {
@@ -40,6 +40,7 @@ prop_compose! {
         peak_memory in reading(count().prop_map(Bytes)),
         counts in [count(), count(), count(), count()],
         left_behind in any::<u32>(),
+        counted in prop::option::of([prop::option::of(count()), prop::option::of(count())]),
         outcome in prop_oneof![
             any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
         ],
@@ -49,6 +50,7 @@ prop_compose! {
         Run {
             command, cpu, padding, started, wall, user, system, run_delay, peak_memory, minor_faults, major_faults,
             voluntary_switches, involuntary_switches, left_behind, outcome,
+            counters: counted.map(|[instructions, cycles]| Counters { instructions, cycles, ..Counters::default() }),
         }
     }
 }
@@ -100,7 +102,7 @@ prop_compose! {
         layout in prop::option::of(select(&Layout::ALL)),
         warmup in any::<Option<u32>>(),
         input in prop::option::of(path()),
-        output in select(&[Output::Null, Output::Stderr]),
+        output in prop::collection::vec(output(), 0..2),
         failures in prop_oneof![
             Just(FailureRule::Abort), Just(FailureRule::IgnoreAll), any::<Vec<i32>>().prop_map(FailureRule::IgnoreCodes)
         ],
@@ -111,30 +113,62 @@ prop_compose! {
     ) -> Plan {
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
-            commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, prepare: vec![], input,
-            output, failures, timeout, cpus, fail_if, require_verdict,
+            commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, input,
+            setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
+            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict,
         }
     }
 }
 
+fn output() -> impl Strategy<Value = Output> {
+    prop_oneof![select(&[Output::Null, Output::Stderr, Output::Pipe, Output::Inherit]), path().prop_map(Output::File)]
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
+    let words = (".*", prop::collection::vec(".*", 1..4), path());
+    (words, prop::option::of(path()), pairs(), pairs(), prop::option::of(".*")).prop_map(
+        |((name, argv, program), directory, environment, parameters, revision)| Command {
+            name,
+            argv,
+            program,
+            directory,
+            environment,
+            parameters,
+            revision,
+        },
+    )
+}
+
 fn plan(commands: usize) -> impl Strategy<Value = Plan> {
-    let command = (".*", prop::collection::vec(".*", 1..4), path()).prop_map(|(name, argv, program)| Command {
-        name,
-        argv,
-        program,
-    });
-    let prepare = prop_oneof![Just(0), Just(1), Just(commands)].prop_flat_map(|n| prop::collection::vec(".*", n));
-    (choices(), prop::collection::vec(command, commands), prepare).prop_map(|(plan, commands, prepare)| Plan {
-        commands,
-        prepare,
-        ..plan
-    })
+    let scripts = move || {
+        let number = prop_oneof![Just(0), Just(1), Just(commands)];
+        number.prop_flat_map(|n| prop::collection::vec(".*", n)).prop_map(PerCommand)
+    };
+    (choices(), prop::collection::vec(command(), commands), [scripts(), scripts(), scripts(), scripts()]).prop_map(
+        |(plan, commands, [setup, prepare, conclude, cleanup])| Plan {
+            commands,
+            setup,
+            prepare,
+            conclude,
+            cleanup,
+            ..plan
+        },
+    )
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (nanos(), [prop::option::of(ratio()), prop::option::of(ratio()), prop::option::of(ratio())])
+        .prop_map(|(at, [busy_ratio, steal_ratio, pressure])| Moment { at, busy_ratio, steal_ratio, pressure })
 }
 
 prop_compose! {
     fn record()(commands in 1..5usize)(
         plan in plan(commands),
         host in host(),
+        (started, revision) in (0..253_402_300_800u64, reading(".*")),
+        counters in reading(select(&[CounterScope::User, CounterScope::UserAndKernel])),
+        moments in prop::collection::vec(moment(), 0..3),
         primary in select(&Metric::ALL),
         left_out in prop::collection::vec((select(&Layout::ALL), ".*"), 0..2),
         blocks in blocks(commands),
@@ -144,6 +178,10 @@ prop_compose! {
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
     ) -> Record {
         let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
+        let mut blocks = blocks;
+        for run in blocks.iter_mut().flat_map(|block| &mut block.runs) {
+            run.counters = run.counters.filter(|_| counters.is_ok()).or(counters.is_ok().then(Counters::default));
+        }
         let looks = fractions.iter().enumerate().map(|(index, &fraction)| Look {
             blocks: blocks.len() * (index + 1) / fractions.len(), fraction, last: index + 1 == fractions.len(),
         });
@@ -151,7 +189,8 @@ prop_compose! {
             looks: looks.collect(),
             left_out: left_out.into_iter().map(|(layout, reason)| LeftOut { layout, reason }).collect(),
             activity: Activity { busy_ratio, steal_ratio, pressure, throttled_ratio },
-            plan, host, primary, blocks, elapsed, ending,
+            started: Timestamp(started),
+            plan, host, revision, counters, primary, blocks, moments, elapsed, ending,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::pair::{Pair, Paired, Stratum};
 use crate::score::{self, Scratch};
 
 /// Every layout is explored with this many pairs before its precision counts.
-pub const EXPLORATION_PAIRS: usize = 12;
+pub const EXPLORATION_PAIRS: usize = 8;
 /// No layout's share of the pairs falls below this: loads change.
 pub const FLOOR: f64 = 0.1;
 /// How sharply shares follow precision.
@@ -26,7 +26,7 @@ pub struct Standing {
 /// The share of the coming pairs that each layout should get; the caller draws the coin. Sums to one.
 ///
 /// A layout's half-width after some seconds goes with the root of variance times seconds per pair; its share goes with
-/// (1 / that squared)^1.5, over a floor. While any layout has fewer than 12 pairs, or has been run for less than
+/// (1 / that squared)^1.5, over a floor. While any layout has fewer than 8 pairs, or has been run for less than
 /// `exploration_seconds`, each gets the same time.
 pub fn shares(standings: &[Standing], exploration_seconds: f64) -> Vec<f64> {
     let explored = |standing: &Standing| {
@@ -47,7 +47,7 @@ pub fn shares(standings: &[Standing], exploration_seconds: f64) -> Vec<f64> {
 
 /// The variance of one pair of `layout`, over all contenders (their geometric mean): how well the weighted pairs of that
 /// layout resolve, times their number. Blind to signs: exchanging OLD and NEW in any pair leaves it as it is, so that
-/// what is run next owes nothing to which command leads. `None` with fewer than 12 pairs or no spread at all.
+/// what is run next owes nothing to which command leads. `None` with fewer than 8 pairs or no spread at all.
 pub fn variance(contenders: &[Vec<Pair>], layout: Layout, grain: f64) -> Option<f64> {
     let logs: Option<Vec<f64>> = contenders
         .iter()
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn explores_evenly_by_time() {
-        let shares = shares(&[standing(11, 0.02, 1.0), standing(500, 0.01, 9.0)], 0.0);
+        let shares = shares(&[standing(7, 0.02, 1.0), standing(500, 0.01, 9.0)], 0.0);
         assert!((shares[0] - 1.0 / 3.0).abs() < 1e-12, "{shares:?}");
-        let shares = super::shares(&[standing(12, 0.01, 1.0), standing(12, 0.01, 9.0)], 0.5);
+        let shares = super::shares(&[standing(8, 0.01, 1.0), standing(8, 0.01, 9.0)], 0.5);
         assert_eq!(shares, [0.5, 0.5]);
     }
 

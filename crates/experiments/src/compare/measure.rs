@@ -1,6 +1,6 @@
 //! The measuring: random blocks, looks on their schedule, shares of layouts by what they resolve.
 
-use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Nanos, Plan};
+use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Plan};
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{Schedule, Sequence, single_look};
 
@@ -10,9 +10,12 @@ use crate::coins::Coins;
 use crate::judge::Evidence;
 use crate::runner::{BlockSpec, RunError, Runner};
 
-/// Short blocks are asked for together, about so long at once, so that launchers do not wait for `steady`.
+/// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once at first, then
+/// this share of the time that the measuring has taken.
 const BATCH: Nanos = Nanos(20_000_000);
-const BATCH_MOST: u64 = 64;
+const BATCH_SHARE: u64 = 50;
+const BATCH_LONGEST: Nanos = Nanos(40_000_000);
+const BATCH_MOST: u64 = 512;
 /// Each layout is tried for this long, or this share of the budget if that is less, before its precision counts.
 const EXPLORATION_SECONDS: f64 = 0.5;
 const EXPLORATION_SHARE: f64 = 0.05;
@@ -22,6 +25,9 @@ const REALLOCATION_GROWTH: f64 = 1.1;
 /// keeps the launchers waiting.
 const PROGRESS_STEP: Nanos = Nanos(100_000_000);
 const PROGRESS_COST_RATIO: u64 = 200;
+/// How often what the machine does is looked at: a reading takes tenths of a millisecond, and some hundred fill a chart.
+const WATCH_STEP: Nanos = Nanos(250_000_000);
+const WATCH_SHARE: u64 = 400;
 /// Interim intervals for the eye are worked out only while they are cheap.
 const PROGRESS_PAIRS: usize = 5_000;
 
@@ -34,12 +40,16 @@ pub(super) fn measure<R: Runner>(
 ) -> Result<Measured, CompareError> {
     let mut measuring = Measuring::new(plan, warm, runner.now());
     let ending = loop {
-        if let Some(ending) = measuring.step(runner, coins)? {
+        let looks = measuring.looks.len();
+        let ended = measuring.step(runner, coins)?;
+        measuring.looks[looks..].iter().for_each(|look| events(Event::Looked(*look)));
+        measuring.watch(runner, events);
+        if let Some(ending) = ended {
             break ending;
         }
         measuring.tell(runner, events);
     };
-    Ok(Measured { blocks: measuring.blocks, looks: measuring.looks, ending })
+    Ok(Measured { blocks: measuring.blocks, looks: measuring.looks, moments: measuring.moments, ending })
 }
 
 struct Measuring<'a> {
@@ -54,6 +64,8 @@ struct Measuring<'a> {
     schedule: Schedule,
     sequence: Sequence,
     looks: Vec<Look>,
+    moments: Vec<Moment>,
+    watch_at: Nanos,
     tell_at: Nanos,
     effects: Vec<Option<(f64, Interval)>>,
 }
@@ -87,6 +99,8 @@ impl<'a> Measuring<'a> {
             sequence: Sequence::new(evidence.rules(), contenders),
             evidence,
             looks: Vec::new(),
+            moments: Vec::new(),
+            watch_at: began,
             tell_at: began,
             effects: vec![None; contenders],
         }
@@ -116,7 +130,8 @@ impl<'a> Measuring<'a> {
     /// How many rounds of a layout to ask for now; zero when the effort is spent.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
         let per_round = self.layouts[pace].per_round().0.max(1);
-        let batch = (BATCH.0 / per_round).clamp(1, BATCH_MOST);
+        let batch =
+            (((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, BATCH_LONGEST.0) / per_round).clamp(1, BATCH_MOST);
         match self.plan.effort {
             Effort::Budget(budget) => batch.min((budget - now).0 / per_round),
             Effort::Pairs(pairs) => batch.min(pairs.saturating_sub(self.rounds())),
@@ -136,7 +151,11 @@ impl<'a> Measuring<'a> {
         rounds: u64,
     ) -> Result<(), CompareError> {
         let layout = self.layouts[pace].layout;
-        let specs: Vec<BlockSpec> = (0..rounds).flat_map(|_| coins.round(layout, self.plan.commands.len())).collect();
+        let mut specs: Vec<BlockSpec> =
+            (0..rounds).flat_map(|_| coins.round(layout, self.plan.commands.len())).collect();
+        for (spec, number) in specs.iter_mut().zip(self.blocks.len() as u64..) {
+            spec.number = Some(number);
+        }
         let began = runner.now();
         let first_new = self.blocks.len();
         let ran = runner.run(&specs, &mut |block| self.blocks.push(block));
@@ -194,6 +213,17 @@ impl<'a> Measuring<'a> {
             Effort::Pairs(pairs) => self.rounds() as f64 / pairs as f64,
         };
         if spent.is_finite() { spent.min(1.0) } else { 1.0 }
+    }
+
+    fn watch<R: Runner>(&mut self, runner: &mut R, events: &mut dyn FnMut(Event)) {
+        let now = runner.now();
+        if now < self.watch_at {
+            return;
+        }
+        let moment = runner.moment();
+        events(Event::Watched(moment));
+        self.moments.push(moment);
+        self.watch_at = now + Nanos(WATCH_STEP.0.max((now - self.began).0 / WATCH_SHARE));
     }
 
     fn tell<R: Runner>(&mut self, runner: &R, events: &mut dyn FnMut(Event)) {

@@ -4,7 +4,10 @@
 mod measure;
 mod warmup;
 
-use steady_model::{Ending, Host, Interval, Layout, Metric, Nanos, Outcome, Plan, Reading, Record};
+use steady_model::{
+    CounterScope, Ending, Hook, Host, Interval, Layout, Look, Metric, Moment, Nanos, Outcome, Plan, Reading, Record,
+    Timestamp,
+};
 use thiserror::Error;
 
 use crate::coins::Coins;
@@ -59,6 +62,12 @@ pub struct Setting {
     pub host: Host,
     /// Whether duets can be had, or why not.
     pub duets: Reading<()>,
+    /// The time of day.
+    pub started: Timestamp,
+    /// The git revision of the directory that it is started in.
+    pub revision: Reading<String>,
+    /// Whose events the CPU's counters count, or why they cannot be read.
+    pub counters: Reading<CounterScope>,
 }
 
 /// What happens while a comparison runs.
@@ -71,8 +80,14 @@ pub enum Event {
         /// How long the last took.
         last: Nanos,
     },
+    /// The warm-up is over: the record as it is before anything was measured.
+    Begun(Box<Record>),
     /// Pairs have been measured.
     Measured(Progress),
+    /// The evidence has been judged.
+    Looked(Look),
+    /// What the machine was doing has been looked at.
+    Watched(Moment),
 }
 
 /// How far the measuring is.
@@ -102,25 +117,60 @@ pub fn compare<R: Runner>(
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {
+    let commands = 0..plan.commands.len();
+    let mut set_up = 0;
+    let record = commands.clone().try_for_each(|command| {
+        set_up = command + 1;
+        runner.hook(Hook::Setup, command)
+    });
+    let record = record.map_err(CompareError::from).and_then(|()| record_of(plan, setting, runner, events));
+    // Whatever happened, what was set up is cleaned up; the first error is the one to tell.
+    let cleaned = commands.take(set_up).map(|command| runner.hook(Hook::Cleanup, command)).fold(Ok(()), Result::and);
+    let record = record?;
+    cleaned?;
+    Ok(record)
+}
+
+fn record_of<R: Runner>(
+    plan: &Plan,
+    setting: Setting,
+    runner: &mut R,
+    events: &mut dyn FnMut(Event),
+) -> Result<Record, CompareError> {
     let mut coins = Coins::new(plan.seed);
     let warm = warmup::warm_up(plan, &setting.duets, runner, &mut coins, events)?;
+    let record = Record {
+        plan: plan.clone(),
+        started: setting.started,
+        host: setting.host,
+        revision: setting.revision,
+        counters: setting.counters,
+        primary: warm.primary,
+        left_out: warm.left_out.clone(),
+        blocks: vec![],
+        looks: vec![],
+        activity: runner.activity(),
+        moments: vec![],
+        elapsed: runner.now(),
+        ending: Ending::Interrupted,
+    };
+    events(Event::Begun(Box::new(record.clone())));
     let measured = measure::measure(plan, &warm, runner, &mut coins, events)?;
     Ok(Record {
-        plan: plan.clone(),
-        host: setting.host,
-        primary: warm.primary,
-        left_out: warm.left_out,
         blocks: measured.blocks,
         looks: measured.looks,
         activity: runner.activity(),
+        moments: measured.moments,
         elapsed: runner.now(),
         ending: measured.ending,
+        ..record
     })
 }
 
 /// The blocks of a measuring, and how it ended.
 struct Measured {
     blocks: Vec<steady_model::Block>,
-    looks: Vec<steady_model::Look>,
+    looks: Vec<Look>,
+    moments: Vec<Moment>,
     ending: Ending,
 }

@@ -162,8 +162,8 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("--layout turns".to_owned())
     } else if plan.layout == Some(Layout::Duet) {
         None
-    } else if !plan.prepare.is_empty() {
-        Some("--prepare may touch what the other command reads".to_owned())
+    } else if !plan.prepare.is_empty() || !plan.conclude.is_empty() {
+        Some("--prepare and --conclude may touch what the other command reads".to_owned())
     } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
         Some(format!("{} time is judged on turns", primary.name()))
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {

@@ -1,6 +1,8 @@
 //! Where each command's time went.
 
-use steady_model::{Absent, Breakdown, Bytes, Interval, Layout, Nanos, Reading, Record, Run, Spread};
+use steady_model::{
+    Absent, Breakdown, Bytes, CounterMeans, Counters, Interval, Layout, Nanos, Reading, Record, Run, Spread,
+};
 use steady_stats::descriptive::{self, quantile};
 use steady_stats::pooled::{self, Pooled};
 
@@ -42,6 +44,22 @@ fn breakdown(record: &Record, command: usize) -> Option<Breakdown> {
         major_faults: mean(|run| run.major_faults),
         voluntary_switches: mean(|run| run.voluntary_switches),
         involuntary_switches: mean(|run| run.involuntary_switches),
+        counters: counters(&runs),
+    })
+}
+
+/// The means of what was counted in every run.
+fn counters(runs: &[&Run]) -> Option<CounterMeans> {
+    let all: Vec<Counters> = runs.iter().map(|run| run.counters).collect::<Option<_>>()?;
+    let mean = |count: fn(&Counters) -> Option<u64>| {
+        let counts: Vec<f64> = all.iter().map(|one| Some(count(one)? as f64)).collect::<Option<_>>()?;
+        Some(counts.iter().sum::<f64>() / counts.len() as f64)
+    };
+    Some(CounterMeans {
+        instructions: mean(|one| one.instructions),
+        cycles: mean(|one| one.cycles),
+        branch_misses: mean(|one| one.branch_misses),
+        cache_misses: mean(|one| one.cache_misses),
     })
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn grain(metric: Metric) -> f64 {
         Metric::Cpu => 1e-6,
         Metric::Wall | Metric::Elapsed => 1e-9,
         Metric::Memory => 4096.0,
+        Metric::Instructions => 1.0,
     }
 }
 

@@ -13,8 +13,8 @@ use steady_model::{Record, Report};
 /// Judges a record.
 pub fn judge(record: Record) -> Report {
     let failures = evidence::Failures::of(&record);
-    let judgements = verdicts::judgements(&record, &failures);
+    let (judgements, course) = verdicts::judgements(&record, &failures);
     let breakdowns = breakdown::breakdowns(&record);
     let warnings = warnings::warnings(&record, &judgements, &failures);
-    Report { load: load::load(&record), judgements, breakdowns, warnings, record }
+    Report { load: load::load(&record), judgements, course, breakdowns, warnings, record }
 }

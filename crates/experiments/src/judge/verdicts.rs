@@ -1,16 +1,16 @@
 //! Verdicts: the looks replayed for the primary metric, one look at the end for the others.
 
-use steady_model::{Absent, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Undecided, Verdict};
+use steady_model::{Absent, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Sight, Undecided, Verdict};
 use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, single_look};
 
 use super::evidence::{Evidence, Failures};
 
-/// Per command after the first the verdicts by all metrics, the primary first.
-pub(super) fn judgements(record: &Record, failures: &Failures) -> Vec<Judgement> {
-    let primary = primary(record);
+/// Per command after the first the verdicts by all metrics, the primary first; and how the primary ones came about.
+pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement>, Vec<Sight>) {
+    let (primary, course) = primary(record);
     let secondary: Vec<(Metric, Vec<Estimate>)> = Metric::ALL
         .into_iter()
-        .filter(|metric| *metric != record.primary)
+        .filter(|metric| *metric != record.primary && (*metric != Metric::Instructions || record.counters.is_ok()))
         .map(|metric| (metric, at_the_end(record, metric)))
         .collect();
     let mut judgements = Vec::new();
@@ -22,14 +22,14 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> Vec<Judgement>
             if failures.unequal(command) { invalid(judgement) } else { judgement }
         }));
     }
-    judgements
+    (judgements, course)
 }
 
 /// Replays the looks that were made while measuring.
-fn primary(record: &Record) -> Vec<Estimate> {
+fn primary(record: &Record) -> (Vec<Estimate>, Vec<Sight>) {
     let mut evidence = Evidence::new(&record.plan, record.primary);
     let mut sequence = Sequence::new(evidence.rules(), record.plan.commands.len() - 1);
-    let mut estimates = Vec::new();
+    let (mut estimates, mut course) = (Vec::new(), Vec::new());
     let mut blocks = record.blocks.iter();
     let mut seen = 0;
     for look in &record.looks {
@@ -37,8 +37,18 @@ fn primary(record: &Record) -> Vec<Estimate> {
         blocks.by_ref().take(fresh).for_each(|block| evidence.add(block));
         seen += fresh;
         estimates = sequence.look(evidence.contenders(), look.fraction, look.last).contenders;
+        course.extend(estimates.iter().zip(1..).map(|(estimate, command)| sight(record, seen, command, estimate)));
     }
-    if estimates.is_empty() { at_the_end(record, record.primary) } else { estimates }
+    if estimates.is_empty() {
+        estimates = at_the_end(record, record.primary);
+    }
+    (estimates, course)
+}
+
+fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) -> Sight {
+    let ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
+    let at = blocks.checked_sub(1).and_then(|last| record.blocks.get(last)).map(|block| block.ended);
+    Sight { command, blocks, at: at.unwrap_or_default(), change: estimate.size.change, interval: interval(&ends) }
 }
 
 /// One look at all pairs; those of duets tell nothing of times that are not CPU time.
@@ -50,7 +60,7 @@ fn at_the_end(record: &Record, metric: Metric) -> Vec<Estimate> {
 }
 
 fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
-    layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory)
+    layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory | Metric::Instructions)
 }
 
 fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimate) -> Judgement {

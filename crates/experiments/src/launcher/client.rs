@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
+use steady_model::{Absent, CounterScope, Reading};
 
 use super::ARGUMENT;
 use super::protocol::{Reply, Request, RunReply, Setup};
@@ -27,7 +28,7 @@ const END_STEP: Duration = Duration::from_millis(1);
 pub struct Launcher {
     process: Child,
     socket: BufReader<UnixStream>,
-    preparations: Vec<Option<String>>,
+    counters: Reading<CounterScope>,
 }
 
 impl Launcher {
@@ -42,12 +43,18 @@ impl Launcher {
         command.arg0("steady").arg(ARGUMENT).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let process = command.spawn().map_err(lost)?;
         let socket = BufReader::new(ours);
-        let mut launcher = Launcher { process, socket, preparations: setup.preparations.clone() };
+        let mut launcher = Launcher { process, socket, counters: Err(Absent::because("not asked yet")) };
         launcher.say(setup)?;
         match launcher.listen()? {
-            Reply::Ready => Ok(launcher),
-            other => Err(launcher.failure(other)),
+            Reply::Ready { counters } => launcher.counters = counters,
+            other => return Err(failure(other)),
         }
+        Ok(launcher)
+    }
+
+    /// Whose events the CPU's counters count in its runs, or why they cannot be read.
+    pub fn counters(&self) -> &Reading<CounterScope> {
+        &self.counters
     }
 
     /// Asks for runs; [`Launcher::runs`] gives what was measured, group by group.
@@ -66,7 +73,19 @@ impl Launcher {
         self.wait_unless(interrupt)?;
         match self.listen()? {
             Reply::Ran(runs) => Ok(runs),
-            other => Err(self.failure(other)),
+            other => Err(failure(other)),
+        }
+    }
+
+    /// Waits for the end of the script that was asked for, or for `interrupt` to become readable.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn script_done(&mut self, interrupt: Option<BorrowedFd<'_>>) -> Result<(), RunError> {
+        self.wait_unless(interrupt)?;
+        match self.listen()? {
+            Reply::Done => Ok(()),
+            other => Err(failure(other)),
         }
     }
 
@@ -99,17 +118,14 @@ impl Launcher {
             Err(error) => Err(RunError::LauncherLost(error.to_string())),
         }
     }
+}
 
-    fn failure(&self, reply: Reply) -> RunError {
-        match reply {
-            Reply::CannotStart { command, reason } => RunError::CannotStart { command, reason },
-            Reply::PreparationFailed { command, outcome } => {
-                let preparation = self.preparations.get(command).cloned().flatten().unwrap_or_default();
-                RunError::PreparationFailed { preparation, outcome }
-            }
-            Reply::Failed(reason) => RunError::LauncherLost(reason),
-            Reply::Ready | Reply::Ran(_) => RunError::LauncherLost("it spoke out of turn".to_owned()),
-        }
+fn failure(reply: Reply) -> RunError {
+    match reply {
+        Reply::CannotStart { command, reason } => RunError::CannotStart { command, reason },
+        Reply::ScriptFailed { hook, script, outcome } => RunError::ScriptFailed { hook, script, outcome },
+        Reply::Failed(reason) => RunError::LauncherLost(reason),
+        Reply::Ready { .. } | Reply::Ran(_) | Reply::Done => RunError::LauncherLost("it spoke out of turn".to_owned()),
     }
 }
 

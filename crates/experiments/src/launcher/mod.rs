@@ -7,10 +7,12 @@
 mod client;
 mod protocol;
 mod run;
+mod script;
 mod serve;
+mod streams;
 
 pub use client::Launcher;
-pub use protocol::{Job, Reply, Request, RunReply, Setup};
+pub use protocol::{Group, Job, Reply, Request, RunReply, Setup};
 pub use serve::serve;
 
 /// The first argument that makes `steady` a launcher.

@@ -3,19 +3,21 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Command, Nanos, Output, Run};
+use steady_model::{Command, CounterScope, Hook, Layout, Nanos, Outcome, Output, PerCommand, Reading, Run};
 
 /// The first line to a launcher: all that stays the same for an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
     /// The commands that it may be asked to run.
     pub commands: Vec<Command>,
-    /// Per command, the shell command to run before each of its runs.
-    pub preparations: Vec<Option<String>>,
+    /// The shell commands to run before each run.
+    pub prepare: PerCommand<String>,
+    /// The shell commands to run after each run.
+    pub conclude: PerCommand<String>,
     /// The file that runs read as standard input.
     pub input: Option<PathBuf>,
     /// Where the commands' output goes.
-    pub output: Output,
+    pub output: PerCommand<Output>,
     /// The longest that one run may last.
     pub run_limit: Option<Nanos>,
     /// The CPUs to keep to, if not all.
@@ -24,15 +26,43 @@ pub struct Setup {
     pub pinned: Option<usize>,
     /// The monotonic clock's reading when the experiment began.
     pub epoch: Nanos,
+    /// The log to append numbered groups to.
+    pub log: Option<PathBuf>,
 }
 
-/// Runs to make, one after the other.
+/// What a launcher is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request {
-    /// The runs, in the groups in which they are reported.
-    pub groups: Vec<Vec<Job>>,
-    /// Whether to look closer at each ([`RunReply::wrote_to_storage`], [`RunReply::left_its_cpu`]).
-    pub probe: bool,
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Runs, one after the other.
+    Runs {
+        /// The runs, in the groups in which they are reported.
+        groups: Vec<Group>,
+        /// Whether to look closer at each ([`RunReply::wrote_to_storage`], [`RunReply::left_its_cpu`]).
+        probe: bool,
+    },
+    /// A shell command of the user's, unmeasured.
+    Script {
+        /// When it runs.
+        hook: Hook,
+        /// For which command.
+        command: usize,
+        /// The shell command.
+        script: String,
+    },
+}
+
+/// Runs that belong together: a block in turns, or one side of a duet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Group {
+    /// The number of its block; a warm-up has none.
+    pub block: Option<u64>,
+    /// How the block's runs lie in time.
+    pub layout: Layout,
+    /// The place of its first run in the block.
+    pub place: usize,
+    /// The runs.
+    pub jobs: Vec<Job>,
 }
 
 /// One run to make.
@@ -44,14 +74,19 @@ pub struct Job {
     pub padding: u32,
 }
 
-/// What a launcher answers: first `Ready` or `Failed`, then one `Ran` per group, or what went wrong.
+/// What a launcher answers: first `Ready` or `Failed`, then one `Ran` per group or `Done` per script, or what went wrong.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// It is set up.
-    Ready,
+    Ready {
+        /// Whose events the CPU's counters count, or why they cannot be read.
+        counters: Reading<CounterScope>,
+    },
     /// A group's runs have ended.
     Ran(Vec<RunReply>),
+    /// A script has ended well.
+    Done,
     /// A command could not be started.
     CannotStart {
         /// Which command.
@@ -59,12 +94,14 @@ pub enum Reply {
         /// What the system says.
         reason: String,
     },
-    /// A preparation failed.
-    PreparationFailed {
-        /// Which command it was to prepare.
-        command: usize,
+    /// A script failed.
+    ScriptFailed {
+        /// When it ran.
+        hook: Hook,
+        /// The shell command.
+        script: String,
         /// How it ended.
-        outcome: steady_model::Outcome,
+        outcome: Outcome,
     },
     /// Anything else went wrong.
     Failed(String),

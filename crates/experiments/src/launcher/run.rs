@@ -1,6 +1,6 @@
 //! One run, from its start to its last descendant's end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,12 +9,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
-use steady_linux::process::{self, Child, LeftOvers, Program, Reaped, Status, Stdio};
+use steady_linux::process::{self, Child, LeftOvers, Program, Reaped, Status};
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Absent, Bytes, Nanos, Outcome, Output, Reading, Run};
+use steady_model::{Absent, Bytes, Command, Hook, Nanos, Outcome, Output, PerCommand, Reading, Run};
 
 use super::PADDING_MAX;
 use super::protocol::{Job, Reply, RunReply, Setup};
+use super::script::Script;
+use super::streams::Sink;
+
+/// The variable that tells a process which command it belongs to: 0 for the first, as in the JSON.
+const COMMAND_NAME: &str = "STEADY_COMMAND";
+/// The variables that runs get from here, whatever stands in the environment.
+const OURS: [&str; 3] = [COMMAND_NAME, "STEADY_RUN", "STEADY_PADDING"];
 
 /// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
 /// the microsecond clock that rusage has.
@@ -34,17 +41,26 @@ pub(super) enum Stop {
 
 /// What runs need: programs ready to start, streams, limits.
 pub(super) struct Stand {
-    programs: Vec<Program>,
-    preparations: Vec<Option<Program>>,
+    commands: Vec<Station>,
     null: File,
+    /// Where scripts speak: standard error if the commands' output is shown, else nowhere.
+    voice: OwnedFd,
     input: Option<PathBuf>,
-    output: OwnedFd,
     run_limit: Option<Nanos>,
     pinned: Option<usize>,
     epoch: Nanos,
     schedstat: Reading<procfs::SchedstatReader>,
     own_schedstat: Reading<procfs::SchedstatFile>,
     own_peak: Reading<Bytes>,
+}
+
+/// What the runs of one command need.
+struct Station {
+    command: Command,
+    program: Program,
+    sink: Sink,
+    prepare: Option<Script>,
+    conclude: Option<Script>,
 }
 
 /// What was seen of a child until it became a zombie.
@@ -54,29 +70,37 @@ struct Seen {
     main_thread: Reading<procfs::Schedstat>,
 }
 
+impl Station {
+    fn new(setup: &Setup, index: usize, environment: &[(OsString, OsString)], null: &File) -> io::Result<Self> {
+        let command = &setup.commands[index];
+        let script = |hook, scripts: &PerCommand<String>| {
+            scripts.of(index).map(|text| Script::new(hook, text, (index, command), environment)).transpose()
+        };
+        Ok(Station {
+            command: command.clone(),
+            program: program(&command.program, &command.argv, (index, command), environment)?,
+            sink: Sink::new(setup.output.of(index), null)?,
+            prepare: script(Hook::Prepare, &setup.prepare)?,
+            conclude: script(Hook::Conclude, &setup.conclude)?,
+        })
+    }
+}
+
 impl Stand {
     pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
-        let output = match setup.output {
-            Output::Null => null.as_fd().try_clone_to_owned()?,
-            Output::Stderr => io::stderr().as_fd().try_clone_to_owned()?,
-        };
+        let shown = setup.output.0.iter().any(|output| matches!(output, Output::Stderr | Output::Inherit));
+        let voice =
+            if shown { io::stderr().as_fd().try_clone_to_owned()? } else { null.as_fd().try_clone_to_owned()? };
         let schedstat = procfs::SchedstatReader::new(&Root::default());
         let own_schedstat =
             schedstat.as_ref().map_err(Clone::clone).and_then(|reader| reader.open(number(rustix::process::getpid())));
-        let programs = setup.commands.iter().map(|command| program(&command.program, &command.argv, environment));
-        let shell = |script: &String| ["sh".to_owned(), "-c".to_owned(), script.clone()];
-        let preparation = |script: &String| program(Path::new("/bin/sh"), &shell(script), environment);
+        let stations = (0..setup.commands.len()).map(|index| Station::new(setup, index, environment, &null));
         Ok(Stand {
-            programs: programs.collect::<io::Result<_>>()?,
-            preparations: setup
-                .preparations
-                .iter()
-                .map(|script| script.as_ref().map(preparation).transpose())
-                .collect::<io::Result<_>>()?,
+            commands: stations.collect::<io::Result<_>>()?,
             null,
+            voice,
             input: setup.input.clone(),
-            output,
             run_limit: setup.run_limit,
             pinned: setup.pinned,
             epoch: setup.epoch,
@@ -91,38 +115,57 @@ impl Stand {
         self.own_peak = process::own_peak_memory();
     }
 
-    /// Prepares and makes one run. `control` is the socket whose hang-up means that `steady` is gone.
-    pub(super) fn run(&mut self, job: Job, probe: bool, control: &UnixStream) -> Result<RunReply, Stop> {
-        self.prepare(job.command, control)?;
-        let started = clock::monotonic();
-        let child = self
-            .start(job)
+    /// Prepares and makes one run, and concludes it. `word` is what it finds in `STEADY_RUN`; `control` is the socket
+    /// whose hang-up means that `steady` is gone.
+    pub(super) fn run(&mut self, job: Job, word: &str, probe: bool, control: &UnixStream) -> Result<RunReply, Stop> {
+        if let Some(script) = &mut self.commands[job.command].prepare {
+            script.run(word, &self.null, &self.voice, control)?;
+        }
+        let (started, child) = self
+            .start(job, word)
             .map_err(|error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() }))?;
-        let seen = self.watch(&child, control)?;
+        let seen = self.watch(job.command, &child, control)?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         let left = process::end_descendants().map_err(lost)?;
-        Ok(RunReply { run: self.account(job, started, seen, &reaped, &left), wrote_to_storage, left_its_cpu })
+        let run = self.account(job, started, seen, &reaped, &left);
+        if let Some(script) = &mut self.commands[job.command].conclude {
+            script.run(word, &self.null, &self.voice, control)?;
+        }
+        Ok(RunReply { run, wrote_to_storage, left_its_cpu })
     }
 
-    fn start(&mut self, job: Job) -> io::Result<Child> {
+    /// Runs a script of the user's for a command.
+    pub(super) fn script(
+        &self,
+        hook: Hook,
+        command: usize,
+        text: &str,
+        environment: &[(OsString, OsString)],
+        control: &UnixStream,
+    ) -> Result<(), Stop> {
+        let mut script =
+            Script::new(hook, text, (command, &self.commands[command].command), environment).map_err(lost)?;
+        script.run(hook.name(), &self.null, &self.voice, control)
+    }
+
+    fn start(&mut self, job: Job, word: &str) -> io::Result<(Nanos, Child)> {
         let input = self.input.as_ref().map(File::open).transpose()?;
-        let streams = Stdio {
-            input: input.as_ref().unwrap_or(&self.null).as_fd(),
-            output: self.output.as_fd(),
-            error: self.output.as_fd(),
-        };
-        self.programs[job.command].spawn(job.padding as usize, streams)
+        let Station { program, sink, .. } = &mut self.commands[job.command];
+        sink.with(&self.null, input.as_ref().unwrap_or(&self.null), |streams| {
+            let started = clock::monotonic();
+            Ok((started, program.spawn(word, job.padding as usize, streams)?))
+        })
     }
 
     /// Waits until the child is a zombie.
-    fn watch(&self, child: &Child, control: &UnixStream) -> Result<Seen, Stop> {
+    fn watch(&self, command: usize, child: &Child, control: &UnixStream) -> Result<Seen, Stop> {
         // Opened while the child runs: afterwards every microsecond is between two measurements.
         let schedstat = self.schedstat.as_ref().map_err(Clone::clone);
         let main_thread = schedstat.and_then(|reader| reader.open(number(child.pid)));
         let delayed_before = self.own_run_delay();
-        let in_time = wait_or_kill(child, self.run_limit, control.as_fd())?;
+        let in_time = wait_or_kill(child, self.run_limit, control.as_fd(), Some(&self.commands[command].sink))?;
         // On a crowded machine the launcher itself waits for a CPU before it sees the end: that is not the child's time.
         let late = self.own_run_delay() - delayed_before;
         let ended = clock::monotonic() - late;
@@ -147,19 +190,7 @@ impl Stand {
             involuntary_switches: usage.involuntary_switches,
             left_behind: left.killed,
             outcome: outcome(reaped.status, seen.in_time),
-        }
-    }
-
-    fn prepare(&mut self, command: usize, control: &UnixStream) -> Result<(), Stop> {
-        let Some(program) = &mut self.preparations[command] else { return Ok(()) };
-        let streams = Stdio { input: self.null.as_fd(), output: self.output.as_fd(), error: self.output.as_fd() };
-        let child = program.spawn(0, streams).map_err(|error| lost(io::Error::other(format!("/bin/sh: {error}"))))?;
-        wait_or_kill(&child, None, control.as_fd())?;
-        let reaped = process::wait_for(child.pid).map_err(lost)?;
-        process::end_descendants().map_err(lost)?;
-        match reaped.status {
-            Status::Exited(0) => Ok(()),
-            status => Err(Stop::Say(Reply::PreparationFailed { command, outcome: outcome(status, true) })),
+            counters: None,
         }
     }
 
@@ -187,31 +218,63 @@ impl Stand {
     }
 }
 
-fn program(path: &Path, words: &[String], environment: &[(OsString, OsString)]) -> io::Result<Program> {
-    let variables = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    Ok(Program::new(path, words.iter().map(AsRef::as_ref), variables, PADDING_MAX as usize)?)
+/// A program for runs of `command`: its variables over the inherited ones, and its number in `STEADY_COMMAND`.
+pub(super) fn program(
+    path: &Path,
+    words: &[String],
+    (index, command): (usize, &Command),
+    environment: &[(OsString, OsString)],
+) -> io::Result<Program> {
+    let number = index.to_string();
+    let own = command.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let own: Vec<_> = own.chain([(OsStr::new(COMMAND_NAME), OsStr::new(&number))]).collect();
+    // Of a name that stands twice, programs may take either.
+    let replaced = |name: &OsStr| OURS.iter().any(|ours| name == *ours) || own.iter().any(|(other, _)| *other == name);
+    let inherited = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let variables = inherited.filter(|(name, _)| !replaced(name)).chain(own.iter().copied());
+    let made = Program::new(path, words.iter().map(AsRef::as_ref), variables, PADDING_MAX as usize)?;
+    Ok(match &command.directory {
+        Some(directory) => made.within(directory)?,
+        None => made,
+    })
 }
 
-fn lost(error: io::Error) -> Stop {
+pub(super) fn lost(error: io::Error) -> Stop {
     Stop::Say(Reply::Failed(error.to_string()))
 }
 
-/// Waits for the child's end; kills its group at the limit. Whether it ended in time.
-fn wait_or_kill(child: &Child, limit: Option<Nanos>, control: BorrowedFd<'_>) -> Result<bool, Stop> {
+/// Waits for the child's end, emptying its pipe meanwhile; kills its group at the limit. Whether it ended in time.
+pub(super) fn wait_or_kill(
+    child: &Child,
+    limit: Option<Nanos>,
+    control: BorrowedFd<'_>,
+    sink: Option<&Sink>,
+) -> Result<bool, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
     loop {
         // Hang-ups are reported unasked; requests that come early are left for later.
-        let mut watched =
+        let child_and_control =
             [PollFd::new(&child.pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::empty())];
+        let pipe = sink.and_then(Sink::reader).map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
+        let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipe).collect();
         let left = deadline.filter(|_| in_time).map(|deadline| timespec(deadline - clock::monotonic()));
-        match poll(&mut watched, left.as_ref()) {
+        let polled = poll(&mut watched, left.as_ref());
+        let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
+        match polled {
             Ok(0) => {
                 in_time = false;
                 process::kill_group(child.pid);
             }
-            Ok(_) if !watched[1].revents().is_empty() => return Err(Stop::Abandoned),
-            Ok(_) => return Ok(in_time),
+            Ok(_) if ready(1) => return Err(Stop::Abandoned),
+            Ok(_) => {
+                if let Some(sink) = sink.filter(|_| ready(2)) {
+                    sink.drain();
+                }
+                if ready(0) {
+                    return Ok(in_time);
+                }
+            }
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(lost(error.into())),
         }
@@ -222,7 +285,7 @@ fn timespec(time: Nanos) -> Timespec {
     Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }
 
-fn outcome(status: Status, in_time: bool) -> Outcome {
+pub(super) fn outcome(status: Status, in_time: bool) -> Outcome {
     match status {
         _ if !in_time => Outcome::TimedOut,
         Status::Exited(status) => Outcome::Exited(status),

@@ -6,13 +6,17 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use steady_linux::{clock, process};
-use steady_model::Nanos;
+use steady_model::{Absent, Nanos};
 
-use super::protocol::{Reply, Request, RunReply, Setup};
+use super::protocol::{Group, Reply, Request, RunReply, Setup};
 use super::run::{Stand, Stop};
+use crate::log::Appender;
 
 /// Groups of runs shorter than this are reported together.
-const SAY_EVERY: Nanos = Nanos(5_000_000);
+const SAY_EVERY: Nanos = Nanos(20_000_000);
+
+/// What runs that do not count find in `STEADY_RUN`.
+const WARM_UP: &str = "warmup";
 
 /// The whole life of a launcher; the commands get `environment`. Returns when `steady` hangs up or something it cannot go on from happens; by then
 /// no descendant is left.
@@ -27,40 +31,62 @@ pub fn serve(environment: &[(OsString, OsString)]) {
 }
 
 fn attend(control: &UnixStream, environment: &[(OsString, OsString)]) -> Result<(), Stop> {
+    let failed = |error: String| Stop::Say(Reply::Failed(error));
     let mut lines = BufReader::new(control).lines();
-    let Some(Ok(setup)) = lines.next() else { return Ok(()) };
-    let mut stand = set_up(&setup, environment).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
-    say(control, &Reply::Ready)?;
+    let Some(Ok(line)) = lines.next() else { return Ok(()) };
+    let setup: Setup = serde_json::from_str(&line).map_err(|error| failed(error.to_string()))?;
+    let mut stand = set_up(&setup, environment).map_err(|error| failed(error.to_string()))?;
+    let mut log = setup.log.as_deref().and_then(|path| Appender::open(path).ok());
+    say(control, &Reply::Ready { counters: Err(Absent::because("they are not read yet")) })?;
     while let Some(Ok(line)) = lines.next() {
-        let request: Request =
-            serde_json::from_str(&line).map_err(|error| Stop::Say(Reply::Failed(error.to_string())))?;
-        answer(&mut stand, &request, control)?;
+        match serde_json::from_str(&line).map_err(|error| failed(error.to_string()))? {
+            Request::Runs { groups, probe } => answer(&mut stand, &groups, probe, &mut log, control)?,
+            Request::Script { hook, command, script } => {
+                stand.script(hook, command, &script, environment, control)?;
+                say(control, &Reply::Done)?;
+            }
+        }
     }
     Ok(())
 }
 
-fn set_up(line: &str, environment: &[(OsString, OsString)]) -> io::Result<Stand> {
-    let setup: Setup = serde_json::from_str(line)?;
+fn set_up(setup: &Setup, environment: &[(OsString, OsString)]) -> io::Result<Stand> {
     process::leave_session()?;
     process::become_subreaper()?;
     if let Some(cpus) = &setup.cpus {
         process::keep_to(cpus)?;
     }
-    let stand = Stand::new(&setup, environment)?;
+    let stand = Stand::new(setup, environment)?;
     process::shed_memory();
     Ok(stand)
 }
 
-/// Makes the runs and says what was measured: each group at once, unless they are so short that waking `steady` for
-/// each would cost a share of the time that they take.
-fn answer(stand: &mut Stand, request: &Request, control: &UnixStream) -> Result<(), Stop> {
+/// Makes the runs, logs them, and says what was measured: each group at once, unless they are so short that waking
+/// `steady` for each would cost a share of the time that they take.
+fn answer(
+    stand: &mut Stand,
+    groups: &[Group],
+    probe: bool,
+    log: &mut Option<Appender>,
+    control: &UnixStream,
+) -> Result<(), Stop> {
     let mut unsaid = Vec::new();
     let mut said_at = clock::monotonic();
     stand.refresh();
-    for group in &request.groups {
-        let runs = group.iter().map(|job| stand.run(*job, request.probe, control));
+    for group in groups {
+        let word = group.block.map_or_else(|| WARM_UP.to_owned(), |block| block.to_string());
+        let runs = group.jobs.iter().map(|job| stand.run(*job, &word, probe, control));
         match runs.collect::<Result<Vec<RunReply>, Stop>>() {
-            Ok(runs) => put(&mut unsaid, &Reply::Ran(runs))?,
+            Ok(runs) => {
+                if let (Some(appender), Some(block)) = (log.as_mut(), group.block) {
+                    let all = runs.iter().map(|reply| &reply.run);
+                    // A full disk ends the log, not the measuring.
+                    if appender.runs(block, group.layout, group.place, all).is_err() {
+                        *log = None;
+                    }
+                }
+                put(&mut unsaid, &Reply::Ran(runs))?;
+            }
             Err(stop) => {
                 send(control, &unsaid)?;
                 return Err(stop);

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::judge;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
-use steady_model::{Absent, Command, Effort, FailureRule, Host, Nanos, Output, Plan, Record, Report, Seed};
+use steady_model::{
+    Absent, Command, Effort, FailureRule, Host, Nanos, PerCommand, Plan, Record, Report, Seed, Timestamp,
+};
 
 /// A plan for `commands` commands within `seconds`.
 pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
@@ -14,6 +16,7 @@ pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
         name: format!("command {index}"),
         argv: vec!["x".to_owned()],
         program: PathBuf::from("/x"),
+        ..Command::default()
     };
     Plan {
         commands: (0..commands).map(command).collect(),
@@ -24,9 +27,12 @@ pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
         metric: None,
         layout: None,
         warmup: None,
-        prepare: vec![],
+        setup: PerCommand::NONE,
+        prepare: PerCommand::NONE,
+        conclude: PerCommand::NONE,
+        cleanup: PerCommand::NONE,
         input: None,
-        output: Output::Null,
+        output: PerCommand::NONE,
         failures: FailureRule::Abort,
         timeout: None,
         cpus: None,
@@ -48,7 +54,7 @@ pub(crate) fn setting() -> Setting {
         memory: Err(absent()),
         hypervisor: Ok(None),
     };
-    Setting { host, duets: Ok(()) }
+    Setting { host, duets: Ok(()), started: Timestamp(0), revision: Err(absent()), counters: Err(absent()) }
 }
 
 /// Compares on `machine`.

@@ -12,16 +12,25 @@ use rustix::process::Pid;
 /// The variable that pads a run's environment, so that the stack's place is drawn anew for each run.
 const PADDING_NAME: &str = "STEADY_PADDING=";
 
+/// The variable that tells a process which run it belongs to.
+const RUN_NAME: &str = "STEADY_RUN=";
+
+/// The longest word that it may hold: a 64-bit number's digits.
+const RUN_LONGEST: usize = 20;
+
 /// The stack that a child runs on between its creation and its exec: a handful of system calls.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// A program with its arguments and environment, laid out as execve(2) wants them.
 pub struct Program {
     path: CString,
+    directory: Option<CString>,
     arguments: Strings,
     environment: Strings,
     /// `STEADY_PADDING=` and as many letters as the widest padding has, NUL-terminated where the present one ends.
     padding: Vec<u8>,
+    /// `STEADY_RUN=` and the word behind it, NUL-terminated.
+    run: Vec<u8>,
     stack: Vec<u8>,
 }
 
@@ -62,28 +71,40 @@ impl Program {
         padding.resize(PADDING_NAME.len() + padding_max + 1, b'x');
         Ok(Program {
             path: CString::new(path.as_os_str().as_bytes())?,
+            directory: None,
             arguments: Strings::new(arguments.into_iter().map(|word| word.as_bytes().to_vec()))?,
             environment: Strings::new(environment.into_iter().map(variable))?,
             padding,
+            run: [RUN_NAME.as_bytes(), &[0; RUN_LONGEST + 1]].concat(),
             stack: vec![0; STACK_BYTES],
         })
     }
 
+    /// The same program, started in `directory`; a relative path to it is taken from there.
+    ///
+    /// # Errors
+    /// A path that holds a NUL byte.
+    pub fn within(self, directory: &Path) -> Result<Self, NulError> {
+        Ok(Program { directory: Some(CString::new(directory.as_os_str().as_bytes())?), ..self })
+    }
+
     /// Starts the program in a process group of its own, with default signal dispositions and an empty signal mask, its
-    /// environment padded by `padding` bytes (at most the maximum given to [`Program::new`]). The child is killed
-    /// when the thread that started it dies.
+    /// environment padded by `padding` bytes (at most the maximum given to [`Program::new`]) and with `STEADY_RUN` set
+    /// to `run` (its first 20 bytes, without NUL). The child is killed when the thread that started it dies.
     ///
     /// The child shares the caller's memory until its exec, and the caller stands still meanwhile (clone(2) with
     /// `CLONE_VM | CLONE_VFORK`), so that the cost does not depend on the caller's size.
     ///
     /// # Errors
     /// What clone(2) or execve(2) say.
-    pub fn spawn(&mut self, padding: usize, stdio: Stdio<'_>) -> io::Result<Child> {
+    pub fn spawn(&mut self, run: &str, padding: usize, stdio: Stdio<'_>) -> io::Result<Child> {
         self.set_padding(padding);
+        self.set_run(run);
         let mut start = Start {
             path: self.path.as_ptr(),
             arguments: self.arguments.as_ptr(),
-            environment: self.environment.with_last(self.padding.as_ptr().cast()),
+            environment: self.environment.with_last([self.run.as_ptr().cast(), self.padding.as_ptr().cast()]),
+            directory: self.directory.as_ref().map_or(ptr::null(), |directory| directory.as_ptr()),
             streams: [stdio.input.as_raw_fd(), stdio.output.as_raw_fd(), stdio.error.as_raw_fd()],
             error: 0,
         };
@@ -99,6 +120,13 @@ impl Program {
         Err(io::Error::from_raw_os_error(start.error))
     }
 
+    fn set_run(&mut self, run: &str) {
+        let word = &run.as_bytes()[..run.len().min(RUN_LONGEST)];
+        let value = &mut self.run[RUN_NAME.len()..];
+        value.fill(0);
+        value[..word.len()].copy_from_slice(word);
+    }
+
     /// Ends the padding's string after `length` letters.
     fn set_padding(&mut self, length: usize) {
         let first = PADDING_NAME.len();
@@ -109,7 +137,10 @@ impl Program {
     }
 }
 
-/// C strings and the null-terminated array of pointers to them, with room for one more.
+/// How many strings may follow those that an array owns.
+const ROOM: usize = 2;
+
+/// C strings and the null-terminated array of pointers to them, with room for some more.
 struct Strings {
     pointers: Vec<*const c_char>,
     /// What the pointers point to.
@@ -120,7 +151,7 @@ impl Strings {
     fn new(words: impl Iterator<Item = Vec<u8>>) -> Result<Self, NulError> {
         let owned = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let mut pointers: Vec<_> = owned.iter().map(|word| word.as_ptr()).collect();
-        pointers.extend([ptr::null(); 2]);
+        pointers.extend([ptr::null(); ROOM + 1]);
         Ok(Strings { pointers, _owned: owned })
     }
 
@@ -128,10 +159,10 @@ impl Strings {
         self.pointers.as_ptr()
     }
 
-    /// The array with `string` as its last element.
-    fn with_last(&mut self, string: *const c_char) -> *const *const c_char {
-        let place = self.pointers.len() - 2;
-        self.pointers[place] = string;
+    /// The array with `strings` as its last elements.
+    fn with_last(&mut self, strings: [*const c_char; ROOM]) -> *const *const c_char {
+        let end = self.pointers.len() - 1;
+        self.pointers[end - ROOM..end].copy_from_slice(&strings);
         self.pointers.as_ptr()
     }
 }
@@ -168,6 +199,8 @@ struct Start {
     path: *const c_char,
     arguments: *const *const c_char,
     environment: *const *const c_char,
+    /// Null to stay where the parent is.
+    directory: *const c_char,
     streams: [RawFd; 3],
     error: c_int,
 }
@@ -196,7 +229,7 @@ extern "C" fn become_program(argument: *mut c_void) -> c_int {
     unsafe {
         let start = &mut *argument.cast::<Start>();
         let made = prepare_process(&start.streams);
-        if made == 0 {
+        if made == 0 && (start.directory.is_null() || libc::chdir(start.directory) == 0) {
             libc::execve(start.path, start.arguments.cast(), start.environment.cast());
         }
         start.error = *libc::__errno_location();
@@ -244,7 +277,7 @@ mod tests {
         let null = File::open("/dev/null").unwrap();
         let (mut reader, writer) = std::io::pipe().unwrap();
         let stdio = Stdio { input: null.as_fd(), output: writer.as_fd(), error: null.as_fd() };
-        let child = program.spawn(padding, stdio).unwrap();
+        let child = program.spawn("17", padding, stdio).unwrap();
         drop(writer);
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
@@ -253,8 +286,18 @@ mod tests {
 
     #[test]
     fn a_program_runs_with_its_words_and_its_environment() {
-        let (text, status) = output_of(&mut shell("echo $A ${#STEADY_PADDING}; exit 3"), 7);
-        assert_eq!((text.as_str(), status), ("1 7\n", Status::Exited(3)));
+        let (text, status) = output_of(&mut shell("echo $A ${#STEADY_PADDING} $STEADY_RUN; exit 3"), 7);
+        assert_eq!((text.as_str(), status), ("1 7 17\n", Status::Exited(3)));
+    }
+
+    #[test]
+    fn a_program_runs_where_it_is_told() {
+        let (text, status) = output_of(&mut shell("pwd").within(Path::new("/usr")).unwrap(), 0);
+        assert_eq!((text.as_str(), status), ("/usr\n", Status::Exited(0)));
+        let null = File::open("/dev/null").unwrap();
+        let stdio = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
+        let mut nowhere = shell("pwd").within(Path::new("/nonexistent")).unwrap();
+        assert_eq!(nowhere.spawn("0", 0, stdio).unwrap_err().raw_os_error(), Some(libc::ENOENT));
     }
 
     #[test]
@@ -277,7 +320,7 @@ mod tests {
         let stdio = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
         for (path, error) in [("/nonexistent", libc::ENOENT), ("/etc/passwd", libc::EACCES), ("/", libc::EACCES)] {
             let mut program = Program::new(Path::new(path), [OsStr::new("x")], [], 0).unwrap();
-            assert_eq!(program.spawn(0, stdio).unwrap_err().raw_os_error(), Some(error), "{path}");
+            assert_eq!(program.spawn("0", 0, stdio).unwrap_err().raw_os_error(), Some(error), "{path}");
         }
     }
 

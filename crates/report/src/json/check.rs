@@ -18,6 +18,8 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
     for (index, each) in record.blocks.iter().enumerate() {
         let path = format!("samples.blocks[{index}]");
         block(each, &path, record.plan.commands.len(), &mut sums)?;
+        let as_told = each.runs.iter().all(|run| run.counters.is_some() == record.counters.is_ok());
+        holds(as_told, &path, "a run's counters are not as 'counters' says")?;
         holds(each.ended >= before, &path, "ended before the block before it")?;
         before = each.ended;
     }
@@ -37,8 +39,13 @@ fn plan(plan: &Plan) -> Result<(), ReadError> {
     }
     holds(plan.resolution >= 0.0, "plan.resolution_ratio", "negative")?;
     holds(plan.confidence > 0.0 && plan.confidence < 1.0, "plan.confidence", "not between 0 and 1")?;
-    let prepare = plan.prepare.len();
-    holds(prepare <= 1 || prepare == plan.commands.len(), "plan.prepare", "neither one for all nor one per command")?;
+    for (name, scripts) in
+        [("setup", &plan.setup), ("prepare", &plan.prepare), ("conclude", &plan.conclude), ("cleanup", &plan.cleanup)]
+    {
+        let path = format!("plan.{name}");
+        holds(scripts.suits(plan.commands.len()), &path, "neither one for all nor one per command")?;
+    }
+    holds(plan.output.suits(plan.commands.len()), "plan.output", "neither one for all nor one per command")?;
     if let Some(FailIf { verdict, beyond }) = plan.fail_if {
         let known = matches!(verdict, Verdict::Slower | Verdict::Faster) && beyond >= 0.0;
         holds(known, "plan.fail_if", "neither 'slower' nor 'faster' than a share")?;
@@ -76,12 +83,17 @@ fn run(run: &Run, path: &str) -> Result<(), ReadError> {
     for (name, time) in times {
         holds(time < LONGEST, &format!("{path}.{name}"), "longer than any measuring")?;
     }
+    let counters = run.counters.unwrap_or_default();
     let counts = [
         ("peak_memory_bytes", run.peak_memory.as_ref().map_or(0, |bytes| bytes.0)),
         ("minor_faults", run.minor_faults),
         ("major_faults", run.major_faults),
         ("voluntary_switches", run.voluntary_switches),
         ("involuntary_switches", run.involuntary_switches),
+        ("counters.instructions", counters.instructions.unwrap_or(0)),
+        ("counters.cycles", counters.cycles.unwrap_or(0)),
+        ("counters.branch_misses", counters.branch_misses.unwrap_or(0)),
+        ("counters.cache_misses", counters.cache_misses.unwrap_or(0)),
     ];
     for (name, count) in counts {
         holds(count <= MOST, &format!("{path}.{name}"), "more than there can be")?;

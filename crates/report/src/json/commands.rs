@@ -1,10 +1,10 @@
 //! The commands, and where the time of their runs went.
 
 use serde_json::Value;
-use steady_model::{Absent, Breakdown, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, CounterMeans, CounterScope, Reading, Report, Spread};
 
 use super::object::Object;
-use super::wire::{PathWire, to_value};
+use super::wire::{PathWire, named, to_value};
 
 /// Every command of the plan, with its breakdown.
 pub(super) fn all(report: &Report) -> Value {
@@ -14,19 +14,23 @@ pub(super) fn all(report: &Report) -> Value {
         object.put("name", command.name.as_str());
         object.put("argv", command.argv.clone());
         object.put("program", to_value(&PathWire::from(command.program.as_path())));
+        object.put("directory", to_value(&command.directory.as_deref().map(PathWire::from)));
+        object.put("environment", named(&command.environment));
+        object.put("parameters", named(&command.parameters));
+        object.put("revision", command.revision.clone());
         let found = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
         let failures = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
         object.put("runs", found.map_or(0, |breakdown| breakdown.runs));
         object.put("failures", failures.map_or(0, |breakdown| breakdown.failures));
         let breakdown = found.ok_or_else(|| Absent::because("no run succeeded"));
-        put(&mut object, &breakdown);
+        put(&mut object, &breakdown, &report.record.counters);
         Value::from(object)
     };
     commands.map(one).collect()
 }
 
 /// The breakdown's fields; they are there, and null, even where no run succeeded.
-fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>) {
+fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>, scope: &Reading<CounterScope>) {
     match breakdown {
         Ok(breakdown) => object.put("layout", breakdown.layout.name()),
         Err(absent) => object.absent("layout", &absent.0),
@@ -47,4 +51,13 @@ fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>) {
     object.reading("major_faults", &count(|breakdown| breakdown.major_faults));
     object.reading("voluntary_switches", &count(|breakdown| breakdown.voluntary_switches));
     object.reading("involuntary_switches", &count(|breakdown| breakdown.involuntary_switches));
+    let counted = |pick: fn(&CounterMeans) -> Option<f64>| {
+        scope.clone()?;
+        let means = breakdown.clone()?.counters;
+        means.as_ref().and_then(pick).ok_or_else(|| Absent::because("this CPU does not count them"))
+    };
+    object.reading("instructions", &counted(|means| means.instructions));
+    object.reading("cycles", &counted(|means| means.cycles));
+    object.reading("branch_misses", &counted(|means| means.branch_misses));
+    object.reading("cache_misses", &counted(|means| means.cache_misses));
 }

@@ -32,6 +32,7 @@ pub fn json(report: &Report, samples: bool) -> Value {
     let mut top = Object::new();
     top.put("schema", SCHEMA);
     top.put("seed", plan.seed.to_string());
+    top.put("started", wire::started(record.started));
     match plan.effort {
         Effort::Budget(budget) => top.put("budget_seconds", wire::Seconds(budget).as_f64()),
         Effort::Pairs(_) => top.absent("budget_seconds", "the number of runs was limited instead"),
@@ -39,6 +40,14 @@ pub fn json(report: &Report, samples: bool) -> Value {
     top.put("elapsed_seconds", wire::Seconds(record.elapsed).as_f64());
     top.put("commands", commands::all(report));
     top.put("host", wire::to_value(&wire::HostWire::from(&record.host)));
+    match &record.revision {
+        Ok(revision) => top.put("revision", revision.as_str()),
+        Err(absent) => top.absent("revision", &absent.0),
+    }
+    match &record.counters {
+        Ok(scope) => top.put("counters", wire::to_value(scope)),
+        Err(absent) => top.absent("counters", &absent.0),
+    }
     top.put("layouts", layouts(report));
     top.put("pairs", record.blocks.len());
     top.put("runs", report.runs());

@@ -2,15 +2,25 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Command, Ending, LeftOut, Metric, Record, Seed};
+use steady_model::{Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
 
-use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds};
+use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required};
 use super::{ReadError, SCHEMA, check};
 
 /// What of an export makes up the record; all else is derived from it.
 #[derive(Deserialize)]
 struct ExportWire {
     seed: Seed,
+    #[serde(deserialize_with = "super::wire::read_started")]
+    started: Timestamp,
+    #[serde(deserialize_with = "required")]
+    revision: Option<String>,
+    #[serde(default)]
+    revision_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    counters: Option<CounterScope>,
+    #[serde(default)]
+    counters_absent: Option<String>,
     elapsed_seconds: Seconds,
     commands: Vec<CommandWire>,
     host: HostWire,
@@ -57,14 +67,18 @@ fn check_schema(value: &Value) -> Result<(), ReadError> {
 /// The record that the wire carries.
 fn assemble(wire: ExportWire) -> Result<Record, ReadError> {
     let commands = wire.commands.into_iter().map(Command::from).collect();
-    let (blocks, looks) = wire.samples.into_parts()?;
+    let samples = wire.samples.into_parts()?;
     Ok(Record {
         plan: wire.plan.into_plan(commands, wire.seed),
+        started: wire.started,
         host: wire.host.into_host().map_err(|error| error.within("host"))?,
+        revision: join("revision", wire.revision, wire.revision_absent)?,
+        counters: join("counters", wire.counters, wire.counters_absent)?,
         primary: wire.primary,
         left_out: wire.layouts_left_out,
-        blocks,
-        looks,
+        blocks: samples.blocks,
+        looks: samples.looks,
+        moments: samples.moments,
         activity: wire.load.into_activity().map_err(|error| error.within("load"))?,
         elapsed: wire.elapsed_seconds.0,
         ending: wire.ending,

@@ -203,6 +203,10 @@ pub(super) fn alone(report: &Report) -> Vec<Span> {
             Err(waited.map(|waited| crate::units::time(breakdown.wall.mean - waited)))
         }
         Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| crate::units::memory(bytes.0 as f64))),
+        Metric::Instructions => Err(record.counters.as_ref().map(|_| {
+            let counted = breakdown.counters.and_then(|counters| counters.instructions);
+            counted.map_or_else(|| "not counted".to_owned(), crate::units::count)
+        })),
     };
     let size = match spread {
         Ok(spread) => super::breakdown::mean_in_words(&spread),

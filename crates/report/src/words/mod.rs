@@ -18,13 +18,14 @@ pub(crate) fn noun(metric: Metric) -> &'static str {
         Metric::Elapsed => "time without queueing",
         Metric::Wall => "wall time",
         Metric::Memory => "peak memory",
+        Metric::Instructions => "instructions",
     }
 }
 
 /// What a command does with it: it *needs* CPU time, but *takes* wall time.
 pub(crate) fn verb(metric: Metric) -> &'static str {
     match metric {
-        Metric::Cpu | Metric::Memory => "needs",
+        Metric::Cpu | Metric::Memory | Metric::Instructions => "needs",
         Metric::Elapsed | Metric::Wall => "takes",
     }
 }

@@ -6,7 +6,8 @@ use steady_model::*;
 fn base(names: &[&str], blocks: usize) -> Report {
     let commands = names.iter().map(|name| {
         let argv: Vec<String> = name.split(' ').map(str::to_owned).collect();
-        Command { name: (*name).to_owned(), program: format!("/usr/bin/{}", argv[0]).into(), argv }
+        let program = format!("/usr/bin/{}", argv[0]).into();
+        Command { name: (*name).to_owned(), program, argv, ..Command::default() }
     });
     let plan = Plan {
         commands: commands.collect(),
@@ -17,9 +18,12 @@ fn base(names: &[&str], blocks: usize) -> Report {
         metric: None,
         layout: None,
         warmup: None,
-        prepare: vec![],
+        setup: PerCommand::NONE,
+        prepare: PerCommand::NONE,
+        conclude: PerCommand::NONE,
+        cleanup: PerCommand::NONE,
         input: None,
-        output: Output::Null,
+        output: PerCommand::NONE,
         failures: FailureRule::Abort,
         timeout: None,
         cpus: None,
@@ -35,17 +39,22 @@ fn base(names: &[&str], blocks: usize) -> Report {
         (0..names.len()).map(|command| breakdown(command, blocks.len(), 0.0123 * (1.0 + 0.38 * command as f64)));
     Report {
         judgements: vec![],
+        course: vec![],
         breakdowns: breakdowns.collect(),
         load: Load { preempted_ratio: 0.09, run_delay_ratio: Ok(0.0123) },
         warnings: vec![],
         record: Record {
             plan,
+            started: Timestamp(1_795_171_242),
             host: host(),
+            revision: Ok("0123456789ab".into()),
+            counters: Err(Absent::because("this machine has no counters that can be read")),
             primary: Metric::Cpu,
             left_out: vec![],
             blocks,
             looks,
             activity: activity(),
+            moments: vec![],
             elapsed: seconds(3.1),
             ending: Ending::Decided,
         },
@@ -99,6 +108,7 @@ fn block(index: usize, commands: usize) -> Block {
             voluntary_switches: 1,
             involuntary_switches: u64::from(index.is_multiple_of(5)),
             left_behind: 0,
+            counters: None,
             outcome: Outcome::Exited(0),
         }
     });
@@ -128,6 +138,7 @@ fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
         major_faults: 0.0,
         voluntary_switches: 1.02,
         involuntary_switches: 0.203,
+        counters: None,
     }
 }
 

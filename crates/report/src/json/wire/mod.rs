@@ -8,7 +8,7 @@ mod scalar;
 pub(super) use host::{ActivityWire, HostWire};
 pub(super) use plan::{CommandWire, PlanWire};
 pub(super) use samples::SamplesWire;
-pub(super) use scalar::{PathWire, Seconds};
+pub(super) use scalar::{PathWire, Seconds, named, read_named, read_started, started};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn split_ratio(reading: &Reading<f64>) -> (Option<f64>, Option<String>) {
 }
 
 /// The reading that two fields carry. `name` is the first one's.
-fn join<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Reading<T>, ReadError> {
+pub(super) fn join<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Reading<T>, ReadError> {
     match (value, absent) {
         (Some(value), None) => Ok(Ok(value)),
         (None, Some(reason)) => Ok(Err(Absent(reason))),
@@ -48,6 +48,6 @@ fn join<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Readi
 }
 
 /// Reads a field that may be null but must not be missing: what is lost was not chosen, or read, to be null.
-fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }

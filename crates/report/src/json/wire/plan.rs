@@ -1,9 +1,9 @@
 //! The plan: everything needed to judge the samples again.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Command, Effort, FailIf, FailureRule, Layout, Metric, Output, Plan, Seed, Verdict};
+use steady_model::{Command, Effort, FailIf, FailureRule, Layout, Metric, Output, PerCommand, Plan, Seed, Verdict};
 
-use super::{PathWire, Seconds, required};
+use super::{PathWire, Seconds, read_named, required};
 
 /// [`Command`] in JSON: some of the fields of an element of `commands`.
 #[derive(Deserialize)]
@@ -11,11 +11,27 @@ pub(in crate::json) struct CommandWire {
     name: String,
     argv: Vec<String>,
     program: PathWire,
+    #[serde(deserialize_with = "required")]
+    directory: Option<PathWire>,
+    #[serde(deserialize_with = "read_named")]
+    environment: Vec<(String, String)>,
+    #[serde(deserialize_with = "read_named")]
+    parameters: Vec<(String, String)>,
+    #[serde(deserialize_with = "required")]
+    revision: Option<String>,
 }
 
 impl From<CommandWire> for Command {
     fn from(wire: CommandWire) -> Self {
-        Command { name: wire.name, argv: wire.argv, program: wire.program.into() }
+        Command {
+            name: wire.name,
+            argv: wire.argv,
+            program: wire.program.into(),
+            directory: wire.directory.map(Into::into),
+            environment: wire.environment,
+            parameters: wire.parameters,
+            revision: wire.revision,
+        }
     }
 }
 
@@ -31,10 +47,13 @@ pub(in crate::json) struct PlanWire {
     layout: Option<Layout>,
     #[serde(deserialize_with = "required")]
     warmup: Option<u32>,
-    prepare: Vec<String>,
+    setup: PerCommand<String>,
+    prepare: PerCommand<String>,
+    conclude: PerCommand<String>,
+    cleanup: PerCommand<String>,
     #[serde(deserialize_with = "required")]
     input: Option<PathWire>,
-    output: Output,
+    output: Vec<OutputWire>,
     failures: FailureRule,
     #[serde(deserialize_with = "required")]
     timeout_seconds: Option<Seconds>,
@@ -43,6 +62,41 @@ pub(in crate::json) struct PlanWire {
     #[serde(deserialize_with = "required")]
     fail_if: Option<FailIfWire>,
     require_verdict: bool,
+}
+
+/// [`Output`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputWire {
+    Null,
+    Stderr,
+    Pipe,
+    Inherit,
+    File(PathWire),
+}
+
+impl From<&Output> for OutputWire {
+    fn from(output: &Output) -> Self {
+        match output {
+            Output::Null => OutputWire::Null,
+            Output::Stderr => OutputWire::Stderr,
+            Output::Pipe => OutputWire::Pipe,
+            Output::Inherit => OutputWire::Inherit,
+            Output::File(path) => OutputWire::File(path.as_path().into()),
+        }
+    }
+}
+
+impl From<OutputWire> for Output {
+    fn from(wire: OutputWire) -> Self {
+        match wire {
+            OutputWire::Null => Output::Null,
+            OutputWire::Stderr => Output::Stderr,
+            OutputWire::Pipe => Output::Pipe,
+            OutputWire::Inherit => Output::Inherit,
+            OutputWire::File(path) => Output::File(path.into()),
+        }
+    }
 }
 
 /// [`Effort`] in JSON.
@@ -73,9 +127,12 @@ impl From<&Plan> for PlanWire {
             metric: plan.metric,
             layout: plan.layout,
             warmup: plan.warmup,
+            setup: plan.setup.clone(),
             prepare: plan.prepare.clone(),
+            conclude: plan.conclude.clone(),
+            cleanup: plan.cleanup.clone(),
             input: plan.input.as_deref().map(PathWire::from),
-            output: plan.output,
+            output: plan.output.0.iter().map(OutputWire::from).collect(),
             failures: plan.failures.clone(),
             timeout_seconds: plan.timeout.map(Seconds),
             cpus: plan.cpus.clone(),
@@ -100,9 +157,12 @@ impl PlanWire {
             metric: self.metric,
             layout: self.layout,
             warmup: self.warmup,
+            setup: self.setup,
             prepare: self.prepare,
+            conclude: self.conclude,
+            cleanup: self.cleanup,
             input: self.input.map(Into::into),
-            output: self.output,
+            output: PerCommand(self.output.into_iter().map(Output::from).collect()),
             failures: self.failures,
             timeout: self.timeout_seconds.map(|seconds| seconds.0),
             cpus: self.cpus,

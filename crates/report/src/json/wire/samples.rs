@@ -1,7 +1,7 @@
 //! The raw samples.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Block, Bytes, Layout, Look, Outcome, Record, Run};
+use steady_model::{Block, Bytes, Counters, Layout, Look, Moment, Outcome, Record, Run};
 
 use super::{Seconds, join, required, split};
 use crate::json::ReadError;
@@ -10,6 +10,7 @@ use crate::json::ReadError;
 #[derive(Serialize, Deserialize)]
 pub(in crate::json) struct SamplesWire {
     looks: Vec<LookWire>,
+    moments: Vec<MomentWire>,
     blocks: Vec<BlockWire>,
 }
 
@@ -19,6 +20,40 @@ struct LookWire {
     blocks: usize,
     fraction_ratio: f64,
     last: bool,
+}
+
+/// [`Moment`] in JSON: what could not be read is null, for the reasons in `load`.
+#[derive(Serialize, Deserialize)]
+struct MomentWire {
+    at_seconds: Seconds,
+    #[serde(deserialize_with = "required")]
+    busy_ratio: Option<f64>,
+    #[serde(deserialize_with = "required")]
+    steal_ratio: Option<f64>,
+    #[serde(deserialize_with = "required")]
+    pressure: Option<f64>,
+}
+
+impl From<&Moment> for MomentWire {
+    fn from(moment: &Moment) -> Self {
+        MomentWire {
+            at_seconds: Seconds(moment.at),
+            busy_ratio: moment.busy_ratio,
+            steal_ratio: moment.steal_ratio,
+            pressure: moment.pressure,
+        }
+    }
+}
+
+impl From<MomentWire> for Moment {
+    fn from(wire: MomentWire) -> Self {
+        Moment {
+            at: wire.at_seconds.0,
+            busy_ratio: wire.busy_ratio,
+            steal_ratio: wire.steal_ratio,
+            pressure: wire.pressure,
+        }
+    }
 }
 
 /// [`Block`] in JSON.
@@ -54,6 +89,36 @@ struct RunWire {
     involuntary_switches: u64,
     left_behind: u32,
     outcome: Outcome,
+    /// Left out where the CPU's counters were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counters: Option<CountersWire>,
+}
+
+/// [`Counters`] in JSON.
+#[derive(Serialize, Deserialize)]
+struct CountersWire {
+    #[serde(deserialize_with = "required")]
+    instructions: Option<u64>,
+    #[serde(deserialize_with = "required")]
+    cycles: Option<u64>,
+    #[serde(deserialize_with = "required")]
+    branch_misses: Option<u64>,
+    #[serde(deserialize_with = "required")]
+    cache_misses: Option<u64>,
+}
+
+impl From<Counters> for CountersWire {
+    fn from(counters: Counters) -> Self {
+        let Counters { instructions, cycles, branch_misses, cache_misses } = counters;
+        CountersWire { instructions, cycles, branch_misses, cache_misses }
+    }
+}
+
+impl From<CountersWire> for Counters {
+    fn from(wire: CountersWire) -> Self {
+        let CountersWire { instructions, cycles, branch_misses, cache_misses } = wire;
+        Counters { instructions, cycles, branch_misses, cache_misses }
+    }
 }
 
 impl From<&Record> for SamplesWire {
@@ -66,6 +131,7 @@ impl From<&Record> for SamplesWire {
         };
         SamplesWire {
             looks: record.looks.iter().map(look).collect(),
+            moments: record.moments.iter().map(MomentWire::from).collect(),
             blocks: record.blocks.iter().map(block).collect(),
         }
     }
@@ -93,13 +159,21 @@ impl From<&Run> for RunWire {
             involuntary_switches: run.involuntary_switches,
             left_behind: run.left_behind,
             outcome: run.outcome,
+            counters: run.counters.map(CountersWire::from),
         }
     }
 }
 
+/// What the samples hold of a record.
+pub(in crate::json) struct Parts {
+    pub(in crate::json) blocks: Vec<Block>,
+    pub(in crate::json) looks: Vec<Look>,
+    pub(in crate::json) moments: Vec<Moment>,
+}
+
 impl SamplesWire {
     /// The blocks and the looks; an error where a reading has neither value nor reason.
-    pub(in crate::json) fn into_parts(self) -> Result<(Vec<Block>, Vec<Look>), ReadError> {
+    pub(in crate::json) fn into_parts(self) -> Result<Parts, ReadError> {
         let look = |look: LookWire| Look { blocks: look.blocks, fraction: look.fraction_ratio, last: look.last };
         let mut blocks = Vec::with_capacity(self.blocks.len());
         for (index, block) in self.blocks.into_iter().enumerate() {
@@ -109,7 +183,8 @@ impl SamplesWire {
             let runs = runs.collect::<Result<_, _>>()?;
             blocks.push(Block { layout: block.layout, ended: block.ended_seconds.0, runs });
         }
-        Ok((blocks, self.looks.into_iter().map(look).collect()))
+        let looks = self.looks.into_iter().map(look).collect();
+        Ok(Parts { blocks, looks, moments: self.moments.into_iter().map(Moment::from).collect() })
     }
 }
 
@@ -133,6 +208,7 @@ impl RunWire {
             involuntary_switches: self.involuntary_switches,
             left_behind: self.left_behind,
             outcome: self.outcome,
+            counters: self.counters.map(Counters::from),
         })
     }
 }

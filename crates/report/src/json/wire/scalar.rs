@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use steady_model::Nanos;
+use serde_json::{Map, Value};
+use steady_model::{Nanos, Timestamp};
 
 /// A time, written in seconds.
 ///
@@ -49,6 +51,34 @@ impl<'de> Deserialize<'de> for Seconds {
         let seconds = f64::deserialize(deserializer)?;
         Seconds::of(seconds).ok_or_else(|| D::Error::custom(format!("{seconds} s is no time span that can be")))
     }
+}
+
+/// A time of day as RFC 3339 has it, in UTC.
+pub(in crate::json) fn started(at: Timestamp) -> String {
+    /// The end of the year 9999, behind which the format has no room.
+    const LAST: u64 = 253_402_300_799;
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(at.0.min(LAST))).to_string()
+}
+
+/// Reads what [`started`] wrote.
+pub(in crate::json) fn read_started<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let at = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
+    Ok(Timestamp(at.duration_since(UNIX_EPOCH).map_err(D::Error::custom)?.as_secs()))
+}
+
+/// Values by name as an object, in their order.
+pub(in crate::json) fn named(pairs: &[(String, String)]) -> Value {
+    pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<Map<_, _>>().into()
+}
+
+/// Reads what [`named`] wrote.
+pub(in crate::json) fn read_named<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(String, String)>, D::Error> {
+    let fields = Map::deserialize(deserializer)?;
+    let text = |value: Value| String::deserialize(value).map_err(D::Error::custom);
+    fields.into_iter().map(|(name, value)| Ok((name, text(value)?))).collect()
 }
 
 /// A path: text where it is text, else its bytes.

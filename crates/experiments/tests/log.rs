@@ -1,0 +1,96 @@
+//! The log of a comparison: what it keeps when the measuring is killed at any point.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{plan, setting};
+use proptest::prelude::*;
+use steady_experiments::compare::{Event, compare};
+use steady_experiments::judge;
+use steady_experiments::log::{Appender, read};
+use steady_experiments::simulated::{Conditions, SimulatedMachine};
+use steady_model::{Block, Ending, Record};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+/// Appends a block as launchers do: a duet's sides apart, the second first.
+fn append(log: &mut Appender, number: usize, block: &Block) {
+    match block.layout {
+        steady_model::Layout::Turns => log.runs(number as u64, block.layout, 0, block.runs.iter()).unwrap(),
+        steady_model::Layout::Duet => {
+            for place in [1, 0] {
+                log.runs(number as u64, block.layout, place, block.runs[place..=place].iter()).unwrap();
+            }
+        }
+    }
+}
+
+/// A comparison, and its log as it was when everything had been measured.
+fn logged(name: &str, seed: u64) -> (Record, String) {
+    let path = file(name);
+    let mut begun = None;
+    let mut later = Vec::new();
+    let mut machine = SimulatedMachine::new(&[0.010, 0.0102], Conditions::QUIET, seed);
+    let record = compare(&plan(2, 2.0, seed), setting(), &mut machine, &mut |event| match event {
+        Event::Begun(record) => begun = Some(*record),
+        event @ (Event::Looked(_) | Event::Watched(_)) => later.push(event),
+        Event::WarmedUp { .. } | Event::Measured(_) => {}
+    })
+    .unwrap();
+    let mut log = Appender::open(&path).unwrap();
+    log.begun(&begun.unwrap()).unwrap();
+    record.blocks.iter().enumerate().for_each(|(number, block)| append(&mut log, number, block));
+    for event in &later {
+        match event {
+            Event::Looked(look) => log.look(look).unwrap(),
+            Event::Watched(moment) => log.moment(moment).unwrap(),
+            _ => {}
+        }
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    (record, text)
+}
+
+#[test]
+fn a_whole_log_gives_the_same_verdicts() {
+    let (record, text) = logged("whole", 31);
+    let found = read(&text).unwrap();
+    assert_eq!((&found.blocks, &found.looks, &found.moments), (&record.blocks, &record.looks, &record.moments));
+    assert_eq!(judge(found).judgements, judge(record).judgements);
+}
+
+#[test]
+fn a_log_cut_anywhere_keeps_all_blocks_that_were_whole() {
+    let (record, text) = logged("cut", 32);
+    let lines: Vec<&str> = text.lines().collect();
+    for whole in [2, lines.len() / 3, lines.len() / 2] {
+        let torn = format!("{}\n{}", lines[..whole].join("\n"), &lines[whole][..lines[whole].len() / 2]);
+        let Some(found) = read(&torn) else { continue };
+        assert_eq!(found.blocks[..], record.blocks[..found.blocks.len()]);
+        // Every line but the first is a block in turns or half a duet; only one block can be half there.
+        assert!(2 * (found.blocks.len() + 1) >= whole - 1, "{} of {whole} lines", found.blocks.len());
+        assert_eq!(found.ending, Ending::Interrupted);
+        assert!(found.looks.last().unwrap().last);
+        assert_eq!(judge(found.clone()), judge(found));
+    }
+    assert_eq!(read(lines[0]), None, "nothing was measured");
+    assert_eq!(read(""), None);
+    assert_eq!(read(&lines[1..].join("\n")), None);
+}
+
+proptest! {
+    #[test]
+    fn garbled_logs_never_panic(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let (_, text) = logged("garbled", 33);
+        let mut bytes = text.into_bytes();
+        let at = place.index(bytes.len());
+        bytes[at] = byte;
+        if let Some(record) = read(&String::from_utf8_lossy(&bytes)) {
+            let _ = judge(record);
+        }
+    }
+}
