@@ -26,11 +26,11 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         metric: metric(flags.metric),
         layout: layout(flags.layout),
         warmup: flags.warmup,
-        setup: per_command("setup", &flags.setup, commands.len())?,
-        prepare: per_command("prepare", &flags.prepare, commands.len())?,
-        conclude: per_command("conclude", &flags.conclude, commands.len())?,
-        cleanup: per_command("cleanup", &flags.cleanup, commands.len())?,
-        input: flags.input.clone(),
+        setup: per_command("setup", &flags.around.setup, commands.len())?,
+        prepare: per_command("prepare", &flags.around.prepare, commands.len())?,
+        conclude: per_command("conclude", &flags.around.conclude, commands.len())?,
+        cleanup: per_command("cleanup", &flags.around.cleanup, commands.len())?,
+        input: flags.around.input.clone(),
         output: output(flags, commands.len())?,
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
@@ -96,22 +96,22 @@ fn per_command<T: Clone>(option: &str, given: &[T], commands: usize) -> Result<P
 }
 
 fn output(flags: &CompareFlags, commands: usize) -> Result<PerCommand<Output>, Failure> {
-    if flags.show_output {
+    if flags.around.show_output {
         return Ok(PerCommand(vec![Output::Stderr]));
     }
-    for path in flags.child_output.iter().filter_map(|output| match output {
+    for path in flags.around.child_output.iter().filter_map(|output| match output {
         Output::File(path) => Some(path),
         _ => None,
     }) {
         let opened = File::options().append(true).create(true).open(path);
         opened.map_err(|error| Failure::Usage(format!("--output '{}': {error}", path.display())))?;
     }
-    per_command("output", &flags.child_output, commands)
+    per_command("output", &flags.around.child_output, commands)
 }
 
 /// Duets run both commands at once, and what runs around one would run beside the other.
 fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
-    let around = [("prepare", &flags.prepare), ("conclude", &flags.conclude)];
+    let around = [("prepare", &flags.around.prepare), ("conclude", &flags.around.conclude)];
     match around.iter().find(|(_, scripts)| !scripts.is_empty()) {
         Some((option, _)) if flags.layout == LayoutFlag::Duet => {
             Err(Failure::Usage(format!("--{option} cannot go with --layout duet: use --layout turns")))
@@ -122,7 +122,7 @@ fn check_layout(flags: &CompareFlags) -> Result<(), Failure> {
 
 /// A pipe would be read empty by the first run, and opening one may wait for ever.
 fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
-    let Some(path) = &flags.input else { return Ok(()) };
+    let Some(path) = &flags.around.input else { return Ok(()) };
     let usage = |why: String| Failure::Usage(format!("--input '{}': {why}", path.display()));
     let metadata = path.metadata().map_err(|error| usage(error.to_string()))?;
     if !metadata.is_file() {

@@ -1,0 +1,149 @@
+//! What the options' values mean: words, times, shares.
+
+use clap::ValueEnum;
+use steady_model::{Nanos, Output, parse_percent};
+
+/// `--metric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MetricFlag {
+    /// CPU time, or elapsed time or time on the wall where the commands mostly wait
+    Auto,
+    /// User and system time of the whole process tree
+    Cpu,
+    /// Time on the wall less waiting for a CPU (single-threaded commands)
+    Elapsed,
+    /// Time on the wall
+    Wall,
+    /// Peak resident memory
+    Memory,
+    /// Instructions retired, where the CPU's counters can be read
+    Instructions,
+}
+
+/// `--layout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutFlag {
+    /// Both where both serve, shared out by what they resolve
+    Auto,
+    /// One after the other
+    Turns,
+    /// At the same time, each on a CPU of its own
+    Duet,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatFlag {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// `--ignore-failure`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IgnoredFailures {
+    All,
+    Codes(Vec<i32>),
+}
+
+impl std::str::FromStr for IgnoredFailures {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(IgnoredFailures::All);
+        }
+        let code = |word: &str| match word.trim().parse() {
+            Ok(code) if (0..=255).contains(&code) => Ok(code),
+            _ => Err(format!("'{word}' is no exit status; write 1 or 1,3")),
+        };
+        text.split(',').map(code).collect::<Result<_, _>>().map(IgnoredFailures::Codes)
+    }
+}
+
+/// A time above zero: `10s`, `1m30s`, `500ms`, or a number of seconds.
+pub(super) fn duration(text: &str) -> Result<Nanos, String> {
+    /// A year: beyond it the arithmetic of nanoseconds is not worth caring for.
+    const LONGEST_SECONDS: f64 = 365.0 * 86_400.0;
+    let seconds = match text.trim().parse::<f64>() {
+        Ok(seconds) => seconds,
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write 10s, 1m30s or 500ms"))?
+            .as_secs_f64(),
+    };
+    let nanos = Nanos::from_seconds(seconds);
+    match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
+        true => Ok(nanos),
+        false => Err("it must be longer than nothing and at most a year".to_owned()),
+    }
+}
+
+pub(super) fn child_output(text: &str) -> Result<Output, String> {
+    match text {
+        "null" => Ok(Output::Null),
+        "pipe" => Ok(Output::Pipe),
+        "inherit" => Ok(Output::Inherit),
+        "" => Err("write null, pipe, inherit or the name of a file".to_owned()),
+        file => Ok(Output::File(file.into())),
+    }
+}
+
+pub(super) fn resolution(text: &str) -> Result<f64, String> {
+    parse_percent(text)
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
+}
+
+pub(super) fn confidence(text: &str) -> Result<f64, String> {
+    parse_percent(text)
+        .filter(|share| (0.5..1.0).contains(share))
+        .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_and_without_units() {
+        assert_eq!(duration("10"), Ok(Nanos(10_000_000_000)));
+        assert_eq!(duration("0.5"), Ok(Nanos(500_000_000)));
+        assert_eq!(duration("1m30s"), Ok(Nanos(90_000_000_000)));
+        assert_eq!(duration("500ms"), Ok(Nanos(500_000_000)));
+        for wrong in ["", "0", "-1", "nan", "inf", "1e30", "10x", "ten", "2years"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn times_are_positive_or_refused(text in ".*|[0-9.]{0,12}(ns|us|ms|s|m|h|days|years)?") {
+            if let Ok(time) = duration(&text) {
+                proptest::prop_assert!(time > Nanos::ZERO);
+            }
+            let _ = text.parse::<IgnoredFailures>();
+        }
+    }
+
+    #[test]
+    fn ignored_statuses_are_read() {
+        assert_eq!("all".parse(), Ok(IgnoredFailures::All));
+        assert_eq!("1,3".parse(), Ok(IgnoredFailures::Codes(vec![1, 3])));
+        for wrong in ["", "x", "256", "-1", "1,"] {
+            assert!(wrong.parse::<IgnoredFailures>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_have_bounds() {
+        assert_eq!(resolution("1%"), Ok(0.01));
+        assert_eq!(confidence("0.99"), Ok(0.99));
+        for wrong in ["0%", "100%", "x", "-1%"] {
+            assert!(resolution(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["100%", "10%", "1.5"] {
+            assert!(confidence(wrong).is_err(), "{wrong}");
+        }
+    }
+}
