@@ -162,7 +162,7 @@ impl SimulatedMachine {
             self.now = began + runs.iter().map(|run| run.wall.seconds()).fold(0.0, f64::max);
         }
         self.blocks += 1;
-        Block { layout: spec.layout, ended: Nanos::from_seconds(self.now), runs }
+        Block::new(spec.layout, runs)
     }
 }
 

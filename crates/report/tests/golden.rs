@@ -70,7 +70,7 @@ fn json_keeps_the_contract() {
 }
 
 /// Choices that were not made, and "there is none": null without a reason.
-const NO_READINGS: [&str; 10] = [
+const NO_READINGS: [&str; 12] = [
     "undecided",
     "cpu_quota",
     "hypervisor",
@@ -78,6 +78,8 @@ const NO_READINGS: [&str; 10] = [
     "layout",
     "warmup",
     "input",
+    "directory",
+    "revision",
     "timeout_seconds",
     "cpus",
     "fail_if",

@@ -10,11 +10,11 @@ use crate::coins::Coins;
 use crate::judge::Evidence;
 use crate::runner::{BlockSpec, RunError, Runner};
 
-/// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once at first, then
-/// this share of the time that the measuring has taken.
+/// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once. Where there is
+/// one layout only, and nothing to be mixed, it grows with the time that the measuring has taken.
 const BATCH: Nanos = Nanos(20_000_000);
 const BATCH_SHARE: u64 = 50;
-const BATCH_LONGEST: Nanos = Nanos(40_000_000);
+const BATCH_LONGEST: Nanos = Nanos(100_000_000);
 const BATCH_MOST: u64 = 512;
 /// Each layout is tried for this long, or this share of the budget if that is less, before its precision counts.
 const EXPLORATION_SECONDS: f64 = 0.5;
@@ -130,8 +130,9 @@ impl<'a> Measuring<'a> {
     /// How many rounds of a layout to ask for now; zero when the effort is spent.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
         let per_round = self.layouts[pace].per_round().0.max(1);
-        let batch =
-            (((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, BATCH_LONGEST.0) / per_round).clamp(1, BATCH_MOST);
+        let longest = if self.layouts.len() > 1 { BATCH } else { BATCH_LONGEST };
+        let batch = Nanos(((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, longest.0));
+        let batch = (batch.0 / per_round).clamp(1, BATCH_MOST);
         match self.plan.effort {
             Effort::Budget(budget) => batch.min((budget - now).0 / per_round),
             Effort::Pairs(pairs) => batch.min(pairs.saturating_sub(self.rounds())),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
-use steady_model::{Absent, CounterScope, Reading};
+use steady_model::{Absent, CounterScope, Output, Reading};
 
 use super::ARGUMENT;
 use super::protocol::{Reply, Request, RunReply, Setup};
@@ -39,8 +39,10 @@ impl Launcher {
     pub fn start(setup: &Setup) -> Result<Self, RunError> {
         let lost = |error: io::Error| RunError::LauncherLost(error.to_string());
         let (ours, theirs) = UnixStream::pair().map_err(lost)?;
+        let through = setup.output.0.contains(&Output::Inherit);
+        let stdout = if through { Stdio::inherit() } else { Stdio::null() };
         let mut command = Command::new(OWN_PROGRAM);
-        command.arg0("steady").arg(ARGUMENT).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        command.arg0("steady").arg(ARGUMENT).stdin(OwnedFd::from(theirs)).stdout(stdout);
         let process = command.spawn().map_err(lost)?;
         let socket = BufReader::new(ours);
         let mut launcher = Launcher { process, socket, counters: Err(Absent::because("not asked yet")) };
