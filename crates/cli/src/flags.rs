@@ -8,13 +8,19 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use steady_model::{FailIf, Nanos};
 
+use crate::completions::CompletionsFlags;
+use crate::manual::ManFlags;
+
 pub(crate) use around::AroundFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 
+/// What pages of the manual name as their source.
+pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
+
 /// Performance verdicts that hold on a Linux machine that cannot be kept quiet.
 #[derive(Debug, Parser)]
-#[command(name = "steady", version, about, max_term_width = 100)]
+#[command(name = "steady", version = env!("STEADY_VERSION"), about, max_term_width = 100)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(crate) command: Subcommands,
@@ -27,6 +33,10 @@ pub(crate) enum Subcommands {
     Compare(Box<CompareFlags>),
     /// Judge saved samples again, to the same digits
     Judge(JudgeFlags),
+    /// Print what a shell needs in order to complete the words of steady
+    Completions(CompletionsFlags),
+    /// Print a page of the manual, or write them all
+    Man(ManFlags),
 }
 
 const EXAMPLES: &str = "\
@@ -49,9 +59,13 @@ A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution) or
 5 % holds under any load, because the order and the CPU of every pair are drawn by coin.
 
 Exit status:
-  0  done                                  3  a measured command failed or ran too long
-  1  the --fail-if condition is met        4  undecided, with --require-verdict
-  2  wrong usage, no such program          125  steady itself failed; 130  interrupted";
+  0    done
+  1    the --fail-if condition is met
+  2    wrong usage, no such program
+  3    a measured command failed or ran too long
+  4    undecided, with --require-verdict
+  125  steady itself failed
+  130  interrupted";
 
 /// The options of `steady compare`.
 #[derive(Debug, Args)]

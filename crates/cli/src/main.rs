@@ -5,10 +5,12 @@
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
 mod compare;
+mod completions;
 mod failure;
 mod flags;
 mod interrupt;
 mod judge;
+mod manual;
 mod output;
 mod programs;
 mod progress;
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
     let done = match Flags::parse().command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
+        Subcommands::Completions(flags) => completions::run(&flags),
+        Subcommands::Man(flags) => manual::run(&flags),
     };
     match done {
         Ok(status) => ExitCode::from(status),

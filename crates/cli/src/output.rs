@@ -51,11 +51,15 @@ impl Destinations {
             FormatFlag::Text if self.quiet => return Ok(()),
             FormatFlag::Text => steady_report::text(report, style()),
         };
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-        // A reader that has seen enough, such as head, is no failure.
-        written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+        print(text.as_bytes())
     }
+}
+
+/// Prints on standard output. A reader that has seen enough, such as head, is no failure.
+pub(crate) fn print(text: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text).and_then(|()| stdout.flush());
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
 /// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).

@@ -1,0 +1,130 @@
+//! `steady man`: the pages of the manual, made from the command line's own help.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use roff::{Roff, roman};
+
+use crate::failure::Failure;
+use crate::flags::Flags;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  Read a page
+      steady man compare | man -l -
+  Install them all
+      steady man --dir ~/.local/share/man/man1";
+
+/// The options of `steady man`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ManFlags {
+    /// Print the page of this subcommand [default: the page of steady itself]
+    #[arg(value_name = "SUBCOMMAND")]
+    pub(crate) subcommand: Vec<String>,
+
+    /// Write all pages to this folder instead: steady.1, steady-compare.1, ...; it is made if need be
+    #[arg(long, value_name = "FOLDER", conflicts_with = "subcommand")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Prints a page or writes them all; the exit status.
+pub(crate) fn run(flags: &ManFlags) -> Result<u8, Failure> {
+    let mut steady = Flags::command().disable_help_subcommand(true);
+    steady.build();
+    if let Some(folder) = &flags.dir {
+        let written = std::fs::create_dir_all(folder).and_then(|()| write_all(&steady, folder));
+        written.map_err(|error| Failure::Usage(format!("--dir '{}': {error}", folder.display())))?;
+        return Ok(0);
+    }
+    let command = find(&steady, &flags.subcommand)?;
+    let printed = page(command).and_then(|page| output::print(&page));
+    printed.map_err(|error| Failure::Own(format!("standard output: {error}")))?;
+    Ok(0)
+}
+
+fn find<'a>(steady: &'a Command, words: &[String]) -> Result<&'a Command, Failure> {
+    let unknown = |word: &String| Failure::Usage(format!("there is no subcommand '{word}'; steady --help names them"));
+    words.iter().try_fold(steady, |command, word| {
+        let found = command.find_subcommand(word).filter(|found| !found.is_hide_set());
+        found.ok_or_else(|| unknown(word))
+    })
+}
+
+fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        write_all(subcommand, folder)?;
+    }
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    std::fs::write(folder.join(format!("{name}.1")), page(command)?)
+}
+
+/// A page in roff. Its sections are clap_mangen's, but for two: a synopsis of one line in place of thirty options, and
+/// the text after the help, whose lines must stay lines.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    let after = command.get_after_long_help().or_else(|| command.get_after_help()).map(ToString::to_string);
+    let lists = [command.get_arguments().next().is_some(), command.has_subcommands()];
+    let man = Man::new(command.override_usage(usage)).manual("Steadyhand").source(crate::flags::NAME_AND_VERSION);
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if lists[0] {
+        man.render_options_section(&mut page)?;
+    }
+    if lists[1] {
+        man.render_subcommands_section(&mut page)?;
+    }
+    after_help(after.as_deref().unwrap_or_default()).to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// The paragraphs after the help: one that begins with `Heading:` becomes a section whose lines are kept as they are;
+/// any other is text to be filled, in a section of its own.
+fn after_help(text: &str) -> Roff {
+    let mut roff = Roff::new();
+    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+        let headed = paragraph.split_once(":\n").filter(|(heading, _)| !heading.contains('\n'));
+        let (heading, lines) = headed.unwrap_or(("Notes", paragraph));
+        roff.control("SH", [heading.to_uppercase().as_str()]);
+        if headed.is_some() {
+            roff.control("nf", []);
+        }
+        for line in lines.lines() {
+            roff.text([roman(line)]);
+        }
+        if headed.is_some() {
+            roff.control("fi", []);
+        }
+    }
+    roff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headed_paragraphs_keep_their_lines() {
+        let page = after_help("Examples:\n  one\n      .two 'x'\n\nSome text\nover lines.").to_roff();
+        let lines: Vec<&str> = page.lines().collect();
+        assert_eq!(lines[..4], [".SH EXAMPLES", ".nf", "  one", "      .two 'x'"]);
+        assert_eq!(lines[4..], [".fi", ".SH NOTES", "Some text", "over lines."]);
+    }
+
+    #[test]
+    fn subcommands_are_found_by_their_words() {
+        let mut steady = Flags::command();
+        steady.build();
+        assert_eq!(find(&steady, &[]).unwrap().get_name(), "steady");
+        assert_eq!(find(&steady, &["judge".to_owned()]).unwrap().get_name(), "judge");
+        assert!(find(&steady, &["nothing".to_owned()]).is_err());
+    }
+}
