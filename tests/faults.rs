@@ -274,7 +274,10 @@ fn a_quota_keeps_to_turns_and_is_told() {
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert!(report["layouts_left_out"].to_string().contains("0.50 CPUs"), "{report}");
-    assert!(report["warnings"].to_string().contains("throttled"), "{report}");
+    // Where others keep the CPUs busy, the group may not get as far as its quota.
+    let share = |name: &str| report["load"][name].as_f64().unwrap();
+    assert!(share("throttled_ratio") > 0.01 || share("busy_ratio") > 0.9, "{report}");
+    assert_eq!(report["warnings"].to_string().contains("throttled"), share("throttled_ratio") > 0.01, "{report}");
     assert_eq!(primary(&report)["metric"], "cpu");
 }
 
