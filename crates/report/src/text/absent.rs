@@ -6,7 +6,7 @@ use super::page::{Page, Paint};
 
 /// The reasons so far, in the order of their numbers.
 #[derive(Default)]
-pub(super) struct Footnotes(Vec<String>);
+pub(crate) struct Footnotes(Vec<String>);
 
 impl Footnotes {
     /// What stands in the place of the reading.
@@ -23,10 +23,13 @@ impl Footnotes {
         format!("[{}]", place + 1)
     }
 
-    /// The reasons.
+    /// The reasons, each behind its mark.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().zip(1..).map(|(reason, number)| format!("[{number}]\u{a0}{reason}"))
+    }
+
+    /// The reasons, a paragraph each.
     pub(super) fn write(&self, page: &mut Page) {
-        for (index, reason) in self.0.iter().enumerate() {
-            page.paragraph(2, 6, &[(Paint::Plain, format!("[{}]\u{a0}{reason}", index + 1))]);
-        }
+        self.lines().for_each(|line| page.paragraph(2, 6, &[(Paint::Plain, line)]));
     }
 }

@@ -13,6 +13,14 @@ const NOTHING: &str = "no run succeeded";
 
 /// The table, one column per command while they fit, else one row per command.
 pub(super) fn write(report: &Report, page: &mut Page) {
+    let (heading, table, notes) = content(report);
+    page.heading(&heading);
+    table.write(page);
+    notes.write(page);
+}
+
+/// The heading, the table and what its marks refer to.
+pub(crate) fn content(report: &Report) -> (String, Table, Footnotes) {
     let plan = &report.record.plan;
     let found: Vec<Option<&Breakdown>> = (0..plan.commands.len())
         .map(|command| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0))
@@ -20,9 +28,7 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     let mut notes = Footnotes::default();
     let quantities = quantities(report, &found, &mut notes);
     let names = (0..plan.commands.len()).map(|command| format!("{}{TIE}{}", command + 1, name(plan, command)));
-    page.heading(&heading(&found));
-    Table { names: names.collect(), quantities }.write(page);
-    notes.write(page);
+    (heading(&found), Table { names: names.collect(), quantities }, notes)
 }
 
 /// Which runs the table is about.

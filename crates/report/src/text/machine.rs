@@ -5,8 +5,19 @@ use steady_model::{Reading, Report};
 use super::page::{Page, Paint};
 use crate::units::{TIE, percent};
 
-/// A line per reading; those that are absent together, by reason.
+/// The heading of what follows.
+pub(crate) const HEADING: &str = "What the machine did meanwhile";
+
+/// Every line below its heading.
 pub(super) fn write(report: &Report, page: &mut Page) {
+    page.heading(HEADING);
+    let lines = lines(report);
+    let labels = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    lines.iter().for_each(|(label, text)| page.item(label, labels, &[(Paint::Plain, text.clone())]));
+}
+
+/// A line per reading, its label apart; those that are absent together, by reason.
+pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
     let activity = &report.record.activity;
     let alone = report.record.plan.commands.len() == 1;
     let preempted = if report.load.preempted_ratio.is_finite() {
@@ -17,7 +28,7 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     let preemption =
         if alone { "of the runs lost their CPU at times" } else { "of the pairs had a run that lost its CPU" };
     let throttled = activity.throttled_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0);
-    let mut lines: Vec<(&str, &Reading<f64>, &str)> = vec![
+    let mut readings: Vec<(&str, &Reading<f64>, &str)> = vec![
         ("CPUs busy", &activity.busy_ratio, "of their time"),
         ("steal", &activity.steal_ratio, "of their time went to other guests of the host"),
         ("CPU pressure", &activity.pressure, "of the time something waited for a CPU"),
@@ -25,28 +36,26 @@ pub(super) fn write(report: &Report, page: &mut Page) {
         ("preemption", &preempted, preemption),
     ];
     if throttled {
-        lines.push(("throttling", &activity.throttled_ratio, "of the time the quota held the commands back"));
+        readings.push(("throttling", &activity.throttled_ratio, "of the time the quota held the commands back"));
     }
-    page.heading("What the machine did meanwhile");
-    let labels = lines.iter().map(|(label, ..)| label.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (label, reading, of) in &lines {
+    for (label, reading, of) in readings {
         match reading {
-            Ok(ratio) => page.item(label, labels, &[(Paint::Plain, format!("{} {of}", percent(*ratio)))]),
+            Ok(ratio) => lines.push((label, format!("{} {of}", percent(*ratio)))),
             Err(absent) => match reasons.iter_mut().find(|(reason, _)| *reason == absent.0) {
                 Some((_, labels)) => labels.push(label),
                 None => reasons.push((&absent.0, vec![label])),
             },
         }
     }
-    for (reason, absent) in reasons {
-        page.item("absent", labels, &[(Paint::Plain, format!("{}: {reason}", absent.join(", ")))]);
-    }
-    widening(report, labels, page);
+    lines.extend(reasons.into_iter().map(|(reason, absent)| ("absent", format!("{}: {reason}", absent.join(", ")))));
+    lines.extend(widening(report).map(|text| ("widening", text)));
+    lines
 }
 
 /// By how much load that moved widened the intervals of the verdicts.
-fn widening(report: &Report, labels: usize, page: &mut Page) {
+fn widening(report: &Report) -> Option<String> {
     let many = report.record.plan.commands.len() > 2;
     let factors: Vec<String> = report
         .primary()
@@ -56,8 +65,6 @@ fn widening(report: &Report, labels: usize, page: &mut Page) {
             Some(format!("{whose}{factor:.1}x"))
         })
         .collect();
-    if !factors.is_empty() {
-        let text = format!("{} as wide an interval from load that moved (1.0x: no wider)", factors.join(", "));
-        page.item("widening", labels, &[(Paint::Plain, text)]);
-    }
+    let text = || format!("{} as wide an interval from load that moved (1.0x: no wider)", factors.join(", "));
+    (!factors.is_empty()).then(text)
 }

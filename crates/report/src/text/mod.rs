@@ -1,21 +1,22 @@
 //! The report as text for a terminal.
 
 mod absent;
-mod breakdown;
-mod headline;
-mod machine;
+pub(crate) mod breakdown;
+pub(crate) mod headline;
+pub(crate) mod machine;
 mod page;
-mod pairs;
-mod secondary;
+pub(crate) mod pairs;
+pub(crate) mod secondary;
 mod sentence;
-mod table;
+pub(crate) mod table;
 
 use steady_model::{Report, Undecided, Warning};
 
 pub use sentence::sentence;
 
 use crate::words::message;
-use page::{Page, Paint};
+use page::Page;
+pub(crate) use page::{Paint, Span};
 
 /// How the text is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +47,23 @@ pub fn text(report: &Report, style: Style) -> String {
     page.finish()
 }
 
-/// The warnings, a paragraph each, less those that the first sentences told with their remedy.
+/// The warnings, a paragraph each.
 fn warnings(report: &Report, page: &mut Page) {
+    for (index, text) in fresh_warnings(report).into_iter().enumerate() {
+        if index == 0 {
+            page.blank();
+        }
+        page.paragraph(0, 2, &[(Paint::Open, "Warning:".to_owned()), (Paint::Plain, format!(" {text}"))]);
+    }
+}
+
+/// The warnings in words, less those that the first sentences told with their remedy.
+pub(crate) fn fresh_warnings(report: &Report) -> Vec<String> {
     let told = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
     let fresh = report.warnings.iter().filter(|warning| match warning {
         Warning::TooFewPairs { .. } => !told(Undecided::TooFewPairs),
         Warning::BelowGrain { .. } => !told(Undecided::BelowGrain),
         _ => true,
     });
-    for (index, warning) in fresh.enumerate() {
-        if index == 0 {
-            page.blank();
-        }
-        let text = format!(" {}", message(report, warning));
-        page.paragraph(0, 2, &[(Paint::Open, "Warning:".to_owned()), (Paint::Plain, text)]);
-    }
+    fresh.map(|warning| message(report, warning)).collect()
 }

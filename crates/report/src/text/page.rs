@@ -5,7 +5,7 @@ use crate::words::width;
 
 /// What a piece of text is, for its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(crate) enum Paint {
     /// The bulk.
     Plain,
     /// A heading.
@@ -35,7 +35,7 @@ impl Paint {
 }
 
 /// A piece of text and what it is.
-pub(super) type Span = (Paint, String);
+pub(crate) type Span = (Paint, String);
 
 /// The text so far.
 pub(super) struct Page {

@@ -6,13 +6,22 @@ use super::page::{Page, Paint};
 use crate::units::{duration, percent};
 use crate::words::{blocks, signed};
 
-/// A line per layout: how many pairs, their share of the time, the effect that it saw; then those left out.
+/// The heading of what follows.
+pub(crate) const HEADING: &str = "How the pairs ran";
+
+/// Every line below its heading; nothing for a command alone.
 pub(super) fn write(report: &Report, page: &mut Page) {
-    let record = &report.record;
-    if record.plan.commands.len() == 1 {
-        return;
+    if report.record.plan.commands.len() > 1 {
+        page.heading(HEADING);
+        lines(report).into_iter().for_each(|(label, text)| page.item(label, LABELS, &[(Paint::Plain, text)]));
     }
-    page.heading("How the pairs ran");
+}
+
+/// A line per layout, its label apart: how many pairs, their share of the time, the effect that it saw; then those left
+/// out.
+pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
+    let record = &report.record;
+    let mut lines = Vec::new();
     let total: f64 = Layout::ALL.iter().map(|layout| report.time_in(*layout).seconds()).sum();
     for layout in Layout::ALL {
         let number = report.blocks_of(layout);
@@ -27,19 +36,20 @@ pub(super) fn write(report: &Report, page: &mut Page) {
         if let Some(effect) = effect(report, layout) {
             line.push_str(&format!(": {effect}"));
         }
-        page.item(label(layout), LABELS, &[(Paint::Plain, line)]);
+        lines.push((label(layout), line));
     }
-    for left in &record.left_out {
+    lines.extend(record.left_out.iter().map(|left| {
         let what = if left.layout == Layout::Duet { "no duets" } else { "no turns" };
-        page.item(what, LABELS, &[(Paint::Plain, left.reason.clone())]);
-    }
+        (what, left.reason.clone())
+    }));
+    lines
 }
 
 /// The columns of the labels.
 const LABELS: usize = 8;
 
 /// What a layout is called here.
-fn label(layout: Layout) -> &'static str {
+pub(crate) fn label(layout: Layout) -> &'static str {
     match layout {
         Layout::Turns => "in turns",
         Layout::Duet => "in duets",

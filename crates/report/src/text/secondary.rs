@@ -14,7 +14,7 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     let Some(widest) = labels.map(|metric| noun(metric).len()).max() else {
         return;
     };
-    page.heading(&format!("Secondary (the error guarantee covers {} only)", noun(report.record.primary)));
+    page.heading(&heading(report));
     let many = report.record.plan.commands.len() > 2;
     for metric in Metric::ALL {
         for (index, judgement) in secondary(metric).enumerate() {
@@ -27,8 +27,13 @@ pub(super) fn write(report: &Report, page: &mut Page) {
     }
 }
 
+/// What the secondary metrics are, and are not.
+pub(crate) fn heading(report: &Report) -> String {
+    format!("Secondary (the error guarantee covers {} only)", noun(report.record.primary))
+}
+
 /// What one metric says, in a few words.
-fn line(judgement: &Judgement) -> Vec<Span> {
+pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     let (change, interval) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(interval)) => (*change, *interval),
         (Err(absent), _) | (_, Err(absent)) => return vec![(Paint::Plain, format!("absent: {absent}"))],

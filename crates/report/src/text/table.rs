@@ -4,21 +4,21 @@ use super::page::{Page, Paint};
 use crate::words::{cut, width};
 
 /// One quantity of every command.
-pub(super) struct Quantity {
+pub(crate) struct Quantity {
     /// What it is called at the start of a line.
-    pub(super) label: &'static str,
+    pub(crate) label: &'static str,
     /// What it is called at the head of a column.
-    pub(super) short: &'static str,
+    pub(crate) short: &'static str,
     /// Its value for each command.
-    pub(super) cells: Vec<String>,
+    pub(crate) cells: Vec<String>,
 }
 
 /// Quantities by command.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// What each command is called.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The quantities.
-    pub(super) quantities: Vec<Quantity>,
+    pub(crate) quantities: Vec<Quantity>,
 }
 
 /// More commands than this are set below one another, fit or not.

@@ -2,10 +2,12 @@
 
 mod effect;
 mod remedy;
+mod repeat;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
+pub(crate) use repeat::repeat;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};
 

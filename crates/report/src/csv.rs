@@ -1,0 +1,132 @@
+//! The runs of a comparison as comma-separated values, for spreadsheets and data frames.
+//!
+//! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
+
+use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
+
+/// The columns, in their order; those with a unit end with it.
+const COLUMNS: [&str; 23] = [
+    "pair",
+    "layout",
+    "command",
+    "name",
+    "order",
+    "cpu",
+    "started_seconds",
+    "wall_seconds",
+    "user_seconds",
+    "system_seconds",
+    "cpu_seconds",
+    "run_delay_seconds",
+    "peak_memory_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "left_behind",
+    "outcome",
+    "instructions",
+    "cycles",
+    "branch_misses",
+    "cache_misses",
+];
+
+/// One line per run, below a line of names; a field is empty where there is no such reading.
+///
+/// `pair` (the block, with another number of commands than two) and `order` within it count from 1; `command` counts
+/// from 0, as in the JSON. Times are exact to the nanosecond.
+pub fn csv(report: &Report) -> String {
+    let record = &report.record;
+    let names: Vec<String> = record.plan.commands.iter().map(|command| quoted(&command.name)).collect();
+    let mut out = COLUMNS.join(",");
+    out.push('\n');
+    for (block, pair) in record.blocks.iter().zip(1..) {
+        for (run, order) in block.runs.iter().zip(1..) {
+            let name = names.get(run.command).map_or("", String::as_str);
+            out.push_str(&line(record, (block, pair), (run, order), name));
+        }
+    }
+    out
+}
+
+/// The line of one run, its end included.
+fn line(record: &Record, (block, pair): (&Block, usize), (run, order): (&Run, usize), name: &str) -> String {
+    let counters = record.counters.as_ref().ok().and(run.counters).unwrap_or_default();
+    let fields: [String; COLUMNS.len()] = [
+        pair.to_string(),
+        block.layout.name().to_owned(),
+        run.command.to_string(),
+        name.to_owned(),
+        order.to_string(),
+        field(run.cpu),
+        seconds(run.started),
+        seconds(run.wall),
+        seconds(run.user),
+        seconds(run.system),
+        seconds(run.cpu_time()),
+        run.run_delay.as_ref().map_or_else(|_| String::new(), |delay| seconds(*delay)),
+        field(run.peak_memory.as_ref().ok().map(|bytes| bytes.0)),
+        run.minor_faults.to_string(),
+        run.major_faults.to_string(),
+        run.voluntary_switches.to_string(),
+        run.involuntary_switches.to_string(),
+        run.left_behind.to_string(),
+        outcome(run.outcome),
+        field(counters.instructions),
+        field(counters.cycles),
+        field(counters.branch_misses),
+        field(counters.cache_misses),
+    ];
+    fields.join(",") + "\n"
+}
+
+/// What there is, or nothing.
+fn field<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A time in seconds with all of its digits: no double stands between.
+fn seconds(time: Nanos) -> String {
+    let (whole, rest) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
+    let text = format!("{whole}.{rest:09}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How a run ended, in two words.
+fn outcome(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Exited(status) => format!("exit {status}"),
+        Outcome::Signalled(signal) => format!("signal {signal}"),
+        Outcome::TimedOut => "timed out".to_owned(),
+    }
+}
+
+/// A text between quotes where it holds what would end its field.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_every_digit() {
+        assert_eq!(seconds(Nanos(1_500_000_000)), "1.5");
+        assert_eq!(seconds(Nanos(1)), "0.000000001");
+        assert_eq!(seconds(Nanos(0)), "0");
+        assert_eq!(seconds(Nanos(10_000_000_000)), "10");
+        assert_eq!(seconds(Nanos((1 << 53) - 1)), "9007199.254740991");
+    }
+
+    #[test]
+    fn what_would_end_a_field_is_quoted() {
+        assert_eq!(quoted("sort f"), "sort f");
+        assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
+        assert_eq!(quoted("a\nb"), "\"a\nb\"");
+    }
+}

@@ -1,0 +1,53 @@
+//! Texts of others inside Markdown: what they hold stays what it is.
+
+/// A text that reads as it is written, on one line, in a paragraph or in the cell of a table.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' => out.extend(['\\', letter]),
+            // Otherwise a person, a team or an issue of that name would be told of it.
+            '@' | '#' => out.extend([&letter.to_string(), "<!-- -->"]),
+            _ if letter.is_control() => out.push(' '),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// A text as code, in a paragraph or in the cell of a table.
+pub(super) fn code(text: &str) -> String {
+    // Between backticks a pipe ends the cell of a table, and nothing can escape a backtick.
+    if text.is_empty() || text.contains(['`', '|', '\\']) || text.starts_with(' ') || text.ends_with(' ') {
+        let letter = |letter: char| match letter {
+            _ if letter.is_control() => " ".to_owned(),
+            _ if letter.is_ascii_punctuation() => format!("&#{};", letter as u32),
+            _ => letter.to_string(),
+        };
+        return format!("<code>{}</code>", text.chars().map(letter).collect::<String>());
+    }
+    format!("`{}`", text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect::<String>())
+}
+
+/// A block of code; its fence is longer than any in the text.
+pub(super) fn fenced(text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}sh\n{text}\n{fence}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_stay_what_they_are() {
+        assert_eq!(plain("a|b `c` <i> *d*"), "a\\|b \\`c\\` \\<i\\> \\*d\\*");
+        assert_eq!(plain("@team #12"), "@<!-- -->team #<!-- -->12");
+        assert_eq!(code("sort f"), "`sort f`");
+        assert_eq!(code("a | b"), "<code>a &#124; b</code>");
+        assert_eq!(code("`x`\n"), "<code>&#96;x&#96; </code>");
+        assert_eq!(code("<script>"), "`<script>`");
+        assert_eq!(fenced("a ``` b"), "````sh\na ``` b\n````\n");
+    }
+}

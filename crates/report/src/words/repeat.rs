@@ -1,0 +1,101 @@
+//! The words that would make the same comparison again.
+
+use steady_model::{Effort, FailIf, FailureRule, Hook, Layout, Nanos, Output, PerCommand, Plan};
+
+use crate::units::setting;
+
+/// The command line, quoted for a shell, or why there is none that says it all.
+///
+/// With the seed the coins fall as they did; the machine's load does not.
+pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
+    let apart = plan.commands.iter().any(|command| command.directory.is_some() || command.revision.is_some());
+    if apart {
+        return Err("a command was built from a revision of its own, or started in a directory of its own");
+    }
+    if plan.commands.iter().any(|command| !command.environment.is_empty()) {
+        return Err("a command had variables of its own");
+    }
+    let mut words = vec!["steady".to_owned(), "compare".to_owned(), "--seed".to_owned(), plan.seed.to_string()];
+    words.extend(effort(plan));
+    words.extend(choices(plan));
+    words.extend(around(plan)?);
+    words.extend(plan.commands.iter().map(|command| shell_words::join(&command.argv)));
+    Ok(words.iter().map(|word| shell_words::quote(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// How much is measured, and how finely it is judged.
+fn effort(plan: &Plan) -> Vec<String> {
+    let mut words = match plan.effort {
+        Effort::Budget(budget) => vec!["--budget".to_owned(), seconds(budget)],
+        Effort::Pairs(pairs) => vec!["--runs".to_owned(), pairs.to_string()],
+    };
+    let percent = |share: f64| setting(share).replace('\u{a0}', "");
+    words.extend(["--resolution".to_owned(), percent(plan.resolution)]);
+    if plan.confidence != 0.95 {
+        words.extend(["--confidence".to_owned(), percent(plan.confidence)]);
+    }
+    words
+}
+
+/// A time as the options read it: only whole numbers take a unit.
+fn seconds(time: Nanos) -> String {
+    let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
+    format!("{}{unit}", time.seconds())
+}
+
+/// What was chosen, where it is not left to `steady`.
+fn choices(plan: &Plan) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([format!("--{name}"), value]);
+        }
+    };
+    option("metric", plan.metric.map(|metric| metric.name().to_owned()));
+    option("layout", plan.layout.map(Layout::name).map(str::to_owned));
+    option("warmup", plan.warmup.map(|pairs| pairs.to_string()));
+    option("timeout", plan.timeout.map(seconds));
+    let cpus = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    option("cpus", plan.cpus.as_ref().map(cpus));
+    option("fail-if", plan.fail_if.as_ref().map(FailIf::to_string));
+    match &plan.failures {
+        FailureRule::Abort => {}
+        FailureRule::IgnoreAll => words.push("--ignore-failure".to_owned()),
+        FailureRule::IgnoreCodes(codes) => {
+            let codes: Vec<String> = codes.iter().map(i32::to_string).collect();
+            words.push(format!("--ignore-failure={}", codes.join(",")));
+        }
+    }
+    if plan.require_verdict {
+        words.push("--require-verdict".to_owned());
+    }
+    words
+}
+
+/// What runs around the commands, and where their input and output come from and go.
+fn around(plan: &Plan) -> Result<Vec<String>, &'static str> {
+    let mut words = Vec::new();
+    for hook in [Hook::Setup, Hook::Prepare, Hook::Conclude, Hook::Cleanup] {
+        let scripts: &PerCommand<String> = match hook {
+            Hook::Setup => &plan.setup,
+            Hook::Prepare => &plan.prepare,
+            Hook::Conclude => &plan.conclude,
+            Hook::Cleanup => &plan.cleanup,
+        };
+        scripts.0.iter().for_each(|script| words.extend([format!("--{}", hook.name()), script.clone()]));
+    }
+    let readable = "a file's name is no text";
+    if let Some(input) = &plan.input {
+        words.extend(["--input".to_owned(), input.to_str().ok_or(readable)?.to_owned()]);
+    }
+    for output in &plan.output.0 {
+        match output {
+            Output::Stderr => words.push("--show-output".to_owned()),
+            Output::Null => words.extend(["--output".to_owned(), "null".to_owned()]),
+            Output::Pipe => words.extend(["--output".to_owned(), "pipe".to_owned()]),
+            Output::Inherit => words.extend(["--output".to_owned(), "inherit".to_owned()]),
+            Output::File(path) => words.extend(["--output".to_owned(), path.to_str().ok_or(readable)?.to_owned()]),
+        }
+    }
+    Ok(words)
+}
