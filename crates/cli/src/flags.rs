@@ -1,6 +1,7 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
 mod around;
+mod exports;
 mod values;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
+pub(crate) use exports::OutputFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 
@@ -160,22 +162,6 @@ pub(crate) struct JudgeFlags {
     /// Put the raw samples into the JSON again
     #[arg(long)]
     pub(crate) samples: bool,
-}
-
-/// Where the report goes.
-#[derive(Debug, Args)]
-pub(crate) struct OutputFlags {
-    /// What standard output gets
-    #[arg(long, value_enum, default_value_t = FormatFlag::Text)]
-    pub(crate) format: FormatFlag,
-
-    /// Write the report as JSON to this file too
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Option<PathBuf>,
-
-    /// No progress bar, and no text report
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 #[cfg(test)]

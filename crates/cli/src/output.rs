@@ -18,40 +18,59 @@ pub(crate) struct Destinations {
     format: FormatFlag,
     quiet: bool,
     samples: bool,
-    json: Option<PathBuf>,
+    files: Vec<Export>,
+}
+
+/// A file that a report will go to.
+struct Export {
+    option: &'static str,
+    format: FormatFlag,
+    path: PathBuf,
+}
+
+impl Export {
+    /// Checks that the file can be written; what stands in it stays.
+    fn open((option, format, path): (&'static str, FormatFlag, &PathBuf)) -> Result<Self, Failure> {
+        let opened = File::options().append(true).create(true).open(path);
+        opened.map_err(|error| Failure::Usage(format!("{option} '{}': {error}", path.display())))?;
+        Ok(Export { option, format, path: path.clone() })
+    }
+
+    fn write(&self, report: &Report, samples: bool) -> Result<(), Failure> {
+        let saved = save(&self.path, &rendered(report, self.format, samples));
+        saved.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
+    }
 }
 
 impl Destinations {
-    /// Checks that the files can be written.
+    /// Checks that the files can be written, and that no two are one.
     pub(crate) fn open(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
         if samples && flags.export_json.is_none() && flags.format != FormatFlag::Json {
             return Err(Failure::Usage("--samples goes with --export-json FILE or --format json".to_owned()));
         }
-        if let Some(path) = &flags.export_json {
-            let opened = File::options().append(true).create(true).open(path);
-            opened.map_err(|error| Failure::Usage(format!("--export-json '{}': {error}", path.display())))?;
+        let files = flags.files().map(Export::open).collect::<Result<Vec<_>, _>>()?;
+        for (index, file) in files.iter().enumerate() {
+            let same = |other: &&Export| same_file(&other.path, &file.path);
+            if let Some(other) = files[..index].iter().find(same) {
+                let (one, two, path) = (other.option, file.option, file.path.display());
+                return Err(Failure::Usage(format!("{one} and {two} name the same file: '{path}'")));
+            }
         }
-        Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, json: flags.export_json.clone() })
+        Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
     }
 
-    /// Writes the report everywhere. What one place cannot take does not keep it from the others.
+    /// Writes the report everywhere. What one place cannot take does not keep it from the others; the first failure is
+    /// the one that is told.
     pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
-        let saved = match &self.json {
-            Some(path) => save(path, &steady_report::json_text(report, self.samples))
-                .map_err(|error| Failure::Own(format!("--export-json '{}': {error}", path.display()))),
-            None => Ok(()),
-        };
-        printed.and(saved)
+        self.files.iter().map(|file| file.write(report, self.samples)).fold(printed, Result::and)
     }
 
     fn print(&self, report: &Report) -> io::Result<()> {
-        let text = match self.format {
-            FormatFlag::Json => steady_report::json_text(report, self.samples),
-            FormatFlag::Text if self.quiet => return Ok(()),
-            FormatFlag::Text => steady_report::text(report, style()),
-        };
-        print(text.as_bytes())
+        if self.quiet && self.format == FormatFlag::Text {
+            return Ok(());
+        }
+        print(rendered(report, self.format, self.samples).as_bytes())
     }
 }
 
@@ -60,6 +79,24 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
+/// The report in one of its forms.
+fn rendered(report: &Report, format: FormatFlag, samples: bool) -> String {
+    match format {
+        FormatFlag::Text => steady_report::text(report, style()),
+        FormatFlag::Json => steady_report::json_text(report, samples),
+        FormatFlag::Csv => steady_report::csv(report),
+        FormatFlag::Markdown => steady_report::markdown(report),
+    }
+}
+
+/// Whether two paths lead to one ordinary file; devices and pipes may take several reports.
+fn same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other && one.is_file(),
+        _ => false,
+    }
 }
 
 /// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).

@@ -38,6 +38,10 @@ pub(crate) enum FormatFlag {
     Text,
     /// For programs
     Json,
+    /// The runs, a line each
+    Csv,
+    /// For a pull request
+    Markdown,
 }
 
 /// `--ignore-failure`.

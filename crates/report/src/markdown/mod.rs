@@ -5,7 +5,7 @@ mod escape;
 use steady_model::{Judgement, Metric, Report, Verdict};
 
 use crate::text::{Span, breakdown, fresh_warnings, headline, machine, pairs, secondary};
-use crate::units::{TIE, setting, time_with};
+use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 use escape::{code, fenced, plain};
 
@@ -89,10 +89,11 @@ fn reference(report: &Report, command: usize, metric: Metric) -> String {
     let cost = found.and_then(|found| match metric {
         Metric::Cpu => Some(time_with(found.cpu.mean, found.cpu.interval)),
         Metric::Wall => Some(time_with(found.wall.mean, found.wall.interval)),
-        Metric::Memory => found.peak_memory.as_ref().ok().map(|bytes| crate::units::memory(bytes.0 as f64)),
-        Metric::Elapsed | Metric::Instructions => None,
+        Metric::Memory => found.peak_memory.as_ref().ok().map(|bytes| memory(bytes.0 as f64)),
+        Metric::Elapsed => None,
+        Metric::Instructions => found.counters.and_then(|means| means.instructions).map(crate::units::count),
     });
-    cost.unwrap_or_default()
+    cost.unwrap_or_else(|| "–".to_owned())
 }
 
 /// Where the time went, folded.

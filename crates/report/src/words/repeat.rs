@@ -1,6 +1,6 @@
 //! The words that would make the same comparison again.
 
-use steady_model::{Effort, FailIf, FailureRule, Hook, Layout, Nanos, Output, PerCommand, Plan};
+use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Nanos, Output, PerCommand, Plan};
 
 use crate::units::setting;
 
@@ -19,8 +19,26 @@ pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
     words.extend(effort(plan));
     words.extend(choices(plan));
     words.extend(around(plan)?);
-    words.extend(plan.commands.iter().map(|command| shell_words::join(&command.argv)));
-    Ok(words.iter().map(|word| shell_words::quote(word)).collect::<Vec<_>>().join(" "))
+    words.extend(plan.commands.iter().map(as_typed));
+    Ok(line(&words))
+}
+
+/// A command as one string: its name, where that is what was typed.
+fn as_typed(command: &Command) -> String {
+    match shell_words::split(&command.name) {
+        Ok(words) if words == command.argv => command.name.clone(),
+        _ => line(&command.argv),
+    }
+}
+
+/// Words on one line, those quoted that a shell would read otherwise.
+fn line(words: &[String]) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => shell_words::quote(word).into_owned(),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// How much is measured, and how finely it is judged.
@@ -98,4 +116,21 @@ fn around(plan: &Plan) -> Result<Vec<String>, &'static str> {
         }
     }
     Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_words_back() {
+        for words in [&["sh", "-c", "echo \"$HOME\" | tr a b"][..], &["a b", "", "it's", "--x=1%"], &["~", "*", "#"]] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(shell_words::split(&line(&words)).unwrap(), words);
+        }
+        let typed =
+            Command { name: "sort  'a b'".into(), argv: vec!["sort".into(), "a b".into()], ..Command::default() };
+        assert_eq!(as_typed(&typed), "sort  'a b'");
+        assert_eq!(as_typed(&Command { name: "mine".into(), ..typed }), "sort 'a b'");
+    }
 }
