@@ -8,8 +8,8 @@ use steady_experiments::judge;
 use steady_experiments::runner::RunError;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{
-    Absent, Effort, Ending, FailIf, FailureRule, Layout, Metric, Nanos, Outcome, Record, Report, Undecided, Verdict,
-    Warning,
+    Absent, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand, Plan,
+    Record, Report, Undecided, Verdict, Warning,
 };
 
 fn primary(report: &Report) -> &steady_model::Judgement {
@@ -59,6 +59,28 @@ fn both_layouts_are_used_and_the_sharper_one_gets_more() {
     let report = report(&plan, &[0.010, 0.010], biased);
     let [turns, duet] = Layout::ALL.map(|layout| report.blocks_of(layout));
     assert!(duet >= 12 && turns > 3 * duet, "{turns} turns, {duet} duets");
+}
+
+#[test]
+fn what_runs_around_and_files_that_are_written_keep_to_turns() {
+    let change: [fn(&mut Plan); 3] = [
+        |plan| plan.prepare = PerCommand(vec!["sync".to_owned()]),
+        |plan| plan.conclude = PerCommand(vec!["sync".to_owned()]),
+        |plan| plan.output = PerCommand(vec![Output::File("/x".into())]),
+    ];
+    for change in change {
+        let mut plan = plan(2, 1.0, 6);
+        change(&mut plan);
+        let report = report(&plan, &[0.010, 0.020], Conditions::QUIET);
+        assert_eq!(report.blocks_of(Layout::Duet), 0, "{:?}", report.record.left_out);
+    }
+}
+
+#[test]
+fn hooks_are_run_for_every_command_and_cleaned_up_after() {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.020], Conditions::QUIET, 7);
+    measure(&plan(2, 1.0, 7), &mut machine).unwrap();
+    assert_eq!(machine.hooks, [(Hook::Setup, 0), (Hook::Setup, 1), (Hook::Cleanup, 0), (Hook::Cleanup, 1)]);
 }
 
 #[test]

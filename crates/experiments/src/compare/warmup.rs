@@ -1,7 +1,7 @@
 //! The warm-up: caches are filled, and what the commands are like decides on metric and layouts. None of it looks at
 //! which command costs more.
 
-use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Plan, Reading, Run};
+use steady_model::{Block, Effort, Layout, LeftOut, Metric, Nanos, Outcome, Output, Plan, Reading, Run};
 use steady_stats::MIN_PAIRS;
 use steady_stats::allocate::EXPLORATION_PAIRS;
 
@@ -164,6 +164,8 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         None
     } else if !plan.prepare.is_empty() || !plan.conclude.is_empty() {
         Some("--prepare and --conclude may touch what the other command reads".to_owned())
+    } else if plan.output.0.iter().any(|output| matches!(output, Output::File(_))) {
+        Some("the commands' output goes to a file, and both would write at once".to_owned())
     } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
         Some(format!("{} time is judged on turns", primary.name()))
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
