@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import tempfile
 import time
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from common.paths import HYPERFINE, STEADY
 from common.stats import welch
@@ -21,32 +21,48 @@ class ToolFailed(Exception):
     """A tool ended with an error, in its own words."""
 
 
-def _run(argv: list) -> tuple:
-    """The standard output of a tool and the seconds that it took."""
+class Done(NamedTuple):
+    """What a tool printed, the seconds that it took, and how it ended."""
+
+    output: str
+    seconds: float
+    status: int
+
+
+def _run(argv: list, accepted: tuple = (0,)) -> Done:
+    """Runs a tool to its end, which must be one of the accepted statuses."""
     started = time.perf_counter()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - started
-    if done.returncode:
+    if done.returncode not in accepted:
         raise ToolFailed(f"{shlex.join(argv)} ended with status {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done.stdout, seconds
+    return Done(done.stdout, seconds, done.returncode)
+
+
+def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,)) -> Done:
+    argv = [str(STEADY), "compare", "-N", "--format", "json", "--quiet", *options, shlex.join(old), shlex.join(new)]
+    return _run(argv, accepted)
 
 
 def steady_json(old: list, new: list, *options: str) -> tuple:
     """The JSON of `steady compare` and the seconds that the process took."""
-    argv = [str(STEADY), "compare", "-N", "--format", "json", "--quiet", *options, shlex.join(old), shlex.join(new)]
-    output, seconds = _run(argv)
-    return json.loads(output), seconds
+    done = _compare(old, new, options)
+    return json.loads(done.output), done.seconds
 
 
-def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu") -> dict:
-    """One comparison by `steady`: its primary verdict."""
+def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu",
+           fail_if: Optional[str] = None) -> dict:
+    """One comparison by `steady`: its primary verdict, and the exit status, which is 1 where `fail_if` holds."""
     options = ["--seed", str(seed), "--budget", f"{budget:g}s", "--resolution", f"{100 * resolution:g}%"]
-    report, seconds = steady_json(old, new, *options, "--metric", metric)
+    gate = ["--fail-if", fail_if] if fail_if else []
+    done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,))
+    report = json.loads(done.output)
     primary = next(verdict for verdict in report["verdicts"] if verdict["primary"])
     fields = ("metric", "verdict", "change", "low", "high", "verdict_low", "verdict_high", "pairs")
     record = {field: primary.get(field) for field in fields}
     layouts = {name: layout["pairs"] for name, layout in report["layouts"].items()}
-    record.update(layouts=layouts, elapsed_seconds=report["elapsed_seconds"], process_seconds=seconds)
+    record.update(layouts=layouts, elapsed_seconds=report["elapsed_seconds"], process_seconds=done.seconds,
+                  status=done.status)
     record["half_width"] = _half_width(record["low"], record["high"])
     return record
 
@@ -59,10 +75,10 @@ def hyperfine(old: list, new: list) -> dict:
     """One comparison by `hyperfine`, judged by Welch's t-test at 5 % on the wall times that it exports."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         options = ["-N", "--style", "none", "--runs", str(HYPERFINE_RUNS), "--export-json", file.name]
-        _, seconds = _run([str(HYPERFINE), *options, shlex.join(old), shlex.join(new)])
+        done = _run([str(HYPERFINE), *options, shlex.join(old), shlex.join(new)])
         before, after = (result["times"] for result in json.load(file)["results"])
     p, change, low, high = welch(before, after)
     verdict = "undecided" if p >= 0.05 else "slower" if change > 0 else "faster"
     ends = {"low": low, "high": high, "verdict_low": low, "verdict_high": high}
     return {"verdict": verdict, "p": p, "change": change, **ends, "half_width": _half_width(low, high),
-            "pairs": HYPERFINE_RUNS, "process_seconds": seconds}
+            "pairs": HYPERFINE_RUNS, "process_seconds": done.seconds}

@@ -4,6 +4,7 @@ import sys
 from dataclasses import asdict, dataclass
 from random import Random, SystemRandom
 from statistics import median
+from typing import Optional
 
 from common import tools
 from common.calibrate import Pair
@@ -28,6 +29,7 @@ class Cell:
     budget: float = 10.0
     resolution: float = 0.005
     metric: str = "cpu"
+    fail_if: Optional[str] = None
 
 
 class Session:
@@ -68,7 +70,8 @@ class Session:
         """The tool's answer, or its error: a failure is a result too."""
         try:
             if tool == "steady":
-                return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric)
+                return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric,
+                                    cell.fail_if)
             return tools.hyperfine(pair.old, pair.new)
         except tools.ToolFailed as failure:
             print(failure, file=sys.stderr)
