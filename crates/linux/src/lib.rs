@@ -6,6 +6,7 @@
 pub mod activity;
 pub mod cgroup;
 pub mod clock;
+pub mod counters;
 pub mod host;
 pub mod process;
 pub mod procfs;

@@ -1,0 +1,135 @@
+//! Counters of real process trees: events that the kernel itself counts, beside what rusage says of the same trees;
+//! and the CPU's own, where there are some.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use steady_linux::counters::{self, EVENTS, Event, HARDWARE, Meter};
+use steady_linux::process::{self, ChildUsage, Program, Stdio};
+use steady_model::{CounterScope, Counters, Nanos};
+
+/// Every event of the kernel's in the places of the CPU's.
+const SOFTWARE: [Event; EVENTS] =
+    [Event::TASK_CLOCK, Event::PAGE_FAULTS, Event::CONTEXT_SWITCHES, Event::CPU_MIGRATIONS];
+
+/// Tests that reap whatever they find run one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+fn skip(test: &str, reason: &str) {
+    eprintln!("skipped: {test}: {reason}");
+}
+
+/// A meter of the kernel's events, unless it refuses.
+fn software(test: &str) -> Option<(MutexGuard<'static, ()>, Meter)> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    process::become_subreaper().unwrap();
+    counters::open(&SOFTWARE, None).map_err(|reason| skip(test, &reason.0)).ok().map(|meter| (guard, meter))
+}
+
+/// Runs a shell command to its last descendant's end: what it used, all in all, and what was counted.
+fn run(meter: &mut Meter, script: &str) -> (Nanos, ChildUsage, Counters) {
+    let mut shell = Program::new(Path::new("/bin/sh"), ["sh", "-c", script].map(OsStr::new), path(), 0).unwrap();
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+    let stdio = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
+    meter.begin();
+    let child = shell.spawn("0", 0, stdio).unwrap();
+    let usage = process::wait_for(child.pid).unwrap().usage;
+    let left = process::end_descendants().unwrap();
+    let cpu = usage.user + usage.system + left.cpu_time;
+    (cpu, usage, meter.end(cpu))
+}
+
+fn path<'a>() -> [(&'a OsStr, &'a OsStr); 1] {
+    [(OsStr::new("PATH"), OsStr::new("/usr/bin:/bin"))]
+}
+
+/// A tree of processes, one of which has threads.
+const TREE: &str = "for i in 1 2 3; do seq 200000 | sort -r --parallel=2 -S 64M | md5sum; done";
+
+#[test]
+fn cpu_time_of_a_tree_with_forks_and_threads_is_counted_whole() {
+    let Some((_alone, mut meter)) = software("cpu_time_of_a_tree_with_forks_and_threads_is_counted_whole") else {
+        return;
+    };
+    for _ in 0..3 {
+        let (cpu, _, counted) = run(&mut meter, TREE);
+        let counted = Nanos(counted.instructions.unwrap());
+        // What the first process needs before its exec is not counted: some 0.1 ms.
+        let apart = (cpu.seconds() - counted.seconds()).abs();
+        assert!(apart < 0.02 * cpu.seconds() + 0.002, "{} of {} s", counted.seconds(), cpu.seconds());
+    }
+}
+
+#[test]
+fn faults_and_switches_are_those_of_rusage() {
+    let Some((_alone, mut meter)) = software("faults_and_switches_are_those_of_rusage") else { return };
+    let (_, usage, counted) = run(&mut meter, "yes | head -c 20000000 | wc -c");
+    let faults = (usage.minor_faults + usage.major_faults) as f64;
+    let counted_faults = counted.cycles.unwrap() as f64;
+    assert!((faults - counted_faults).abs() < 0.05 * faults + 20.0, "{counted_faults} of {faults} faults");
+    let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
+    let counted_switches = counted.branch_misses.unwrap() as f64;
+    // A process that has ended is switched from once more, uncounted.
+    assert!((switches - counted_switches).abs() < 0.05 * switches + 16.0, "{counted_switches} of {switches} switches");
+    assert!(switches > 100.0, "{switches} switches are too few to tell");
+}
+
+#[test]
+fn what_is_left_behind_counts_until_it_is_killed() {
+    let Some((_alone, mut meter)) = software("what_is_left_behind_counts_until_it_is_killed") else { return };
+    let (cpu, _, counted) = run(&mut meter, "(while :; do :; done) & sleep 0.1");
+    let counted = Nanos(counted.instructions.unwrap());
+    assert!(cpu > Nanos(20_000_000), "it worked for {} s", cpu.seconds());
+    assert!((cpu.seconds() - counted.seconds()).abs() < 0.05 * cpu.seconds() + 0.002, "{counted:?} of {cpu:?}");
+}
+
+#[test]
+fn nothing_beside_the_run_is_counted() {
+    let Some((_alone, mut meter)) = software("nothing_beside_the_run_is_counted") else { return };
+    let (.., alone) = run(&mut meter, "exit 0");
+    // This process, and one that no run began: as a script between two runs.
+    let mut sum = 0u64;
+    (0..20_000_000u64).for_each(|i| sum = std::hint::black_box(sum ^ i));
+    std::process::Command::new("/bin/sh").args(["-c", TREE]).stdout(std::process::Stdio::null()).status().unwrap();
+    let (.., again) = run(&mut meter, "exit 0");
+    let (alone, again) = (alone.instructions.unwrap(), again.instructions.unwrap());
+    assert!(again < 10 * alone && again < 50_000_000, "{alone} ns, then {again} ns");
+}
+
+#[test]
+fn the_shortest_runs_are_counted() {
+    let Some((_alone, mut meter)) = software("the_shortest_runs_are_counted") else { return };
+    let missing = (0..100).filter(|_| run(&mut meter, "exit 0").2.instructions.is_none()).count();
+    assert_eq!(missing, 0, "of 100");
+}
+
+#[test]
+fn a_meter_whose_scope_is_given_is_there_even_where_nothing_is_counted() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut meter = counters::open(&HARDWARE, Some(CounterScope::User)).unwrap();
+    assert_eq!(meter.scope(), CounterScope::User);
+    let (.., counted) = run(&mut meter, "exit 0");
+    assert_eq!(counted.instructions.is_some(), counters::open(&HARDWARE, None).is_ok());
+}
+
+#[test]
+fn the_cpu_counts_instructions_alike_in_every_run() {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut meter = match counters::open(&HARDWARE, Some(CounterScope::User)) {
+        Ok(meter) if counters::open(&HARDWARE, None).is_ok() => meter,
+        _ => {
+            let reason = counters::open(&HARDWARE, None).err().map_or_else(String::new, |reason| reason.0);
+            assert!(reason.len() > 20, "no counters, and no reason: {reason}");
+            return skip("the_cpu_counts_instructions_alike_in_every_run", &reason);
+        }
+    };
+    let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let mut count = || run(&mut meter, work).2.instructions.unwrap() as f64;
+    let (one, other) = (count(), count());
+    drop(guard);
+    assert!(one > 1e6 && (one / other - 1.0).abs() < 0.01, "{one} and {other}");
+}
