@@ -20,13 +20,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use steady_experiments::launcher;
+use steady_linux::counters::{self, HARDWARE};
 
 use flags::{Flags, Subcommands};
 
 fn main() -> ExitCode {
     // Launchers stay small: nothing else of this program is touched on their way.
     if std::env::args_os().nth(1).is_some_and(|word| word == launcher::ARGUMENT) {
-        launcher::serve(&std::env::vars_os().collect::<Vec<_>>());
+        launcher::serve(&std::env::vars_os().collect::<Vec<_>>(), &|scope| counters::open(&HARDWARE, scope));
         return ExitCode::SUCCESS;
     }
     let done = match Flags::parse().command {

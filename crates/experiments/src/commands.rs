@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock};
-use steady_model::{Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
+use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
 
 use crate::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
@@ -32,7 +32,7 @@ impl CommandRunner {
     /// [`RunError::LauncherLost`].
     pub fn start(plan: &Plan, log: Option<PathBuf>, interrupt: Option<OwnedFd>) -> Result<Self, RunError> {
         let epoch = clock::monotonic();
-        let turns = Launcher::start(&setup(plan, epoch, log.clone(), None))?;
+        let turns = Launcher::start(&Setup { log: log.clone(), ..setup(plan, epoch) })?;
         let begun = Snapshot::take(&Root::default());
         let last = begun.clone();
         Ok(CommandRunner { epoch, plan: plan.clone(), turns, duet: None, scripts: None, log, interrupt, begun, last })
@@ -43,7 +43,15 @@ impl CommandRunner {
     /// # Errors
     /// [`RunError::LauncherLost`], also where this process may not choose its CPUs.
     pub fn add_duet(&mut self, (one, other): (usize, usize)) -> Result<(), RunError> {
-        let pinned = |cpu| Launcher::start(&setup(&self.plan, self.epoch, self.log.clone(), Some(cpu)));
+        let pinned = |cpu| {
+            Launcher::start(&Setup {
+                cpus: Some(vec![cpu]),
+                pinned: Some(cpu),
+                log: self.log.clone(),
+                counters: Some(self.counters()),
+                ..setup(&self.plan, self.epoch)
+            })
+        };
         self.duet = Some([pinned(one)?, pinned(other)?]);
         Ok(())
     }
@@ -115,7 +123,10 @@ impl Runner for CommandRunner {
         let interrupt = self.interrupt.as_ref().filter(|_| hook != Hook::Cleanup).map(AsFd::as_fd);
         let launcher = match &mut self.scripts {
             Some(launcher) => launcher,
-            none => none.insert(Launcher::start(&setup(&self.plan, self.epoch, None, None))?),
+            none => {
+                let counters = Some(Err(Absent::because("scripts are not counted")));
+                none.insert(Launcher::start(&Setup { counters, ..setup(&self.plan, self.epoch) })?)
+            }
         };
         launcher.ask(&Request::Script { hook, command, script })?;
         let done = launcher.script_done(interrupt);
@@ -143,8 +154,8 @@ impl Runner for CommandRunner {
     }
 }
 
-/// A launcher that keeps to `pinned` where that is given.
-fn setup(plan: &Plan, epoch: Nanos, log: Option<PathBuf>, pinned: Option<usize>) -> Setup {
+/// What every launcher is told.
+fn setup(plan: &Plan, epoch: Nanos) -> Setup {
     Setup {
         commands: plan.commands.clone(),
         prepare: plan.prepare.clone(),
@@ -152,10 +163,11 @@ fn setup(plan: &Plan, epoch: Nanos, log: Option<PathBuf>, pinned: Option<usize>)
         input: plan.input.clone(),
         output: plan.output.clone(),
         run_limit: plan.run_limit(),
-        cpus: pinned.map(|cpu| vec![cpu]).or_else(|| plan.cpus.clone()),
-        pinned,
+        cpus: plan.cpus.clone(),
+        pinned: None,
         epoch,
-        log,
+        log: None,
+        counters: None,
     }
 }
 

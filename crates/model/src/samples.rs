@@ -90,8 +90,9 @@ impl Run {
             Metric::Wall => Ok(self.wall.seconds()),
             Metric::Elapsed => self.run_delay.clone().map(|delay| (self.wall - delay).seconds()),
             Metric::Memory => self.peak_memory.clone().map(|bytes| bytes.0 as f64),
-            Metric::Instructions => match self.counters.and_then(|counters| counters.instructions) {
-                Some(count) => Ok(count as f64),
+            Metric::Instructions => match self.counters.map(|counters| counters.instructions) {
+                Some(Some(count)) => Ok(count as f64),
+                Some(None) => Err(Absent::because("the CPU did not count all the instructions of every run")),
                 None => Err(Absent::because("the CPU's counters were not read")),
             },
         }

@@ -117,6 +117,9 @@ pub fn compare<R: Runner>(
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {
+    if let (Some(Metric::Instructions), Err(absent)) = (plan.metric, &setting.counters) {
+        return Err(CompareError::MetricAbsent { metric: Metric::Instructions, reason: absent.to_string() });
+    }
     let commands = 0..plan.commands.len();
     let mut set_up = 0;
     let record = commands.clone().try_for_each(|command| {

@@ -168,6 +168,8 @@ fn no_duets(plan: &Plan, duets: &Reading<()>, primary: Metric, waits: bool, turn
         Some("the commands' output goes to a file, and both would write at once".to_owned())
     } else if matches!(primary, Metric::Wall | Metric::Elapsed) {
         Some(format!("{} time is judged on turns", primary.name()))
+    } else if primary == Metric::Instructions {
+        Some("load hardly moves instructions, and duets are for load".to_owned())
     } else if turns.traits.iter().any(|traits| traits.wrote_to_storage) {
         Some("a command writes files, and both would at once".to_owned())
     } else if turns.block.runs.iter().any(several) {

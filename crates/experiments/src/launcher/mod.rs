@@ -13,7 +13,7 @@ mod streams;
 
 pub use client::Launcher;
 pub use protocol::{Group, Job, Reply, Request, RunReply, Setup};
-pub use serve::serve;
+pub use serve::{Instrument, serve};
 
 /// The first argument that makes `steady` a launcher.
 pub const ARGUMENT: &str = "__launcher";

@@ -28,6 +28,9 @@ pub struct Setup {
     pub epoch: Nanos,
     /// The log to append numbered groups to.
     pub log: Option<PathBuf>,
+    /// Whose events the CPU's counters count, or why they cannot be read, where another launcher has found out:
+    /// launchers of one experiment count alike.
+    pub counters: Option<Reading<CounterScope>>,
 }
 
 /// What a launcher is asked for.

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
+use steady_linux::counters::Meter;
 use steady_linux::process::{self, Child, LeftOvers, Program, Reaped, Status};
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Absent, Bytes, Command, Hook, Nanos, Outcome, Output, PerCommand, Reading, Run};
+use steady_model::{
+    Absent, Bytes, Command, CounterScope, Counters, Hook, Nanos, Outcome, Output, PerCommand, Reading, Run,
+};
 
 use super::PADDING_MAX;
 use super::protocol::{Job, Reply, RunReply, Setup};
@@ -52,6 +55,7 @@ pub(super) struct Stand {
     schedstat: Reading<procfs::SchedstatReader>,
     own_schedstat: Reading<procfs::SchedstatFile>,
     own_peak: Reading<Bytes>,
+    meter: Reading<Meter>,
 }
 
 /// What the runs of one command need.
@@ -87,7 +91,7 @@ impl Station {
 }
 
 impl Stand {
-    pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)]) -> io::Result<Self> {
+    pub(super) fn new(setup: &Setup, environment: &[(OsString, OsString)], meter: Reading<Meter>) -> io::Result<Self> {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let shown = setup.output.0.iter().any(|output| matches!(output, Output::Stderr | Output::Inherit));
         let voice =
@@ -107,7 +111,13 @@ impl Stand {
             schedstat,
             own_schedstat,
             own_peak: Err(Absent::because("not read yet")),
+            meter,
         })
+    }
+
+    /// Whose events the CPU's counters count, or why they cannot be read.
+    pub(super) fn counters(&self) -> Reading<CounterScope> {
+        self.meter.as_ref().map(Meter::scope).map_err(Clone::clone)
     }
 
     /// To be called before the runs of a request: reads what may have changed since the last.
@@ -121,6 +131,10 @@ impl Stand {
         if let Some(script) = &mut self.commands[job.command].prepare {
             script.run(word, &self.null, &self.voice, control)?;
         }
+        // Scripts are children too: what they did is counted by now.
+        if let Ok(meter) = &mut self.meter {
+            meter.begin();
+        }
         let (started, child) = self
             .start(job, word)
             .map_err(|error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() }))?;
@@ -129,7 +143,9 @@ impl Stand {
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
         let reaped = process::wait_for(child.pid).map_err(lost)?;
         let left = process::end_descendants().map_err(lost)?;
-        let run = self.account(job, started, seen, &reaped, &left);
+        let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
+        let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
+        let run = self.account(job, (started, seen), &reaped, &left, counters);
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.voice, control)?;
         }
@@ -172,7 +188,14 @@ impl Stand {
         Ok(Seen { ended, in_time, main_thread: main_thread.and_then(|file| file.read()) })
     }
 
-    fn account(&self, job: Job, started: Nanos, seen: Seen, reaped: &Reaped, left: &LeftOvers) -> Run {
+    fn account(
+        &self,
+        job: Job,
+        (started, seen): (Nanos, Seen),
+        reaped: &Reaped,
+        left: &LeftOvers,
+        counters: Option<Counters>,
+    ) -> Run {
         let usage = &reaped.usage;
         Run {
             command: job.command,
@@ -190,7 +213,7 @@ impl Stand {
             involuntary_switches: usage.involuntary_switches,
             left_behind: left.killed,
             outcome: outcome(reaped.status, seen.in_time),
-            counters: None,
+            counters,
         }
     }
 

@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use steady_linux::counters::Meter;
 use steady_linux::{clock, process};
-use steady_model::{Absent, Nanos};
+use steady_model::{CounterScope, Nanos, Reading};
 
 use super::protocol::{Group, Reply, Request, RunReply, Setup};
 use super::run::{Stand, Stop};
@@ -18,11 +19,14 @@ const SAY_EVERY: Nanos = Nanos(20_000_000);
 /// What runs that do not count find in `STEADY_RUN`.
 const WARM_UP: &str = "warmup";
 
-/// The whole life of a launcher; the commands get `environment`. Returns when `steady` hangs up or something it cannot go on from happens; by then
-/// no descendant is left.
-pub fn serve(environment: &[(OsString, OsString)]) {
+/// Opens the counters of a launcher's runs: those of a scope, or of the widest that is allowed.
+pub type Instrument<'a> = &'a dyn Fn(Option<CounterScope>) -> Reading<Meter>;
+
+/// The whole life of a launcher; the commands get `environment`, and `instrument` counts what they do. Returns when
+/// `steady` hangs up or something it cannot go on from happens; by then no descendant is left.
+pub fn serve(environment: &[(OsString, OsString)], instrument: Instrument<'_>) {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
-    if let Err(Stop::Say(reply)) = attend(&control, environment) {
+    if let Err(Stop::Say(reply)) = attend(&control, environment, instrument) {
         // If nobody listens any more, nobody needs to know.
         let _ = say(&control, &reply);
     }
@@ -30,14 +34,14 @@ pub fn serve(environment: &[(OsString, OsString)]) {
     let _ = process::end_descendants();
 }
 
-fn attend(control: &UnixStream, environment: &[(OsString, OsString)]) -> Result<(), Stop> {
+fn attend(control: &UnixStream, environment: &[(OsString, OsString)], instrument: Instrument<'_>) -> Result<(), Stop> {
     let failed = |error: String| Stop::Say(Reply::Failed(error));
     let mut lines = BufReader::new(control).lines();
     let Some(Ok(line)) = lines.next() else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&line).map_err(|error| failed(error.to_string()))?;
-    let mut stand = set_up(&setup, environment).map_err(|error| failed(error.to_string()))?;
+    let mut stand = set_up(&setup, environment, instrument).map_err(|error| failed(error.to_string()))?;
     let mut log = setup.log.as_deref().and_then(|path| Appender::open(path).ok());
-    say(control, &Reply::Ready { counters: Err(Absent::because("they are not read yet")) })?;
+    say(control, &Reply::Ready { counters: stand.counters() })?;
     while let Some(Ok(line)) = lines.next() {
         match serde_json::from_str(&line).map_err(|error| failed(error.to_string()))? {
             Request::Runs { groups, probe } => answer(&mut stand, &groups, probe, &mut log, control)?,
@@ -50,13 +54,18 @@ fn attend(control: &UnixStream, environment: &[(OsString, OsString)]) -> Result<
     Ok(())
 }
 
-fn set_up(setup: &Setup, environment: &[(OsString, OsString)]) -> io::Result<Stand> {
+fn set_up(setup: &Setup, environment: &[(OsString, OsString)], instrument: Instrument<'_>) -> io::Result<Stand> {
     process::leave_session()?;
     process::become_subreaper()?;
     if let Some(cpus) = &setup.cpus {
         process::keep_to(cpus)?;
     }
-    let stand = Stand::new(setup, environment)?;
+    let meter = match &setup.counters {
+        None => instrument(None),
+        Some(Ok(scope)) => instrument(Some(*scope)),
+        Some(Err(absent)) => Err(absent.clone()),
+    };
+    let stand = Stand::new(setup, environment, meter)?;
     process::shed_memory();
     Ok(stand)
 }
