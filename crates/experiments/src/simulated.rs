@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, Activity, Block, Bytes, Hook, Layout, Moment, Nanos, Outcome, Run};
+use steady_model::{Absent, Activity, Block, Bytes, Counters, Hook, Layout, Moment, Nanos, Outcome, Run};
 
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
 
@@ -56,6 +56,8 @@ pub struct SimulatedMachine {
     pub interrupt_after: Option<u64>,
     /// Outcomes by command: every so many-th run of it ends this way.
     pub failures: Vec<Option<(u64, Outcome)>>,
+    /// The instructions that each command retires, and how many more a run may take; empty where nothing counts them.
+    pub instructions: Vec<(u64, u64)>,
     /// The hooks that were run, in order.
     pub hooks: Vec<(Hook, usize)>,
     runs: Vec<u64>,
@@ -74,6 +76,7 @@ impl SimulatedMachine {
             cpu_sign: (1.0, 0.0),
             interrupt_after: None,
             failures: vec![None; seconds.len()],
+            instructions: Vec::new(),
             hooks: Vec::new(),
             runs: vec![0; seconds.len()],
         }
@@ -123,6 +126,13 @@ impl SimulatedMachine {
         self.seconds[spec.command] * load * log.exp()
     }
 
+    /// What the counters of a run say; half of the runs take no more than they must.
+    fn count(&mut self, command: usize) -> Option<Counters> {
+        let &(least, more) = self.instructions.get(command)?;
+        let extra = if self.generator.random() { self.generator.random_range(0..=more) } else { 0 };
+        Some(Counters { instructions: Some(least + extra), ..Counters::default() })
+    }
+
     fn run_one(&mut self, spec: &RunSpec, place: usize, layout: Layout) -> Run {
         let cpu = self.cost(spec, place);
         self.runs[spec.command] += 1;
@@ -144,7 +154,7 @@ impl SimulatedMachine {
             involuntary_switches: 1 + u64::from(self.burst.0),
             left_behind: 0,
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
-            counters: None,
+            counters: self.count(spec.command),
         }
     }
 

@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn recorded<const N: usize>(readings: [(u64, u64, u64); N]) -> Option<Box<dyn Counter>> {
-        Some(Box::new(Recorded(readings.to_vec().into_iter())))
+        Some(Box::new(Recorded(Vec::from(readings).into_iter())))
     }
 
     /// What a run of 10 us of CPU time counts, by readings of the first counter before and after it.

@@ -54,7 +54,7 @@ fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>, scope: &Read
     let counted = |pick: fn(&CounterMeans) -> Option<f64>| {
         scope.clone()?;
         let means = breakdown.clone()?.counters;
-        means.as_ref().and_then(pick).ok_or_else(|| Absent::because("this CPU does not count them"))
+        means.as_ref().and_then(pick).ok_or_else(|| Absent::because("the CPU does not count them, or not in every run"))
     };
     object.reading("instructions", &counted(|means| means.instructions));
     object.reading("cycles", &counted(|means| means.cycles));

@@ -1,13 +1,15 @@
 //! Where the time of each command's runs went.
 
-use steady_model::{Breakdown, Layout, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, CounterMeans, Layout, Reading, Report, Spread};
 
 use super::absent::Footnotes;
 use super::page::Page;
 use super::table::{Quantity, Table};
-use crate::units::{TIE, memory, short, time, time_unit, time_with};
+use crate::units::{TIE, count, memory, short, time, time_unit, time_with};
 use crate::words::{between, name};
 
+/// The reason of a counter that tells nothing of some run.
+const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
 /// The reason that stands for a whole column.
 const NOTHING: &str = "no run succeeded";
 
@@ -66,8 +68,33 @@ fn quantities(report: &Report, found: &[Option<&Breakdown>], notes: &mut Footnot
         None => nothing(notes),
     });
     all.push(Quantity { label: "peak memory", short: "peak memory", cells: peak.collect() });
+    all.extend(counters(report, found, notes));
     all.extend(counts(report, found, notes));
     all
+}
+
+/// What the CPU's counters told, where they were read.
+fn counters(report: &Report, found: &[Option<&Breakdown>], notes: &mut Footnotes) -> Vec<Quantity> {
+    if report.record.counters.is_err() {
+        return vec![];
+    }
+    let mut row = |label, short, pick: fn(&CounterMeans) -> Option<String>| {
+        let cells = found.iter().map(|one| match one {
+            Some(one) => {
+                one.counters.as_ref().and_then(pick).unwrap_or_else(|| notes.cell(&Absent::because(UNCOUNTED)))
+            }
+            None => nothing(notes),
+        });
+        Quantity { label, short, cells: cells.collect() }
+    };
+    let per_cycle = |means: &CounterMeans| Some(short(means.instructions? / means.cycles?));
+    vec![
+        row("instructions", "instructions", |means| means.instructions.map(count)),
+        row("  per cycle", "per cycle", per_cycle),
+        row("cycles", "cycles", |means| means.cycles.map(count)),
+        row("branch misses", "branch misses", |means| means.branch_misses.map(count)),
+        row("cache misses", "cache misses", |means| means.cache_misses.map(count)),
+    ]
 }
 
 /// Faults, switches and runs.
@@ -98,7 +125,7 @@ fn time_cell(spread: &Spread, notes: &mut Footnotes) -> String {
 
 /// The cell of a command without a successful run.
 fn nothing(notes: &mut Footnotes) -> String {
-    notes.cell(&steady_model::Absent::because(NOTHING))
+    notes.cell(&Absent::because(NOTHING))
 }
 
 /// A mean in a sentence: `12.3 ms a run (12.2 to 12.4, 95 %)`.

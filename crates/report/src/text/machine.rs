@@ -4,6 +4,10 @@ use steady_model::{Reading, Report};
 
 use super::page::{Page, Paint};
 use crate::units::{TIE, percent};
+use crate::words::counted;
+
+/// What the CPU's counters are called here.
+const COUNTERS: &str = "CPU counters";
 
 /// The heading of what follows.
 pub(crate) const HEADING: &str = "What the machine did meanwhile";
@@ -48,6 +52,10 @@ pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
                 None => reasons.push((&absent.0, vec![label])),
             },
         }
+    }
+    match &report.record.counters {
+        Ok(scope) => lines.push((COUNTERS, counted(*scope).to_owned())),
+        Err(absent) => reasons.push((&absent.0, vec![COUNTERS])),
     }
     lines.extend(reasons.into_iter().map(|(reason, absent)| ("absent", format!("{}: {reason}", absent.join(", ")))));
     lines.extend(widening(report).map(|text| ("widening", text)));

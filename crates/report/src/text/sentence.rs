@@ -23,7 +23,25 @@ pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
         Verdict::Undecided => return undecided(report, judgement),
     };
     spans.push((Paint::Plain, format!("; {}.", basis(report, judgement))));
+    if steady(report, judgement) {
+        let pairs = blocks(&report.record.plan, judgement.pairs);
+        let text = format!(" Instructions hardly vary from run to run: {pairs} were enough.");
+        spans.push((Paint::Plain, text));
+    }
     spans
+}
+
+/// Whether the first look at instructions told all, and much closer than was asked.
+fn steady(report: &Report, judgement: &Judgement) -> bool {
+    /// The half-width of the interval, over the resolution.
+    const CLOSE: f64 = 0.1;
+    let record = &report.record;
+    let narrow = |interval: &Interval| interval.half_width() <= CLOSE * record.plan.resolution;
+    judgement.primary
+        && judgement.metric == Metric::Instructions
+        && record.ending == Ending::Decided
+        && record.looks.len() == 1
+        && judgement.verdict_interval.as_ref().is_ok_and(narrow)
 }
 
 /// What the verdict rests on: `64 pairs, 3.1 s`.

@@ -11,7 +11,7 @@ pub(crate) use repeat::repeat;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};
 
-use steady_model::{Metric, Plan};
+use steady_model::{CounterScope, Metric, Plan};
 
 /// What a metric measures: `CPU time`.
 pub(crate) fn noun(metric: Metric) -> &'static str {
@@ -36,6 +36,16 @@ pub(crate) fn verb(metric: Metric) -> &'static str {
 pub(crate) fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// Whose events the CPU's counters count: `count ...`, with what widens it.
+pub(crate) fn counted(scope: CounterScope) -> &'static str {
+    match scope {
+        CounterScope::User => {
+            "count user mode only: the kernel's part may be counted where perf_event_paranoid is 1 or less"
+        }
+        CounterScope::UserAndKernel => "count the program and the kernel on its behalf",
+    }
 }
 
 /// A command inside a sentence: by its place where there are two, else by number and name.

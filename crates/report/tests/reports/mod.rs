@@ -358,6 +358,53 @@ pub(crate) fn layouts_disagree() -> Report {
     report
 }
 
+/// Instructions as the metric: user mode alone is counted, and the first look told all.
+pub(crate) fn instructions() -> Report {
+    let mut report = base(&TWO, 12);
+    report.record.plan.metric = Some(Metric::Instructions);
+    report.record.primary = Metric::Instructions;
+    report.record.counters = Ok(CounterScope::User);
+    report.record.blocks.iter_mut().for_each(|block| block.layout = Layout::Turns);
+    report.record.looks = vec![Look { blocks: 12, fraction: 0.06, last: false }];
+    let reason = "load hardly moves instructions, and duets are for load".to_owned();
+    report.record.left_out = vec![LeftOut { layout: Layout::Duet, reason }];
+    let mut primary = judgement(Metric::Instructions, 1, Verdict::Slower, (0.003_204, 0.003_201, 0.003_208));
+    (primary.primary, primary.pairs) = (true, 12);
+    report.judgements.push(primary);
+    let mut cpu = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.011, -0.02, 0.043));
+    cpu.primary = false;
+    report.judgements.push(cpu);
+    count(&mut report, Some(2_311_207_112.4));
+    report
+}
+
+/// Counters beside CPU time, of which this CPU has not all.
+pub(crate) fn counted() -> Report {
+    let mut report = slower();
+    report.record.counters = Ok(CounterScope::UserAndKernel);
+    let mut instructions = judgement(Metric::Instructions, 1, Verdict::Slower, (0.381, 0.380, 0.382));
+    instructions.primary = false;
+    report.judgements.push(instructions);
+    count(&mut report, None);
+    report
+}
+
+/// Fills in what the CPU counted: for the second command a third more.
+fn count(report: &mut Report, cycles: Option<f64>) {
+    let more = |command: usize| 1.0 + command as f64 / 3.0;
+    for breakdown in &mut report.breakdowns {
+        breakdown.counters = Some(CounterMeans {
+            instructions: Some(4_210_667_305.0 * more(breakdown.command)),
+            cycles: cycles.map(|cycles| cycles * more(breakdown.command)),
+            branch_misses: Some(41_803.7),
+            cache_misses: Some(912.0),
+        });
+    }
+    for run in report.record.blocks.iter_mut().flat_map(|block| &mut block.runs) {
+        run.counters = Some(Counters { instructions: Some(4_210_667_305), ..Counters::default() });
+    }
+}
+
 /// Every report and the name of its golden files.
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
@@ -376,5 +423,7 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("factor", factor()),
         ("factor-less", factor_less()),
         ("layouts-disagree", layouts_disagree()),
+        ("instructions", instructions()),
+        ("counted", counted()),
     ]
 }
