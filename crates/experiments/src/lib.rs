@@ -11,7 +11,9 @@ pub mod judge;
 pub mod launcher;
 pub mod log;
 pub mod runner;
+mod scripts;
 pub mod simulated;
 
 pub use commands::CommandRunner;
 pub use judge::judge;
+pub use scripts::Scripts;
