@@ -13,19 +13,24 @@ use crate::flags::CompareFlags;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
-use crate::{programs, resolve};
+use crate::{programs, resolve, revisions};
 
 /// Duets under a smaller quota than this many CPUs would throttle each other.
 const DUET_CPUS: f64 = 2.0;
 
 /// Runs a comparison and reports it; the exit status.
 pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
-    let plan = resolve::plan(flags)?;
+    let mut plan = resolve::plan(flags)?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let trees = revisions::build(flags, &mut plan, &interrupt, &readable)?;
     let bar = Bar::new(flags.output.quiet);
     let record = measure(&plan, readable, &bar).map_err(|error| failure(&plan, error, &interrupt));
     bar.clear();
+    let record = record.map_err(|failure| match &trees {
+        Some(trees) => trees.explain(&plan, failure),
+        None => failure,
+    });
     let report = judge(record?);
     destinations.write(&report)?;
     Ok(match report.record.ending {
@@ -43,7 +48,7 @@ fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Re
         host: host::probe(&Root::default()),
         duets,
         started: clock::time_of_day(),
-        revision: Err(Absent::because("it is not looked up")),
+        revision: revisions::here(),
         counters: runner.counters(),
     };
     compare(plan, setting, &mut runner, &mut |event| bar.show(&event))

@@ -1,6 +1,13 @@
 //! What `steady` itself has to say when it cannot go on, and the exit status that goes with it.
 
 use std::fmt;
+use std::io::{self, Write};
+
+/// Says something on standard error, in the name of this program.
+pub(crate) fn notice(text: &str) {
+    // Where nobody listens, the exit status speaks.
+    let _ = writeln!(io::stderr(), "steady: {text}");
+}
 
 /// A failure, by its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod around;
 mod exports;
 mod values;
+mod variants;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ pub(crate) use around::AroundFlags;
 pub(crate) use exports::OutputFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
+pub(crate) use variants::VariantFlags;
 
 /// What pages of the manual name as their source.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
@@ -53,6 +55,12 @@ Examples:
       steady compare --fail-if 'slower>2%' './main' './branch'
   A server's client waits rather than works: judge the time on the wall
       steady compare --metric wall 'curl -s localhost:8000/a' 'curl -s localhost:8000/b'
+  Is the branch slower than main? Both are checked out, built and run side by side
+      steady compare --rev main..HEAD --build 'make -j2' './prog input'
+  Every value against the first; one variable or one library changed
+      steady compare -L level=1,6,9 'gzip -{level} -c file'
+      steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
+      steady compare --preload-new ./libjemalloc.so './prog input'
   Keep the samples, and judge them again
       steady compare --samples --export-json r.json ./old ./new; steady judge r.json
 
@@ -113,6 +121,9 @@ pub(crate) struct CompareFlags {
     /// Pairs of each layout to run and throw away first [default: as many as the commands need]
     #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) warmup: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) variants: VariantFlags,
 
     #[command(flatten)]
     pub(crate) around: AroundFlags,

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
 mod compare;
+mod compared;
 mod completions;
 mod failure;
 mod flags;
@@ -12,9 +13,11 @@ mod interrupt;
 mod judge;
 mod manual;
 mod output;
+mod parameters;
 mod programs;
 mod progress;
 mod resolve;
+mod revisions;
 
 use std::process::ExitCode;
 
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
-            eprintln!("steady: {failure}");
+            failure::notice(&failure.to_string());
             ExitCode::from(failure.status())
         }
     }

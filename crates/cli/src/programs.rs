@@ -13,16 +13,28 @@ const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
 
 /// The command that `text` stands for: its words, or all of it handed to `shell`.
 pub(crate) fn command(text: &str, shell: Option<&str>) -> Result<Command, Failure> {
+    let argv = words(text, shell)?;
+    let program = program(text, &argv, shell, Path::new(""))?;
+    Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
+}
+
+/// The words that `text` is started with; never none.
+pub(crate) fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
     let argv = match shell {
         Some(_) if text.trim().is_empty() => vec![],
         Some(shell) => [split(shell)?, vec!["-c".to_owned(), text.to_owned()]].concat(),
         None => split(text)?,
     };
-    let Some(first) = argv.first() else {
-        return Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned()));
-    };
-    let program = find(first).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(&argv, shell))))?;
-    Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
+    match argv.is_empty() {
+        true => Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned())),
+        false => Ok(argv),
+    }
+}
+
+/// The file to execute for the words of `text`, started in `directory`.
+pub(crate) fn program(text: &str, argv: &[String], shell: Option<&str>, directory: &Path) -> Result<PathBuf, Failure> {
+    let first = argv.first().map_or("", String::as_str);
+    find(first, directory).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(argv, shell))))
 }
 
 /// Words in a command that look as if they were meant for a shell.
@@ -41,9 +53,9 @@ fn hint(argv: &[String], shell: Option<&str>) -> &'static str {
 }
 
 /// The file to execute: the word itself if it has a slash, else the first executable in PATH.
-fn find(word: &str) -> Result<PathBuf, String> {
+fn find(word: &str, directory: &Path) -> Result<PathBuf, String> {
     if word.contains('/') {
-        let path = PathBuf::from(word);
+        let path = directory.join(word);
         return executable(&path).map(|()| path);
     }
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());

@@ -71,6 +71,33 @@ impl Bar {
     }
 }
 
+/// Says on standard error, if that is a terminal, what is being done before anything is measured; gone when dropped.
+pub(crate) struct Spinner(ProgressBar);
+
+impl Spinner {
+    /// A spinner; an invisible one if `quiet`.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
+        let spinner = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>3} {wide_msg}") {
+            spinner.set_style(style);
+        }
+        spinner.enable_steady_tick(TICK);
+        Spinner(spinner)
+    }
+
+    /// Says what is being done now.
+    pub(crate) fn show(&self, what: String) {
+        self.0.set_message(what);
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,15 +7,14 @@ use rand::rngs::OsRng;
 use steady_linux::{Root, topology};
 use steady_model::{Effort, FailureRule, Layout, Metric, Output, PerCommand, Plan, Seed};
 
+use crate::compared::compared;
 use crate::failure::Failure;
 use crate::flags::{CompareFlags, IgnoredFailures, LayoutFlag, MetricFlag};
-use crate::programs;
 
 /// The plan of a comparison.
 pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
-    let commands = flags.commands.iter().map(|text| programs::command(text, flags.shell.as_deref()));
-    let commands = commands.collect::<Result<Vec<_>, _>>()?;
-    check_conditions(flags)?;
+    let compared = compared(flags)?;
+    check_conditions(flags, compared.commands.len())?;
     check_layout(flags)?;
     check_input(flags)?;
     Ok(Plan {
@@ -26,18 +25,18 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         metric: metric(flags.metric),
         layout: layout(flags.layout),
         warmup: flags.warmup,
-        setup: per_command("setup", &flags.around.setup, commands.len())?,
-        prepare: per_command("prepare", &flags.around.prepare, commands.len())?,
-        conclude: per_command("conclude", &flags.around.conclude, commands.len())?,
-        cleanup: per_command("cleanup", &flags.around.cleanup, commands.len())?,
+        setup: compared.setup,
+        prepare: compared.prepare,
+        conclude: compared.conclude,
+        cleanup: compared.cleanup,
         input: flags.around.input.clone(),
-        output: output(flags, commands.len())?,
+        output: output(flags, compared.output)?,
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
         cpus: cpus(flags.cpus.as_deref())?,
         fail_if: flags.fail_if,
         require_verdict: flags.require_verdict,
-        commands,
+        commands: compared.commands,
     })
 }
 
@@ -74,8 +73,8 @@ fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
 }
 
 /// A condition on a verdict that there will not be would never hold, and a gate would stand open.
-fn check_conditions(flags: &CompareFlags) -> Result<(), Failure> {
-    if flags.commands.len() < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
+fn check_conditions(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
+    if commands < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
         return Err(Failure::Usage(
             "--fail-if and --require-verdict are about a verdict: give two commands or more".to_owned(),
         ));
@@ -83,30 +82,19 @@ fn check_conditions(flags: &CompareFlags) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was given once for all commands, or once for each.
-fn per_command<T: Clone>(option: &str, given: &[T], commands: usize) -> Result<PerCommand<T>, Failure> {
-    let given = PerCommand(given.to_vec());
-    if given.suits(commands) {
-        return Ok(given);
-    }
-    Err(Failure::Usage(format!(
-        "--{option} is given {} times for {commands} commands: give it once for all, or once per command",
-        given.0.len()
-    )))
-}
-
-fn output(flags: &CompareFlags, commands: usize) -> Result<PerCommand<Output>, Failure> {
+/// Where the commands' output goes; files are found writable now.
+fn output(flags: &CompareFlags, outputs: PerCommand<Output>) -> Result<PerCommand<Output>, Failure> {
     if flags.around.show_output {
         return Ok(PerCommand(vec![Output::Stderr]));
     }
-    for path in flags.around.child_output.iter().filter_map(|output| match output {
+    for path in outputs.0.iter().filter_map(|output| match output {
         Output::File(path) => Some(path),
         _ => None,
     }) {
         let opened = File::options().append(true).create(true).open(path);
         opened.map_err(|error| Failure::Usage(format!("--output '{}': {error}", path.display())))?;
     }
-    per_command("output", &flags.around.child_output, commands)
+    Ok(outputs)
 }
 
 /// Duets run both commands at once, and what runs around one would run beside the other.

@@ -1,0 +1,165 @@
+//! Parameters: names with the values that they take, and the combinations of those.
+
+mod scan;
+mod template;
+
+use std::str::FromStr;
+
+use crate::failure::Failure;
+use crate::flags::VariantFlags;
+
+pub(crate) use template::Template;
+
+/// More commands than this take hours for what a person can no longer read.
+pub(crate) const COMMANDS_MAX: usize = 1000;
+
+/// A parameter with the values that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ParameterList {
+    /// What stands in braces.
+    pub(crate) name: String,
+    /// What stands for it in one command after the other.
+    pub(crate) values: Vec<String>,
+}
+
+/// One value for each of some parameters, in the order in which they were given.
+pub(crate) type Values = Vec<(String, String)>;
+
+impl FromStr for ParameterList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, list) = text.split_once('=').ok_or("write NAME=A,B,...")?;
+        let values = split_list(list);
+        let twice = values.iter().enumerate().find(|(index, value)| values[..*index].contains(value));
+        match twice {
+            Some((_, value)) => Err(format!("'{value}' stands in it twice")),
+            None => Ok(ParameterList { name: named(name)?, values }),
+        }
+    }
+}
+
+/// Every parameter that the options give.
+pub(crate) fn given(flags: &VariantFlags) -> Result<Vec<ParameterList>, Failure> {
+    let mut all = flags.parameter_list.clone();
+    let (scans, steps) = (flags.parameter_scan.chunks(3), &flags.parameter_step_size);
+    if steps.len() > 1 && steps.len() != scans.len() {
+        return Err(Failure::Usage(format!(
+            "--parameter-step-size is given {} times for {} scans: give it once for all, or once per scan",
+            steps.len(),
+            scans.len()
+        )));
+    }
+    for (index, scan) in scans.enumerate() {
+        let [name, low, high] = scan else { continue };
+        let step = if steps.len() > 1 { steps.get(index) } else { steps.first() };
+        let values = named(name).and_then(|name| {
+            let values = scan::values(low, high, step.map_or("1", String::as_str), COMMANDS_MAX)?;
+            Ok(ParameterList { name, values })
+        });
+        all.push(values.map_err(|why| Failure::Usage(format!("--parameter-scan {name} {low} {high}: {why}")))?);
+    }
+    match all.iter().enumerate().find(|(index, list)| all[..*index].iter().any(|other| other.name == list.name)) {
+        Some((_, list)) => Err(Failure::Usage(format!("the parameter '{}' is given twice", list.name))),
+        None => Ok(all),
+    }
+}
+
+/// All combinations of the parameters' values, the last parameter's changing first.
+pub(crate) fn combinations(lists: &[&ParameterList]) -> Result<Vec<Values>, Failure> {
+    let count = lists.iter().try_fold(1usize, |count, list| count.checked_mul(list.values.len()));
+    if count.is_none_or(|count| count > COMMANDS_MAX) {
+        return Err(too_many());
+    }
+    let mut all = vec![Values::new()];
+    for list in lists {
+        let longer = |shorter: &Values| {
+            let more = |value: &String| [shorter.clone(), vec![(list.name.clone(), value.clone())]].concat();
+            list.values.iter().map(more).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    Ok(all)
+}
+
+/// What to say of more commands than anybody wants.
+pub(crate) fn too_many() -> Failure {
+    Failure::Usage(format!(
+        "the parameters make more than {COMMANDS_MAX} commands: give fewer values, or a larger step"
+    ))
+}
+
+fn named(name: &str) -> Result<String, String> {
+    match template::is_name(name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("'{name}' is no name: letters, digits, '_' and '-', beginning with a letter")),
+    }
+}
+
+/// The values between commas; a backslash before a comma makes it a part of the value.
+fn split_list(list: &str) -> Vec<String> {
+    let (mut values, mut value) = (Vec::new(), String::new());
+    let mut letters = list.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&',') => value.extend(letters.next()),
+            ',' => values.push(std::mem::take(&mut value)),
+            letter => value.push(letter),
+        }
+    }
+    values.push(value);
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Result<ParameterList, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn lists_are_split_at_commas() {
+        assert_eq!(list("n=1,2").unwrap().values, ["1", "2"]);
+        assert_eq!(list("n=-a -b,,x=y").unwrap().values, ["-a -b", "", "x=y"]);
+        assert_eq!(list(r"n=a\,b,c\d").unwrap().values, ["a,b", r"c\d"]);
+        for wrong in ["n", "=1", "1n=1", "n n=1", "n=1,1", "{n}=1"] {
+            assert!(list(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn combinations_change_the_last_first() {
+        let lists = [list("a=1,2").unwrap(), list("b=x,y").unwrap()];
+        let all = combinations(&lists.iter().collect::<Vec<_>>()).unwrap();
+        let words: Vec<String> = all.iter().map(|values| format!("{}{}", values[0].1, values[1].1)).collect();
+        assert_eq!(words, ["1x", "1y", "2x", "2y"]);
+        assert_eq!(combinations(&[]).unwrap(), [Values::new()]);
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_before_they_are_made() {
+        let values: Vec<String> = (0..1000).map(|value| value.to_string()).collect();
+        let lists: Vec<ParameterList> =
+            (0..40).map(|index| ParameterList { name: format!("p{index}"), values: values.clone() }).collect();
+        let error = combinations(&lists.iter().collect::<Vec<_>>()).unwrap_err();
+        assert!(error.to_string().contains("more than 1000 commands"), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_values_come_back_from_their_list(values in proptest::collection::hash_set(r"[^\\]*", 1..6)) {
+            let values: Vec<String> = values.into_iter().collect();
+            let written: Vec<String> = values.iter().map(|value| value.replace(',', r"\,")).collect();
+            proptest::prop_assert_eq!(split_list(&written.join(",")), values);
+        }
+
+        #[test]
+        fn any_text_is_a_list_or_refused(text in ".*") {
+            if let Ok(list) = list(&text) {
+                proptest::prop_assert!(!list.values.is_empty() && !list.name.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `--rev`: revisions of a git repository, built now, on this machine, and compared with each other.
+
+mod git;
+mod here;
+mod overlay;
+mod paths;
+mod repository;
+mod spec;
+mod submodules;
+mod trees;
+mod workspace;
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use steady_experiments::Scripts;
+use steady_model::{Command, Plan};
+
+use crate::failure::{Failure, notice};
+use crate::flags::CompareFlags;
+use crate::interrupt::Interrupt;
+use crate::programs;
+use crate::progress::Spinner;
+use repository::{Repository, Revision};
+use trees::Builder;
+use workspace::Workspace;
+
+pub(crate) use here::here;
+pub(crate) use spec::specs;
+
+/// The trees of the revisions that are compared; they are gone when this is dropped.
+pub(crate) struct Trees {
+    workspace: Workspace,
+    built_at: PathBuf,
+}
+
+/// Builds the revisions that the flags name, and lets the commands of the plan run in them. Nothing where they name
+/// none.
+pub(crate) fn build(
+    flags: &CompareFlags,
+    plan: &mut Plan,
+    interrupt: &Interrupt,
+    readable: &OwnedFd,
+) -> Result<Option<Trees>, Failure> {
+    if flags.variants.rev.is_empty() {
+        return Ok(None);
+    }
+    let repository = Repository::discover()?;
+    let specs = specs(&flags.variants.rev)?;
+    let revisions = specs.iter().map(|spec| repository.resolve(spec)).collect::<Result<Vec<_>, _>>()?;
+    if revisions.iter().all(|revision| !revision.work) && repository.is_dirty() {
+        notice("uncommitted changes are in none of these revisions; --rev WORK stands for the working tree as it is");
+    }
+    let interrupted = |failure| match failure {
+        Failure::Interrupted(_) => Failure::Interrupted(interrupt.signal()),
+        failure => failure,
+    };
+    build_all(flags, plan, &repository, &revisions, readable).map(Some).map_err(interrupted)
+}
+
+fn build_all(
+    flags: &CompareFlags,
+    plan: &mut Plan,
+    repository: &Repository,
+    revisions: &[Revision],
+    readable: &OwnedFd,
+) -> Result<Trees, Failure> {
+    let workspace = Workspace::open(&repository.common)?;
+    let shown = flags.around.show_output;
+    let interrupt = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
+    let scripts = Scripts::start(builders(&plan.commands, revisions), shown, interrupt)
+        .map_err(|error| Failure::Own(error.to_string()))?;
+    let build = flags.variants.build.as_deref();
+    let mut builder = Builder { repository, workspace: &workspace, scripts, build, shown };
+    let spinner = Spinner::new(flags.output.quiet || shown);
+    let named = flags.variants.command_name.len() == revisions.len();
+    for (index, (command, revision)) in plan.commands.iter_mut().zip(revisions).enumerate() {
+        spinner.show(format!("building {} ({} of {})", revision.label, index + 1, revisions.len()));
+        let directory = builder.tree(index, revision)?;
+        command.revision = Some(revision.recorded());
+        if !named {
+            command.name = format!("{} ({})", command.name, revision.label);
+        }
+        settle(command, revision, &directory, flags)?;
+    }
+    let built_at = builder.path();
+    drop(builder);
+    Ok(Trees { workspace, built_at })
+}
+
+/// What the builds are told: which revision it is.
+fn builders(commands: &[Command], revisions: &[Revision]) -> Vec<Command> {
+    let told = |(command, revision): (&Command, &Revision)| {
+        let value = format!("{}{}", revision.commit, if revision.changes { "+changes" } else { "" });
+        Command { environment: vec![("STEADY_REVISION".to_owned(), value)], ..command.clone() }
+    };
+    commands.iter().zip(revisions).map(told).collect()
+}
+
+/// Lets a command run in its tree.
+fn settle(command: &mut Command, revision: &Revision, directory: &Path, flags: &CompareFlags) -> Result<(), Failure> {
+    let text = flags.commands.first().map_or("", String::as_str);
+    let program = programs::program(text, &command.argv, flags.shell.as_deref(), directory).map_err(|failure| {
+        let remedy = if flags.variants.build.is_none() { "; --build says how to build it" } else { "" };
+        Failure::Usage(format!("in {}: {failure}{remedy}", revision.label))
+    })?;
+    command.program = program;
+    command.directory = Some(directory.to_owned());
+    Ok(())
+}
+
+impl Trees {
+    /// What to say of a failed run, if its tree refers to the place where it was built.
+    pub(crate) fn explain(&self, plan: &Plan, failure: Failure) -> Failure {
+        let Failure::Measured(text) = failure else { return failure };
+        let trees = plan.commands.iter().filter_map(|command| command.directory.as_deref());
+        let roots =
+            trees.filter_map(|tree| tree.ancestors().find(|above| above.parent() == Some(self.workspace.path())));
+        let found = roots.filter_map(|root| paths::file_that_names(&self.built_at, root)).next();
+        Failure::Measured(match found {
+            None => text,
+            Some(file) => format!(
+                "{text}\n'{}' names the directory that it was built in, which is gone when it runs: let it find its \
+                 libraries and files from where it is (a run path with $ORIGIN, for example), or link it statically",
+                file.display()
+            ),
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Questions to git, by its own command line.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use steady_linux::clock;
+use steady_model::Nanos;
+
+/// What git hands to its hooks, which would lead it back to where the hook was called.
+pub(super) const LOCAL: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+];
+
+/// What goes before every command: no hook of the user's is called, and trees are named by full paths.
+pub(super) const OPTIONS: [&str; 6] =
+    ["-c", "core.hooksPath=/dev/null", "-c", "worktree.useRelativePaths=false", "-c", "core.fsmonitor=false"];
+
+/// Why git has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// There is no git.
+    NoGit,
+    /// It took too long.
+    Late,
+    /// It says so itself, in a line.
+    Said(String),
+}
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            NoAnswer::NoGit => "no git in PATH",
+            NoAnswer::Late => "git took too long",
+            NoAnswer::Said(line) => line,
+        })
+    }
+}
+
+/// What git prints when called in `directory`; its last newline is left out.
+pub(super) fn ask<S: AsRef<OsStr>>(directory: &Path, words: impl IntoIterator<Item = S>) -> Result<OsString, NoAnswer> {
+    ask_within(directory, words, None)
+}
+
+/// The same, within a time.
+pub(super) fn ask_within<S: AsRef<OsStr>>(
+    directory: &Path,
+    words: impl IntoIterator<Item = S>,
+    limit: Option<Nanos>,
+) -> Result<OsString, NoAnswer> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(directory).args(OPTIONS).args(words);
+    // Without this, git would refresh the user's index on the way.
+    git.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    for name in LOCAL {
+        git.env_remove(name);
+    }
+    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = |error: io::Error| NoAnswer::Said(error.to_string());
+    let mut child = git.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => NoAnswer::NoGit,
+        _ => said(error),
+    })?;
+    let answer = child.stdout.take().map_or(Ok(Vec::new()), |stdout| read_within(stdout, limit));
+    let Ok(mut answer) = answer else {
+        // It may have ended by now.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(NoAnswer::Late);
+    };
+    let done = child.wait_with_output().map_err(said)?;
+    if !done.status.success() {
+        let text = String::from_utf8_lossy(&done.stderr);
+        let line = text.lines().find(|line| line.starts_with("fatal:")).or(text.lines().next());
+        return Err(NoAnswer::Said(line.unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()));
+    }
+    if answer.last() == Some(&b'\n') {
+        answer.pop();
+    }
+    Ok(OsString::from_vec(answer))
+}
+
+/// All that comes through a pipe until its end, or an error once the time is over.
+fn read_within(mut pipe: impl Read + std::os::fd::AsFd, limit: Option<Nanos>) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let Some(limit) = limit else { return pipe.read_to_end(&mut all).map(|_| all) };
+    let deadline = clock::monotonic() + limit;
+    let mut part = [0; 65_536];
+    loop {
+        let left = deadline - clock::monotonic();
+        let left = Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
+        match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => match pipe.read(&mut part)? {
+                0 => return Ok(all),
+                length => all.extend_from_slice(&part[..length]),
+            },
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

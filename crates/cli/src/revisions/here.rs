@@ -1,0 +1,59 @@
+//! The revision of the directory that `steady` was started in: a label of every record.
+
+use std::path::Path;
+
+use steady_model::{Absent, Nanos, Reading};
+
+use super::git::{self, NoAnswer};
+
+/// Nobody should wait for a label.
+const PATIENCE: Nanos = Nanos(1_000_000_000);
+/// As many digits as stay unique in large repositories.
+const DIGITS: usize = 12;
+
+/// The commit at hand, and whether tracked files differ from it; one call of git.
+pub(crate) fn here() -> Reading<String> {
+    let words = ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty"];
+    let status = git::ask_within(Path::new("."), words, Some(PATIENCE)).map_err(|why| match why {
+        NoAnswer::Said(line) if line.starts_with("not a git repository") => Absent::because("not a git repository"),
+        why => Absent::because(why.to_string()),
+    })?;
+    read(&status.to_string_lossy())
+}
+
+/// A commit's short form, in which records name it.
+pub(super) fn short(commit: &str, changes: bool) -> String {
+    let digits = commit.get(..DIGITS).unwrap_or(commit);
+    format!("{digits}{}", if changes { "+changes" } else { "" })
+}
+
+fn read(status: &str) -> Reading<String> {
+    let commit = status.lines().find_map(|line| line.strip_prefix("# branch.oid "));
+    match commit {
+        None => Err(Absent::because("git names no commit")),
+        Some("(initial)") => Err(Absent::because("there is no commit yet")),
+        Some(commit) => Ok(short(commit, status.lines().any(|line| !line.starts_with('#')))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "# branch.oid 0123456789abcdef0123456789abcdef01234567\n# branch.head main\n";
+
+    #[test]
+    fn a_commit_is_told_with_its_changes() {
+        assert_eq!(read(HEAD), Ok("0123456789ab".to_owned()));
+        assert_eq!(
+            read(&format!("{HEAD}1 .M N... 100644 100644 100644 a b f\n")),
+            Ok("0123456789ab+changes".to_owned())
+        );
+    }
+
+    #[test]
+    fn no_commit_is_absent() {
+        assert!(read("# branch.oid (initial)\n").unwrap_err().to_string().contains("no commit yet"));
+        assert!(read("").is_err());
+    }
+}

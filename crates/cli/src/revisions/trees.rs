@@ -1,0 +1,161 @@
+//! Revisions checked out and built, all at one and the same path, and kept apart afterwards.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use steady_experiments::Scripts;
+use steady_experiments::runner::{RunError, how};
+
+use super::git;
+use super::overlay;
+use super::repository::{Repository, Revision};
+use super::submodules::{self, Submodule};
+use super::workspace::Workspace;
+use crate::failure::{Failure, notice};
+
+/// How much of what a build said is shown when it fails.
+const LAST_LINES: usize = 20;
+const LAST_BYTES: u64 = 64 * 1024;
+
+/// The place where everything is built.
+const BUILD: &str = "build";
+
+/// Builds revisions in a workspace.
+pub(super) struct Builder<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) workspace: &'a Workspace,
+    pub(super) scripts: Scripts,
+    /// The shell command that builds, if there is anything to build.
+    pub(super) build: Option<&'a str>,
+    /// Whether scripts speak for themselves.
+    pub(super) shown: bool,
+}
+
+impl Builder<'_> {
+    /// The place where every revision is built.
+    pub(super) fn path(&self) -> PathBuf {
+        self.workspace.path().join(BUILD)
+    }
+
+    /// Checks out and builds a revision, and puts the tree aside; where its commands are to run.
+    pub(super) fn tree(&mut self, index: usize, revision: &Revision) -> Result<PathBuf, Failure> {
+        let path = self.path();
+        self.check_out(index, revision, &path)?;
+        let directory = path.join(&self.repository.prefix);
+        if !directory.is_dir() {
+            return Err(Failure::Usage(format!(
+                "{} has no directory '{}', where you are",
+                revision.label,
+                self.repository.prefix.display()
+            )));
+        }
+        if let Some(build) = self.build {
+            let script = format!("cd {} && exec sh -c {}", quoted(&directory)?, shell_words::quote(build));
+            self.run(index, &script).map_err(|what| match what {
+                Failed::Script(how, said) => Failure::Usage(format!("the build of {} {how}{said}", revision.label)),
+                Failed::Otherwise(failure) => failure,
+            })?;
+        }
+        let kept = self.workspace.path().join(format!("rev{index:02}"));
+        put_aside(&path, &kept).map_err(|error| Failure::Own(format!("'{}': {error}", kept.display())))?;
+        Ok(kept.join(&self.repository.prefix))
+    }
+
+    fn check_out(&mut self, index: usize, revision: &Revision, path: &Path) -> Result<(), Failure> {
+        let add = ["worktree", "add", "--quiet", "--detach"].join(" ");
+        let add = format!("{add} {} {}", quoted(path)?, revision.commit);
+        self.git(index, revision, &self.repository.root.clone(), &add)?;
+        if revision.work {
+            overlay::put(&self.repository.root, path)?;
+        }
+        self.check_out_submodules(index, revision, &self.repository.root.clone(), path)
+    }
+
+    fn check_out_submodules(
+        &mut self,
+        index: usize,
+        revision: &Revision,
+        from: &Path,
+        tree: &Path,
+    ) -> Result<(), Failure> {
+        for Submodule { name, path } in submodules::all(tree)? {
+            let Some(source) = submodules::source(&self.repository.common, from, &name, &path) else {
+                notice(&format!(
+                    "the submodule '{}' of {} stays empty: it is not in this repository ('git submodule update --init' \
+                     fetches it)",
+                    path.display(),
+                    revision.label
+                ));
+                continue;
+            };
+            self.git(index, revision, tree, &submodules::update(&name, &path, &source)?)?;
+            self.check_out_submodules(index, revision, &source, &tree.join(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Runs git as a script, for it may take its time, and must not outlive `steady`.
+    fn git(&mut self, index: usize, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
+        let script = format!("exec git -C {} {} {words}", quoted(directory)?, git::OPTIONS.join(" "));
+        self.run(index, &script).map_err(|what| match what {
+            Failed::Script(_, said) => Failure::Usage(format!("{} could not be checked out{said}", revision.label)),
+            Failed::Otherwise(failure) => failure,
+        })
+    }
+
+    fn run(&mut self, index: usize, script: &str) -> Result<(), Failed> {
+        let log = self.workspace.path().join("log");
+        let listens = match self.shown {
+            true => String::new(),
+            false => format!("exec >{} 2>&1\n", quoted(&log).map_err(Failed::Otherwise)?),
+        };
+        let script = format!("{listens}unset {}\nexport GIT_TERMINAL_PROMPT=0\n{script}", git::LOCAL.join(" "));
+        self.scripts.run(index, script).map_err(|error| match error {
+            RunError::ScriptFailed { outcome, .. } => Failed::Script(how(&outcome), last_lines(&log)),
+            RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
+            other => Failed::Otherwise(Failure::Own(other.to_string())),
+        })
+    }
+}
+
+/// Why a script came to nothing.
+enum Failed {
+    /// It failed, in this way, and said this.
+    Script(String, String),
+    Otherwise(Failure),
+}
+
+/// The last that was said, on lines of their own.
+fn last_lines(log: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    // With --show-output there is no log: it has been read already.
+    let text = read().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    if last.is_empty() { String::new() } else { format!("; the last that it said:\n  {}", last.join("\n  ")) }
+}
+
+/// Moves a tree, and tells the repository where it is now (git-worktree(1): "If a working tree is moved manually").
+fn put_aside(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    let link = fs::read(to.join(".git"))?;
+    let admin = link.trim_ascii_end().strip_prefix(b"gitdir: ").ok_or(io::ErrorKind::InvalidData)?;
+    let admin = PathBuf::from(OsString::from_vec(admin.to_vec()));
+    fs::write(admin.join("gitdir"), [to.join(".git").as_os_str().as_bytes(), b"\n"].concat())
+}
+
+/// A path as a word of the shell.
+pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
+    Ok(shell_words::quote(text).into_owned())
+}
