@@ -5,15 +5,25 @@
 //! {"begun": {..the record, without blocks..}}
 //! {"runs": {"block": 0, "layout": "turns", "place": 0, "runs": [..]}}
 //! {"look": ..}  {"moment": ..}
+//! {"ended": {..what is known only at the end..}}
 //! ```
+//!
+//! Who writes to a log holds a shared lock on it (flock(2)), which the kernel lets go of however the process ends: a log
+//! that can be locked alone is an [`Orphan`].
 
-use std::collections::BTreeMap;
+mod orphan;
+mod read;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use steady_model::{Absent, Activity, Block, Ending, Layout, Look, Moment, Record, Run};
+use steady_model::{Activity, Ending, Layout, Look, Moment, Nanos, Record, Run};
+
+pub use orphan::Orphan;
+pub use read::read;
 
 /// Appends to a log; several processes may append to one, each line whole.
 pub struct Appender {
@@ -29,6 +39,7 @@ enum Line<'a> {
     Runs { block: u64, layout: Layout, place: usize, runs: Vec<&'a Run> },
     Look(&'a Look),
     Moment(&'a Moment),
+    Ended(End),
 }
 
 /// A line, read.
@@ -39,15 +50,42 @@ enum Entry {
     Runs { block: u64, layout: Layout, place: usize, runs: Vec<Run> },
     Look(Look),
     Moment(Moment),
+    Ended(End),
+}
+
+/// What is known of a comparison only at its end.
+#[derive(Serialize, Deserialize)]
+struct End {
+    /// How many blocks count: launchers may have been ahead of an interruption.
+    blocks: usize,
+    activity: Activity,
+    elapsed: Nanos,
+    ending: Ending,
 }
 
 impl Appender {
+    /// Makes the log at `path`, where there must be none.
+    ///
+    /// # Errors
+    /// What open(2) and flock(2) say.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        loop {
+            let file = File::options().append(true).create_new(true).open(path)?;
+            flock(&file, FlockOperation::LockShared)?;
+            // Before it was locked, it may have been taken for one that was left behind.
+            if !orphan::is_removed(&file)? {
+                return Ok(Appender { file, line: Vec::new() });
+            }
+        }
+    }
+
     /// Opens the log at `path`, and makes it if there is none.
     ///
     /// # Errors
-    /// What open(2) says.
+    /// What open(2) and flock(2) say.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().append(true).create(true).open(path)?;
+        flock(&file, FlockOperation::LockShared)?;
         Ok(Appender { file, line: Vec::new() })
     }
 
@@ -89,6 +127,15 @@ impl Appender {
         self.append(&Line::Moment(moment))
     }
 
+    /// The end: with it, a log gives exactly the record that was measured.
+    ///
+    /// # Errors
+    /// What write(2) says.
+    pub fn ended(&mut self, record: &Record) -> io::Result<()> {
+        let (activity, elapsed, ending) = (record.activity.clone(), record.elapsed, record.ending);
+        self.append(&Line::Ended(End { blocks: record.blocks.len(), activity, elapsed, ending }))
+    }
+
     /// In one call, so that lines of several processes do not mix.
     fn append(&mut self, line: &Line<'_>) -> io::Result<()> {
         self.line.clear();
@@ -96,51 +143,4 @@ impl Appender {
         self.line.push(b'\n');
         self.file.write_all(&self.line)
     }
-}
-
-/// What a log tells of a comparison that did not come to its end: all blocks that were whole, and one look more, at
-/// where it broke off. `None` where nothing was measured yet.
-///
-/// A line that is not whole ends the log; what stands before it counts. No input makes it panic.
-pub fn read(text: &str) -> Option<Record> {
-    let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
-    let Some(Entry::Begun(begun)) = entries.next() else { return None };
-    let mut record = *begun;
-    let mut parts: BTreeMap<u64, (Layout, Vec<(usize, Run)>)> = BTreeMap::new();
-    for entry in entries {
-        match entry {
-            Entry::Begun(_) => return None,
-            Entry::Runs { block, layout, place, runs } => {
-                let part = parts.entry(block).or_insert((layout, Vec::new()));
-                part.1.extend(runs.into_iter().enumerate().map(|(index, run)| (place.saturating_add(index), run)));
-            }
-            Entry::Look(look) => record.looks.push(look),
-            Entry::Moment(moment) => record.moments.push(moment),
-        }
-    }
-    let commands = record.plan.commands.len();
-    record.blocks = parts.into_values().filter_map(|(layout, runs)| block(layout, runs, commands)).collect();
-    finish(&mut record);
-    (!record.blocks.is_empty()).then_some(record)
-}
-
-/// The block that these runs make, if none is missing.
-fn block(layout: Layout, mut runs: Vec<(usize, Run)>, commands: usize) -> Option<Block> {
-    runs.sort_by_key(|(place, _)| *place);
-    let block = Block::new(layout, runs.into_iter().map(|(_, run)| run).collect());
-    (block.is_whole(commands) && block.runs.iter().all(|run| run.command < commands)).then_some(block)
-}
-
-fn finish(record: &mut Record) {
-    record.looks.retain(|look| look.blocks <= record.blocks.len());
-    if record.looks.last().is_some_and(|look| look.last) {
-        record.ending = Ending::Decided;
-    } else {
-        record.looks.push(Look { blocks: record.blocks.len(), fraction: 1.0, last: true });
-        record.ending = Ending::Interrupted;
-    }
-    record.elapsed = record.blocks.iter().map(|block| block.ended).max().unwrap_or_default();
-    let absent = || Err(Absent::because("the measuring was killed before it was read"));
-    record.activity =
-        Activity { busy_ratio: absent(), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };
 }

@@ -8,7 +8,7 @@ use common::{plan, setting};
 use proptest::prelude::*;
 use steady_experiments::compare::{Event, compare};
 use steady_experiments::judge;
-use steady_experiments::log::{Appender, read};
+use steady_experiments::log::{Appender, Orphan, read};
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Block, Ending, Record, Report};
 
@@ -56,7 +56,7 @@ fn logged(name: &str, seed: u64) -> (Record, String) {
 }
 
 #[test]
-fn a_whole_log_gives_the_same_verdicts() {
+fn a_log_without_its_end_has_all_that_was_measured() {
     let (record, text) = logged("whole", 31);
     let found = read(&text).unwrap();
     assert!(found.blocks == record.blocks && found.moments == record.moments);
@@ -66,6 +66,43 @@ fn a_whole_log_gives_the_same_verdicts() {
     let (found, record) = (judge(found), judge(record));
     let verdicts = |report: &Report| report.primary().map(|judgement| judgement.verdict).collect::<Vec<_>>();
     assert_eq!(verdicts(&found), verdicts(&record));
+}
+
+#[test]
+fn a_log_with_its_end_is_the_record() {
+    let (record, text) = logged("ended", 34);
+    let path = file("end");
+    let mut log = Appender::create(&path).unwrap();
+    assert!(Appender::create(&path).is_err(), "there is one already");
+    log.ended(&record).unwrap();
+    let end = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let found = read(&format!("{text}{end}")).unwrap();
+    assert!(found == record);
+    assert_eq!(judge(found).judgements, judge(record.clone()).judgements);
+    // Runs that the launchers had made ahead of an interruption do not count.
+    let fewer = Record { blocks: record.blocks[..9].to_vec(), looks: vec![], ..record };
+    log = Appender::create(&path).unwrap();
+    log.ended(&fewer).unwrap();
+    let end = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(read(&format!("{text}{end}")).unwrap().blocks == fewer.blocks);
+}
+
+#[test]
+fn a_log_is_taken_when_all_its_writers_are_gone_and_once_only() {
+    let path = file("orphan");
+    let owner = Appender::create(&path).unwrap();
+    let launcher = Appender::open(&path).unwrap();
+    assert!(Orphan::take(&path).unwrap().is_none());
+    drop(owner);
+    assert!(Orphan::take(&path).unwrap().is_none(), "a launcher may be at its last line");
+    drop(launcher);
+    let mut orphan = Orphan::take(&path).unwrap().expect("nobody writes to it");
+    assert!(Orphan::take(&path).unwrap().is_none());
+    assert_eq!(orphan.record().unwrap(), None);
+    orphan.remove().unwrap();
+    assert!(Orphan::take(&path).unwrap().is_none(), "there is none");
 }
 
 #[test]
