@@ -7,15 +7,17 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/experiments", &["model", "linux", "stats", "workloads"]),
     ("crates/report", &["model"]),
+    // It keeps texts, and looks into none of them.
+    ("crates/history", &["model"]),
     ("crates/agent", &["model", "linux", "stats", "workloads", "report"]),
-    ("crates/cli", &["model", "linux", "stats", "workloads", "experiments", "report", "agent"]),
+    ("crates/cli", &["model", "linux", "stats", "workloads", "experiments", "report", "history", "agent"]),
     ("preload", &[]),
 ];
 

@@ -2,12 +2,14 @@
 //! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
+mod kept;
 mod plan;
 mod report;
 mod samples;
 mod units;
 mod verdict;
 
+pub use kept::{Facts, Kept};
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use report::{Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, Undecided, Warning};
 pub use samples::{

@@ -1,0 +1,18 @@
+//! The history: the records of comparisons in a database (SQLite), one file, so that they can be listed, shown and judged
+//! again. A record is kept as the text of its export, which this crate does not look into.
+//!
+//! Several processes may use one history at a time: each change is one transaction, and who finds it locked waits a
+//! while. The journal is SQLite's own rollback journal, which, other than a write-ahead log, also serves home
+//! directories on a network and histories on a disk that cannot be written.
+#![forbid(unsafe_code)]
+
+mod error;
+mod pack;
+mod row;
+mod schema;
+mod store;
+mod which;
+
+pub use error::HistoryError;
+pub use store::History;
+pub use which::{Selection, Which};

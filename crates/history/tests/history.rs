@@ -1,0 +1,257 @@
+//! The history as a whole: what is put in is found again, whoever else uses the file, and whatever stands in it.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::{fs, thread};
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use steady_history::{History, HistoryError, Selection, Which};
+use steady_model::{Absent, Facts, Metric, Seed, Timestamp};
+
+/// A file of this test's own, which need not exist.
+fn file(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}.db", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn facts(started: u64) -> Facts {
+    Facts {
+        started: Timestamp(started),
+        hostname: Ok("host".to_owned()),
+        kernel: Err(Absent::because("no /proc")),
+        revision: Err(Absent::because("no repository")),
+        seed: Seed(u64::MAX),
+        commands: vec!["sort \"a\nb\"".to_owned(), "日本語".to_owned()],
+        pairs: 12,
+        complete: true,
+        primary: Metric::Cpu,
+        verdict: "5.8 % more".to_owned(),
+    }
+}
+
+fn numbers(history: &History) -> Vec<i64> {
+    history.list(None).unwrap().iter().map(|kept| kept.id).collect()
+}
+
+#[test]
+fn what_is_kept_is_found() {
+    let path = file("kept");
+    let mut history = History::open(&path).unwrap();
+    assert!(matches!(history.find(Which::Last), Err(HistoryError::Empty)));
+    assert_eq!(history.insert("a", &facts(1), "record a").unwrap(), 1);
+    assert_eq!(history.insert("b", &facts(2), "record b").unwrap(), 2);
+    drop(history);
+    let history = History::open(&path).unwrap();
+    assert_eq!(history.find(Which::Last).unwrap().facts, facts(2));
+    assert_eq!(history.find(Which::Id(1)).unwrap().facts, facts(1));
+    assert_eq!(history.record(1).unwrap(), "record a");
+    assert_eq!(history.list(Some(1)).unwrap()[0].id, 2, "the last");
+    assert_eq!(numbers(&history), [1, 2]);
+    assert!(matches!(history.find(Which::Id(3)), Err(HistoryError::Unknown(3))));
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn nothing_is_kept_twice() {
+    let mut history = History::empty().unwrap();
+    assert_eq!(history.insert("log", &facts(1), "record").unwrap(), 1);
+    assert_eq!(history.insert("log", &facts(1), "record").unwrap(), 1);
+    assert_eq!(numbers(&history), [1]);
+}
+
+#[test]
+fn what_is_removed_is_gone_and_its_number_with_it() {
+    let mut history = History::empty().unwrap();
+    let fill = |history: &mut History, from: u64| {
+        for at in from..from + 4 {
+            history.insert(&at.to_string(), &facts(at), "record").unwrap();
+        }
+    };
+    fill(&mut history, 1);
+    let gone = Selection::These(vec![Which::Id(1), Which::Id(9)]);
+    assert!(matches!(history.remove(&gone), Err(HistoryError::Unknown(9))));
+    assert_eq!(numbers(&history), [1, 2, 3, 4], "all or nothing");
+    // A run that is named twice is one run.
+    assert_eq!(history.remove(&Selection::These(vec![Which::Last, Which::Id(4)])).unwrap(), 1);
+    assert!(matches!(history.record(4), Err(HistoryError::Damaged { id: 4, .. })), "its record is gone too");
+    assert_eq!(history.remove(&Selection::Before(Timestamp(3))).unwrap(), 2);
+    assert_eq!(numbers(&history), [3]);
+    fill(&mut history, 5);
+    assert_eq!(numbers(&history), [3, 5, 6, 7, 8], "4 is not given again");
+    assert_eq!(history.remove(&Selection::All).unwrap(), 5);
+    assert_eq!(history.remove(&Selection::All).unwrap(), 0);
+}
+
+#[test]
+fn the_file_shrinks_with_what_is_removed() {
+    let path = file("shrinks");
+    let mut history = History::open(&path).unwrap();
+    let empty = fs::metadata(&path).unwrap().len();
+    let mut noise = 1u64;
+    let mut letter = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b' ' + (noise >> 58) as u8)
+    };
+    let record: String = (0..1_000_000).map(|_| letter()).collect();
+    history.insert("large", &facts(1), &record).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > 500_000);
+    history.remove(&Selection::All).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() <= empty + 8192);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn several_may_write_at_once() {
+    let path = file("several");
+    let write = |writer: usize| {
+        let path = path.clone();
+        thread::spawn(move || {
+            for run in 0..10 {
+                let mut history = History::open(&path).unwrap();
+                history.insert(&format!("{writer}-{run}"), &facts(1), "record").unwrap();
+            }
+        })
+    };
+    let writers: Vec<_> = (0..4).map(write).collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    assert_eq!(History::open(&path).unwrap().list(None).unwrap().len(), 40);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let path = file("none");
+    fs::write(&path, "not a database, but long enough to be taken for one\n".repeat(100)).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(History::open(&path), Err(HistoryError::Database(_))));
+    assert!(fs::read(&path).unwrap() == before);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let path = file("newer");
+    let newer = Connection::open(&path).unwrap();
+    newer.execute_batch("CREATE TABLE runs (id INTEGER, novelty TEXT); PRAGMA user_version = 1000").unwrap();
+    drop(newer);
+    let before = fs::read(&path).unwrap();
+    let Err(error) = History::open(&path) else { panic!("it was opened") };
+    assert!(matches!(error, HistoryError::TooNew { found: 1000, .. }));
+    assert!(error.to_string().contains("newer version"), "{error}");
+    assert!(fs::read(&path).unwrap() == before);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn an_empty_file_becomes_a_history() {
+    let path = file("empty");
+    fs::write(&path, "").unwrap();
+    assert_eq!(numbers(&History::open(&path).unwrap()), [0i64; 0]);
+    let version = "PRAGMA user_version";
+    let found: i64 = Connection::open(&path).unwrap().query_row(version, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, 1);
+    fs::remove_file(path).unwrap();
+}
+
+/// A history of the first version, as every later one must be able to read it: `STEADY_BLESS=1` writes it where it is
+/// missing, and never again.
+#[test]
+fn a_history_of_version_1_is_read() {
+    let kept = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/history/version-1.db");
+    if !kept.exists() && std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1") {
+        let mut history = History::open(&kept).unwrap();
+        history.insert("first.log", &facts(1_795_171_242), "a record").unwrap();
+        let none = Facts { hostname: Err(Absent::because("none")), complete: false, ..facts(1_795_171_300) };
+        history.insert("second.log", &none, "another record").unwrap();
+    }
+    let copy = file("version-1");
+    fs::copy(&kept, &copy).unwrap();
+    let mut history = History::open(&copy).unwrap();
+    let runs = history.list(None).unwrap();
+    assert_eq!(runs[0].facts, facts(1_795_171_242));
+    assert_eq!((runs[1].facts.complete, runs[1].id), (false, 2));
+    assert_eq!(history.record(2).unwrap(), "another record");
+    assert_eq!(history.insert("second.log", &facts(1), "").unwrap(), 2);
+    assert_eq!(history.insert("third.log", &facts(1), "").unwrap(), 3);
+    fs::remove_file(copy).unwrap();
+}
+
+/// Anything that a column may hold.
+fn garbage() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<i64>().prop_map(Value::Integer),
+        any::<f64>().prop_map(Value::Real),
+        ".*".prop_map(Value::Text),
+        any::<Vec<u8>>().prop_map(Value::Blob),
+        Just(Value::Null),
+    ]
+}
+
+const COLUMNS: [&str; 14] = [
+    "log",
+    "started",
+    "hostname",
+    "hostname_absent",
+    "kernel",
+    "kernel_absent",
+    "revision",
+    "revision_absent",
+    "seed",
+    "commands",
+    "pairs",
+    "complete",
+    "metric",
+    "verdict",
+];
+
+/// The file of a history with some runs.
+static TWENTY_RUNS: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let path = file("twenty");
+    let mut history = History::open(&path).unwrap();
+    for run in 0..20 {
+        history.insert(&run.to_string(), &facts(run), "record").unwrap();
+    }
+    drop(history);
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    bytes
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn garbage_in_a_row_is_told_and_can_be_removed(column in prop::sample::select(&COLUMNS[..]), value in garbage()) {
+        let path = file("garbage");
+        let mut history = History::open(&path).unwrap();
+        history.insert("log", &facts(1), "record").unwrap();
+        let raw = Connection::open(&path).unwrap();
+        // What the table's types forbid does not get in.
+        if raw.execute(&format!("UPDATE runs SET {column} = ?1"), [&value]).is_ok()
+            && let Err(error) = history.list(None)
+        {
+            prop_assert!(error.to_string().contains("steady history remove 1"), "{}", error);
+        }
+        if raw.execute("UPDATE records SET json = ?1", [&value]).is_ok() {
+            prop_assert!(!matches!(history.record(1), Ok(text) if text == "record"));
+        }
+        prop_assert_eq!(history.remove(&Selection::These(vec![Which::Id(1)])).unwrap(), 1);
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_garbled_file_never_panics(place in any::<prop::sample::Index>(), bytes in any::<[u8; 16]>()) {
+        let path = file("garbled");
+        let mut whole = TWENTY_RUNS.clone();
+        let at = place.index(whole.len() - bytes.len());
+        whole[at..at + bytes.len()].copy_from_slice(&bytes);
+        fs::write(&path, whole).unwrap();
+        if let Ok(mut history) = History::open(&path) {
+            let _ = (history.list(None), history.record(3), history.insert("new", &facts(1), "record"));
+        }
+        fs::remove_file(&path).unwrap();
+    }
+}
