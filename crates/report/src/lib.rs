@@ -1,5 +1,6 @@
 //! Shows a [`steady_model::Report`]: as text, as Markdown and as a page for people, as JSON and CSV for programs; and reads
-//! that JSON back into the record that it was made of. Pure functions: no files, no clock, no environment.
+//! that JSON back into the record that it was made of. Shows the runs of a history too. Pure functions: no files, no clock,
+//! no environment.
 #![forbid(unsafe_code)]
 
 mod csv;
@@ -10,7 +11,7 @@ mod units;
 mod words;
 
 pub use csv::csv;
-pub use json::{ReadError, SCHEMA, json, json_text, read_record};
+pub use json::{HISTORY_SCHEMA, ReadError, SCHEMA, json, json_text, read_record, run_json_text, runs_json_text};
 pub use markdown::markdown;
-pub use text::{Style, sentence, text};
+pub use text::{Style, run_text, runs_text, sentence, summary, text};
 pub use words::warning_message;

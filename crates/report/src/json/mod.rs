@@ -3,6 +3,7 @@
 mod check;
 mod commands;
 mod error;
+mod history;
 mod load;
 mod object;
 mod pretty;
@@ -14,10 +15,12 @@ use serde_json::{Value, json as literal};
 use steady_model::{Effort, Layout, Report};
 
 pub use error::ReadError;
+pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text};
 pub use read::read_record;
 
 use crate::words::warning_message;
 use object::Object;
+pub(crate) use wire::started;
 
 /// The name and version of what [`json`] writes.
 pub const SCHEMA: &str = "steady.compare/1";

@@ -3,6 +3,7 @@
 mod absent;
 pub(crate) mod breakdown;
 pub(crate) mod headline;
+mod history;
 pub(crate) mod machine;
 mod page;
 pub(crate) mod pairs;
@@ -12,6 +13,7 @@ pub(crate) mod table;
 
 use steady_model::{Report, Undecided, Warning};
 
+pub use history::{run_text, runs_text, summary};
 pub use sentence::sentence;
 
 use crate::words::message;

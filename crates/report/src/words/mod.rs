@@ -61,9 +61,13 @@ pub(crate) fn subject(plan: &Plan, command: usize) -> String {
 /// How much of a name fits into a sentence.
 const SUBJECT: usize = 32;
 
-/// A command's name on one line: what would move the cursor is spelled out.
+/// A command's name on one line.
 pub(crate) fn name(plan: &Plan, command: usize) -> String {
-    let name = plan.commands.get(command).map_or("?", |command| command.name.as_str());
+    one_line(plan.commands.get(command).map_or("?", |command| command.name.as_str()))
+}
+
+/// `name` on one line: what would move the cursor is spelled out.
+pub(crate) fn one_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for letter in name.chars() {
         if letter.is_control()

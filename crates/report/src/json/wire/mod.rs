@@ -8,7 +8,8 @@ mod scalar;
 pub(super) use host::{ActivityWire, HostWire};
 pub(super) use plan::{CommandWire, PlanWire};
 pub(super) use samples::SamplesWire;
-pub(super) use scalar::{PathWire, Seconds, named, read_named, read_started, started};
+pub(crate) use scalar::started;
+pub(super) use scalar::{PathWire, Seconds, named, read_named, read_started};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Seconds {
 }
 
 /// A time of day as RFC 3339 has it, in UTC.
-pub(in crate::json) fn started(at: Timestamp) -> String {
+pub(crate) fn started(at: Timestamp) -> String {
     /// The end of the year 9999, behind which the format has no room.
     const LAST: u64 = 253_402_300_799;
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(at.0.min(LAST))).to_string()

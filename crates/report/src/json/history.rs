@@ -1,0 +1,56 @@
+//! The JSON of the history.
+
+use serde_json::{Value, json as literal};
+use steady_model::{Kept, Reading, Report};
+
+use super::object::Object;
+use super::{pretty, verdicts, wire};
+use crate::text::sentence;
+
+/// The name and version of what [`runs_json_text`] writes.
+pub const HISTORY_SCHEMA: &str = "steady.history/1";
+
+/// Runs of the history as indented text that ends with a newline. A reading that is absent is null, with the reason
+/// beside it.
+pub fn runs_json_text(runs: &[Kept]) -> String {
+    of(runs.iter().map(|kept| fields(kept).into()).collect())
+}
+
+/// One run of the history, with its primary verdicts and their sentences.
+pub fn run_json_text(kept: &Kept, report: &Report) -> String {
+    let verdict = |judgement| {
+        let mut value = verdicts::one(judgement);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("sentence".into(), sentence(report, judgement).into());
+        }
+        value
+    };
+    let mut run = fields(kept);
+    run.put("verdicts", report.primary().map(verdict).collect::<Vec<_>>());
+    of(vec![run.into()])
+}
+
+fn of(runs: Vec<Value>) -> String {
+    pretty::indented(&literal!({ "schema": HISTORY_SCHEMA, "runs": runs }))
+}
+
+fn fields(kept: &Kept) -> Object {
+    let facts = &kept.facts;
+    let mut run = Object::new();
+    run.put("id", kept.id);
+    run.put("started", wire::started(facts.started));
+    run.put("commands", facts.commands.clone());
+    run.put("pairs", facts.pairs);
+    run.put("complete", facts.complete);
+    run.put("metric", facts.primary.name());
+    run.put("verdict", facts.verdict.as_str());
+    let mut reading = |name: &str, reading: &Reading<String>| match reading {
+        Ok(text) => run.put(name, text.as_str()),
+        Err(absent) => run.absent(name, &absent.0),
+    };
+    reading("hostname", &facts.hostname);
+    reading("kernel", &facts.kernel);
+    reading("revision", &facts.revision);
+    run.put("seed", facts.seed.to_string());
+    run
+}

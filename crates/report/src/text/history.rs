@@ -1,0 +1,136 @@
+//! What the history holds: a list of runs, or the facts of one.
+
+use steady_model::{Facts, Kept, Reading, Report, Verdict};
+
+use super::Style;
+use super::page::{Page, Paint};
+use super::{headline, sentence};
+use crate::json::started;
+use crate::units::TIE;
+use crate::words::{Effect, capital, cut, noun, one_line, width};
+
+/// Columns: between two, and for a verdict at most.
+const GAP: usize = 2;
+const VERDICT: usize = 22;
+
+/// The primary verdict of a report in a few words, for a list: `5.8 % more`, `same`, `undecided`; one for each command
+/// after the first.
+pub fn summary(report: &Report) -> String {
+    if report.record.plan.commands.len() == 1 {
+        let all: String = sentence::alone(report).into_iter().map(|(_, text)| text).collect();
+        let what = all.split(';').next().unwrap_or_default();
+        let size = what.strip_prefix(&capital(noun(report.record.primary))).unwrap_or("nothing measured");
+        return size.trim().replace(TIE, " ");
+    }
+    let words = report.primary().map(|judgement| match (judgement.verdict, &judgement.change, &judgement.interval) {
+        (Verdict::Same, ..) => "same".to_owned(),
+        (Verdict::Undecided, ..) => "undecided".to_owned(),
+        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Slower, ..) => "more".to_owned(),
+        (Verdict::Faster, ..) => "less".to_owned(),
+    });
+    let all = words.collect::<Vec<_>>().join("; ").replace(TIE, " ");
+    if all.is_empty() { "nothing judged".to_owned() } else { all }
+}
+
+/// The runs as a table, a line for each.
+pub fn runs_text(runs: &[Kept], style: Style) -> String {
+    let mut page = Page::new(style);
+    if runs.is_empty() {
+        page.paragraph(0, 0, &[(Paint::Plain, "No runs are kept.".to_owned())]);
+        return page.finish();
+    }
+    let lines: Vec<[String; 4]> = runs.iter().map(cells).collect();
+    let heads = ["ID", "Started (UTC)", "Pairs", "Verdict"];
+    let wide = |column: usize| {
+        let cells = lines.iter().map(|line| width(&line[column]));
+        cells.max().unwrap_or(0).max(width(heads[column]))
+    };
+    let widths = [wide(0), wide(1), wide(2), wide(3)];
+    let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
+    page.line(&[(Paint::Heading, line(&heads, widths, "Commands"))]);
+    for (kept, cells) in runs.iter().zip(&lines) {
+        page.line(&[(Paint::Plain, line(&cells.each_ref().map(String::as_str), widths, &commands(&kept.facts, room)))]);
+    }
+    if runs.iter().any(|kept| !kept.facts.complete) {
+        page.blank();
+        page.paragraph(0, 2, &[(Paint::Plain, "* did not come to its end".to_owned())]);
+    }
+    page.finish()
+}
+
+/// One run: its verdict in words, and what tells it from others.
+pub fn run_text(kept: &Kept, report: &Report, style: Style) -> String {
+    let facts = &kept.facts;
+    let mut page = Page::new(style);
+    headline::write(report, &mut page);
+    page.heading(&format!("Run {}", kept.id));
+    let mut item = |label: &str, text: String| page.item(label, "commands".len(), &[(Paint::Plain, text)]);
+    item("started", started(facts.started));
+    for (index, command) in facts.commands.iter().enumerate() {
+        item(if index == 0 { "commands" } else { "" }, format!("{}{TIE}{}", index + 1, one_line(command)));
+    }
+    item("pairs", facts.pairs.to_string());
+    let complete = if facts.complete { "yes" } else { "no: it was interrupted, killed or stopped by a failure" };
+    item("complete", complete.to_owned());
+    item("metric", noun(facts.primary).to_owned());
+    item("host", reading(&facts.hostname));
+    item("kernel", reading(&facts.kernel));
+    item("revision", reading(&facts.revision));
+    item("seed", facts.seed.to_string());
+    page.finish()
+}
+
+fn reading(reading: &Reading<String>) -> String {
+    reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), |text| one_line(text))
+}
+
+fn cells(kept: &Kept) -> [String; 4] {
+    let facts = &kept.facts;
+    // 2026-11-20T14:05:12Z, to the minute.
+    let time: String = started(facts.started).chars().take(16).collect();
+    let mark = if facts.complete { "" } else { "*" };
+    [kept.id.to_string(), time.replace('T', " "), format!("{}{mark}", facts.pairs), verdicts(&facts.verdict)]
+}
+
+/// As many verdicts as fit, each whole.
+fn verdicts(all: &str) -> String {
+    let all = one_line(all);
+    let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at]));
+    let fits = |text: &String| width(text) <= VERDICT;
+    if fits(&all) { all } else { ends.filter(fits).last().unwrap_or_else(|| cut(&all, VERDICT)) }
+}
+
+/// Numbers to the right, words to the left.
+fn line(cells: &[&str; 4], widths: [usize; 4], commands: &str) -> String {
+    let pad = |column: usize| " ".repeat(widths[column].saturating_sub(width(cells[column])));
+    let gap = " ".repeat(GAP);
+    let [id, time, pairs, verdict] = cells;
+    format!("{}{id}{gap}{time}{}{gap}{}{pairs}{gap}{verdict}{}{gap}{commands}", pad(0), pad(1), pad(2), pad(3))
+}
+
+/// The commands in `room` columns: all of them where they fit, else a share for each.
+fn commands(facts: &Facts, room: usize) -> String {
+    const BETWEEN: &str = " · ";
+    const SHORTEST: usize = 4;
+    let names: Vec<String> = facts.commands.iter().map(|name| one_line(name)).collect();
+    let all = names.join(BETWEEN);
+    if width(&all) <= room {
+        return all;
+    }
+    // What short names leave is the long ones'.
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|index| width(&names[*index]));
+    let mut left = room.saturating_sub(width(BETWEEN) * names.len().saturating_sub(1));
+    let mut shown = names.clone();
+    for (done, index) in order.into_iter().enumerate() {
+        shown[index] = cut(&names[index], (left / (names.len() - done)).max(SHORTEST));
+        left = left.saturating_sub(width(&shown[index]));
+    }
+    cut(&shown.join(BETWEEN), room)
+}

@@ -1,0 +1,70 @@
+//! How runs of the history are listed and shown.
+
+mod reports;
+
+use steady_model::{Facts, Kept, Timestamp};
+use steady_report::{Style, run_json_text, run_text, runs_json_text, runs_text, summary};
+
+/// Every report of the golden files as a run.
+fn runs() -> Vec<Kept> {
+    let kept = |(id, (_, report)): (usize, (&str, steady_model::Report))| Kept {
+        id: 1 + 1000 * id as i64,
+        facts: Facts::of(&report, summary(&report)),
+    };
+    reports::all().into_iter().enumerate().map(kept).collect()
+}
+
+#[test]
+fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
+    let mut runs = runs();
+    runs[0].facts.commands = vec!["日本語".repeat(20), "a\u{1b}[31m\nb".to_owned(), "x".repeat(200)];
+    let text = runs_text(&runs, Style { width: 80, color: false });
+    for line in text.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let lines: Vec<&str> = text.lines().skip(1).take(runs.len()).collect();
+    for (line, kept) in lines.iter().zip(&runs) {
+        let first = line.trim_start().split(' ').next().unwrap();
+        assert_eq!(first, kept.id.to_string(), "{text}");
+    }
+    assert!(text.ends_with("* did not come to its end\n"), "an interrupted run is among them: {text}");
+}
+
+#[test]
+fn verdicts_are_summed_up() {
+    let summaries: Vec<(&str, String)> = reports::all().iter().map(|(name, report)| (*name, summary(report))).collect();
+    let of = |name: &str| summaries.iter().find(|(found, _)| *found == name).unwrap().1.as_str();
+    assert_eq!(of("slower"), "38.2 % more");
+    assert_eq!(of("same"), "same");
+    assert_eq!(of("factor"), "3.21 times as much");
+    assert!(summaries.iter().all(|(_, text)| !text.is_empty() && !text.contains('\n')), "{summaries:?}");
+}
+
+#[test]
+fn one_run_is_shown_in_both_forms() {
+    for (kept, (name, report)) in runs().iter().zip(reports::all()) {
+        let text = run_text(kept, &report, Style::default());
+        assert!(text.contains(&format!("Run {}", kept.id)) && text.contains("seed"), "{name}: {text}");
+        assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{name}: {text}");
+        let json: serde_json::Value = serde_json::from_str(&run_json_text(kept, &report)).unwrap();
+        let primary = report.primary().count();
+        assert_eq!(json["runs"][0]["verdicts"].as_array().unwrap().len(), primary, "{name}");
+    }
+}
+
+#[test]
+fn absent_facts_have_their_reasons() {
+    let mut runs = runs();
+    runs.truncate(1);
+    runs[0].facts.revision = Err(steady_model::Absent::because("no repository"));
+    runs[0].facts.started = Timestamp(u64::MAX);
+    let json: serde_json::Value = serde_json::from_str(&runs_json_text(&runs)).unwrap();
+    let run = &json["runs"][0];
+    assert_eq!(
+        (json["schema"].as_str(), run["revision_absent"].as_str()),
+        (Some("steady.history/1"), Some("no repository"))
+    );
+    assert!(run["revision"].is_null() && run["id"] == 1, "{run}");
+}
