@@ -61,8 +61,8 @@ fn assert_nulls_have_reasons(path: &str, value: &Value) {
 fn samples_are_judged_again_to_the_same_digits() {
     let (file, again) = (scratch("samples.json"), scratch("again.json"));
     let (file, again) = (file.to_str().unwrap(), again.to_str().unwrap());
-    let words = ["compare", "--budget", "1s", "--samples", "--export-json", file, "true", "sh -c :", "true"];
-    let (status, text, stderr) = run(&words);
+    let options = ["compare", "--no-history", "--budget", "1s", "--samples", "--export-json", file];
+    let (status, text, stderr) = run(&[&options[..], &["true", "sh -c :", "true"]].concat());
     assert_eq!(status, 0, "{stderr}");
     let (status, text_again, stderr) = run(&["judge", "--samples", "--export-json", again, file]);
     assert_eq!(status, 0, "{stderr}");

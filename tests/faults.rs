@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use steady::{json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work};
+use steady::{data_home, json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work};
 
 #[test]
 fn a_failing_command_is_told_with_its_status() {
@@ -144,6 +144,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 #[test]
 fn one_cpu_is_enough() {
     let mut command = Command::new("taskset");
+    command.env("XDG_DATA_HOME", data_home());
     command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "compare", "--runs", "12", "--format", "json"]);
     let output = command.args(["true", "true"]).output().unwrap();
     let (status, stdout, stderr) = told(output);
@@ -188,7 +189,8 @@ fn a_command_that_closes_its_streams_is_measured() {
 #[test]
 fn closed_streams_of_steady_itself_do_no_harm() {
     let script = format!("exec {} compare --quiet --runs 6 'sh -c :' 'sh -c :' <&- 2>&-", env!("CARGO_BIN_EXE_steady"));
-    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    let mut command = Command::new("sh");
+    assert!(command.args(["-c", &script]).env("XDG_DATA_HOME", data_home()).status().unwrap().success());
 }
 
 #[test]
@@ -220,6 +222,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 #[test]
 fn without_permission_to_choose_cpus_there_are_turns() {
     let mut command = Command::new("python3");
+    command.env("XDG_DATA_HOME", data_home());
     command.args(["-c", SANDBOX, env!("CARGO_BIN_EXE_steady"), "compare", "--format", "json", "--runs", "12"]);
     let (status, stdout, stderr) = told(command.args(["true", "true"]).output().unwrap());
     if stderr.contains("KeyError") || stderr.contains("AssertionError") {
@@ -236,7 +239,7 @@ fn without_permission_to_choose_cpus_there_are_turns() {
 fn in_group(group: &std::path::Path) -> Command {
     let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
     let mut command = Command::new("sh");
-    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]);
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]).env("XDG_DATA_HOME", data_home());
     command
 }
 

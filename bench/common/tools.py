@@ -40,7 +40,8 @@ def _run(argv: list, accepted: tuple = (0,)) -> Done:
 
 
 def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,)) -> Done:
-    argv = [str(STEADY), "compare", "-N", "--format", "json", "--quiet", *options, shlex.join(old), shlex.join(new)]
+    argv = [str(STEADY), "compare", "-N", "--format", "json", "--quiet", "--no-history", *options]
+    argv += [shlex.join(old), shlex.join(new)]
     return _run(argv, accepted)
 
 

@@ -1,8 +1,10 @@
 //! Running the binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,8 +12,26 @@ use serde_json::Value;
 /// A call of `steady` that touches nothing of the user's.
 pub(crate) fn steady() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
-    command.stdin(Stdio::null());
+    command.stdin(Stdio::null()).env("XDG_DATA_HOME", data_home());
     command
+}
+
+/// A data directory for this process, where histories go; those of processes that are gone are removed.
+pub(crate) fn data_home() -> &'static Path {
+    const NAME: &str = "data-of-";
+    static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        for entry in fs::read_dir(folder).expect("the build has a folder").filter_map(Result::ok) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let owner = name.strip_prefix(NAME).map(|process| Path::new("/proc").join(process));
+            if owner.is_some_and(|owner| !owner.exists()) {
+                // Another test may be removing it too.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        folder.join(format!("{NAME}{}", std::process::id()))
+    });
+    &HOME
 }
 
 /// Runs `steady` with these words; status, standard output, standard error.

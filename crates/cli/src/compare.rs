@@ -10,6 +10,7 @@ use steady_model::{
 
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
+use crate::history::Keeper;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
@@ -24,23 +25,40 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
     let destinations = Destinations::open(&flags.output, flags.samples)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let trees = revisions::build(flags, &mut plan, &interrupt, &readable)?;
+    let mut keeper = if flags.no_history { Keeper::none() } else { Keeper::begin() };
     let bar = Bar::new(flags.output.quiet);
-    let record = measure(&plan, readable, &bar).map_err(|error| failure(&plan, error, &interrupt));
+    let measured = measure(&plan, readable, &bar, &mut keeper);
     bar.clear();
-    let record = record.map_err(|failure| match &trees {
-        Some(trees) => trees.explain(&plan, failure),
-        None => failure,
-    });
-    let report = judge(record?);
-    destinations.write(&report)?;
+    let record = match measured {
+        Ok(record) => record,
+        Err(error) => {
+            keeper.salvage();
+            let failure = failure(&plan, error, &interrupt);
+            return Err(match &trees {
+                Some(trees) => trees.explain(&plan, failure),
+                None => failure,
+            });
+        }
+    };
+    let report = judge(record);
+    // What cannot be shown is kept all the same.
+    let written = destinations.write(&report);
+    let kept = keeper.keep(&report);
+    written?;
+    kept.map_or(Ok(()), |id| destinations.mention(id))?;
     Ok(match report.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
         Ending::Decided | Ending::Spent => status(&report),
     })
 }
 
-fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Record, CompareError> {
-    let mut runner = CommandRunner::start(plan, None, Some(interrupt))?;
+fn measure(
+    plan: &Plan,
+    interrupt: std::os::fd::OwnedFd,
+    bar: &Bar,
+    keeper: &mut Keeper,
+) -> Result<Record, CompareError> {
+    let mut runner = CommandRunner::start(plan, keeper.log(), Some(interrupt))?;
     let duets = duet_cpus(plan).and_then(|cpus| {
         runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
@@ -51,7 +69,10 @@ fn measure(plan: &Plan, interrupt: std::os::fd::OwnedFd, bar: &Bar) -> Result<Re
         revision: revisions::here(),
         counters: runner.counters(),
     };
-    compare(plan, setting, &mut runner, &mut |event| bar.show(&event))
+    compare(plan, setting, &mut runner, &mut |event| {
+        keeper.note(&event);
+        bar.show(&event);
+    })
 }
 
 /// The two CPUs for duets, or why there are none.

@@ -2,6 +2,7 @@
 
 mod around;
 mod exports;
+mod history;
 mod values;
 mod variants;
 
@@ -15,6 +16,7 @@ use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
 pub(crate) use exports::OutputFlags;
+pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;
@@ -37,6 +39,8 @@ pub(crate) enum Subcommands {
     Compare(Box<CompareFlags>),
     /// Judge saved samples again, to the same digits
     Judge(JudgeFlags),
+    /// What is kept of earlier comparisons: list, show, report again, remove
+    History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady
     Completions(CompletionsFlags),
     /// Print a page of the manual, or write them all
@@ -63,6 +67,8 @@ Examples:
       steady compare --preload-new ./libjemalloc.so './prog input'
   Keep the samples, and judge them again
       steady compare --samples --export-json r.json ./old ./new; steady judge r.json
+  See an earlier comparison again, for all are kept
+      steady history list; steady history report last
 
 A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution) or 'undecided'
 (the budget was too small for this load; the report says which would do). The error rate of
@@ -158,6 +164,10 @@ pub(crate) struct CompareFlags {
     /// Put the raw samples into the JSON, so that `steady judge` can judge them again
     #[arg(long)]
     pub(crate) samples: bool,
+
+    /// Keep nothing of this comparison in the history
+    #[arg(long)]
+    pub(crate) no_history: bool,
 }
 
 /// The options of `steady judge`.

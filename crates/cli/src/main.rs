@@ -9,6 +9,7 @@ mod compared;
 mod completions;
 mod failure;
 mod flags;
+mod history;
 mod interrupt;
 mod judge;
 mod manual;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let done = match Flags::parse().command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
+        Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
     };

@@ -72,6 +72,15 @@ impl Destinations {
         }
         print(rendered(report, self.format, self.samples).as_bytes())
     }
+
+    /// Says under the report under which number it is kept; only to people.
+    pub(crate) fn mention(&self, id: i64) -> Result<(), Failure> {
+        if self.format != FormatFlag::Text || self.quiet {
+            return Ok(());
+        }
+        let said = print(format!("History: {id} (steady history report {id})\n").as_bytes());
+        said.map_err(|error| Failure::Own(format!("standard output: {error}")))
+    }
 }
 
 /// Prints on standard output. A reader that has seen enough, such as head, is no failure.
@@ -100,7 +109,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).
-fn style() -> Style {
+pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let width = rustix::termios::tcgetwinsize(io::stdout()).map_or(WIDTH, |size| usize::from(size.ws_col));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

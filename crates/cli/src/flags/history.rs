@@ -1,0 +1,120 @@
+//! The options of `steady history`.
+
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use humantime::parse_rfc3339_weak;
+use steady_history::Which;
+use steady_model::{Nanos, Timestamp};
+
+use super::OutputFlags;
+use super::values::duration;
+
+/// The options of `steady history`.
+#[derive(Debug, Args)]
+pub(crate) struct HistoryFlags {
+    #[command(subcommand)]
+    pub(crate) command: HistoryCommands,
+}
+
+/// What to do with the history.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryCommands {
+    /// List the runs that are kept, the last at the end
+    List(ListFlags),
+    /// Show what is known of one run, and its verdict
+    Show(ShowFlags),
+    /// Report one run again in full, to the same digits
+    Report(ReportFlags),
+    /// Remove runs
+    Remove(RemoveFlags),
+}
+
+/// The options of `steady history list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListFlags {
+    /// Only the last so many
+    #[arg(short, long, value_name = "RUNS")]
+    pub(crate) limit: Option<u32>,
+
+    /// What standard output gets
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    pub(crate) format: ListFormat,
+}
+
+/// The options of `steady history show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowFlags {
+    /// The number of a run, or last
+    #[arg(value_name = "ID")]
+    pub(crate) run: Which,
+
+    /// What standard output gets
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    pub(crate) format: ListFormat,
+}
+
+/// The options of `steady history report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFlags {
+    /// The number of a run, or last
+    #[arg(value_name = "ID")]
+    pub(crate) run: Which,
+
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+
+    /// Put the raw samples into the JSON
+    #[arg(long)]
+    pub(crate) samples: bool,
+}
+
+/// The options of `steady history remove`.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct RemoveFlags {
+    /// The numbers of the runs to remove, or last
+    #[arg(value_name = "ID", action = ArgAction::Append)]
+    pub(crate) runs: Vec<Which>,
+
+    /// Remove every run
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Remove those begun before a day, or a time of day in UTC: 2026-05-31, '2026-05-31 12:00:00'
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) before: Option<Timestamp>,
+
+    /// Remove those begun longer ago than this: 30d, 12h, 1year
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) older_than: Option<Nanos>,
+}
+
+/// `--format` where there is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+fn date(text: &str) -> Result<Timestamp, String> {
+    let time = parse_rfc3339_weak(text).or_else(|_| parse_rfc3339_weak(&format!("{text} 00:00:00")));
+    let time = time.map_err(|_| "write 2026-05-31 or '2026-05-31 12:00:00'".to_owned())?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).map_err(|_| "it must be after 1970".to_owned())?;
+    Ok(Timestamp(since.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_times_are_read() {
+        assert_eq!(date("1970-01-02"), Ok(Timestamp(86_400)));
+        assert_eq!(date("1970-01-02 00:00:01"), Ok(Timestamp(86_401)));
+        assert_eq!(date("1970-01-02T00:00:01Z"), Ok(Timestamp(86_401)));
+        for wrong in ["", "1970", "yesterday", "1970-13-01", "1970-01-02 25:00:00", "0001-01-01"] {
+            assert!(date(wrong).is_err(), "{wrong}");
+        }
+    }
+}

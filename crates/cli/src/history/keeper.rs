@@ -1,0 +1,123 @@
+//! Keeps a comparison while it runs, and when it has ended. What stands in the way of that is told on one line, and
+//! never stands in the way of the comparison.
+#![allow(clippy::print_stderr, reason = "what is not kept is told at once")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use steady_experiments::compare::Event;
+use steady_experiments::judge;
+use steady_experiments::log::{self, Appender};
+use steady_model::{Outcome, Record, Report};
+
+use super::home::Home;
+use super::import;
+
+/// What keeps one comparison; nothing, where that is not wanted or cannot be.
+pub(crate) struct Keeper(Option<Log>);
+
+/// The log of the comparison.
+struct Log {
+    home: Home,
+    name: String,
+    path: PathBuf,
+    appender: Appender,
+}
+
+impl Keeper {
+    /// Keeps nothing.
+    pub(crate) fn none() -> Self {
+        Keeper(None)
+    }
+
+    /// Begins a log.
+    pub(crate) fn begin() -> Self {
+        Keeper(Log::begin().map_err(|why| not_kept(&why)).ok())
+    }
+
+    /// Where the launchers append their runs.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        self.0.as_ref().map(|log| log.path.clone())
+    }
+
+    /// Notes what belongs into the log.
+    pub(crate) fn note(&mut self, event: &Event) {
+        let Some(log) = &mut self.0 else { return };
+        // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
+        let _ = match event {
+            Event::Begun(record) => log.appender.begun(record),
+            Event::Looked(look) => log.appender.look(look),
+            Event::Watched(moment) => log.appender.moment(moment),
+            Event::WarmedUp { .. } | Event::Measured(_) => Ok(()),
+        };
+    }
+
+    /// Keeps a comparison that has been judged; its number in the history.
+    pub(crate) fn keep(self, report: &Report) -> Option<i64> {
+        let mut log = self.0?;
+        // As above.
+        let _ = log.appender.ended(&report.record);
+        log.import(report)
+    }
+
+    /// Keeps what there is of a comparison that ended in an error: its pairs, if there is a whole one.
+    pub(crate) fn salvage(self) {
+        let Some(log) = self.0 else { return };
+        let text = fs::read(&log.path).unwrap_or_default();
+        match log::read(&String::from_utf8_lossy(&text)).filter(has_whole_pair) {
+            Some(record) => {
+                log.import(&judge(record));
+            }
+            None => log.discard(),
+        }
+    }
+}
+
+impl Log {
+    fn begin() -> Result<Self, String> {
+        let home = Home::find()?;
+        home.make()?;
+        let number = OsRng.try_next_u64().map_err(|error| format!("no random name for its log: {error}"))?;
+        let name = format!("{number:016x}.log");
+        let path = home.logs().join(&name);
+        let appender = Appender::create(&path).map_err(|error| format!("'{}': {error}", path.display()))?;
+        Ok(Log { home, name, path, appender })
+    }
+
+    /// Puts the comparison into the history, after those that others left behind. The log stays locked until then.
+    fn import(self, report: &Report) -> Option<i64> {
+        let kept = self.home.history().and_then(|mut history| {
+            if let Err(why) = import::orphans(&self.home, &mut history) {
+                eprintln!("steady: an earlier comparison was not kept in the history: {why}");
+            }
+            import::insert(&mut history, &self.name, report)
+        });
+        match kept {
+            Ok(id) => {
+                self.discard();
+                Some(id)
+            }
+            Err(why) => {
+                not_kept(&format!("{why}; what its log holds will be, once it can: '{}'", self.path.display()));
+                None
+            }
+        }
+    }
+
+    fn discard(self) {
+        // A log that cannot be removed is found again, and known to be in the history.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether a block has all its runs, and all did what they should.
+pub(super) fn has_whole_pair(record: &Record) -> bool {
+    let accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
+    record.blocks.iter().any(|block| block.runs.iter().all(|run| accepted(run.outcome)))
+}
+
+fn not_kept(why: &str) {
+    eprintln!("steady: not kept in the history: {why}");
+}

@@ -1,0 +1,151 @@
+//! `steady history`: what is kept of comparisons is listed, shown, reported again to the same digits, and removed.
+
+mod steady;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use steady::{data_home, steady, told};
+
+/// A data directory for one test.
+fn own(test: &str) -> PathBuf {
+    data_home().join(test)
+}
+
+/// Runs `steady` with its data in `home`; panics where the status is another.
+fn run_in(home: &Path, status: i32, words: &[&str]) -> (String, String) {
+    let (actual, stdout, stderr) = told(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap());
+    assert_eq!(actual, status, "{words:?}: {stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// The runs in the history.
+fn runs(home: &Path) -> Vec<Value> {
+    let (stdout, stderr) = run_in(home, 0, &["history", "list", "--format", "json"]);
+    assert_eq!(stderr, "");
+    let list: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(list["schema"], "steady.history/1");
+    list["runs"].as_array().unwrap().clone()
+}
+
+fn ids(home: &Path) -> Vec<i64> {
+    runs(home).iter().map(|run| run["id"].as_i64().unwrap()).collect()
+}
+
+/// Keeps `number` small comparisons.
+fn fill(home: &Path, number: usize) {
+    (0..number).for_each(|_| drop(run_in(home, 0, &["compare", "--quiet", "--runs", "1", "true", "true"])));
+}
+
+#[test]
+fn a_comparison_is_kept_and_reported_again_to_the_same_digits() {
+    let home = own("again");
+    let words = ["compare", "--runs", "30", "--seed", "7", "sh -c :", "sh -c 'true; true'"];
+    let json = run_in(&home, 0, &[&words[..], &["--format", "json", "--samples"]].concat()).0;
+    assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
+    let text = run_in(&home, 0, &words).0;
+    let (report, line) = text.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(line, "History: 2 (steady history report 2)");
+    assert_eq!(run_in(&home, 0, &["history", "report", "last"]).0.trim_end(), report);
+    let again = home.join("again.json");
+    let export = ["history", "report", "1", "--quiet", "--samples", "--export-json", again.to_str().unwrap()];
+    assert_eq!(run_in(&home, 0, &export).0, "");
+    assert_eq!(fs::read_to_string(again).unwrap(), json);
+}
+
+#[test]
+fn a_list_tells_runs_apart() {
+    let home = own("list");
+    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "No runs are kept.\n");
+    assert!(!home.exists(), "asking makes nothing");
+    fill(&home, 3);
+    let long = format!("sh -c ': {}'", "x".repeat(100));
+    run_in(&home, 0, &["compare", "--quiet", "--runs", "6", &long, "true", "sh -c ': \u{1b}[31m\n'"]);
+    let all = runs(&home);
+    assert_eq!(ids(&home), [1, 2, 3, 4]);
+    assert!(all[3]["pairs"].as_u64() >= Some(6) && all[3]["complete"] == true, "{}", all[3]);
+    assert_eq!(all[0]["commands"], serde_json::json!(["true", "true"]));
+    assert!(all[0]["started"].as_str().unwrap().ends_with('Z'));
+    let (text, _) = run_in(&home, 0, &["history", "list", "--limit", "2"]);
+    assert_eq!(text.lines().count(), 3, "a head and two runs: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains("true · true"), "{text}");
+}
+
+#[test]
+fn one_run_is_shown_with_its_verdict() {
+    let home = own("show");
+    run_in(&home, 0, &["compare", "--quiet", "--runs", "1", "--seed", "18446744073709551615", "true", "sh -c :"]);
+    let (text, _) = run_in(&home, 0, &["history", "show", "last"]);
+    for part in ["Undecided", "Run 1", "2 sh -c :", "18446744073709551615", "CPU time", "complete"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let shown: Value =
+        serde_json::from_str(&run_in(&home, 0, &["history", "show", "1", "--format", "json"]).0).unwrap();
+    assert_eq!(shown["runs"][0]["seed"], "18446744073709551615");
+    assert!(shown["runs"][0]["verdicts"][0]["sentence"].as_str().unwrap().starts_with("Undecided"), "{shown}");
+}
+
+#[test]
+fn what_is_not_there_is_wrong_usage() {
+    let home = own("usage");
+    for words in [&["show", "last"][..], &["report", "1"], &["remove", "last"]] {
+        run_in(&home, 2, &[&["history"], words].concat());
+    }
+    fill(&home, 1);
+    for words in [
+        &["show", "2"][..],
+        &["report", "2"],
+        &["remove", "2"],
+        &["remove"],
+        &["remove", "1", "--all"],
+        &["remove", "--before", "yesterday"],
+        &["show", "x"],
+        &["list", "--limit", "-1"],
+    ] {
+        run_in(&home, 2, &[&["history"], words].concat());
+    }
+    assert!(run_in(&home, 2, &["history", "show", "2"]).1.contains("no run 2 in the history"));
+    assert_eq!(ids(&home), [1]);
+}
+
+#[test]
+fn runs_are_removed_by_number_and_by_age() {
+    let home = own("remove");
+    fill(&home, 4);
+    assert_eq!(run_in(&home, 0, &["history", "remove", "1", "last"]).0, "Removed 2 runs.\n");
+    assert_eq!(ids(&home), [2, 3]);
+    for nothing in [["--before", "2020-01-01"], ["--older-than", "1d"]] {
+        assert_eq!(run_in(&home, 0, &[&["history", "remove"], &nothing[..]].concat()).0, "Removed 0 runs.\n");
+    }
+    assert_eq!(run_in(&home, 0, &["history", "remove", "--before", "2500-01-01"]).0, "Removed 2 runs.\n");
+    fill(&home, 1);
+    assert_eq!(run_in(&home, 0, &["history", "remove", "--all"]).0, "Removed 1 run.\n");
+    assert_eq!(run_in(&home, 0, &["history", "list"]).0, "No runs are kept.\n");
+}
+
+#[test]
+fn nothing_is_kept_where_that_is_not_wanted() {
+    let home = own("unwanted");
+    let (stdout, stderr) = run_in(&home, 0, &["compare", "--no-history", "--runs", "1", "true", "true"]);
+    assert!(!stdout.contains("History") && stderr.is_empty() && !home.exists(), "{stdout}{stderr}");
+}
+
+#[test]
+fn several_comparisons_at_once_are_all_kept() {
+    let home = own("several");
+    let start = |_| {
+        let mut command = steady();
+        command.env("XDG_DATA_HOME", &home).args(["compare", "--runs", "20", "--format", "json", "true", "true"]);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..6).map(start).collect();
+    for child in children {
+        let (status, _, stderr) = told(child.wait_with_output().unwrap());
+        assert_eq!((status, stderr.as_str()), (0, ""));
+    }
+    assert_eq!(ids(&home), [1, 2, 3, 4, 5, 6]);
+    assert!(runs(&home).iter().all(|run| run["complete"] == true && run["pairs"] == 20));
+    assert_eq!(home.join("steady/logs").read_dir().unwrap().count(), 0);
+}

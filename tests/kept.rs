@@ -1,0 +1,231 @@
+//! Nothing lost: what is kept of a comparison that is killed, fails, or finds no room for what it has to tell.
+
+mod steady;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use steady::{data_home, scratch, skip, steady, told, within_a_second};
+
+/// A data directory for one test.
+fn own(test: &str) -> PathBuf {
+    data_home().join(test)
+}
+
+/// The runs in the history.
+fn runs(home: &Path) -> Vec<Value> {
+    let words = ["history", "list", "--format", "json"];
+    let (status, stdout, stderr) = told(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let list: Value = serde_json::from_str(&stdout).unwrap();
+    list["runs"].as_array().unwrap().clone()
+}
+
+/// The logs that lie in a data directory.
+fn logs(home: &Path) -> Vec<PathBuf> {
+    let entries = home.join("steady/logs").read_dir().into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Compares, with the data in `home`, what is quickly done; status, standard output, standard error.
+fn compare_in(home: &Path) -> (i32, String, String) {
+    let words = ["compare", "--runs", "6", "true", "true"];
+    told(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap())
+}
+
+/// A command that notes in a file that it has run, and in which pair.
+fn noting(notes: &Path) -> String {
+    format!("sh -c 'echo $STEADY_RUN $STEADY_COMMAND >>{}'", notes.display())
+}
+
+/// The numbers of the pairs of which both commands had noted that they ran.
+fn pairs_noted(notes: &Path) -> Vec<u64> {
+    let mut runs: BTreeMap<u64, u32> = BTreeMap::new();
+    for line in fs::read_to_string(notes).unwrap_or_default().lines() {
+        if let Ok(pair) = line.split(' ').next().unwrap_or_default().parse() {
+            *runs.entry(pair).or_default() += 1;
+        }
+    }
+    runs.into_iter().filter(|(_, runs)| *runs == 2).map(|(pair, _)| pair).collect()
+}
+
+fn killed_keeps_all_but_the_pair_in_flight(layout: &str) {
+    let (home, notes) = (own(&format!("killed-{layout}")), scratch(&format!("notes-{layout}")));
+    let command = noting(&notes);
+    for (kill, enough) in [1, 20, 100].into_iter().enumerate() {
+        let words = ["compare", "--quiet", "--layout", layout, "--runs", "1000000", &command, &command];
+        let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+        while pairs_noted(&notes).len() < enough {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The launchers end what they are at, and let go of the log.
+        assert!(within_a_second(|| runs(&home).len() == kill + 1), "{enough}: {:?}", logs(&home));
+        let run = runs(&home).pop().unwrap();
+        let (noted, kept) = (pairs_noted(&notes).len() as u64, run["pairs"].as_u64().unwrap());
+        assert!(kept + 1 >= noted && kept <= noted, "{kept} of {noted} are kept");
+        assert_eq!(run["complete"], false);
+        fs::remove_file(&notes).unwrap();
+    }
+    assert!(logs(&home).is_empty(), "each is imported once");
+    assert_eq!(runs(&home).len(), 3);
+    let words = ["history", "report", "last", "--format", "json"];
+    let (status, stdout, _) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((status, &report["ending"], &report["pairs"]), (0, &"interrupted".into(), &runs(&home)[2]["pairs"]));
+}
+
+#[test]
+fn killed_in_turns_it_keeps_all_but_the_pair_in_flight() {
+    killed_keeps_all_but_the_pair_in_flight("turns");
+}
+
+#[test]
+fn killed_in_duets_it_keeps_all_but_the_pair_in_flight() {
+    if fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() == "0") {
+        return skip("killed_in_duets_it_keeps_all_but_the_pair_in_flight", "one CPU");
+    }
+    killed_keeps_all_but_the_pair_in_flight("duet");
+}
+
+#[test]
+fn a_living_comparison_is_left_alone() {
+    let (home, notes) = (own("living"), scratch("living"));
+    let command = noting(&notes);
+    let words = ["compare", "--quiet", "--runs", "1000000", &command, &command];
+    let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+    while pairs_noted(&notes).len() < 5 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    assert!(runs(&home).is_empty());
+    assert_eq!(logs(&home).len(), 1);
+    // Another comparison ends meanwhile.
+    assert_eq!(compare_in(&home).0, 0);
+    assert_eq!((runs(&home).len(), logs(&home).len()), (1, 1));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(runs(&home)[1]["complete"], false, "it was interrupted");
+    assert!(logs(&home).is_empty());
+    fs::remove_file(notes).unwrap();
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let (home, count) = (own("failure"), scratch("failure"));
+    let fails = |after: u32| format!("sh -c 'echo >>{0}; [ $(wc -l <{0}) -le {after} ]'", count.display());
+    for (after, kept) in [(0, 0), (40, 1)] {
+        let words = ["compare", "--runs", "100", "true", &fails(after)];
+        let (status, _, stderr) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        assert_eq!((status, stderr.lines().count()), (3, 1), "{stderr}");
+        assert!(logs(&home).is_empty());
+        assert_eq!(runs(&home).len(), kept);
+        fs::remove_file(&count).unwrap();
+    }
+    let run = &runs(&home)[0];
+    assert!(run["complete"] == false && run["pairs"].as_u64() > Some(20), "{run}");
+}
+
+#[test]
+fn the_data_are_for_the_user_alone() {
+    let home = own("private");
+    assert_eq!(compare_in(&home).0, 0);
+    let mode = home.join("steady").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+/// Whether a comparison went on, and said on one line why it is not kept.
+fn went_on((status, stdout, stderr): &(i32, String, String), why: &str) {
+    assert_eq!(*status, 0, "{stderr}");
+    assert!(stdout.contains("Seed") && !stdout.contains("History"), "{stdout}");
+    assert!(stderr.starts_with("steady: not kept in the history: ") && stderr.contains(why), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
+fn without_a_home_the_comparison_goes_on() {
+    let mut command = steady();
+    command.env_remove("XDG_DATA_HOME").env_remove("HOME").args(["compare", "--runs", "6", "true", "true"]);
+    went_on(&told(command.output().unwrap()), "neither XDG_DATA_HOME nor HOME");
+    let mut command = steady();
+    let (status, _, stderr) =
+        told(command.env_remove("XDG_DATA_HOME").env_remove("HOME").args(["history", "list"]).output().unwrap());
+    assert_eq!(status, 125);
+    assert!(stderr.contains("neither XDG_DATA_HOME nor HOME"), "{stderr}");
+}
+
+#[test]
+fn what_a_damaged_database_cannot_take_stays_in_its_log() {
+    let home = own("damaged");
+    let database = home.join("steady/history.db");
+    assert_eq!(compare_in(&home).0, 0);
+    let whole = fs::read(&database).unwrap();
+    let garbage = "no database\n".repeat(1000);
+    fs::write(&database, &garbage).unwrap();
+    went_on(&compare_in(&home), "not a database");
+    assert_eq!(fs::read_to_string(&database).unwrap(), garbage, "it is left alone");
+    let listed = steady().env("XDG_DATA_HOME", &home).args(["history", "list"]).output().unwrap();
+    assert_eq!(told(listed).0, 125);
+    assert_eq!(logs(&home).len(), 1);
+    fs::write(&database, whole).unwrap();
+    assert_eq!(runs(&home).len(), 2);
+    assert!(runs(&home).iter().all(|run| run["complete"] == true && run["pairs"] == 6), "both came to their end");
+    assert!(logs(&home).is_empty());
+}
+
+#[test]
+fn what_a_locked_database_cannot_take_stays_in_its_log() {
+    let home = own("locked");
+    assert_eq!(compare_in(&home).0, 0);
+    let other = rusqlite::Connection::open(home.join("steady/history.db")).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    went_on(&compare_in(&home), "locked");
+    drop(other);
+    assert_eq!(runs(&home).len(), 2);
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_told() {
+    let home = own("newer");
+    assert_eq!(compare_in(&home).0, 0);
+    let other = rusqlite::Connection::open(home.join("steady/history.db")).unwrap();
+    other.pragma_update(None, "user_version", 99).unwrap();
+    drop(other);
+    went_on(&compare_in(&home), "newer version");
+}
+
+/// Compares in a file system of its own that is mounted with `options`; `None` where none can be mounted here.
+fn compare_on_tmpfs(test: &str, options: &str) -> Option<(i32, String, String)> {
+    let folder = scratch(test);
+    fs::create_dir_all(&folder).unwrap();
+    let script = format!("mount -t tmpfs -o {options} tmpfs {0} || exit 77; shift; exec \"$@\"", folder.display());
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", "x"]);
+    command.arg(env!("CARGO_BIN_EXE_steady")).args(["compare", "--runs", "6", "true", "true"]);
+    let output = command.env("XDG_DATA_HOME", &folder).stdin(Stdio::null()).output();
+    fs::remove_dir_all(&folder).unwrap();
+    output.ok().map(told).filter(|(status, _, stderr)| *status != 77 && !stderr.starts_with("unshare"))
+}
+
+#[test]
+fn on_a_full_disk_the_comparison_goes_on() {
+    // Room for nothing, for a log only, and for a part of the database.
+    for kibibytes in [4, 16, 32] {
+        match compare_on_tmpfs("full", &format!("size={kibibytes}k")) {
+            Some(told) => went_on(&told, ""),
+            None => return skip("on_a_full_disk_the_comparison_goes_on", "no file system can be mounted"),
+        }
+    }
+}
+
+#[test]
+fn on_a_disk_that_cannot_be_written_the_comparison_goes_on() {
+    match compare_on_tmpfs("read-only", "ro") {
+        Some(told) => went_on(&told, "Read-only"),
+        None => skip("on_a_disk_that_cannot_be_written_the_comparison_goes_on", "no file system can be mounted"),
+    }
+}
