@@ -58,9 +58,10 @@ fn cpu_time_of_a_tree_with_forks_and_threads_is_counted_whole() {
     for _ in 0..3 {
         let (cpu, _, counted) = run(&mut meter, TREE);
         let counted = Nanos(counted.instructions.unwrap());
-        // What the first process needs before its exec is not counted: some 0.1 ms.
+        // What the first process needs before its exec is not counted, nor, in newer kernels, what it costs to give a
+        // process's memory back at its end (do_exit: perf_event_exit_task before exit_mm). A process or a thread of this tree that was not counted would be more.
         let apart = (cpu.seconds() - counted.seconds()).abs();
-        assert!(apart < 0.02 * cpu.seconds() + 0.002, "{} of {} s", counted.seconds(), cpu.seconds());
+        assert!(apart < 0.1 * cpu.seconds() + 0.003, "{} of {} s", counted.seconds(), cpu.seconds());
     }
 }
 
@@ -71,6 +72,12 @@ fn faults_and_switches_are_those_of_rusage() {
     let faults = (usage.minor_faults + usage.major_faults) as f64;
     let counted_faults = counted.cycles.unwrap() as f64;
     assert!((faults - counted_faults).abs() < 0.05 * faults + 20.0, "{counted_faults} of {faults} faults");
+    if meter.scope() == CounterScope::User {
+        return skip(
+            "faults_and_switches_are_those_of_rusage",
+            "switches happen in the kernel, which may not be counted",
+        );
+    }
     let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
     let counted_switches = counted.branch_misses.unwrap() as f64;
     // A process that has ended is switched from once more, uncounted.

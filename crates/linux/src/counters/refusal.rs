@@ -38,7 +38,7 @@ fn not_allowed(paranoid: Option<i32>) -> Absent {
             "perf_event_paranoid is {level}: `sysctl kernel.perf_event_paranoid=2` allows them"
         )),
         _ => Absent::because(
-            "a sandbox refuses perf_event_open(2): the container's seccomp profile must allow it, or CAP_PERFMON",
+            "a sandbox refuses perf_event_open(2): allow it in the container's seccomp profile, or add CAP_PERFMON",
         ),
     }
 }
