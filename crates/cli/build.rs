@@ -1,7 +1,7 @@
 //! Which state of the source a binary was built from: `steady --version` says it, `0.1.0 (1a2b3c4 2026-11-20)`.
 //!
-//! Where there is no repository, or no git, the version stands alone. The date is the commit's, so that the same source
-//! gives the same binary.
+//! Where there is no repository, or no git, the version stands alone. The date is the commit's, not the build's: one
+//! commit has one version.
 #![allow(clippy::print_stdout, reason = "build scripts speak to cargo on standard output")]
 
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ use crate::output;
 const EXAMPLES: &str = "\
 Examples:
   bash, for you alone
+      mkdir -p ~/.local/share/bash-completion/completions
       steady completions bash >~/.local/share/bash-completion/completions/steady
   zsh, in a folder that $fpath names
       steady completions zsh >~/.zfunc/_steady

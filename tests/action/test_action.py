@@ -1,0 +1,190 @@
+"""The composite action: its file is well-formed, and its scripts do what it promises, run here as a runner would."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+STEADY = TARGET / "debug" / "steady"
+
+EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}")
+
+
+def load(path: Path):
+    if yaml is None:
+        raise unittest.SkipTest("no yaml for python3 (Debian: python3-yaml)")
+    return yaml.safe_load(path.read_text())
+
+
+def busy(turns: int) -> str:
+    """A loop of the shell: its cost grows with its turns."""
+    return f"sh -c 'i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done'"
+
+
+class Action:
+    """The action's steps, run as a runner does: inputs to the environment, files for what they tell."""
+
+    def __init__(self, folder: Path):
+        self.file, self.folder = load(ROOT / "action.yml"), folder
+        self.outputs, self.summary = folder / "outputs", folder / "summary"
+
+    def run(self, step: str, path: str = os.environ["PATH"], where: Path = ROOT, **given) -> subprocess.CompletedProcess:
+        for file in (self.outputs, self.summary):
+            file.write_text("")
+        [found] = [candidate for candidate in self.file["runs"]["steps"] if candidate["id"] == step]
+        inputs = {name: entry["default"] for name, entry in self.file["inputs"].items()}
+        inputs.update({"steady": str(STEADY)}, **{name.replace("_", "-"): value for name, value in given.items()})
+        environment = {name: self._value(text, inputs) for name, text in found["env"].items()}
+        files = {"GITHUB_OUTPUT": str(self.outputs), "GITHUB_STEP_SUMMARY": str(self.summary)}
+        own = {"PATH": path, "HOME": str(self.folder), "RUNNER_TEMP": str(self.folder)}
+        script = self.folder / "script"
+        script.write_text(found["run"])
+        # These are the words with which a runner starts what says `shell: bash`.
+        return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=where, text=True,
+                              env={**own, **files, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+
+    @staticmethod
+    def _value(text: str, inputs: dict) -> str:
+        known = {f"inputs.{name}": value for name, value in inputs.items()}
+        known |= {"inputs.steady || steps.install.outputs.steady": inputs["steady"], "github.action_path": str(ROOT)}
+        return EXPRESSION.sub(lambda match: known[match.group(1).strip()], text)
+
+    def told(self) -> dict:
+        return dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
+
+
+class WithAction(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.action = Action(self.folder)
+
+    def compare(self, status: int, **inputs) -> dict:
+        """Runs the comparison, which must end with `status`; what it told."""
+        done = self.action.run("compare", **inputs)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.said = done.stdout
+        return self.action.told()
+
+
+class Files(WithAction):
+    def test_text_from_outside_never_becomes_code(self):
+        for step in self.action.file["runs"]["steps"]:
+            self.assertNotRegex(step["run"], EXPRESSION)
+
+    def test_every_input_is_used_and_every_output_told(self):
+        text = (ROOT / "action.yml").read_text()
+        used = set(re.findall(r"inputs\.([a-z-]+)", text))
+        self.assertEqual(used, set(self.action.file["inputs"]))
+        told = self.compare(0, old="true", new="true", budget="1s")
+        self.assertEqual(set(told), set(self.action.file["outputs"]))
+
+    def test_scripts_are_clean(self):
+        if not shutil.which("shellcheck"):
+            self.skipTest("no shellcheck")
+        for step in self.action.file["runs"]["steps"]:
+            script = "set -eo pipefail\n" + step["run"]  # as the runner's shell is started
+            checked = subprocess.run(["shellcheck", "--shell=bash", "-"], input=script, text=True,
+                                     stdout=subprocess.PIPE)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+
+    def test_the_example_uses_what_there_is(self):
+        steps = load(ROOT / "examples" / "workflow.yml")["jobs"]["gate"]["steps"]
+        uses = [step["uses"] for step in steps if "uses" in step]
+        self.assertEqual(uses, ["actions/checkout@v4", "OWNER/steadyhand@COMMIT"])
+        [ours] = [step for step in steps if step.get("id") == "steady"]
+        self.assertLessEqual(set(ours["with"]), set(self.action.file["inputs"]))
+        outputs = re.findall(r"steps\.steady\.outputs\.([a-z]+)", (ROOT / "examples" / "workflow.yml").read_text())
+        self.assertLessEqual(set(outputs), set(self.action.file["outputs"]))
+
+
+class Comparing(WithAction):
+    def test_a_condition_that_surely_holds_fails_the_job(self):
+        told = self.compare(1, old=busy(4000), new=busy(8000), budget="10s", fail_if="slower>2%")
+        self.assertEqual((told["verdict"], told["status"]), ("slower", "1"))
+        low, change, high = (float(told[name]) for name in ("low", "change", "high"))
+        self.assertTrue(0.02 < low < change < high, told)
+        self.assertIn("::error title=steady::slower>2%25 surely holds", self.said)
+        self.assertIn("more CPU time", self.action.summary.read_text())
+
+    def test_a_condition_that_does_not_hold_passes(self):
+        told = self.compare(0, old=busy(8000), new=busy(4000), budget="10s", fail_if="slower>2%")
+        self.assertEqual(told["verdict"], "faster")
+        self.assertNotIn("::error", self.said)
+        judged = subprocess.run([STEADY, "judge", "--format", "json", told["report"]], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(judged.returncode, 0)
+        self.assertIn(told["change"], judged.stdout)
+
+    def test_undecided_fails_where_a_verdict_is_required_only(self):
+        few = {"old": "true", "new": "true", "budget": "", "args": "--runs 3"}
+        told = self.compare(0, **few)
+        self.assertEqual((told["verdict"], told["change"]), ("undecided", ""))
+        told = self.compare(4, require_verdict="true", **few)
+        self.assertEqual(told["status"], "4")
+        self.assertIn("::error title=steady::undecided", self.said)
+        self.assertNotEqual(self.action.summary.read_text(), "")
+
+    def test_more_options_keep_their_quotes(self):
+        note = self.folder / "a file"
+        self.compare(0, old="true", new="true", budget="1s", args=f"--layout turns --setup 'echo $HOME >\"{note}\"'")
+        self.assertEqual(note.read_text(), f"{self.folder}\n")
+        self.compare(1, old="true", new="true", args="--setup 'unclosed")
+
+    def test_what_cannot_be_measured_keeps_its_status_and_tells_nothing(self):
+        for status, inputs in ((2, {"old": "/no/such/program", "new": "true"}), (3, {"old": "true", "new": "false"})):
+            self.assertEqual(self.compare(status, **inputs), {"status": str(status)})
+            self.assertEqual(self.action.summary.read_text(), "")
+
+    def test_half_of_the_inputs_is_refused(self):
+        for inputs in ({}, {"old": "true"}, {"rev": "a..b"}, {"old": "a", "new": "b", "rev": "a..b", "command": "c"}):
+            self.assertEqual(self.compare(2, **inputs), {})
+            self.assertIn("give old and new, or rev and command", self.said)
+
+
+class Revisions(WithAction):
+    def test_two_revisions_are_built_and_compared(self):
+        origin, clone = self.folder / "origin", self.folder / "clone"
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(origin)]
+        subprocess.run(["git", "init", "-q", origin], check=True)
+        for turns in (2000, 4000, 8000):
+            (origin / "source").write_text("#!/bin/sh\n" + busy(turns) + "\n")
+            subprocess.run([*git, "add", "source"], check=True)
+            subprocess.run([*git, "commit", "-qm", f"{turns} turns"], check=True)
+        # As deep as the example has it.
+        subprocess.run(["git", "clone", "-q", "--depth", "2", f"file://{origin}", clone], check=True)
+        inputs = {"rev": "HEAD^1..HEAD", "build": "install source prog", "command": "./prog", "budget": "10s"}
+        done = self.action.run("compare", where=clone, fail_if="slower>2%", **inputs)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(self.action.told()["verdict"], "slower")
+
+
+class Installing(WithAction):
+    def test_the_source_of_the_action_is_what_is_installed(self):
+        # In place of a release build: a cargo that notes how it is called, and installs the binary that is there.
+        cargo = self.folder / "cargo"
+        cargo.write_text(f'#!/bin/sh\npwd >{self.folder}/called\necho "$@" >>{self.folder}/called\n'
+                         f'mkdir -p "$RUNNER_TEMP/steadyhand/bin"\nln -s {STEADY} "$RUNNER_TEMP/steadyhand/bin/steady"\n')
+        cargo.chmod(0o755)
+        done = self.action.run("install", path=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        where, words = (self.folder / "called").read_text().splitlines()
+        self.assertEqual(Path(where), ROOT)
+        self.assertRegex(words, r"^install --locked .*--path crates/cli --root \S+/steadyhand ")
+        self.assertRegex(done.stdout, r"^steady \d")
+        self.assertEqual(self.action.told(), {"steady": f"{self.folder}/steadyhand/bin/steady"})
+
+
+if __name__ == "__main__":
+    unittest.main()
