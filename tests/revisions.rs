@@ -354,6 +354,29 @@ fn directories_that_forbid_writing_are_removed() {
 }
 
 #[test]
+fn programs_find_the_libraries_that_were_built_with_them() {
+    let place = Place::new("libraries");
+    place.write("prog.c", "int f(void);\nint main(void) { return f(); }\n");
+    let build = "mkdir -p lib && cc -shared -fPIC -o lib/libsteadytest.so f.c && \
+                 cc -o prog prog.c -Llib -lsteadytest -Wl,-rpath,$PWD/lib && echo $PWD >where";
+    for (status, message) in [(3, "one"), (4, "two")] {
+        place.write("f.c", &format!("int f(void) {{ return {status}; }}\n"));
+        place.commit(message);
+    }
+    for ignored in ["3", "4"] {
+        let ignored = format!("--ignore-failure={ignored}");
+        let (status, _, stderr) =
+            place.run(&[&ignored, "--runs", "2", "--rev", "HEAD~..HEAD", "--build", build, "./prog"]);
+        assert_eq!(status, 3);
+        let (name, other) = if ignored.ends_with('3') { ("(HEAD ", "status 4") } else { ("(HEAD~ ", "status 3") };
+        assert!(stderr.contains(name) && stderr.contains(other), "each has its own: {stderr}");
+    }
+    let (status, _, stderr) = place.run(&["--rev", "HEAD..HEAD", "--build", build, "sh -c 'cat $(cat where)/f.c'"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("'where' names the directory that it was built in"), "{stderr}");
+}
+
+#[test]
 fn hooks_and_variables_of_git_do_no_harm() {
     let place = two_commits("hook");
     let hook = place.repo().join(".git/hooks/post-checkout");

@@ -120,8 +120,8 @@ impl Trees {
         Failure::Measured(match found {
             None => text,
             Some(file) => format!(
-                "{text}\n'{}' names the directory that it was built in, which is gone when it runs: let it find its \
-                 libraries and files from where it is (a run path with $ORIGIN, for example), or link it statically",
+                "{text}\n'{}' names the directory that it was built in, which is gone when the command runs: let the \
+                 program find it from where it is itself",
                 file.display()
             ),
         })

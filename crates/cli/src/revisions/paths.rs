@@ -1,50 +1,113 @@
-//! Built files that refer to the directory that they were built in.
+//! Built files that name the directory that they were built in.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// How much is read at a time.
-const PART: usize = 1 << 20;
+use memchr::memmem::Finder;
 
-/// A program or library below `tree` that names `place`; its path from there.
+/// Lets the programs and libraries below `tree` find at `to` what they would look for at `from`: run paths of the
+/// dynamic linker, the files of a test, the interpreter of a script. Both are of the same length, so that nothing in a
+/// program moves; what is data is left as it was built.
+///
+/// Without this, a program could quietly run with the system's copy of the library that is to be compared.
+pub(super) fn redirect(tree: &Path, from: &Path, to: &Path) -> io::Result<()> {
+    let finder = Finder::new(from.as_os_str().as_bytes());
+    let mut problem = Ok(());
+    visit(tree, &mut |path, metadata| {
+        if runs(path, metadata) {
+            problem = rewrite(path, metadata, &finder, to.as_os_str().as_bytes());
+        }
+        problem.is_ok()
+    });
+    problem
+}
+
+/// A file below `tree` that names `place` still; its path from there.
 pub(super) fn file_that_names(place: &Path, tree: &Path) -> Option<PathBuf> {
+    let finder = Finder::new(place.as_os_str().as_bytes());
+    let mut found = None;
+    visit(tree, &mut |path, _| {
+        if fs::read(path).is_ok_and(|bytes| finder.find(&bytes).is_some()) {
+            found = path.strip_prefix(tree).ok().map(Path::to_owned);
+        }
+        found.is_none()
+    });
+    found
+}
+
+/// Shows all files below a folder but git's own, until `each` has seen enough.
+fn visit(tree: &Path, each: &mut dyn FnMut(&Path, &Metadata) -> bool) {
     let mut folders = vec![tree.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
             let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+            if entry.file_name() == ".git" {
+                continue;
+            }
             if metadata.is_dir() {
                 folders.push(path);
-            } else if metadata.is_file()
-                && (metadata.permissions().mode() & 0o111 != 0 || is_library(&path))
-                && names(place, &path).unwrap_or(false)
-            {
-                return path.strip_prefix(tree).ok().map(Path::to_owned);
+            } else if metadata.is_file() && !each(&path, &metadata) {
+                return;
             }
         }
     }
-    None
 }
 
-fn is_library(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"))
+/// Whether a file is a program or a library.
+fn runs(path: &Path, metadata: &Metadata) -> bool {
+    let is_library = || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"));
+    metadata.permissions().mode() & 0o111 != 0 || is_library()
 }
 
-fn names(place: &Path, path: &Path) -> io::Result<bool> {
-    let wanted = place.as_os_str().as_bytes();
-    let mut file = File::open(path)?;
-    let mut window = Vec::with_capacity(PART + wanted.len());
-    loop {
-        let read = (&mut file).take(PART as u64).read_to_end(&mut window)?;
-        if window.windows(wanted.len()).any(|part| part == wanted) {
-            return Ok(true);
-        }
-        if read == 0 {
-            return Ok(false);
-        }
-        // What begins in this part may end in the next.
-        window.drain(..window.len().saturating_sub(wanted.len()));
+/// Writes a file anew and not over itself, for a cache of the compiler's may hold another link to it.
+fn rewrite(path: &Path, metadata: &Metadata, finder: &Finder<'_>, new: &[u8]) -> io::Result<()> {
+    // What the user may not read does not run either.
+    let Ok(mut bytes) = fs::read(path) else { return Ok(()) };
+    let places: Vec<usize> = finder.find_iter(&bytes).collect();
+    if places.is_empty() {
+        return Ok(());
+    }
+    for place in places {
+        bytes[place..place + new.len()].copy_from_slice(new);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".steady");
+    let fresh = path.with_file_name(name);
+    let written = fs::write(&fresh, &bytes)
+        .and_then(|()| fs::set_permissions(&fresh, metadata.permissions()))
+        .and_then(|()| fs::rename(&fresh, path));
+    match written {
+        // In a folder that forbids writing it stays as it is, and a run that fails by it says so.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_redirected_and_data_is_not() {
+        let tree = std::env::temp_dir().join(format!("steady-test-paths-{}", std::process::id()));
+        fs::create_dir_all(tree.join("bin")).unwrap();
+        let [program, link, data] = ["bin/program", "bin/link", "data"].map(|name| tree.join(name));
+        fs::write(&program, "\0/x/build/lib:/x/build/\0/x/buil").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::hard_link(&program, &link).unwrap();
+        fs::set_permissions(&link, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&data, "/x/build").unwrap();
+        let before = fs::read(&program).unwrap();
+        redirect(&tree.join("bin"), Path::new("/x/build"), Path::new("/x/rev00")).unwrap();
+        redirect(&tree, Path::new("/y/build"), Path::new("/x/rev00")).unwrap();
+        assert_eq!(fs::read(&program).unwrap(), b"\0/x/rev00/lib:/x/rev00/\0/x/buil");
+        assert_eq!(fs::read(&program).unwrap().len(), before.len());
+        assert_eq!(program.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(file_that_names(Path::new("/x/build"), &tree), Some("data".into()));
+        assert_eq!(file_that_names(Path::new("/z/build"), &tree), None);
+        fs::remove_dir_all(tree).unwrap();
     }
 }

@@ -11,6 +11,7 @@ use steady_experiments::runner::{RunError, how};
 
 use super::git;
 use super::overlay;
+use super::paths;
 use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
 use super::workspace::Workspace;
@@ -20,7 +21,7 @@ use crate::failure::{Failure, notice};
 const LAST_LINES: usize = 20;
 const LAST_BYTES: u64 = 64 * 1024;
 
-/// The place where everything is built.
+/// The place where everything is built; as long as the places where trees are kept.
 const BUILD: &str = "build";
 
 /// Builds revisions in a workspace.
@@ -60,7 +61,9 @@ impl Builder<'_> {
             })?;
         }
         let kept = self.workspace.path().join(format!("rev{index:02}"));
-        put_aside(&path, &kept).map_err(|error| Failure::Own(format!("'{}': {error}", kept.display())))?;
+        put_aside(&path, &kept)
+            .and_then(|()| paths::redirect(&kept, &path, &kept))
+            .map_err(|error| Failure::Own(format!("'{}': {error}", kept.display())))?;
         Ok(kept.join(&self.repository.prefix))
     }
 
