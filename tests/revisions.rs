@@ -248,6 +248,28 @@ fn what_is_no_revision_is_told() {
 }
 
 #[test]
+fn a_program_outside_the_trees_is_refused_where_it_is_the_repositorys() {
+    let place = two_commits("outside");
+    place.write("prog", "#!/bin/sh\n");
+    let program = place.repo().join("prog");
+    let (status, _, stderr) = place.run(&["--rev", "old..HEAD", program.to_str().unwrap()]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("same file for all revisions") && stderr.contains("'./prog'"), "{stderr}");
+}
+
+#[test]
+fn revisions_are_named_as_asked() {
+    let place = two_commits("names");
+    let names = |words: &[&str]| {
+        let report = place.json(&[&["--runs", "2", "--rev", "old..HEAD", "true"], words].concat());
+        [0, 1].map(|index| report["commands"][index]["name"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(names(&["-n", "before", "-n", "after"]), ["before", "after"]);
+    let [old, new] = names(&["-n", "it"]);
+    assert!(old.starts_with("it (old ") && new.starts_with("it (HEAD "), "{old} {new}");
+}
+
+#[test]
 fn bare_and_shallow_repositories_are_told_apart() {
     let place = two_commits("bare");
     git(&place.folder, &["clone", "-q", "--bare", "repo", "bare"]);

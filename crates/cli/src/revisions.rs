@@ -82,6 +82,13 @@ fn build_all(
             command.name = format!("{} ({})", command.name, revision.label);
         }
         settle(command, revision, &directory, flags)?;
+        if command.program.starts_with(&repository.root) && !command.program.starts_with(workspace.path()) {
+            return Err(Failure::Usage(format!(
+                "'{}' is the same file for all revisions: name it from where you are, as in './{}'",
+                command.program.display(),
+                command.program.file_name().unwrap_or_default().display()
+            )));
+        }
     }
     let built_at = builder.path();
     drop(builder);

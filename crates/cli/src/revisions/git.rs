@@ -110,3 +110,28 @@ fn read_within(mut pipe: impl Read + std::os::fd::AsFd, limit: Option<Nanos>) ->
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn an_answer_that_does_not_end_is_not_waited_for() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"begun").unwrap();
+        let late = read_within(reader, Some(Nanos(10_000_000))).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"whole").unwrap();
+        drop(writer);
+        assert_eq!(read_within(reader, Some(Nanos(10_000_000_000))).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn git_says_why_in_one_line() {
+        let why = ask(Path::new("/nonexistent"), ["status"]).unwrap_err();
+        assert!(matches!(why, NoAnswer::NoGit | NoAnswer::Said(_)), "{why:?}");
+        assert_eq!(why.to_string().lines().count(), 1);
+    }
+}
