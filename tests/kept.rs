@@ -130,6 +130,41 @@ fn what_was_measured_before_a_failure_is_kept() {
     assert!(run["complete"] == false && run["pairs"].as_u64() > Some(20), "{run}");
 }
 
+/// Compares while the database takes nothing, so that the log stays; its path.
+fn log_that_stays(home: &Path) -> PathBuf {
+    assert_eq!(compare_in(home).0, 0);
+    let other = rusqlite::Connection::open(home.join("steady/history.db")).unwrap();
+    other.pragma_update(None, "user_version", 99).unwrap();
+    assert_eq!(compare_in(home).0, 0);
+    other.pragma_update(None, "user_version", 1).unwrap();
+    logs(home).pop().unwrap()
+}
+
+#[test]
+fn a_log_that_was_imported_but_not_removed_is_not_imported_again() {
+    let home = own("twice");
+    let log = log_that_stays(&home);
+    let text = fs::read(&log).unwrap();
+    assert_eq!(runs(&home).len(), 2);
+    assert!(!log.exists());
+    fs::write(&log, text).unwrap();
+    assert_eq!(runs(&home).len(), 2);
+    assert!(!log.exists());
+}
+
+#[test]
+fn a_log_that_makes_no_sense_is_put_aside_and_an_empty_one_removed() {
+    let home = own("senseless");
+    let log = log_that_stays(&home);
+    let text = fs::read_to_string(&log).unwrap();
+    // Longer than any run can have been.
+    let (before, after) = text.split_once("\"wall\":").unwrap();
+    fs::write(&log, format!("{before}\"wall\":18400000000{after}")).unwrap();
+    fs::write(log.with_file_name("empty.log"), "").unwrap();
+    assert_eq!(runs(&home).len(), 1);
+    assert_eq!(logs(&home), [log.with_extension("unreadable")]);
+}
+
 #[test]
 fn the_data_are_for_the_user_alone() {
     let home = own("private");

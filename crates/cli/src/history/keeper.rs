@@ -89,9 +89,7 @@ impl Log {
     /// Puts the comparison into the history, after those that others left behind. The log stays locked until then.
     fn import(self, report: &Report) -> Option<i64> {
         let kept = self.home.history().and_then(|mut history| {
-            if let Err(why) = import::orphans(&self.home, &mut history) {
-                eprintln!("steady: an earlier comparison was not kept in the history: {why}");
-            }
+            import::or_warn(&self.home, &mut history);
             import::insert(&mut history, &self.name, report)
         });
         match kept {

@@ -23,7 +23,7 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
     let own = |why: String| Failure::Own(format!("the history: {why}"));
     let home = Home::find().map_err(own)?;
     let mut history = home.history_if_any().map_err(own)?;
-    import::orphans(&home, &mut history).map_err(own)?;
+    import::or_warn(&home, &mut history);
     match &flags.command {
         HistoryCommands::List(flags) => {
             let runs = history.list(flags.limit).map_err(failure)?;
