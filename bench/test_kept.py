@@ -1,0 +1,46 @@
+import math
+import sqlite3
+import tempfile
+import unittest
+from pathlib import Path
+from random import Random
+from statistics import NormalDist
+
+import history
+import log
+
+
+class Log(unittest.TestCase):
+    def test_a_median_has_an_interval_from_six_values_on(self):
+        self.assertEqual(log.median_interval([5, 1, 4, 2, 3]), (-math.inf, math.inf))
+        self.assertEqual(log.median_interval([5, 1, 4, 2, 3, 6]), (1, 6))
+
+    def test_the_interval_misses_as_often_as_it_says(self):
+        random = Random(1)
+        trials = [log.median_interval([random.gauss(0, 1) for _ in range(40)]) for _ in range(2000)]
+        missed = sum(not low <= 0 <= high for low, high in trials) / len(trials)
+        self.assertLess(missed, 0.05 + 3 * (0.05 * 0.95 / len(trials)) ** 0.5)
+        self.assertGreater(missed, 0.01)
+        self.assertLess(trials[0][1] - trials[0][0], 2 * NormalDist().stdev)
+
+
+class History(unittest.TestCase):
+    def test_one_run_becomes_many(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = Path(folder) / "history.db"
+            with sqlite3.connect(database) as connection:
+                connection.executescript("""
+                    CREATE TABLE runs (id INTEGER PRIMARY KEY, log TEXT UNIQUE, pairs INTEGER);
+                    CREATE TABLE records (run INTEGER PRIMARY KEY, json BLOB);
+                    INSERT INTO runs VALUES (1, 'a', 30);
+                    INSERT INTO records VALUES (1, 'record');""")
+            history.multiply(database, 5)
+            runs = connection.execute("SELECT id, pairs FROM runs").fetchall()
+            records = connection.execute("SELECT run, json FROM records").fetchall()
+            connection.close()
+        self.assertEqual(runs, [(number, 30) for number in range(1, 6)])
+        self.assertEqual(records, [(number, "record") for number in range(1, 6)])
+
+
+if __name__ == "__main__":
+    unittest.main()
