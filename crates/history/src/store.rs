@@ -64,7 +64,7 @@ impl History {
     /// # Errors
     /// [`HistoryError::Damaged`] or [`HistoryError::Database`].
     pub fn list(&self, limit: Option<u32>) -> Result<Vec<Kept>, HistoryError> {
-        let mut query = self.connection.prepare("SELECT * FROM runs ORDER BY id DESC LIMIT ?1")?;
+        let mut query = self.connection.prepare(&format!("{} ORDER BY id DESC LIMIT ?1", row::SELECT))?;
         // A negative limit is none.
         let mut rows = query.query([limit.map_or(-1, i64::from)])?;
         let mut all = Vec::new();
@@ -81,7 +81,7 @@ impl History {
     /// [`HistoryError::Unknown`], [`HistoryError::Empty`], [`HistoryError::Damaged`] or [`HistoryError::Database`].
     pub fn find(&self, which: Which) -> Result<Kept, HistoryError> {
         let id = id_of(&self.connection, which)?;
-        let mut query = self.connection.prepare("SELECT * FROM runs WHERE id = ?1")?;
+        let mut query = self.connection.prepare(&format!("{} WHERE id = ?1", row::SELECT))?;
         let mut rows = query.query([id])?;
         rows.next()?.map_or(Err(HistoryError::Unknown(id)), row::read)
     }
