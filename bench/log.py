@@ -22,7 +22,6 @@ from statistics import median
 from typing import NamedTuple
 
 from common.paths import ROOT, STEADY
-from common.verdicts import check
 
 TARGET_MICROSECONDS = 20.0
 
@@ -51,7 +50,7 @@ def main() -> None:
     print(f"appending a pair, by itself:           {appending:.1f} us (best of 5 times 100,000)")
     print(f"log and progress while measuring:      {told(measuring)}")
     print(f"import after it, spread over the pairs: {told(importing)}")
-    print(check(f"log and progress under {TARGET_MICROSECONDS:.0f} us a pair", median(measuring) < TARGET_MICROSECONDS))
+    print(f"- log and progress under {TARGET_MICROSECONDS:.0f} us a pair: {reached(measuring)}")
 
 
 def one_round(pairs: int, folder: Path) -> tuple:
@@ -100,6 +99,14 @@ def append(file: Path) -> float:
     done = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     file.unlink()
     return float(done.stdout.split()[0])
+
+
+def reached(values: list) -> str:
+    """A machine that is busy moves the rounds by more than what is looked for: then nothing is claimed."""
+    low, high = median_interval(values)
+    if low <= TARGET_MICROSECONDS < high:
+        return "undecided, the machine is too busy for so few rounds"
+    return "reached" if high <= TARGET_MICROSECONDS else "NOT reached"
 
 
 def told(values: list) -> str:

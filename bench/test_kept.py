@@ -24,6 +24,12 @@ class Log(unittest.TestCase):
         self.assertLess(trials[0][1] - trials[0][0], 2 * NormalDist().stdev)
 
 
+    def test_only_what_is_known_is_claimed(self):
+        self.assertEqual(log.reached([5.0] * 10), "reached")
+        self.assertEqual(log.reached([50.0] * 10), "NOT reached")
+        self.assertIn("undecided", log.reached([-100.0, 100.0] * 5))
+
+
 class History(unittest.TestCase):
     def test_one_run_becomes_many(self):
         with tempfile.TemporaryDirectory() as folder:
