@@ -115,7 +115,17 @@ fn two_commits(name: &str) -> Place {
 #[test]
 fn two_revisions_are_built_at_one_path_and_compared() {
     let place = two_commits("two");
-    let report = place.json(&["--budget", "5s", "--rev", "old..HEAD", "--build", "./make.sh >/dev/null", "./prog"]);
+    let report = place.json(&[
+        "--seed",
+        "2",
+        "--budget",
+        "5s",
+        "--rev",
+        "old..HEAD",
+        "--build",
+        "./make.sh >/dev/null",
+        "./prog",
+    ]);
     assert_eq!(primary(&report)["verdict"], "slower");
     let commits = ["old", "HEAD"].map(|name| place.git(&["rev-parse", name]).trim().to_owned());
     for (index, (name, commit)) in ["old", "HEAD"].iter().zip(&commits).enumerate() {
@@ -214,13 +224,14 @@ fn commands_run_in_the_folder_that_one_is_in() {
 #[test]
 fn a_failed_build_says_what_it_said() {
     let place = two_commits("failed");
-    let (status, stdout, stderr) = place.run(&["--rev", "old..HEAD", "--build", "echo in a line; exit 7", "./prog"]);
+    let (status, stdout, stderr) =
+        place.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "echo in a line; exit 7", "./prog"]);
     assert_eq!((status, stdout.as_str()), (2, ""));
     assert!(
         stderr.contains("the build of old ") && stderr.contains("status 7") && stderr.contains("  in a line"),
         "{stderr}"
     );
-    let (status, _, stderr) = place.run(&["--rev", "old..HEAD", "--build", "true", "./prog"]);
+    let (status, _, stderr) = place.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "true", "./prog"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("in old ") && stderr.contains("no file"), "{stderr}");
     assert!(place.left().is_empty());

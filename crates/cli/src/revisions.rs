@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use steady_experiments::Scripts;
-use steady_model::{Command, Plan};
+use steady_model::{Command, Plan, Seed};
 
 use crate::failure::{Failure, notice};
 use crate::flags::CompareFlags;
@@ -74,8 +74,9 @@ fn build_all(
     let mut builder = Builder { repository, workspace: &workspace, scripts, build, shown };
     let spinner = Spinner::new(flags.output.quiet || shown);
     let named = flags.variants.command_name.len() == revisions.len();
-    for (index, (command, revision)) in plan.commands.iter_mut().zip(revisions).enumerate() {
-        spinner.show(format!("building {} ({} of {})", revision.label, index + 1, revisions.len()));
+    for (done, index) in order(revisions.len(), plan.seed).into_iter().enumerate() {
+        let (command, revision) = (&mut plan.commands[index], &revisions[index]);
+        spinner.show(format!("building {} ({} of {})", revision.label, done + 1, revisions.len()));
         let directory = builder.tree(index, revision)?;
         command.revision = Some(revision.recorded());
         if !named {
@@ -93,6 +94,13 @@ fn build_all(
     let built_at = builder.path();
     drop(builder);
     Ok(Trees { workspace, built_at })
+}
+
+/// The order in which they are built: a coin decides, for what was written first may be read otherwise than what was
+/// written last.
+fn order(revisions: usize, seed: Seed) -> Vec<usize> {
+    let forward = 0..revisions;
+    if seed.0.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }
 
 /// What the builds are told: which revision it is.
