@@ -1,0 +1,119 @@
+"""A revision against itself, built twice: false verdicts of `steady compare --rev HEAD..HEAD` under moving loads.
+
+A small C program in a repository of the bench's own; every comparison checks it out and builds it anew, twice.
+
+    bench/run revisions [--trials N]   measure, going on where it stopped
+    bench/run revisions --report       Markdown from the results
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random, SystemRandom
+from tempfile import TemporaryDirectory
+
+from common.loads import LOADS, beside, end_neighbours_on_signals
+from common.paths import RESULTS, STEADY, TARGET
+from common.results import Results
+from common.stats import share
+from common.trial import FAILURES_ALLOWED
+from common.verdicts import SIGNS, of_total, table, with_interval
+
+BUDGET_SECONDS = 1.0
+
+# Loads that move while a comparison runs.
+MOVING = ("spinners", "quick-spinners", "stream-bursts")
+
+# Some milliseconds of arithmetic and of walks through its own memory.
+SOURCE = """
+#include <stdlib.h>
+static unsigned table[1 << 16];
+int main(void) {
+    unsigned state = 1;
+    for (long i = 0; i < 1500000; i++) {
+        state = state * 1664525u + 1013904223u;
+        table[state >> 16] += state;
+    }
+    return table[1] == 12345;
+}
+"""
+MAKEFILE = "prog: prog.c\n\t$(CC) -O2 -g -o prog prog.c\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run revisions", description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=200, help="comparisons wanted, those on file included (200)")
+    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
+    parser.add_argument("--results", type=Path, default=RESULTS / "revisions.jsonl")
+    options = parser.parse_args()
+    results = Results(options.results)
+    if not options.report:
+        end_neighbours_on_signals()
+        _measure(results, options.trials)
+    print(report(results.records))
+
+
+def _measure(results: Results, trials: int) -> None:
+    with TemporaryDirectory(dir=TARGET, prefix="revisions-") as folder:
+        repository = _repository(Path(folder))
+        in_a_row = 0
+        while len(results.records) < trials:
+            random = SystemRandom()
+            load, seed = random.choice(MOVING), random.getrandbits(63)
+            with beside(load, Random(seed), 2 * BUDGET_SECONDS):
+                answer = _compare(repository, seed)
+            results.add({"load": load, "seed": str(seed), **answer})
+            change = answer.get("change")
+            told = answer.get("error") or f"{answer['verdict']} {'?' if change is None else f'{change:+.2%}'}"
+            print(f"{len(results.records)}/{trials} {load}: {told}", flush=True)
+            in_a_row = in_a_row + 1 if "error" in answer else 0
+            if in_a_row >= FAILURES_ALLOWED:
+                sys.exit(f"{in_a_row} failures in a row: giving up; what was measured is kept")
+
+
+def _repository(folder: Path) -> Path:
+    (folder / "prog.c").write_text(SOURCE)
+    (folder / "Makefile").write_text(MAKEFILE)
+    identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "one")):
+        subprocess.run(["git", "-C", str(folder), *identity, *words], check=True)
+    return folder
+
+
+def _compare(repository: Path, seed: int) -> dict:
+    """One comparison: its primary verdict, or its error: a load may leave a short budget no time."""
+    words = ["--rev", "HEAD..HEAD", "--build", "make", "--seed", str(seed), "--budget", f"{BUDGET_SECONDS:g}s"]
+    argv = [str(STEADY), "compare", "--format", "json", "--quiet", *words, "./prog"]
+    # Only this repository's: a bench may itself be called from a hook of git's.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(argv, cwd=repository, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True)
+    if done.returncode:
+        return {"error": f"status {done.returncode}: {done.stderr.strip()}"}
+    primary = next(verdict for verdict in json.loads(done.stdout)["verdicts"] if verdict["primary"])
+    return {field: primary.get(field) for field in ("metric", "verdict", "change", "low", "high", "pairs")}
+
+
+def report(records: list) -> str:
+    """False verdicts by load and in all."""
+    if not records:
+        return "No trials yet."
+    failed = sum("error" in record for record in records)
+    records = [record for record in records if "error" not in record]
+    rows = []
+    for load in (*[load for load in LOADS if load in MOVING], "**all**"):
+        own = [record for record in records if load in (record["load"], "**all**")]
+        false = share(record["verdict"] in SIGNS for record in own)
+        below = share(record["change"] < 0 for record in own if record["change"])
+        faster = share(record["verdict"] == "faster" for record in own)
+        rows.append([load, str(len(own)), of_total(false), of_total(faster), of_total(below)])
+    false = share(record["verdict"] in SIGNS for record in records)
+    line = f"False verdicts: {with_interval(false)}. Failed: {failed}."
+    return "\n\n".join([table(["load", "comparisons", "false", "of them faster", "below 0"], rows), line])
+
+
+if __name__ == "__main__":
+    main()
