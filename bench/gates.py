@@ -24,7 +24,8 @@ CONDITION = "slower>2%"
 EFFECT = 0.05
 
 GATE_WORKS = ("alu30", "cache15", "python22")
-GATE_BUDGET_SECONDS = 60.0
+# As `steady` has it where nothing is said.
+GATE_BUDGET_SECONDS = 10.0
 GATE_RESOLUTION = 0.01
 
 BUDGET_WORKS = ("alu5", "alu30", "cache15")
