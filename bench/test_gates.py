@@ -57,7 +57,7 @@ class Measuring(unittest.TestCase):
             path = Path(folder) / "gates.jsonl"
             gates._measure("gates", Results(path), gates.gate_cells(5))
             gates._measure("gates", Results(path), gates.gate_cells(10))
-        self.assertEqual(sorted(asked), [(60.0, "slower>2%", False)] * 2 + [(60.0, "slower>2%", True)] * 10)
+        self.assertEqual(sorted(asked), [(10.0, "slower>2%", False)] * 2 + [(10.0, "slower>2%", True)] * 10)
 
 
 if __name__ == "__main__":
