@@ -74,7 +74,7 @@ fn differences(paired: &Paired) -> impl Iterator<Item = f64> {
 }
 
 /// What a search ended with.
-enum Found {
+pub(crate) enum Found {
     /// A place on or just beyond the level.
     Close(f64),
     /// The last place below the level and the first one that is not.
@@ -84,23 +84,26 @@ enum Found {
 }
 
 /// When a bracket is narrow enough.
-enum Width {
+pub(crate) enum Width {
     Absolute(f64),
     Relative(f64),
 }
 
 /// The search for where a function of a distance, rising on the whole, reaches a level.
-struct Search {
+pub(crate) struct Search {
     /// The function at zero.
-    start: f64,
-    level: f64,
-    step: f64,
-    width: Width,
+    pub(crate) start: f64,
+    /// What it is to reach.
+    pub(crate) level: f64,
+    /// The first step out.
+    pub(crate) step: f64,
+    /// When to be content.
+    pub(crate) width: Width,
 }
 
 impl Search {
     /// Steps out by doubling, then closes in by secants, with a bisection whenever a secant gained little.
-    fn run(&self, mut function: impl FnMut(f64) -> f64) -> Found {
+    pub(crate) fn run(&self, mut function: impl FnMut(f64) -> f64) -> Found {
         let (mut inside, mut at_inside) = (0.0, self.start);
         let mut outside = self.step;
         let mut at_outside = function(outside);

@@ -2,7 +2,8 @@
 //!
 //! The subject is a **pair**: one run of each of two commands, in an order and on CPUs drawn by coin. If both commands
 //! cost the same, the sign of every log ratio is a fair coin, whatever the load does; [`Paired`] tests that, inverts the
-//! test into an interval, and [`Sequence`] spends its error over several looks. The rest serves the experiment around
+//! test into an interval, and [`Sequence`] spends its error over several looks; [`join`] joins
+//! several such experiments. The rest serves the experiment around
 //! it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
 //! pooled rather than paired ([`pooled`]).
 #![forbid(unsafe_code)]
@@ -11,6 +12,7 @@ pub mod allocate;
 pub mod descriptive;
 mod estimate;
 mod invert;
+mod joined;
 mod normal;
 mod pair;
 pub mod pooled;
@@ -21,6 +23,7 @@ mod slot;
 mod tail;
 
 pub use estimate::{Effect, Estimate, LayoutEffect, Reason};
+pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
 pub use schedule::Schedule;
 pub use score::Tested;

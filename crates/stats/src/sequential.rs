@@ -30,6 +30,9 @@ pub struct Look {
     pub contenders: Vec<Estimate>,
     /// How much of alpha has been spent up to and with this look.
     pub alpha_spent: f64,
+    /// How far it is on its way to where it ends whatever it shows, 0 to 1: in time, or in precision if that is more.
+    /// Exchanging OLD and NEW leaves it as it is.
+    pub progress: f64,
     /// Whether there is nothing more to find out: further pairs would not change the verdicts.
     pub done: bool,
 }
@@ -117,7 +120,8 @@ impl Sequence {
         let contenders: Vec<Estimate> =
             prepared.iter().zip(&self.known).map(|(prepared, known)| self.conclude(prepared, known)).collect();
         let done = finish || contenders.iter().all(|estimate| self.settled(estimate));
-        Look { contenders, alpha_spent: self.spent, done }
+        let progress = if finish { 1.0 } else { time_fraction.max(precision).clamp(0.0, 1.0) };
+        Look { contenders, alpha_spent: self.spent, progress, done }
     }
 
     /// How precise the least precise contender would be with all the alpha that is left: the square of half the

@@ -1,0 +1,204 @@
+//! Joins of whole experiments on simulated machines: how often they are wrong, what they cost, and what pooling would do.
+#![allow(clippy::print_stdout, reason = "the figures, for whoever asks with --nocapture")]
+
+mod simulated;
+
+use simulated::{Machine, NOISES, Noise, most};
+use steady_model::{Layout, Verdict};
+use steady_stats::{Joint, Pair, Rules, Schedule, Sequence, Source, Stage, join, single_look};
+
+fn rules(resolution: f64) -> Rules {
+    Rules { alpha: 0.05, resolution, limits: vec![], grain: 1e-6 }
+}
+
+/// Measures one source of at most `most` pairs until the sequence of looks says that it is done.
+fn measured(machine: &mut Machine, effect: f64, most: usize, rules: &Rules) -> Source {
+    let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules.clone(), 1));
+    let (mut pairs, mut stages, mut taken) = (vec![vec![]], vec![], 0);
+    for count in 1..=most {
+        let layout = Layout::ALL[count % 2];
+        pairs[0].push(machine.pair(layout, effect.ln_1p()));
+        let last = count == most;
+        if schedule.due(count, count as f64) || last {
+            let look = sequence.look(&pairs, count as f64 / most as f64, last);
+            stages.push(Stage { pairs: pairs[0][taken..].to_vec(), progress: look.progress });
+            taken = count;
+            if look.done {
+                break;
+            }
+        }
+    }
+    Source { stages, open: true }
+}
+
+/// Sources beside one another that someone watches, who ends them all as soon as all their pairs together seem to differ.
+fn watched(machines: &mut [Machine], most: usize) -> Vec<Source> {
+    let mut sources = vec![Source { stages: vec![], open: true }; machines.len()];
+    for count in (8..=most).step_by(8) {
+        for (source, machine) in sources.iter_mut().zip(machines.iter_mut()) {
+            let pairs = (0..8).map(|_| machine.pair(Layout::Turns, 0.0)).collect();
+            source.stages.push(Stage { pairs, progress: count as f64 / most as f64 });
+        }
+        if differs(single_look(&pooled(&sources), &rules(0.005)).verdict) {
+            break;
+        }
+    }
+    sources
+}
+
+/// Sources of different noise and size.
+fn sources(count: usize, effect: f64, seed: u64, rules: &Rules) -> Vec<Source> {
+    let of = |index: usize| {
+        let seed = seed * 1000 + index as u64;
+        let noise = NOISES[(seed as usize + index) % NOISES.len()];
+        measured(&mut Machine::new(noise, seed), effect, 24 + 24 * (index % 3), rules)
+    };
+    (0..count).map(of).collect()
+}
+
+fn pooled(sources: &[Source]) -> Vec<Pair> {
+    sources.iter().flat_map(|source| &source.stages).flat_map(|stage| stage.pairs.clone()).collect()
+}
+
+fn one(sources: &[Source], rules: &Rules) -> Joint {
+    join(&[sources.to_vec()], rules).remove(0)
+}
+
+fn differs(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
+    low.is_none_or(|low| low <= change) && high.is_none_or(|high| change <= high)
+}
+
+#[test]
+fn errors_and_coverage_hold_for_joins_of_any_size() {
+    let (mut table, mut broken) = (String::new(), false);
+    for (count, experiments) in [(2, 200), (5, 200), (20, 80)] {
+        let limit = most(experiments, 0.05);
+        // A fine resolution: sources end by their budget; a coarse one: they end as soon as they can.
+        for (effect, resolution) in [(0.0, 0.005), (0.0, 0.02), (0.01, 0.005), (0.05, 0.01)] {
+            let rules = rules(resolution);
+            let (mut wrong, mut missed, mut missized, mut disagree) = (0, 0, 0, 0);
+            let (mut early, mut naive, mut width, mut naive_width) = (0, 0, 0.0, 0.0);
+            for seed in 0..experiments as u64 {
+                let sources = sources(count, effect, seed + 17_000, &rules);
+                let joint = one(&sources, &rules);
+                let estimate = &joint.estimate;
+                wrong += usize::from(effect == 0.0 && differs(estimate.verdict));
+                missed += usize::from(!holds(estimate.verdict_low, estimate.verdict_high, effect));
+                missized += usize::from(!holds(estimate.size.low, estimate.size.high, effect));
+                disagree += usize::from(joint.agreement.is_some_and(|agreement| !agreement.agrees));
+                early += sources.iter().filter(|source| source.stages.last().unwrap().progress < 1.0).count();
+                let single = single_look(&pooled(&sources), &rules);
+                naive += usize::from(!holds(single.verdict_low, single.verdict_high, effect));
+                let log = |low: Option<f64>, high: Option<f64>| (high.unwrap_or(9.0) - low.unwrap_or(-1.0)).ln();
+                width += log(estimate.verdict_low, estimate.verdict_high);
+                naive_width += log(single.verdict_low, single.verdict_high);
+            }
+            let early = 100.0 * early as f64 / (experiments * count) as f64;
+            let cost = ((width - naive_width) / experiments as f64).exp();
+            table += &format!(
+                "{count:2} sources in {experiments} joins, {effect}, ±{resolution}: wrong {wrong}, missed {missed}, size {missized}, disagree \
+                 {disagree}; {early:.0} % ended early; pooled missed {naive}, is {cost:.2} times narrower\n"
+            );
+            broken |= wrong.max(missed).max(missized).max(disagree) > limit;
+        }
+    }
+    println!("{table}");
+    assert!(!broken, "{table}");
+}
+
+/// Ended as soon as they seem to differ, sources that do not differ seem to: pooling falls for it, the join does not.
+#[test]
+fn ending_what_seems_to_differ_does_not_fool_it() {
+    let experiments = 300;
+    let rules = rules(0.005);
+    for count in [2, 5] {
+        let (mut naive, mut joined) = (0, 0);
+        for seed in 0..experiments as u64 {
+            let machine = |index| Machine::new(Noise::Skewed, 31_000_000 + 100 * seed + index);
+            let sources = watched(&mut (0..count).map(machine).collect::<Vec<Machine>>(), 96);
+            naive += usize::from(differs(single_look(&pooled(&sources), &rules).verdict));
+            joined += usize::from(differs(one(&sources, &rules).estimate.verdict));
+        }
+        println!("{count} watched sources: pooled {naive}, joined {joined} of {experiments}");
+        assert!(naive > experiments / 10, "{count}: the trap is no trap: {naive}");
+        assert!(joined <= most(experiments, 0.05), "{count}: {joined} of {experiments}");
+    }
+}
+
+#[test]
+fn sources_of_one_look_lose_little_against_pooling() {
+    for count in [2, 5, 20] {
+        let (mut ratio, experiments) = (0.0, 40);
+        for seed in 0..experiments {
+            let source = |index: u64| {
+                let mut machine = Machine::new(Noise::Skewed, 41_000_000 + 100 * seed + index);
+                Source::fixed((0..60).map(|_| machine.pair(Layout::Turns, 0.01)).collect())
+            };
+            let sources: Vec<Source> = (0..count).map(source).collect();
+            let (joint, single) = (one(&sources, &rules(0.01)).estimate, single_look(&pooled(&sources), &rules(0.01)));
+            let width = |low: Option<f64>, high: Option<f64>| high.unwrap() - low.unwrap();
+            ratio +=
+                (width(joint.verdict_low, joint.verdict_high) / width(single.verdict_low, single.verdict_high)).ln();
+        }
+        let ratio = (ratio / experiments as f64).exp();
+        println!("{count} fixed sources: {ratio:.3} times as wide as pooled");
+        assert!(ratio < 1.06, "{count}: {ratio}");
+    }
+}
+
+/// What none of ten short experiments can tell by itself, they tell together.
+#[test]
+fn ten_undecided_sources_find_what_one_cannot() {
+    let rules = rules(0.002);
+    let (mut found, mut alone, mut alike, experiments) = (0, 0, 0, 60_u64);
+    for seed in 0..experiments {
+        let source =
+            |index: u64| measured(&mut Machine::new(Noise::Heavy, 51_000_000 + 100 * seed + index), 0.006, 40, &rules);
+        let sources: Vec<Source> = (0..10).map(source).collect();
+        let joint = one(&sources, &rules);
+        found += usize::from(joint.estimate.verdict == Verdict::Slower);
+        alike += usize::from(joint.agreement.unwrap().agrees);
+        let single = Sequence::new(rules.clone(), 1).look(&[pooled(&sources[..1])], 1.0, true);
+        alone += usize::from(single.contenders[0].verdict == Verdict::Slower);
+    }
+    println!("ten find it in {found}, one in {alone} of {experiments}; agree in {alike}");
+    assert!(found as f64 > 0.9 * experiments as f64 && (alone as f64) < 0.4 * experiments as f64, "{found} {alone}");
+    assert!(alike as f64 > 0.85 * experiments as f64, "{alike}");
+}
+
+/// A large effect ends every source at its first look: together they must say no less than each does.
+#[test]
+fn sources_that_end_at_once_join_to_no_less() {
+    let rules = rules(0.01);
+    for count in [2, 5] {
+        let source = |index: u64| measured(&mut Machine::new(Noise::Heavy, 61_000_000 + index), 0.5, 400, &rules);
+        let sources: Vec<Source> = (0..count).map(source).collect();
+        assert!(sources.iter().all(|source| source.stages.last().unwrap().progress < 0.5), "they should end early");
+        let joint = one(&sources, &rules);
+        let estimate = &joint.estimate;
+        assert_eq!(estimate.verdict, Verdict::Slower);
+        assert!(joint.agreement.unwrap().agrees);
+        let width = estimate.verdict_high.unwrap() - estimate.verdict_low.unwrap();
+        let alone: f64 = sources.iter().map(|source| own_width(source, &rules)).sum::<f64>() / count as f64;
+        println!("{count} sources: {width:.4}, each alone {alone:.4}");
+        let wanted = if count == 2 { 1.2 } else { 0.75 };
+        assert!(width < wanted * alone, "{count}: {width} {alone}");
+    }
+}
+
+/// How wide the interval is with which a source of 400 pairs at most ended.
+fn own_width(source: &Source, rules: &Rules) -> f64 {
+    let mut sequence = Sequence::new(rules.clone(), 1);
+    let mut pairs = vec![vec![]];
+    let mut width = f64::INFINITY;
+    for stage in &source.stages {
+        pairs[0].extend_from_slice(&stage.pairs);
+        let look = sequence.look(&pairs, pairs[0].len() as f64 / 400.0, false);
+        width = look.contenders[0].verdict_high.unwrap_or(9.0) - look.contenders[0].verdict_low.unwrap_or(-1.0);
+    }
+    width
+}
