@@ -15,5 +15,5 @@ mod scripts;
 pub mod simulated;
 
 pub use commands::CommandRunner;
-pub use judge::judge;
+pub use judge::{JoinError, join, judge};
 pub use scripts::Scripts;

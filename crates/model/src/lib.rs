@@ -2,6 +2,7 @@
 //! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
+mod joined;
 mod kept;
 mod plan;
 mod report;
@@ -9,6 +10,7 @@ mod samples;
 mod units;
 mod verdict;
 
+pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept};
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use report::{Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, Undecided, Warning};

@@ -103,12 +103,22 @@ impl Failures {
         Failures { counts }
     }
 
+    /// The same of several records of one plan.
+    pub(crate) fn sum(each: &[Failures]) -> Self {
+        let commands = each.first().map_or(0, |one| one.counts.len());
+        let of = |command: usize| {
+            let counts = each.iter().map(|one| one.counts[command]);
+            counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        };
+        Failures { counts: (0..commands).map(of).collect() }
+    }
+
     /// Whether `command` and the first one fail at rates that are hardly the same: they had as many runs, so each
-    /// failure is as likely to be the one's as the other's.
-    pub(crate) fn unequal(&self, command: usize) -> bool {
+    /// failure is as likely to be the one's as the other's. `questions` says how many such questions are asked.
+    pub(crate) fn unequal(&self, command: usize, questions: usize) -> bool {
         /// One fair comparison in a hundred that has failures at all is called unfair.
         const LEVEL: f64 = 0.01;
-        coin_test(self.counts[0].0, self.counts[command].0) < LEVEL
+        coin_test(self.counts[0].0, self.counts[command].0) < LEVEL / questions as f64
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod breakdown;
 mod evidence;
+mod join;
 mod load;
 mod verdicts;
 mod warnings;
 
 pub(crate) use evidence::Evidence;
+pub use join::{JoinError, join};
 
 use steady_model::{Record, Report};
 

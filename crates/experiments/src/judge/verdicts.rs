@@ -19,7 +19,7 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement
             std::iter::once((record.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
         judgements.extend(all.map(|(metric, estimates)| {
             let judgement = judgement(record, metric, command, &estimates[command - 1]);
-            if failures.unequal(command) { invalid(judgement) } else { judgement }
+            if failures.unequal(command, 1) { invalid(judgement) } else { judgement }
         }));
     }
     (judgements, course)
@@ -59,11 +59,11 @@ fn at_the_end(record: &Record, metric: Metric) -> Vec<Estimate> {
     evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect()
 }
 
-fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
+pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
     layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory | Metric::Instructions)
 }
 
-fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimate) -> Judgement {
+pub(super) fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimate) -> Judgement {
     let why = || absent(record, metric, estimate.pairs);
     let verdict_ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
     Judgement {
@@ -112,7 +112,7 @@ fn absent(record: &Record, metric: Metric, pairs: usize) -> Absent {
 }
 
 /// A verdict on a sample that is not fair is none.
-fn invalid(judgement: Judgement) -> Judgement {
+pub(super) fn invalid(judgement: Judgement) -> Judgement {
     Judgement {
         verdict: Verdict::Undecided,
         within_resolution: false,

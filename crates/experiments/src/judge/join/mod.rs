@@ -1,0 +1,128 @@
+//! Several records of the same comparison as one: each is judged by itself, and all together.
+
+mod check;
+
+use steady_model::{Absent, Agreement, Effort, Ending, Homogeneity, Joined, Judgement, Metric, Record, Source};
+use steady_stats::{Joint, Rules, Sequence, Stage};
+
+pub use check::JoinError;
+
+use super::evidence::{Evidence, Failures};
+use super::judge;
+use super::verdicts::{self, serves};
+
+/// Joins records, each with the name of where it came from. At least two make sense; one is as good as [`judge()`].
+///
+/// # Errors
+/// See [`JoinError`].
+pub fn join(records: Vec<(String, Record)>) -> Result<Joined, JoinError> {
+    check::check(&records)?;
+    let of = |(name, record): (String, Record)| Source { name, report: judge(record) };
+    let sources: Vec<Source> = records.into_iter().map(of).collect();
+    let records: Vec<&Record> = sources.iter().map(|source| &source.report.record).collect();
+    let (judgements, agreements) = match records.first() {
+        Some(first) => judgements(first, &records),
+        None => (vec![], vec![]),
+    };
+    Ok(Joined { judgements, agreements, sources })
+}
+
+/// The verdicts by all metrics, and whether the sources agree by the primary one.
+fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agreement>) {
+    let contenders = first.plan.commands.len() - 1;
+    let primary = {
+        let each = by_contender(contenders, records.iter().map(|record| replayed(record)));
+        steady_stats::join(&each, &Evidence::new(&first.plan, first.primary).rules())
+    };
+    let told = |metric: &Metric| {
+        let counted = records.iter().all(|record| record.counters.is_ok());
+        *metric != first.primary && (*metric != Metric::Instructions || counted)
+    };
+    let at_the_end = |metric| {
+        let each = by_contender(contenders, records.iter().map(|record| whole(record, metric)));
+        let rules = Rules { limits: vec![], ..Evidence::new(&first.plan, metric).rules() };
+        // Each by itself: secondary metrics share no error.
+        (metric, each.into_iter().flat_map(|sources| steady_stats::join(&[sources], &rules)).collect())
+    };
+    let secondary: Vec<(Metric, Vec<Joint>)> = Metric::ALL.into_iter().filter(told).map(at_the_end).collect();
+    let mut judgements = Vec::new();
+    for command in 1..=contenders {
+        let invalid = unequal(records, command);
+        let all =
+            std::iter::once((first.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
+        judgements.extend(all.map(|(metric, joint)| {
+            let judgement = verdicts::judgement(first, metric, command, &joint[command - 1].estimate);
+            if invalid { verdicts::invalid(judgement) } else { judgement }
+        }));
+    }
+    let agreements = primary.iter().zip(1..).map(|(joint, command)| agreement(joint, command)).collect();
+    (judgements, agreements)
+}
+
+/// What each source tells of each contender, from what it tells of all.
+fn by_contender<T>(contenders: usize, sources: impl Iterator<Item = Vec<T>>) -> Vec<Vec<T>> {
+    let mut each: Vec<Vec<T>> = (0..contenders).map(|_| Vec::new()).collect();
+    sources.for_each(|source| each.iter_mut().zip(source).for_each(|(each, source)| each.push(source)));
+    each
+}
+
+/// The looks of one record replayed: per contender the pairs between them, and how far it was at each.
+fn replayed(record: &Record) -> Vec<steady_stats::Source> {
+    let mut evidence = Evidence::new(&record.plan, record.primary);
+    let contenders = record.plan.commands.len() - 1;
+    let mut sequence = Sequence::new(evidence.rules(), contenders);
+    let interrupted = record.ending == Ending::Interrupted;
+    let open = interrupted || matches!(record.plan.effort, Effort::Budget(_));
+    let mut sources = vec![steady_stats::Source { stages: vec![], open }; contenders];
+    let mut taken = vec![0; contenders];
+    let (mut blocks, mut seen, mut before) = (record.blocks.iter(), 0, 0.0f64);
+    for look in &record.looks {
+        let fresh = look.blocks.saturating_sub(seen);
+        blocks.by_ref().take(fresh).for_each(|block| evidence.add(block));
+        seen += fresh;
+        let looked = sequence.look(evidence.contenders(), look.fraction, look.last).progress;
+        // The last look of a comparison that was broken off is made there, wherever that is.
+        let now = if look.last && interrupted { spent(record) } else { looked };
+        before = before.max(now);
+        for ((source, taken), pairs) in sources.iter_mut().zip(&mut taken).zip(evidence.contenders()) {
+            source.stages.push(Stage { pairs: pairs[*taken..].to_vec(), progress: before });
+            *taken = pairs.len();
+        }
+    }
+    if record.looks.is_empty() { whole(record, record.primary) } else { sources }
+}
+
+/// How much of its effort a record spent, 0 to 1.
+fn spent(record: &Record) -> f64 {
+    let share = match record.plan.effort {
+        Effort::Budget(budget) => record.elapsed.seconds() / budget.seconds(),
+        Effort::Pairs(pairs) => record.blocks.len() as f64 / pairs as f64,
+    };
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
+}
+
+/// All pairs of one record by `metric`, looked at once.
+fn whole(record: &Record, metric: Metric) -> Vec<steady_stats::Source> {
+    let mut evidence = Evidence::new(&record.plan, metric);
+    record.blocks.iter().filter(|block| serves(metric, block.layout)).for_each(|block| evidence.add(block));
+    evidence.contenders().iter().map(|pairs| steady_stats::Source::fixed(pairs.clone())).collect()
+}
+
+/// Whether `command` and the first one fail at rates that are hardly the same: in all sources together, or in any one.
+fn unequal(records: &[&Record], command: usize) -> bool {
+    let each: Vec<Failures> = records.iter().map(|record| Failures::of(record)).collect();
+    Failures::sum(&each).unequal(command, 1) || each.iter().any(|one| one.unequal(command, each.len()))
+}
+
+fn agreement(joint: &Joint, command: usize) -> Agreement {
+    let why = || Absent::because("fewer than two sources have pairs enough to tell");
+    let homogeneity = joint.agreement.as_ref().ok_or_else(why).map(|found| Homogeneity {
+        agrees: found.agrees,
+        q: found.q,
+        degrees_of_freedom: found.degrees_of_freedom,
+        p_value: found.p,
+        i_squared: found.i_squared,
+        outlying: found.outlying.clone(),
+    });
+    Agreement { command, homogeneity }
+}
