@@ -11,7 +11,10 @@ mod units;
 mod words;
 
 pub use csv::csv;
-pub use json::{HISTORY_SCHEMA, ReadError, SCHEMA, json, json_text, read_record, run_json_text, runs_json_text};
+pub use json::{
+    HISTORY_SCHEMA, JOINED_SCHEMA, ReadError, SCHEMA, joined_json, joined_json_text, json, json_text, read_record,
+    run_json_text, runs_json_text,
+};
 pub use markdown::markdown;
-pub use text::{Style, run_text, runs_text, sentence, summary, text};
+pub use text::{Style, joined_text, run_text, runs_text, sentence, summary, text};
 pub use words::warning_message;

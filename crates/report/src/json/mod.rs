@@ -4,6 +4,7 @@ mod check;
 mod commands;
 mod error;
 mod history;
+mod joined;
 mod load;
 mod object;
 mod pretty;
@@ -16,6 +17,7 @@ use steady_model::{Effort, Layout, Report};
 
 pub use error::ReadError;
 pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text};
+pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use read::read_record;
 
 use crate::words::warning_message;

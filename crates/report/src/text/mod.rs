@@ -4,6 +4,7 @@ mod absent;
 pub(crate) mod breakdown;
 pub(crate) mod headline;
 mod history;
+mod joined;
 pub(crate) mod machine;
 mod page;
 pub(crate) mod pairs;
@@ -14,6 +15,7 @@ pub(crate) mod table;
 use steady_model::{Report, Undecided, Warning};
 
 pub use history::{run_text, runs_text, summary};
+pub use joined::joined_text;
 pub use sentence::sentence;
 
 use crate::words::message;

@@ -1,0 +1,73 @@
+//! Joined comparisons built by hand.
+
+use steady_model::*;
+
+use crate::reports::{slower, three, too_few, undecided};
+
+/// The reports as sources of a join on hosts of their own, with these verdicts of all together.
+fn join(reports: Vec<Report>, judgements: Vec<Judgement>, homogeneity: Vec<Reading<Homogeneity>>) -> Joined {
+    let source = |(mut report, number): (Report, u64)| {
+        report.record.host.hostname = Ok(format!("runner-{number}"));
+        report.record.started = Timestamp(report.record.started.0 + 61 * number);
+        report.record.plan.seed = Seed(number);
+        Source { name: format!("results/part-{number}.json"), report }
+    };
+    let agreement = |(homogeneity, command)| Agreement { command, homogeneity };
+    Joined {
+        sources: reports.into_iter().zip(1..).map(source).collect(),
+        judgements,
+        agreements: homogeneity.into_iter().zip(1..).map(agreement).collect(),
+    }
+}
+
+fn found(agrees: bool, q: f64, p_value: f64, outlying: Vec<usize>) -> Reading<Homogeneity> {
+    let i_squared = (1.0 - 2.0 / q).max(0.0);
+    Ok(Homogeneity { agrees, q, degrees_of_freedom: 2, p_value, i_squared, outlying })
+}
+
+/// A report of that size, and the verdict that goes with it.
+fn sized(change: f64, off: f64) -> Report {
+    let mut report = undecided();
+    let interval = Interval { low: change - off, high: change + off };
+    let judgement = &mut report.judgements[0];
+    judgement.change = Ok(change);
+    judgement.interval = Ok(interval);
+    judgement.verdict_interval = Ok(interval);
+    report
+}
+
+fn agreeing() -> Joined {
+    let mut judgements = slower().judgements;
+    judgements[0].pairs = 192;
+    let mut interrupted = slower();
+    interrupted.warnings.push(Warning::Interrupted);
+    interrupted.record.revision = Ok("fedcba987654".into());
+    join(vec![slower(), interrupted, slower()], judgements, vec![found(true, 1.4, 0.497, vec![])])
+}
+
+fn differing() -> Joined {
+    let reports = vec![sized(0.004, 0.02), sized(0.007, 0.018), sized(0.052, 0.019)];
+    let mut judgements = sized(0.016, 0.019).judgements;
+    judgements[0].effort_to_settle = Some(2.3);
+    join(reports, judgements, vec![found(false, 19.6, 5.5e-5, vec![2])])
+}
+
+fn several() -> Joined {
+    let absent = || Err(Absent::because("fewer than two sources have pairs enough to tell"));
+    join(vec![three(), three()], three().judgements, vec![found(false, 11.2, 0.0037, vec![0, 1]), absent()])
+}
+
+fn nothing() -> Joined {
+    let absent = || Err(Absent::because("fewer than two sources have pairs enough to tell"));
+    join(vec![too_few(), too_few()], too_few().judgements, vec![absent()])
+}
+
+/// Every join and the name of its golden files.
+pub(crate) fn all() -> Vec<(&'static str, Joined)> {
+    vec![
+        ("joined-agree", agreeing()),
+        ("joined-differ", differing()),
+        ("joined-three", several()),
+        ("joined-too-few", nothing()),
+    ]
+}
