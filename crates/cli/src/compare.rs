@@ -94,8 +94,12 @@ fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
 
 /// The exit status that the report asks for.
 pub(crate) fn status(report: &Report) -> u8 {
-    let plan = &report.record.plan;
-    let primary = || report.primary();
+    status_of(&report.record.plan, &report.judgements)
+}
+
+/// The exit status that these verdicts ask for.
+pub(crate) fn status_of(plan: &Plan, judgements: &[Judgement]) -> u8 {
+    let primary = || judgements.iter().filter(|judgement| judgement.primary);
     if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
         3
     } else if plan.fail_if.is_some_and(|condition| primary().any(|judgement| met(&condition, judgement))) {

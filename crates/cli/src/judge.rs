@@ -1,28 +1,68 @@
-//! `steady judge`: the verdicts of saved samples, again.
+//! `steady judge`: the verdicts of saved samples, again; those of several runs as one.
 
 use std::io::{self, Read};
 use std::path::Path;
 
-use steady_experiments::judge;
+use steady_experiments::{join, judge};
+use steady_model::Record;
 
-use crate::compare::status;
+use crate::compare::{status, status_of};
 use crate::failure::Failure;
 use crate::flags::JudgeFlags;
 use crate::output::Destinations;
 
-/// Judges a file and reports it; the exit status.
+/// The file name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Judges one file or joins several, and reports it; the exit status.
 pub(crate) fn run(flags: &JudgeFlags) -> Result<u8, Failure> {
-    let usage = |why: String| Failure::Usage(format!("'{}': {why}", flags.file.display()));
-    let text = read(&flags.file).map_err(|error| usage(error.to_string()))?;
-    let record = steady_report::read_record(&text).map_err(|error| usage(error.to_string()))?;
+    let several = flags.files.len() > 1;
+    if several {
+        told_once(flags)?;
+        Destinations::can_take_joined(&flags.output, flags.samples)?;
+    }
+    let mut records = flags.files.iter().map(|file| record(flags, file)).collect::<Result<Vec<_>, _>>()?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;
-    let report = judge(record);
-    destinations.write(&report)?;
-    Ok(status(&report))
+    if !several && let Some((_, record)) = records.pop() {
+        let report = judge(record);
+        destinations.write(&report)?;
+        return Ok(status(&report));
+    }
+    let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
+    destinations.write_joined(&joined)?;
+    Ok(joined.plan().map_or(0, |plan| status_of(plan, &joined.judgements)))
+}
+
+/// Refuses a file that is named twice: evidence must not be counted twice.
+fn told_once(flags: &JudgeFlags) -> Result<(), Failure> {
+    let place = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    for (index, file) in flags.files.iter().enumerate() {
+        if let Some(other) = flags.files[..index].iter().find(|other| place(other) == place(file)) {
+            let (one, two) = (other.display(), file.display());
+            return Err(Failure::Usage(format!(
+                "'{one}' and '{two}' are one file; evidence must not be counted twice"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What one file holds, judged under the conditions that were given here, if any were.
+fn record(flags: &JudgeFlags, file: &Path) -> Result<(String, Record), Failure> {
+    let name = file.display().to_string();
+    let usage = |why: String| Failure::Usage(format!("'{name}': {why}"));
+    let text = read(file).map_err(|error| usage(error.to_string()))?;
+    let mut record = steady_report::read_record(&text).map_err(|error| usage(error.to_string()))?;
+    if record.plan.commands.len() < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
+        return Err(usage("--fail-if and --require-verdict need two commands to judge".to_owned()));
+    }
+    record.plan.fail_if = flags.fail_if.or(record.plan.fail_if);
+    record.plan.require_verdict |= flags.require_verdict;
+    Ok((name, record))
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    if path == Path::new("-") {
+    if path == Path::new(STANDARD_INPUT) {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text)?;
         return Ok(text);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use steady_model::Report;
+use steady_model::{Joined, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -37,8 +37,12 @@ impl Export {
     }
 
     fn write(&self, report: &Report, samples: bool) -> Result<(), Failure> {
-        let saved = save(&self.path, &rendered(report, self.format, samples));
-        saved.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
+        self.save(&rendered(report, self.format, samples))
+    }
+
+    fn save(&self, text: &str) -> Result<(), Failure> {
+        save(&self.path, text)
+            .map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
     }
 }
 
@@ -64,6 +68,37 @@ impl Destinations {
     pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
         self.files.iter().map(|file| file.write(report, self.samples)).fold(printed, Result::and)
+    }
+
+    /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs or pages
+    /// of their own, and their samples stay in the files that they came from.
+    pub(crate) fn can_take_joined(flags: &OutputFlags, samples: bool) -> Result<(), Failure> {
+        let refused = |what: &str| {
+            let rest = "is for one comparison; several that are joined are written as text or JSON";
+            Err(Failure::Usage(format!("{what} {rest}: --format json, --export-json FILE")))
+        };
+        if samples {
+            return refused("--samples");
+        }
+        if let Some((option, ..)) = flags.files().find(|(_, format, _)| *format != FormatFlag::Json) {
+            return refused(option);
+        }
+        if !matches!(flags.format, FormatFlag::Text | FormatFlag::Json) {
+            return refused("this --format");
+        }
+        Ok(())
+    }
+
+    /// Writes comparisons that are joined everywhere.
+    pub(crate) fn write_joined(&self, joined: &Joined) -> Result<(), Failure> {
+        let text = match self.format {
+            FormatFlag::Json => steady_report::joined_json_text(joined),
+            _ if self.quiet => String::new(),
+            _ => steady_report::joined_text(joined, style()),
+        };
+        let printed = print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
+        let json = steady_report::joined_json_text(joined);
+        self.files.iter().map(|file| file.save(&json)).fold(printed, Result::and)
     }
 
     fn print(&self, report: &Report) -> io::Result<()> {

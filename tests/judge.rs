@@ -1,0 +1,154 @@
+//! `steady judge` on several files: the same comparison, measured more than once, as one.
+
+mod steady;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use serde_json::Value;
+use steady::{primary, run, scratch, steady, told, work};
+
+/// Measures the same comparison so many times, each for a short while; the files.
+fn parts(name: &str, count: usize, options: &[&str], commands: [&str; 2]) -> Vec<String> {
+    let part = |index: usize| {
+        let file: PathBuf = scratch(&format!("{name}-{index}.json"));
+        let file = file.to_str().unwrap().to_owned();
+        let words = [&["compare", "--quiet", "--samples", "--export-json", &file], options, &commands].concat();
+        let (status, _, stderr) = run(&words);
+        assert_eq!(status, 0, "{stderr}");
+        file
+    };
+    (0..count).map(part).collect()
+}
+
+fn judge(words: &[&str], files: &[String]) -> (i32, String, String) {
+    run(&[&["judge"], words, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+}
+
+fn remove(files: &[String]) {
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+#[test]
+fn three_runs_are_joined_into_one_verdict() {
+    let (less, more) = (work(1000), work(2000));
+    let files = parts("three", 3, &["--budget", "700ms"], [&less, &more]);
+    let (status, text, stderr) = judge(&[], &files);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(text.contains("3 sources joined") && text.contains("What each source says by itself"), "{text}");
+    assert!(text.contains("The sources agree") || text.contains("The sources differ"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+
+    let (_, json, _) = judge(&["--format", "json"], &files);
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["schema"], "steady.judge/1");
+    let verdict = primary(&report);
+    assert_eq!((&verdict["verdict"], &verdict["metric"]), (&"slower".into(), &"cpu".into()), "{verdict}");
+    let sources = report["sources"].as_array().unwrap();
+    let pairs: u64 = sources.iter().map(|source| primary(source)["pairs"].as_u64().unwrap()).sum();
+    assert_eq!(verdict["pairs"], pairs);
+    assert_eq!(sources.len(), 3);
+    assert!(report["agreement"]["agree"].is_boolean(), "{}", report["agreement"]);
+    for (source, file) in sources.iter().zip(&files) {
+        let (_, alone, _) = judge(&["--format", "json"], std::slice::from_ref(file));
+        let alone: Value = serde_json::from_str(&alone).unwrap();
+        assert_eq!(primary(source), primary(&alone), "a source says in the join what it says alone");
+        assert_eq!((&source["file"], &source["seed"]), (&Value::from(file.as_str()), &alone["seed"]));
+    }
+
+    let exported = scratch("joined.json");
+    let name = exported.to_str().unwrap();
+    assert_eq!(judge(&["--quiet", "--export-json", name], &files), (0, String::new(), String::new()));
+    assert_eq!(fs::read_to_string(&exported).unwrap(), json);
+    let (status, _, stderr) = run(&["judge", name]);
+    assert_eq!(status, 2, "what was joined has no samples");
+    assert!(stderr.contains("steady.judge/1"), "{stderr}");
+    fs::remove_file(exported).unwrap();
+
+    let mut input =
+        steady().args(["judge", &files[0], "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    input.stdin.take().unwrap().write_all(&fs::read(&files[1]).unwrap()).unwrap();
+    let (status, text, _) = told(input.wait_with_output().unwrap());
+    assert!(status == 0 && text.contains("2 sources joined"), "{text}");
+    remove(&files);
+}
+
+#[test]
+fn conditions_of_the_plans_or_of_the_join_decide_the_status() {
+    let (less, more) = (work(500), work(2000));
+    let files = parts("gate", 2, &["--budget", "500ms"], [&less, &more]);
+    assert_eq!(judge(&["--quiet"], &files).0, 0);
+    assert_eq!(judge(&["--quiet", "--fail-if", "slower>5%"], &files).0, 1);
+    assert_eq!(judge(&["--quiet", "--fail-if", "slower>5%"], &files[..1]).0, 1);
+    assert_eq!(judge(&["--quiet", "--fail-if", "faster>5%"], &files).0, 0);
+    remove(&files);
+    let files = parts("few", 2, &["--runs", "2"], [&less, &more]);
+    assert_eq!(judge(&["--quiet", "--require-verdict"], &files).0, 4);
+    assert_eq!(judge(&["--quiet", "--require-verdict"], &files[1..]).0, 4);
+    remove(&files);
+    let files = parts("own", 2, &["--budget", "500ms", "--fail-if", "faster>1%"], [&less, &more]);
+    assert_eq!(judge(&["--quiet"], &files).0, 0);
+    remove(&files);
+}
+
+#[test]
+fn what_cannot_be_joined_says_why() {
+    let files = parts("one", 2, &["--runs", "6"], ["true", "true"]);
+    let others = parts("other", 1, &["--runs", "6", "--resolution", "2%"], ["true", "true"]);
+    let refused = |words: &[&str], files: &[String], wanted: &str| {
+        let (status, stdout, stderr) = judge(words, files);
+        assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+        assert!(stderr.contains(wanted), "{stderr}");
+    };
+    refused(&[], &[files[0].clone(), others[0].clone()], "--resolution is 1% in");
+    refused(&[], &[files[0].clone(), files[0].clone()], "one file");
+    let copy = scratch("copy.json");
+    fs::copy(&files[0], &copy).unwrap();
+    refused(&[], &[files[0].clone(), copy.to_str().unwrap().to_owned()], "the same run");
+    refused(&["--samples", "--format", "json"], &files, "--samples is for one comparison");
+    refused(&["--format", "markdown"], &files, "--format is for one comparison");
+    refused(&["--export-csv", "/dev/null"], &files, "--export-csv is for one comparison");
+    refused(&[], &[files[0].clone(), "/nonexistent.json".to_owned()], "/nonexistent.json");
+    refused(&[], &["-".to_owned(), "-".to_owned()], "one file");
+    fs::write(&copy, "{\"schema\": \"steady.judge/1\"}").unwrap();
+    refused(&[], &[files[0].clone(), copy.to_str().unwrap().to_owned()], "steady.judge/1");
+    assert_eq!(run(&["judge"]).0, 2);
+    fs::remove_file(copy).unwrap();
+    remove(&files);
+    remove(&others);
+}
+
+/// Samples whose figures were changed anywhere are refused or joined, but stop nothing.
+#[test]
+fn changed_samples_stop_nothing() {
+    let files = parts("changed", 2, &["--runs", "14"], ["true", "true"]);
+    let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let second = steady_report::read_record(&texts[1]).unwrap();
+    let digits: Vec<usize> =
+        texts[0].bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit()).map(|at| at.0).collect();
+    let config = Config { failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..Config::with_cases(150) };
+    let changes =
+        prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"0123456789.-e".as_slice())), 1..6);
+    let joined = std::cell::Cell::new(0);
+    let tried = TestRunner::new(config).run(&changes, |changes| {
+        let mut text = texts[0].clone().into_bytes();
+        changes.iter().for_each(|(at, byte)| text[*at.get(&digits)] = *byte);
+        if let Ok(first) = steady_report::read_record(&String::from_utf8(text).unwrap()) {
+            let records = vec![("one".to_owned(), first), ("two".to_owned(), second.clone())];
+            if let Ok(join) = steady_experiments::join(records) {
+                let style = steady_report::Style::default();
+                prop_assert!(!steady_report::joined_text(&join, style).is_empty());
+                prop_assert!(!steady_report::joined_json_text(&join).is_empty());
+                joined.set(joined.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    tried.unwrap();
+    assert!(joined.get() > 20, "only {} of the changes could be read", joined.get());
+    remove(&files);
+}
