@@ -279,7 +279,8 @@ proptest! {
     #[test]
     fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
         let mut bytes = json_text(&report(record), true).into_bytes();
-        let place = cut.index(bytes.len());
+        // Without its last newline alone an export is whole.
+        let place = cut.index(bytes.len() - 1);
         bytes[place] = garbage;
         let _ = read_record(&String::from_utf8_lossy(&bytes));
         bytes.truncate(place);
