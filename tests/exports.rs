@@ -49,7 +49,7 @@ fn standard_output_takes_every_form() {
 #[test]
 fn a_saved_comparison_is_written_in_the_same_forms() {
     let kept = path("kept.json");
-    let forms = [("--export-csv", "csv"), ("--export-markdown", "md")];
+    let forms = [("--export-csv", "csv"), ("--export-markdown", "md"), ("--export-html", "html")];
     let named = |prefix: &str| forms.map(|(option, ending)| (option, path(&format!("{prefix}.{ending}"))));
     let (first, second) = (named("first"), named("second"));
     let words = |files: &[(&'static str, String)]| -> Vec<String> {
@@ -72,7 +72,7 @@ fn a_saved_comparison_is_written_in_the_same_forms() {
 fn what_cannot_be_written_is_told_before_anything_runs() {
     let mark = path("ran");
     let touch = format!("touch {mark}");
-    for option in ["--export-csv", "--export-markdown"] {
+    for option in ["--export-csv", "--export-markdown", "--export-html"] {
         let (status, _, stderr) = run(&["compare", option, "/nonexistent/file", &touch, &touch]);
         assert_eq!(status, 2, "{stderr}");
         assert!(stderr.contains(option), "{stderr}");

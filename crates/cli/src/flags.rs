@@ -15,7 +15,7 @@ use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
-pub(crate) use exports::OutputFlags;
+pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};

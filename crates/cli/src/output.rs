@@ -8,7 +8,7 @@ use steady_model::{Joined, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
-use crate::flags::{FormatFlag, OutputFlags};
+use crate::flags::{Form, FormatFlag, OutputFlags};
 
 /// The width of text where the terminal does not say.
 const WIDTH: usize = 80;
@@ -24,20 +24,20 @@ pub(crate) struct Destinations {
 /// A file that a report will go to.
 struct Export {
     option: &'static str,
-    format: FormatFlag,
+    form: Form,
     path: PathBuf,
 }
 
 impl Export {
     /// Checks that the file can be written; what stands in it stays.
-    fn open((option, format, path): (&'static str, FormatFlag, &PathBuf)) -> Result<Self, Failure> {
+    fn open((option, form, path): (&'static str, Form, &PathBuf)) -> Result<Self, Failure> {
         let opened = File::options().append(true).create(true).open(path);
         opened.map_err(|error| Failure::Usage(format!("{option} '{}': {error}", path.display())))?;
-        Ok(Export { option, format, path: path.clone() })
+        Ok(Export { option, form, path: path.clone() })
     }
 
     fn write(&self, report: &Report, samples: bool) -> Result<(), Failure> {
-        self.save(&rendered(report, self.format, samples))
+        self.save(&rendered(report, self.form, samples))
     }
 
     fn save(&self, text: &str) -> Result<(), Failure> {
@@ -80,7 +80,7 @@ impl Destinations {
         if samples {
             return refused("--samples");
         }
-        if let Some((option, ..)) = flags.files().find(|(_, format, _)| *format != FormatFlag::Json) {
+        if let Some((option, ..)) = flags.files().find(|(_, form, _)| *form != Form::Json) {
             return refused(option);
         }
         if !matches!(flags.format, FormatFlag::Text | FormatFlag::Json) {
@@ -105,7 +105,7 @@ impl Destinations {
         if self.quiet && self.format == FormatFlag::Text {
             return Ok(());
         }
-        print(rendered(report, self.format, self.samples).as_bytes())
+        print(rendered(report, self.format.into(), self.samples).as_bytes())
     }
 
     /// Says under the report under which number it is kept; only to people.
@@ -126,12 +126,13 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
 }
 
 /// The report in one of its forms.
-fn rendered(report: &Report, format: FormatFlag, samples: bool) -> String {
-    match format {
-        FormatFlag::Text => steady_report::text(report, style()),
-        FormatFlag::Json => steady_report::json_text(report, samples),
-        FormatFlag::Csv => steady_report::csv(report),
-        FormatFlag::Markdown => steady_report::markdown(report),
+fn rendered(report: &Report, form: Form, samples: bool) -> String {
+    match form {
+        Form::Text => steady_report::text(report, style()),
+        Form::Json => steady_report::json_text(report, samples),
+        Form::Csv => steady_report::csv(report),
+        Form::Markdown => steady_report::markdown(report),
+        Form::Html => steady_report::html(report),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Bytes, Layout, Metric, Nanos, Plan, Reading, Timestamp};
+use crate::{Absent, Bytes, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,11 @@ impl Run {
     /// User and system time together: the sum is exact even where its parts are sampled.
     pub fn cpu_time(&self) -> Nanos {
         self.user + self.system
+    }
+
+    /// Whether it counts as a success under `rule`: it ended by itself, with a status that the rule accepts.
+    pub fn succeeded(&self, rule: &FailureRule) -> bool {
+        matches!(self.outcome, Outcome::Exited(status) if rule.accepts(status))
     }
 
     /// The cost by `metric`, in seconds or bytes; absent where a reading that it needs is absent.

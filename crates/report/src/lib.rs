@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod csv;
+mod html;
 mod json;
 mod markdown;
 mod text;
@@ -11,6 +12,7 @@ mod units;
 mod words;
 
 pub use csv::csv;
+pub use html::html;
 pub use json::{
     HISTORY_SCHEMA, JOINED_SCHEMA, ReadError, SCHEMA, joined_json, joined_json_text, json, json_text, read_record,
     run_json_text, runs_json_text,

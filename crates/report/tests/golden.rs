@@ -5,7 +5,7 @@ mod reports;
 use std::fs;
 use std::path::Path;
 
-use steady_report::{Style, csv, json_text, markdown, text};
+use steady_report::{Style, csv, html, json_text, markdown, text};
 
 /// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
 const EXPORTED: [&str; 8] = ["slower", "same", "undecided", "three", "one", "absent", "failures-ignored", "too-few"];
@@ -18,7 +18,11 @@ fn reports_look_as_recorded() {
     for (name, report) in reports::all() {
         let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(&report, Style { width, color: false })));
         let json = (format!("{name}.json"), json_text(&report, report.record.blocks.len() < 10));
-        let exports = [(format!("{name}.md"), markdown(&report)), (format!("{name}.csv"), csv(&report))];
+        let exports = [
+            (format!("{name}.md"), markdown(&report)),
+            (format!("{name}.csv"), csv(&report)),
+            (format!("{name}.html"), html(&report)),
+        ];
         for (file, found) in
             texts.into_iter().chain([json]).chain(exports.into_iter().filter(|_| EXPORTED.contains(&name)))
         {

@@ -6,6 +6,27 @@ use clap::Args;
 
 use super::values::FormatFlag;
 
+/// What a report may be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+    Csv,
+    Markdown,
+    Html,
+}
+
+impl From<FormatFlag> for Form {
+    fn from(format: FormatFlag) -> Form {
+        match format {
+            FormatFlag::Text => Form::Text,
+            FormatFlag::Json => Form::Json,
+            FormatFlag::Csv => Form::Csv,
+            FormatFlag::Markdown => Form::Markdown,
+        }
+    }
+}
+
 /// The options about reports, the same for everything that makes one.
 #[derive(Debug, Args)]
 pub(crate) struct OutputFlags {
@@ -25,6 +46,10 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) export_markdown: Option<PathBuf>,
 
+    /// Write the report as a page of HTML with charts to this file; the page needs nothing besides itself
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_html: Option<PathBuf>,
+
     /// No progress bar, and no text report
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -32,12 +57,13 @@ pub(crate) struct OutputFlags {
 
 impl OutputFlags {
     /// Every file that was asked for: the option, the form, the path.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, FormatFlag, &PathBuf)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
         let files = [
-            ("--export-json", FormatFlag::Json, &self.export_json),
-            ("--export-csv", FormatFlag::Csv, &self.export_csv),
-            ("--export-markdown", FormatFlag::Markdown, &self.export_markdown),
+            ("--export-json", Form::Json, &self.export_json),
+            ("--export-csv", Form::Csv, &self.export_csv),
+            ("--export-markdown", Form::Markdown, &self.export_markdown),
+            ("--export-html", Form::Html, &self.export_html),
         ];
-        files.into_iter().filter_map(|(option, format, path)| Some((option, format, path.as_ref()?)))
+        files.into_iter().filter_map(|(option, form, path)| Some((option, form, path.as_ref()?)))
     }
 }

@@ -1,6 +1,6 @@
 //! Pairs out of blocks.
 
-use steady_model::{Block, Layout, Metric, Outcome, Plan, Reading, Record, Run};
+use steady_model::{Block, Layout, Metric, Plan, Reading, Record, Run};
 use steady_stats::{Pair, Rules, Slot};
 
 /// The pairs of every contender by one metric, growing block by block.
@@ -84,7 +84,7 @@ pub(crate) fn grain(metric: Metric) -> f64 {
 
 /// Whether a run counts as a success.
 pub(crate) fn succeeded(plan: &Plan, run: &Run) -> bool {
-    matches!(run.outcome, Outcome::Exited(status) if plan.failures.accepts(status))
+    run.succeeded(&plan.failures)
 }
 
 /// How often each command failed, and whether one failed so much more often that the rest is no fair sample.

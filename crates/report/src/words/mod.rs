@@ -7,7 +7,7 @@ mod warning;
 
 pub(crate) use effect::{Effect, between, signed};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
-pub(crate) use repeat::repeat;
+pub(crate) use repeat::{as_typed, repeat};
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};
 

@@ -24,7 +24,7 @@ pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
 }
 
 /// A command as one string: its name, where that is what was typed.
-fn as_typed(command: &Command) -> String {
+pub(crate) fn as_typed(command: &Command) -> String {
     match shell_words::split(&command.name) {
         Ok(words) if words == command.argv => command.name.clone(),
         _ => line(&command.argv),

@@ -1,0 +1,197 @@
+//! The report as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
+
+mod course;
+mod distribution;
+mod facts;
+mod load;
+mod points;
+mod scale;
+mod split;
+mod svg;
+mod timeline;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use steady_model::{Layout, Report};
+
+use crate::text::{Paint, Span, headline};
+use crate::words::{capital, name, noun};
+use points::Points;
+use scale::Kind;
+
+/// The look of the page, in light, in dark and on paper.
+const STYLE: &str = include_str!("page.css");
+/// What the page may fetch: nothing. Browsers hold it to that. Its own styles are allowed by a word that is put together
+/// here, for it is no code of that kind.
+const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
+/// At most about so many points are drawn for one command, and so many on the whole page.
+const MOST: usize = 4_000;
+const MOST_OF_ALL: usize = 24_000;
+
+/// The report as a page: the verdict in plain words first, then charts of what it rests on, then the tables.
+pub fn html(report: &Report) -> String {
+    let sentences = headline::sentences(report);
+    let title: String = sentences.first().into_iter().flatten().map(|(_, text)| text.as_str()).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (heading(report)) }
+                    @for sentence in &sentences { p.verdict { (spans(sentence)) } }
+                    (facts::warnings(report))
+                }
+                main {
+                    (facts::secondary_metrics(report))
+                    (facts::commands(report))
+                    (charts(report))
+                    section {
+                        h2 { "Where the time went" }
+                        figure { (split::draw(report)) }
+                        (facts::breakdown_table(report))
+                    }
+                    (facts::circumstances(report))
+                    (facts::origin(report))
+                }
+            }
+        }
+    };
+    let mut text = page.into_string();
+    text.push('\n');
+    text
+}
+
+/// What the page is about.
+fn heading(report: &Report) -> String {
+    match report.record.plan.commands.len() {
+        1 => "Steadyhand: what a command costs".to_owned(),
+        2 => "Steadyhand: two commands compared".to_owned(),
+        many => format!("Steadyhand: {many} commands compared"),
+    }
+}
+
+/// The charts of every contender, or of the one command.
+fn charts(report: &Report) -> Markup {
+    let commands = report.record.plan.commands.len();
+    if commands == 1 {
+        return alone(report);
+    }
+    let most = MOST.min(MOST_OF_ALL / (commands - 1));
+    html! {
+        @if commands > 2 {
+            nav aria-label="Charts by command" {
+                @for command in 1..commands {
+                    a href={ "#command-" (command + 1) } { (command + 1) " " code { (name(&report.record.plan, command)) } }
+                }
+            }
+        }
+        @for command in 1..commands { (contender(report, command, most)) }
+    }
+}
+
+/// The charts of one command beside the first.
+fn contender(report: &Report, command: usize, most: usize) -> Markup {
+    let record = &report.record;
+    let points = Points::of_pairs(record, command);
+    let values = points.scale(Kind::Change);
+    let what = capital(noun(record.primary));
+    let judgement = report.primary().find(|judgement| judgement.command == command);
+    html! {
+        section id={ "command-" (command + 1) } {
+            h2 { (what) " of command " (command + 1) " beside the first" }
+            @if record.plan.commands.len() > 2 { p { code { (name(&record.plan, command)) } } }
+            h3 { "The interval as it narrowed" }
+            figure { (course::draw(report, command)) }
+            @if points.len() == 0 { p.note { "There is no pair to draw." } }
+            @else {
+                h3 { "Differences of the pairs over time" }
+                figure { (timeline::draw(record, &points, &values, most)) }
+                h3 { "How the differences are distributed" }
+                figure { (distribution::draw(&points, &values, judgement)) }
+            }
+            (missing(&points, "pairs"))
+        }
+    }
+}
+
+/// The charts of a command alone.
+fn alone(report: &Report) -> Markup {
+    let record = &report.record;
+    let points = Points::of_runs(record);
+    let values = points.scale(Kind::Cost(record.primary));
+    let what = capital(noun(record.primary));
+    html! {
+        section {
+            h2 { (what) " of its runs" }
+            @if points.len() == 0 { p.note { "There is no run to draw." } }
+            @else {
+                h3 { "Over time" }
+                figure { (timeline::draw(record, &points, &values, MOST)) }
+                h3 { "How it is distributed" }
+                figure { (distribution::draw(&points, &values, None)) }
+            }
+            (missing(&points, "runs"))
+        }
+    }
+}
+
+/// What the charts leave out.
+fn missing(points: &Points, what: &str) -> Markup {
+    html! {
+        @if points.failed > 0 { p.note { "Not drawn: " (thousands(points.failed)) " " (what) " with a run that failed." } }
+        @if points.absent > 0 {
+            p.note { "Not drawn: " (thousands(points.absent)) " " (what) " with a cost that is absent or zero." }
+        }
+    }
+}
+
+/// A sentence, what it claims marked.
+fn spans(spans: &[Span]) -> Markup {
+    let class = |paint: &Paint| match paint {
+        Paint::Plain => None,
+        Paint::Heading => Some("claim"),
+        Paint::Less => Some("claim less"),
+        Paint::More => Some("claim more"),
+        Paint::Same => Some("claim same"),
+        Paint::Open => Some("claim open"),
+    };
+    html! {
+        @for (paint, text) in spans {
+            @match class(paint) { Some(class) => strong class=(class) { (text) }, None => (text) }
+        }
+    }
+}
+
+/// A layout at the head of a chart.
+fn capital_layout(layout: Layout) -> String {
+    capital(crate::text::pairs::label(layout))
+}
+
+/// A number of things, its thousands apart: `12,400`.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let head = digits.len() % 3;
+    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let first = (head > 0).then(|| digits[..head].to_owned());
+    first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(
+            [0, 7, 999, 1000, 12_400, 1_234_567].map(thousands),
+            ["0", "7", "999", "1,000", "12,400", "1,234,567"]
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Axes: which values they show, where those lie, and what stands beside their ticks.
+
+use steady_model::Metric;
+
+use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit};
+
+/// What an axis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Natural logarithms of ratios, written as relative changes, or as factors where they are large.
+    Change,
+    /// Seconds that pass.
+    Clock,
+    /// The cost of a run.
+    Cost(Metric),
+    /// Shares of one.
+    Share,
+}
+
+/// A range of values, shown from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Scale {
+    pub(super) kind: Kind,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// Where a value lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Place {
+    Below,
+    /// From 0 (the low end) to 1.
+    At(f64),
+    Above,
+}
+
+/// From this distance between the ends on, changes are told as factors: from half to twice.
+const FACTORS: f64 = 1.4;
+
+impl Scale {
+    /// An axis over these values; one of no width is given some.
+    pub(super) fn new(kind: Kind, low: f64, high: f64) -> Self {
+        if low.is_finite() && high.is_finite() && high > low {
+            return Scale { kind, low, high };
+        }
+        let middle = if low.is_finite() { low } else { 0.0 };
+        let half = if middle == 0.0 || kind == Kind::Change { 0.01 } else { middle.abs() * 0.01 };
+        Scale { kind, low: middle - half, high: middle + half }
+    }
+
+    /// The same with a little room at both ends.
+    pub(super) fn padded(self) -> Self {
+        let room = (self.high - self.low) * 0.06;
+        Scale { low: self.low - room, high: self.high + room, ..self }
+    }
+
+    /// Where `value` lies.
+    pub(super) fn place(&self, value: f64) -> Place {
+        match (value - self.low) / (self.high - self.low) {
+            share if share < 0.0 => Place::Below,
+            share if share > 1.0 => Place::Above,
+            share if share.is_nan() => Place::Below,
+            share => Place::At(share),
+        }
+    }
+
+    /// The same, kept inside.
+    pub(super) fn clamped(&self, value: f64) -> f64 {
+        match self.place(value) {
+            Place::Below => 0.0,
+            Place::At(share) => share,
+            Place::Above => 1.0,
+        }
+    }
+
+    /// A value in words.
+    pub(super) fn told(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Change if value.abs() >= FACTORS => {
+                let factor = value.exp();
+                format!("{}×", fixed(factor, decimals_of(factor, 2)))
+            }
+            Kind::Change | Kind::Share => {
+                let percent = if self.kind == Kind::Share { value } else { value.exp_m1() } * 100.0;
+                format!("{}{TIE}%", fixed(percent, decimals_of(percent, 2)))
+            }
+            Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
+            Kind::Cost(Metric::Memory) => memory(value),
+            Kind::Cost(Metric::Instructions) => count(value),
+        }
+    }
+
+    /// Some five ticks: where they lie, from 0 to 1, and their labels.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let ticks = match self.kind {
+            Kind::Change if self.high - self.low >= FACTORS => factors(self.low, self.high),
+            Kind::Change => {
+                let percent = |log: f64| log.exp_m1() * 100.0;
+                let steps = round_steps(percent(self.low), percent(self.high));
+                let label = |value: f64, decimals| format!("{}{TIE}%", fixed(value, decimals));
+                labelled(&steps, label).into_iter().map(|(value, label)| ((value / 100.0).ln_1p(), label)).collect()
+            }
+            Kind::Share => labelled(&round_steps(self.low * 100.0, self.high * 100.0), |value, _| {
+                format!("{}{TIE}%", short(value))
+            })
+            .into_iter()
+            .map(|(value, label)| (value / 100.0, label))
+            .collect(),
+            Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
+            Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
+        };
+        let inside = |(value, label)| match self.place(value) {
+            Place::At(share) => Some((share, label)),
+            Place::Below | Place::Above => None,
+        };
+        ticks.into_iter().filter_map(inside).collect()
+    }
+}
+
+/// The unit of an axis of time that passes, and its length in seconds.
+fn clock_unit(high: f64) -> (&'static str, f64) {
+    match high {
+        _ if high >= 10_800.0 => ("h", 3600.0),
+        _ if high >= 300.0 => ("min", 60.0),
+        _ if high >= 1.0 => ("s", 1.0),
+        _ => ("ms", 1e-3),
+    }
+}
+
+/// The unit of a cost, and its size.
+fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
+    match metric {
+        Metric::Cpu | Metric::Elapsed | Metric::Wall => {
+            let (unit, scale) = time_unit(high);
+            (unit, 1.0 / scale)
+        }
+        Metric::Memory => match high {
+            _ if high >= 1024f64.powi(3) => ("GiB", 1024f64.powi(3)),
+            _ if high >= 1024f64.powi(2) => ("MiB", 1024f64.powi(2)),
+            _ => ("KiB", 1024.0),
+        },
+        Metric::Instructions => match high {
+            _ if high >= 1e9 => ("billion", 1e9),
+            _ if high >= 1e6 => ("million", 1e6),
+            _ => ("thousand", 1e3),
+        },
+    }
+}
+
+/// Ticks at round multiples of a unit.
+fn scaled(low: f64, high: f64, (unit, size): (&str, f64)) -> Vec<(f64, String)> {
+    let label = |value: f64, decimals| format!("{}{TIE}{unit}", fixed(value, decimals));
+    let ticks = labelled(&round_steps(low / size, high / size), label);
+    ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
+}
+
+/// Round numbers from `low` to `high`, four to eight of them, and the decimals that tell them apart.
+fn round_steps(low: f64, high: f64) -> (Vec<f64>, usize) {
+    let rough = (high - low) / 5.0;
+    if !(rough.is_finite() && rough > 0.0) {
+        return (vec![], 0);
+    }
+    let power = rough.log10().floor();
+    let scale = 10f64.powf(power);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * scale).find(|step| *step >= rough * 0.999);
+    let step = step.unwrap_or(10.0 * scale);
+    let decimals = (-(step.log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize;
+    let first = (low / step).ceil();
+    let count = ((high / step).floor() - first).clamp(0.0, 20.0) as usize;
+    ((0..=count).map(|index| (first + index as f64) * step).collect(), decimals)
+}
+
+/// Numbers with their labels.
+fn labelled((values, decimals): &(Vec<f64>, usize), label: impl Fn(f64, usize) -> String) -> Vec<(f64, String)> {
+    values.iter().map(|value| (*value, label(*value, *decimals))).collect()
+}
+
+/// Ticks at round factors; the values are their logarithms.
+fn factors(low: f64, high: f64) -> Vec<(f64, String)> {
+    let decades = |steps: &[f64]| -> Vec<f64> {
+        let each = |power: i32| steps.iter().map(move |step| step * 10f64.powi(power)).collect::<Vec<_>>();
+        (-9..=9).flat_map(each).filter(|factor| (low..=high).contains(&factor.ln())).collect()
+    };
+    let dense = decades(&[1.0, 2.0, 5.0]);
+    let chosen = if dense.len() <= 7 { dense } else { decades(&[1.0]) };
+    chosen.into_iter().map(|factor| (factor.ln(), format!("{}×", fixed(factor, decimals_of(factor, 1))))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: Scale) -> Vec<String> {
+        scale.ticks().into_iter().map(|(_, label)| label.replace(TIE, " ")).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let small = Scale::new(Kind::Change, -0.011, 0.012);
+        assert_eq!(labels(small), ["-1.0 %", "-0.5 %", "0.0 %", "0.5 %", "1.0 %"]);
+        assert_eq!(labels(Scale::new(Kind::Change, -1.0, 3.0)), ["0.5×", "1×", "2×", "5×", "10×", "20×"]);
+        assert_eq!(labels(Scale::new(Kind::Clock, 0.0, 10.2)), ["0 s", "5 s", "10 s"]);
+        assert_eq!(labels(Scale::new(Kind::Share, 0.0, 1.0)), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
+        assert_eq!(labels(Scale::new(Kind::Cost(Metric::Cpu), 0.01, 0.0126)), ["10 ms", "11 ms", "12 ms"]);
+        for scale in [small, Scale::new(Kind::Clock, 3.0, 1e6)] {
+            assert!(scale.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
+        }
+    }
+
+    #[test]
+    fn any_values_make_an_axis() {
+        for (low, high) in [(f64::NAN, 1.0), (1.0, 1.0), (f64::NEG_INFINITY, f64::INFINITY), (2.0, 1.0)] {
+            let scale = Scale::new(Kind::Change, low, high);
+            assert!(scale.low < scale.high, "{low} {high}");
+            assert!((0.0..=1.0).contains(&scale.clamped(f64::NAN)));
+        }
+    }
+}

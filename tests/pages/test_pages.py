@@ -1,0 +1,118 @@
+"""The pages in a browser: at the widths of a phone, a tablet and a desk, in light, in dark and on paper.
+
+STEADY_PICTURES=FOLDER keeps what the browser drew.
+"""
+
+import os
+import unittest
+from pathlib import Path
+
+import browser
+
+REPORTS = Path(__file__).resolve().parents[2] / "testdata" / "reports"
+WIDTHS = (360, 800, 1400)
+
+# The contrast of every text with what lies behind it, as WCAG 2 has it; the worst, and where.
+CONTRAST = """(() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = rgb(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  let worst = [99, ''];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest('svg')) continue;
+    const [one, other] = [light(rgb(getComputedStyle(element).color)), light(behind(element))].sort((a, b) => b - a);
+    const ratio = (one + 0.05) / (other + 0.05);
+    if (ratio < worst[0]) worst = [ratio, walker.currentNode.data.slice(0, 60)];
+  }
+  return worst;
+})()"""
+
+# Labels of one axis that lie over one another.
+COLLISIONS = """[...document.querySelectorAll('.x, .y')].flatMap(axis => {
+  const boxes = [...axis.children].filter(each => each.textContent.trim()).map(each => [each.getBoundingClientRect(), each.textContent]);
+  return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([b]) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(([, other]) => one + ' / ' + other));
+})"""
+
+# Drawings without a role or a name, tables' heads without a scope, levels of headings left out.
+UNNAMED = """[
+  ...[...document.querySelectorAll('svg')].filter(each => each.getAttribute('aria-hidden') !== 'true'
+    && !(each.getAttribute('role') === 'img' && each.getAttribute('aria-label'))).map(each => each.outerHTML.slice(0, 80)),
+  ...[...document.querySelectorAll('th:not([scope])')].map(each => each.outerHTML),
+  ...[...document.querySelectorAll('h1, h2, h3, h4')].filter((each, i, all) =>
+    i > 0 && each.tagName[1] - all[i - 1].tagName[1] > 1).map(each => each.outerHTML),
+]"""
+
+
+@unittest.skipIf(browser.find() is None, "no Chromium here; apt-get install chromium")
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        opened = browser.Browser(browser.find())
+        cls.addClassCleanup(opened.__exit__)
+        cls.browser = opened.__enter__()
+        cls.pages = sorted(REPORTS.glob("*.html"))
+
+    def everywhere(self):
+        """Shows every page at every width, in light and in dark."""
+        self.assertGreater(len(self.pages), 5)
+        for page in self.pages:
+            for width in WIDTHS:
+                for dark in (False, True):
+                    with self.subTest(page=page.name, width=width, dark=dark):
+                        self.browser.show(page, width, dark)
+                        self.keep(f"{page.stem}-{width}{'-dark' if dark else ''}.png")
+                        yield page, width, dark
+
+    def keep(self, name: str) -> None:
+        if folder := os.environ.get("STEADY_PICTURES"):
+            self.browser.picture(Path(folder) / name)
+
+    def test_fit_read_and_ask_for_nothing(self) -> None:
+        for page, width, dark in self.everywhere():
+            value = self.browser.value
+            self.assertLessEqual(value("document.scrollingElement.scrollWidth"), width)
+            self.assertEqual(value(COLLISIONS), [])
+            self.assertEqual(self.browser.requests(), [page.as_uri()])
+            self.assertEqual(self.browser.complaints(), [])
+            ratio, where = value(CONTRAST)
+            self.assertGreaterEqual(ratio, 4.5, where)
+            paper = value("getComputedStyle(document.body).backgroundColor")
+            self.assertEqual(paper == "rgb(255, 255, 255)", not dark)
+
+    def test_are_named_for_those_who_do_not_see_them(self) -> None:
+        for page in self.pages:
+            with self.subTest(page=page.name):
+                self.browser.show(page, 800)
+                self.assertEqual(self.browser.value(UNNAMED), [])
+                self.assertEqual(self.browser.value("document.querySelectorAll('h1').length"), 1)
+
+    def test_what_is_drawn_has_a_size(self) -> None:
+        self.browser.show(REPORTS / "slower.html", 800)
+        sizes = self.browser.value(
+            "[...document.querySelectorAll('.plot svg path:not(.point)')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")
+        self.assertGreater(len(sizes), 20)
+        self.assertGreater(min(sizes), 0)
+
+    def test_are_light_on_paper_even_where_the_screen_is_dark(self) -> None:
+        self.browser.show(REPORTS / "slower.html", 800, dark=True, media="print")
+        self.assertEqual(self.browser.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertTrue(self.browser.pdf().startswith(b"%PDF"))
+
+    def test_the_policy_forbids_what_a_page_might_fetch(self) -> None:
+        self.browser.show(REPORTS / "slower.html", 800)
+        fetched = "fetch('data:text/plain,x').then(() => 'fetched', () => 'refused')"
+        self.assertEqual(self.browser.value(fetched), "refused")
+
+
+if __name__ == "__main__":
+    unittest.main()
