@@ -8,7 +8,6 @@ one copy against itself in between. The part of the estimates' spread that block
     bench/run copies --report       Markdown from the results
 """
 
-import argparse
 import math
 import shutil
 import sys
@@ -20,8 +19,9 @@ from tempfile import TemporaryDirectory
 from common import tools
 from common.calibrate import Calibrations
 from common.loads import end_neighbours_on_signals
-from common.paths import RESULTS, TARGET
+from common.paths import TARGET
 from common.results import Results
+from common.session import session_options
 from common.stats import share
 from common.verdicts import SIGNS, percent, table, with_interval
 
@@ -32,17 +32,13 @@ RESOLUTION = 0.001
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench/run copies", description=__doc__.splitlines()[0])
-    parser.add_argument("--blocks", type=int, default=30, help="blocks wanted per work, those on file included (30)")
-    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
-    parser.add_argument("--results", type=Path, default=RESULTS / "copies.jsonl")
-    options = parser.parse_args()
+    options = session_options("copies", __doc__, "blocks", 30)
     results = Results(options.results)
     if options.report:
         print(report(results.records))
     else:
         end_neighbours_on_signals()
-        _measure(results, options.blocks)
+        _measure(results, options.wanted)
 
 
 def _measure(results: Results, blocks: int) -> None:

@@ -4,14 +4,12 @@
     bench/run null --report       Markdown from the results
 """
 
-import argparse
-from pathlib import Path
 from random import SystemRandom
 
 from common.calibrate import Calibrations
 from common.loads import LOADS, end_neighbours_on_signals
-from common.paths import RESULTS
 from common.results import Results
+from common.session import session_options
 from common.stats import Share, share
 from common.trial import Cell, Session, one_line
 from common.verdicts import by_cell, of_total, percent, table, tally, with_interval
@@ -21,17 +19,13 @@ BUDGET_SECONDS = 1.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench/run null", description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=1000, help="verdicts wanted, those on file included (1000)")
-    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
-    parser.add_argument("--results", type=Path, default=RESULTS / "null.jsonl")
-    options = parser.parse_args()
+    options = session_options("null", __doc__, "trials", 1000)
     results = Results(options.results)
     if options.report:
         print(report(results.records))
     else:
         end_neighbours_on_signals()
-        _measure(results, options.trials)
+        _measure(results, options.wanted)
 
 
 def _measure(results: Results, trials: int) -> None:

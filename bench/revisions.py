@@ -6,7 +6,6 @@ A small C program in a repository of the bench's own; every comparison checks it
     bench/run revisions --report       Markdown from the results
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -16,8 +15,9 @@ from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
 
 from common.loads import LOADS, beside, end_neighbours_on_signals
-from common.paths import RESULTS, STEADY, TARGET
+from common.paths import STEADY, TARGET
 from common.results import Results
+from common.session import session_options
 from common.stats import share
 from common.trial import FAILURES_ALLOWED
 from common.verdicts import SIGNS, of_total, table, with_interval
@@ -44,15 +44,11 @@ MAKEFILE = "prog: prog.c\n\t$(CC) -O2 -g -o prog prog.c\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench/run revisions", description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=200, help="comparisons wanted, those on file included (200)")
-    parser.add_argument("--report", action="store_true", help="print Markdown from the results")
-    parser.add_argument("--results", type=Path, default=RESULTS / "revisions.jsonl")
-    options = parser.parse_args()
+    options = session_options("revisions", __doc__, "trials", 200)
     results = Results(options.results)
     if not options.report:
         end_neighbours_on_signals()
-        _measure(results, options.trials)
+        _measure(results, options.wanted)
     print(report(results.records))
 
 

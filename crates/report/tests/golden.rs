@@ -1,9 +1,7 @@
 //! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
+mod goldens;
 mod reports;
-
-use std::fs;
-use std::path::Path;
 
 use steady_report::{Style, csv, html, json_text, markdown, text};
 
@@ -12,10 +10,7 @@ const EXPORTED: [&str; 8] = ["slower", "same", "undecided", "three", "one", "abs
 
 #[test]
 fn reports_look_as_recorded() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/reports");
-    let bless = std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1");
-    let mut differing = Vec::new();
-    for (name, report) in reports::all() {
+    let files = reports::all().into_iter().flat_map(|(name, report)| {
         let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(&report, Style { width, color: false })));
         let json = (format!("{name}.json"), json_text(&report, report.record.blocks.len() < 10));
         let exports = [
@@ -23,30 +18,16 @@ fn reports_look_as_recorded() {
             (format!("{name}.csv"), csv(&report)),
             (format!("{name}.html"), html(&report)),
         ];
-        for (file, found) in
-            texts.into_iter().chain([json]).chain(exports.into_iter().filter(|_| EXPORTED.contains(&name)))
-        {
-            let path = folder.join(&file);
-            if bless {
-                fs::write(&path, &found).unwrap();
-            } else if fs::read_to_string(&path).unwrap_or_default() != found {
-                differing.push(format!("-- {file} is now --\n{found}"));
-            }
-        }
-    }
-    assert!(differing.is_empty(), "{}\nif they read well: STEADY_BLESS=1", differing.join("\n"));
+        let exports = exports.into_iter().filter(|_| EXPORTED.contains(&name));
+        texts.into_iter().chain([json]).chain(exports).collect::<Vec<_>>()
+    });
+    goldens::hold(files);
 }
 
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, report) in reports::all() {
-        for width in [40, 50, 60, 72, 80, 100, 132] {
-            for line in text(&report, Style { width, color: false }).lines() {
-                let columns = unicode_width::UnicodeWidthStr::width(line);
-                assert!(columns <= width, "{name} at {width}: {columns} columns: {line}");
-                assert_eq!(line, line.trim_end(), "{name} at {width}");
-            }
-        }
+        goldens::lines_fit(name, |width| text(&report, Style { width, color: false }));
     }
 }
 

@@ -9,7 +9,9 @@ mod protocol;
 mod run;
 mod script;
 mod serve;
+mod station;
 mod streams;
+mod wait;
 
 pub use client::Launcher;
 pub use protocol::{Group, Job, Reply, Request, RunReply, Setup};

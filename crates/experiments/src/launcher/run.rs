@@ -1,30 +1,22 @@
 //! One run, from its start to its last descendant's end.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use steady_linux::counters::Meter;
-use steady_linux::process::{self, Child, LeftOvers, Program, Reaped, Status};
+use steady_linux::process::{self, Child, LeftOvers, Reaped, Status};
 use steady_linux::{Root, clock, procfs};
-use steady_model::{
-    Absent, Bytes, Command, CounterScope, Counters, Hook, Nanos, Outcome, Output, PerCommand, Reading, Run,
-};
+use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Outcome, Output, Reading, Run};
 
-use super::PADDING_MAX;
 use super::protocol::{Job, Reply, RunReply, Setup};
 use super::script::Script;
-use super::streams::Sink;
-
-/// The variable that tells a process which command it belongs to: 0 for the first, as in the JSON.
-const COMMAND_NAME: &str = "STEADY_COMMAND";
-/// The variables that runs get from here, whatever stands in the environment.
-const OURS: [&str; 3] = [COMMAND_NAME, "STEADY_RUN", "STEADY_PADDING"];
+use super::station::Station;
+use super::wait::wait_or_kill;
 
 /// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
 /// the microsecond clock that rusage has.
@@ -58,36 +50,11 @@ pub(super) struct Stand {
     meter: Reading<Meter>,
 }
 
-/// What the runs of one command need.
-struct Station {
-    command: Command,
-    program: Program,
-    sink: Sink,
-    prepare: Option<Script>,
-    conclude: Option<Script>,
-}
-
 /// What was seen of a child until it became a zombie.
 struct Seen {
     ended: Nanos,
     in_time: bool,
     main_thread: Reading<procfs::Schedstat>,
-}
-
-impl Station {
-    fn new(setup: &Setup, index: usize, environment: &[(OsString, OsString)], null: &File) -> io::Result<Self> {
-        let command = &setup.commands[index];
-        let script = |hook, scripts: &PerCommand<String>| {
-            scripts.of(index).map(|text| Script::new(hook, text, (index, command), environment)).transpose()
-        };
-        Ok(Station {
-            command: command.clone(),
-            program: program(&command.program, &command.argv, (index, command), environment)?,
-            sink: Sink::new(setup.output.of(index), null)?,
-            prepare: script(Hook::Prepare, &setup.prepare)?,
-            conclude: script(Hook::Conclude, &setup.conclude)?,
-        })
-    }
 }
 
 impl Stand {
@@ -241,71 +208,8 @@ impl Stand {
     }
 }
 
-/// A program for runs of `command`: its variables over the inherited ones, and its number in `STEADY_COMMAND`.
-pub(super) fn program(
-    path: &Path,
-    words: &[String],
-    (index, command): (usize, &Command),
-    environment: &[(OsString, OsString)],
-) -> io::Result<Program> {
-    let number = index.to_string();
-    let own = command.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let own: Vec<_> = own.chain([(OsStr::new(COMMAND_NAME), OsStr::new(&number))]).collect();
-    // Of a name that stands twice, programs may take either.
-    let replaced = |name: &OsStr| OURS.iter().any(|ours| name == *ours) || own.iter().any(|(other, _)| *other == name);
-    let inherited = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let variables = inherited.filter(|(name, _)| !replaced(name)).chain(own.iter().copied());
-    let made = Program::new(path, words.iter().map(AsRef::as_ref), variables, PADDING_MAX as usize)?;
-    Ok(match &command.directory {
-        Some(directory) => made.within(directory)?,
-        None => made,
-    })
-}
-
 pub(super) fn lost(error: io::Error) -> Stop {
     Stop::Say(Reply::Failed(error.to_string()))
-}
-
-/// Waits for the child's end, emptying its pipe meanwhile; kills its group at the limit. Whether it ended in time.
-pub(super) fn wait_or_kill(
-    child: &Child,
-    limit: Option<Nanos>,
-    control: BorrowedFd<'_>,
-    sink: Option<&Sink>,
-) -> Result<bool, Stop> {
-    let deadline = limit.map(|limit| clock::monotonic() + limit);
-    let mut in_time = true;
-    loop {
-        // Hang-ups are reported unasked; requests that come early are left for later.
-        let child_and_control =
-            [PollFd::new(&child.pidfd, PollFlags::IN), PollFd::from_borrowed_fd(control, PollFlags::empty())];
-        let pipe = sink.and_then(Sink::reader).map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
-        let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipe).collect();
-        let left = deadline.filter(|_| in_time).map(|deadline| timespec(deadline - clock::monotonic()));
-        let polled = poll(&mut watched, left.as_ref());
-        let ready = |place: usize| watched.get(place).is_some_and(|fd| !fd.revents().is_empty());
-        match polled {
-            Ok(0) => {
-                in_time = false;
-                process::kill_group(child.pid);
-            }
-            Ok(_) if ready(1) => return Err(Stop::Abandoned),
-            Ok(_) => {
-                if let Some(sink) = sink.filter(|_| ready(2)) {
-                    sink.drain();
-                }
-                if ready(0) {
-                    return Ok(in_time);
-                }
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(lost(error.into())),
-        }
-    }
-}
-
-fn timespec(time: Nanos) -> Timespec {
-    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }
 
 pub(super) fn outcome(status: Status, in_time: bool) -> Outcome {

@@ -10,7 +10,9 @@ use steady_linux::process::{self, Program, Status, Stdio};
 use steady_model::{Command, Hook};
 
 use super::protocol::Reply;
-use super::run::{Stop, lost, outcome, program, wait_or_kill};
+use super::run::{Stop, lost, outcome};
+use super::station::program;
+use super::wait::wait_or_kill;
 
 /// The shell that they run in.
 const SHELL: &str = "/bin/sh";

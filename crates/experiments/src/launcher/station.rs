@@ -1,0 +1,70 @@
+//! What the runs of one command need: its program, ready to start, and what runs around it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use steady_linux::process::Program;
+use steady_model::{Command, Hook, PerCommand};
+
+use super::PADDING_MAX;
+use super::protocol::Setup;
+use super::script::Script;
+use super::streams::Sink;
+
+/// The variable that tells a process which command it belongs to: 0 for the first, as in the JSON.
+const COMMAND_NAME: &str = "STEADY_COMMAND";
+/// The variables that runs get from here, whatever stands in the environment.
+const OURS: [&str; 3] = [COMMAND_NAME, "STEADY_RUN", "STEADY_PADDING"];
+
+/// What the runs of one command need.
+pub(super) struct Station {
+    pub(super) command: Command,
+    pub(super) program: Program,
+    pub(super) sink: Sink,
+    pub(super) prepare: Option<Script>,
+    pub(super) conclude: Option<Script>,
+}
+
+impl Station {
+    pub(super) fn new(
+        setup: &Setup,
+        index: usize,
+        environment: &[(OsString, OsString)],
+        null: &File,
+    ) -> io::Result<Self> {
+        let command = &setup.commands[index];
+        let script = |hook, scripts: &PerCommand<String>| {
+            scripts.of(index).map(|text| Script::new(hook, text, (index, command), environment)).transpose()
+        };
+        Ok(Station {
+            command: command.clone(),
+            program: program(&command.program, &command.argv, (index, command), environment)?,
+            sink: Sink::new(setup.output.of(index), null)?,
+            prepare: script(Hook::Prepare, &setup.prepare)?,
+            conclude: script(Hook::Conclude, &setup.conclude)?,
+        })
+    }
+}
+
+/// A program for runs of `command`: its variables over the inherited ones, and its number in `STEADY_COMMAND`.
+pub(super) fn program(
+    path: &Path,
+    words: &[String],
+    (index, command): (usize, &Command),
+    environment: &[(OsString, OsString)],
+) -> io::Result<Program> {
+    let number = index.to_string();
+    let own = command.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let own: Vec<_> = own.chain([(OsStr::new(COMMAND_NAME), OsStr::new(&number))]).collect();
+    // Of a name that stands twice, programs may take either.
+    let replaced = |name: &OsStr| OURS.iter().any(|ours| name == *ours) || own.iter().any(|(other, _)| *other == name);
+    let inherited = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let variables = inherited.filter(|(name, _)| !replaced(name)).chain(own.iter().copied());
+    let made = Program::new(path, words.iter().map(AsRef::as_ref), variables, PADDING_MAX as usize)?;
+    Ok(match &command.directory {
+        Some(directory) => made.within(directory)?,
+        None => made,
+    })
+}
