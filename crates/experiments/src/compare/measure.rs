@@ -23,7 +23,7 @@ const EXPLORATION_SHARE: f64 = 0.05;
 const REALLOCATION_GROWTH: f64 = 1.1;
 /// How often progress is told, at most: redrawing costs the machine something, and working out the interval for it
 /// keeps the launchers waiting.
-const PROGRESS_STEP: Nanos = Nanos(100_000_000);
+const PROGRESS_STEP: Nanos = Nanos(250_000_000);
 const PROGRESS_COST_RATIO: u64 = 1_000;
 /// How often what the machine does is looked at: a reading takes tenths of a millisecond, and some hundred fill a chart.
 const WATCH_STEP: Nanos = Nanos(250_000_000);
