@@ -4,16 +4,27 @@
 
 mod joined;
 mod kept;
+mod limit;
+mod load;
+mod machine;
 mod plan;
 mod report;
+mod rulers;
 mod samples;
 mod units;
 mod verdict;
 
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept};
+pub use limit::{CpuSource, LimitOutcome, LimitPlan, LimitReport};
+pub use load::{
+    CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
+    ScalabilityLaw, Scaling,
+};
+pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use report::{Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, Undecided, Warning};
+pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{
     Activity, Block, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };

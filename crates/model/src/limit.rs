@@ -1,0 +1,92 @@
+//! A command that is ended by the CPU time that it used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Command, Host, Nanos, Outcome, Reading, Timestamp};
+
+/// What is allowed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitPlan {
+    /// The command.
+    pub command: Command,
+    /// The CPU time that its whole process tree may use.
+    pub cpu: Nanos,
+    /// The wall time that it may use, time spent waiting for a CPU not counted, over `cpu`.
+    pub wall_factor: f64,
+    /// How often to look; as often as exactness needs where it is not given.
+    pub poll: Option<Nanos>,
+    /// How long after the first signal the tree is killed.
+    pub kill_after: Nanos,
+}
+
+/// What ended a limited command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitOutcome {
+    /// It ended by itself, within both limits.
+    Ok,
+    /// It had used its CPU time.
+    CpuLimit,
+    /// It had used its wall time.
+    WallLimit,
+}
+
+impl LimitOutcome {
+    /// Its name in reports: `ok`, `cpu-limit`, `wall-limit`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitOutcome::Ok => "ok",
+            LimitOutcome::CpuLimit => "cpu-limit",
+            LimitOutcome::WallLimit => "wall-limit",
+        }
+    }
+}
+
+/// Where the CPU time of the tree was read while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// A control group of its own, version 2.
+    CgroupV2,
+    /// A control group of its own, version 1 (cpuacct).
+    CgroupV1,
+    /// A task-clock event that its descendants inherit.
+    TaskClock,
+    /// The processes of the tree in /proc, one by one.
+    Proc,
+}
+
+/// A limited command as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitReport {
+    /// What was allowed.
+    pub plan: LimitPlan,
+    /// When it was begun: a label.
+    pub started: Timestamp,
+    /// Where.
+    pub host: Host,
+    /// The git revision of the directory that it was done in.
+    pub revision: Reading<String>,
+    /// What ended it.
+    pub outcome: LimitOutcome,
+    /// How the command itself ended.
+    pub ended: Outcome,
+    /// CPU time of the whole tree.
+    pub cpu: Nanos,
+    /// From its start to its end.
+    pub wall: Nanos,
+    /// Of that, time spent waiting for a CPU: it does not count towards the wall limit.
+    pub waiting: Reading<Nanos>,
+    /// Of that, time in which it was stopped (job control): it does not count either.
+    pub stopped: Nanos,
+    /// CPU time used beyond the limit; absent where it was not reached.
+    pub overshoot: Reading<Nanos>,
+    /// Share of the time that the hypervisor gave to others meanwhile.
+    pub steal_ratio: Reading<f64>,
+    /// Where the CPU time was read while it ran.
+    pub source: CpuSource,
+    /// Why better sources were not used, best first.
+    pub passed_over: Vec<String>,
+    /// Processes that it left behind, and that were ended.
+    pub left_behind: u32,
+}
