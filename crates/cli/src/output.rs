@@ -13,6 +13,24 @@ use crate::flags::{Form, FormatFlag, OutputFlags};
 /// The width of text where the terminal does not say.
 const WIDTH: usize = 80;
 
+/// What can be shown in every form.
+pub(crate) trait Shown {
+    /// It in one of its forms; with the raw samples, where the form can hold them and they are wanted.
+    fn rendered(&self, form: Form, samples: bool) -> String;
+}
+
+impl Shown for Report {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::text(self, style()),
+            Form::Json => steady_report::json_text(self, samples),
+            Form::Csv => steady_report::csv(self),
+            Form::Markdown => steady_report::markdown(self),
+            Form::Html => steady_report::html(self),
+        }
+    }
+}
+
 /// The places that a report will go to, found writable before the measuring begins.
 pub(crate) struct Destinations {
     format: FormatFlag,
@@ -36,8 +54,8 @@ impl Export {
         Ok(Export { option, form, path: path.clone() })
     }
 
-    fn write(&self, report: &Report, samples: bool) -> Result<(), Failure> {
-        self.save(&rendered(report, self.form, samples))
+    fn write(&self, report: &impl Shown, samples: bool) -> Result<(), Failure> {
+        self.save(&report.rendered(self.form, samples))
     }
 
     fn save(&self, text: &str) -> Result<(), Failure> {
@@ -65,9 +83,15 @@ impl Destinations {
 
     /// Writes the report everywhere. What one place cannot take does not keep it from the others; the first failure is
     /// the one that is told.
-    pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
+    pub(crate) fn write(&self, report: &impl Shown) -> Result<(), Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
-        self.files.iter().map(|file| file.write(report, self.samples)).fold(printed, Result::and)
+        let written = self.write_files(report);
+        printed.and(written)
+    }
+
+    /// Writes the report to the files alone; as [`Destinations::write`].
+    pub(crate) fn write_files(&self, report: &impl Shown) -> Result<(), Failure> {
+        self.files.iter().map(|file| file.write(report, self.samples)).fold(Ok(()), Result::and)
     }
 
     /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs or pages
@@ -101,11 +125,11 @@ impl Destinations {
         self.files.iter().map(|file| file.save(&json)).fold(printed, Result::and)
     }
 
-    fn print(&self, report: &Report) -> io::Result<()> {
+    fn print(&self, report: &impl Shown) -> io::Result<()> {
         if self.quiet && self.format == FormatFlag::Text {
             return Ok(());
         }
-        print(rendered(report, self.format.into(), self.samples).as_bytes())
+        print(report.rendered(self.format.into(), self.samples).as_bytes())
     }
 
     /// Says under the report under which number it is kept; only to people.
@@ -123,17 +147,6 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
-}
-
-/// The report in one of its forms.
-fn rendered(report: &Report, form: Form, samples: bool) -> String {
-    match form {
-        Form::Text => steady_report::text(report, style()),
-        Form::Json => steady_report::json_text(report, samples),
-        Form::Csv => steady_report::csv(report),
-        Form::Markdown => steady_report::markdown(report),
-        Form::Html => steady_report::html(report),
-    }
 }
 
 /// Whether two paths lead to one ordinary file; devices and pipes may take several reports.
