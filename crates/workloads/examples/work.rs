@@ -5,8 +5,9 @@
 //! work cache BYTES LOADS
 //! work syscalls CALLS
 //! work spin SECONDS
+//! work hash SECONDS
 //! work stream SECONDS
-//! work burst spin|stream SEED ON_MIN_MS ON_MAX_MS OFF_MIN_MS OFF_MAX_MS SECONDS
+//! work burst spin|hash|stream SEED ON_MIN_MS ON_MAX_MS OFF_MIN_MS OFF_MAX_MS SECONDS
 //! ```
 #![expect(clippy::disallowed_methods, reason = "a neighbour ends by itself, and nothing is measured here")]
 
@@ -14,7 +15,7 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use steady_workloads::{Random, alu, cache, spin, stream, syscalls};
+use steady_workloads::{Random, alu, cache, hash, spin, stream, syscalls};
 
 /// What a streaming neighbour goes over: more than its share of any last-level cache.
 const STREAMED_WORDS: usize = (256 << 20) / size_of::<u64>();
@@ -39,6 +40,7 @@ type Neighbour = Box<dyn FnMut(Instant)>;
 fn neighbour(kind: &str) -> Result<Neighbour, String> {
     match kind {
         "spin" => Ok(Box::new(|end| spin(|| Instant::now() >= end))),
+        "hash" => Ok(Box::new(|end| hash(|| Instant::now() >= end))),
         "stream" => {
             let mut memory = vec![1; STREAMED_WORDS];
             Ok(Box::new(move |end| stream(&mut memory, || Instant::now() >= end)))

@@ -2,10 +2,13 @@
 
 use std::hint::black_box;
 
-use crate::alu;
+use crate::{Hashes, alu};
 
 /// About a microsecond of work: short beside any switch, long beside asking whether to stop.
 const STEPS_BETWEEN_QUESTIONS: u64 = 256;
+
+/// Some microseconds of hashing.
+const HASHES_BETWEEN_QUESTIONS: u64 = 16;
 
 /// 256 KiB: tens of microseconds of streaming between two questions.
 const WORDS_BETWEEN_QUESTIONS: usize = 1 << 15;
@@ -14,6 +17,14 @@ const WORDS_BETWEEN_QUESTIONS: usize = 1 << 15;
 pub fn spin(mut done: impl FnMut() -> bool) {
     while !done() {
         alu(STEPS_BETWEEN_QUESTIONS);
+    }
+}
+
+/// Hashes on one CPU, out of the first level of its cache, until `done` says so.
+pub fn hash(mut done: impl FnMut() -> bool) {
+    let mut hashes = Hashes::new(0);
+    while !done() {
+        hashes.next(HASHES_BETWEEN_QUESTIONS);
     }
 }
 
@@ -52,8 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn both_end_when_told() {
+    fn all_end_when_told() {
         spin(after(3));
+        hash(after(3));
         stream(&mut [], after(3));
     }
 

@@ -16,19 +16,38 @@ pub fn alu(steps: u64) -> u64 {
 }
 
 /// Makes `loads` dependent loads at random places of `bytes` of memory (at least one word), all of it touched first.
+pub fn cache(bytes: usize, loads: u64) -> u64 {
+    Loads::new(bytes).next(loads)
+}
+
+/// Dependent loads at random places of some memory, as many as are asked for.
 ///
 /// Each address comes from the value loaded before, so that a load's whole latency counts.
-pub fn cache(bytes: usize, loads: u64) -> u64 {
-    let words = (bytes / size_of::<u64>()).max(1);
-    let mut memory = vec![1_u64; words];
-    // The optimiser must not know what the loads will find.
-    let memory = black_box(memory.as_mut_slice());
-    let mut state = 0_u64;
-    for _ in 0..loads {
-        let place = ((u128::from(state) * words as u128) >> 64) as usize;
-        state = (state ^ memory[place]).wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+#[derive(Clone, Debug)]
+pub struct Loads {
+    memory: Vec<u64>,
+    state: u64,
+}
+
+impl Loads {
+    /// Loads from `bytes` of memory (at least one word), all of it touched here.
+    pub fn new(bytes: usize) -> Self {
+        Loads { memory: vec![1; (bytes / size_of::<u64>()).max(1)], state: 0 }
     }
-    black_box(state)
+
+    /// Makes `count` more; a digest of all so far.
+    pub fn next(&mut self, count: u64) -> u64 {
+        // The optimiser must not know what the loads will find.
+        let memory = black_box(self.memory.as_slice());
+        let words = memory.len() as u128;
+        let mut state = self.state;
+        for _ in 0..count {
+            let place = ((u128::from(state) * words) >> 64) as usize;
+            state = (state ^ memory[place]).wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+        }
+        self.state = black_box(state);
+        self.state
+    }
 }
 
 /// Makes `calls` real system calls of the cheapest kind, `getppid(2)`, which no C library answers from a cache.
@@ -50,6 +69,13 @@ mod tests {
         assert_ne!(alu(1000), alu(1001));
         assert_eq!(cache(1 << 16, 1000), cache(1 << 16, 1000));
         assert_ne!(cache(1 << 16, 1000), cache(1 << 16, 1001));
+    }
+
+    #[test]
+    fn loads_go_on_where_they_were() {
+        let mut loads = Loads::new(1 << 12);
+        loads.next(300);
+        assert_eq!(loads.next(700), cache(1 << 12, 1000));
     }
 
     #[test]

@@ -1,0 +1,39 @@
+//! Rulers: short fixed kernels, one per resource of a machine, whose CPU time per unit tells how that resource fares.
+//!
+//! Each is a chain: no operation, load or call can begin before the one before it has ended, so that its latency counts
+//! and a CPU's width does not. [`VERSION`] changes whenever what a unit does changes: readings of different versions are
+//! not to be compared.
+
+mod chase;
+mod fetch;
+mod flushed;
+mod functions;
+mod plain;
+
+pub use chase::Chase;
+pub use fetch::Fetch;
+pub use flushed::Flushed;
+pub use plain::{Alu, SystemCall};
+
+/// What a unit of each kernel is; builds that compile differently are told apart as well.
+pub const VERSION: &str = if cfg!(debug_assertions) { "1-debug" } else { "1" };
+
+/// A kernel that does its work in units of the same kind.
+pub trait Kernel: Send {
+    /// How many bytes it goes over, where its cost depends on that.
+    fn working_set(&self) -> Option<usize>;
+
+    /// Brings what it goes over to where it belongs, piece by piece until all of it is done or `more` says no.
+    fn warm(&mut self, more: &mut dyn FnMut() -> bool);
+
+    /// Has to be called before each [`Kernel::run`], and is no part of what is measured.
+    fn ready(&mut self) {}
+
+    /// The most units that one run may be asked for.
+    fn most(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Does so many units of work; a digest of them.
+    fn run(&mut self, units: u64) -> u64;
+}
