@@ -12,6 +12,14 @@ pub fn monotonic() -> Nanos {
     nanos(now.tv_sec, now.tv_nsec)
 }
 
+/// CPU time that the calling thread has used so far, to the nanosecond: `CLOCK_THREAD_CPUTIME_ID` of clock_gettime(2).
+///
+/// Unlike the monotonic clock it has to ask the kernel, which takes some tenths of a microsecond.
+pub fn thread_cpu() -> Nanos {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    nanos(now.tv_sec, now.tv_nsec)
+}
+
 /// What the monotonic clock is worth as an instrument on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockFacts {
@@ -83,6 +91,16 @@ mod tests {
             assert!(now >= before);
             before = now;
         }
+    }
+
+    #[test]
+    fn a_thread_s_clock_runs_while_it_works_and_not_while_it_sleeps() {
+        let (cpu, wall) = (thread_cpu(), monotonic());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let slept = thread_cpu() - cpu;
+        assert!(slept < Nanos(25_000_000) && monotonic() - wall >= Nanos(50_000_000), "{slept:?}");
+        let cpu = thread_cpu();
+        while thread_cpu() - cpu < Nanos(1_000_000) {}
     }
 
     #[test]

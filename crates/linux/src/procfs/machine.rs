@@ -21,10 +21,19 @@ pub fn memory_total(root: &Root) -> Reading<Bytes> {
     parse_memory_total(&root.read("/proc/meminfo")?)
 }
 
+/// The memory that programs can have without anything being swapped out. Source: `MemAvailable` in `/proc/meminfo`.
+pub fn memory_available(root: &Root) -> Reading<Bytes> {
+    parse_memory(&root.read("/proc/meminfo")?, "MemAvailable")
+}
+
 /// Reads the text of `/proc/meminfo`.
 pub fn parse_memory_total(text: &str) -> Reading<Bytes> {
-    let kibibytes = value_of(text, "MemTotal").and_then(|value| value.strip_suffix("kB"));
-    let kibibytes: u64 = number(kibibytes, "MemTotal in /proc/meminfo")?;
+    parse_memory(text, "MemTotal")
+}
+
+fn parse_memory(text: &str, name: &str) -> Reading<Bytes> {
+    let kibibytes = value_of(text, name).and_then(|value| value.strip_suffix("kB"));
+    let kibibytes: u64 = number(kibibytes, &format!("{name} in /proc/meminfo"))?;
     Ok(Bytes(kibibytes.saturating_mul(1_024)))
 }
 
@@ -173,6 +182,7 @@ mod tests {
     #[test]
     fn amounts_are_read_in_their_units() {
         assert_eq!(memory_total(&tree("vm")).unwrap(), Bytes(24_684_092 * 1_024));
+        assert_eq!(memory_available(&tree("vm")).unwrap(), Bytes(12_342_145 * 1_024));
         let load = load_average(&tree("vm")).unwrap();
         assert_eq!((load.one_minute, load.fifteen_minutes, load.runnable, load.tasks), (0.27, 0.07, 1, 87));
         for broken in ["", "1 2", "nan 1 1 1/2", "1 2 3 4", "1 2 3 x/4", "-1 2 3 1/2"] {

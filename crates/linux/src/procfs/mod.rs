@@ -10,8 +10,8 @@ mod times;
 
 pub use children::descendants;
 pub use machine::{
-    LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_total, parse_cpu_model,
-    parse_load_average, parse_memory_total,
+    LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_available, memory_total,
+    parse_cpu_model, parse_load_average, parse_memory_total,
 };
 pub use process::{ProcessStat, StorageIo, parse_process_stat, parse_storage_io, process_stat, storage_io};
 pub use schedstat::{Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
