@@ -50,7 +50,7 @@ impl Resource {
     }
 }
 
-/// What one ruler read at one time.
+/// What one ruler read at one time, or over the rounds of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RulerReading {
     /// The ruler.
@@ -59,11 +59,11 @@ pub struct RulerReading {
     pub working_set: Option<Bytes>,
     /// CPU time per unit of work (one operation, load or call), in seconds: the median of its repetitions.
     pub seconds_per_unit: f64,
-    /// How far the repetitions of this reading lay apart: their interquartile range over their median.
+    /// How far the repetitions of this reading, or the rounds of the row, lay apart: their interquartile range over their median.
     pub spread_ratio: f64,
     /// `seconds_per_unit` over the best that this host has shown; 1 where it is the best.
     pub slowdown_ratio: f64,
-    /// CPU time that the reading took, warming up included.
+    /// CPU time that the reading took, warming up included; of several, the dearest.
     pub cost: Nanos,
 }
 
@@ -123,4 +123,6 @@ pub struct RulerRecord {
     pub elapsed: Nanos,
     /// Why it ended.
     pub ending: Ending,
+    /// Why it ended early, where neighbours were lost or could not be had; the rows that are whole are there.
+    pub failure: Option<String>,
 }
