@@ -1,17 +1,17 @@
 """What the log and the progress bar add to a pair of /bin/true, in microseconds.
 
-The same comparison is made with both and with neither, in random order, and the difference of each round is taken; the
-import into the history, which comes after the measuring, is told apart. What appending costs by itself is measured
-without running anything.
+The same comparison is made with neither, with both, and with both and the import into the history, in random order, and the
+differences within each round are taken: CPU time of the `steady` process alone, for that of launchers and commands hides
+them. Launchers append the pairs to the log; what that costs is measured by itself, and added.
 
     bench/run log [--rounds N] [--pairs N]
 """
 
 import argparse
-import json
 import math
 import os
 import pty
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -27,37 +27,55 @@ TARGET_MICROSECONDS = 20.0
 
 
 class Comparison(NamedTuple):
-    """Seconds: the measuring, by its own account, and the whole process."""
+    """Seconds: CPU time of `steady`, its launchers and commands excluded."""
 
-    measuring: float
-    process: float
+    own: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run log", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--pairs", type=int, default=300, help="pairs in each comparison (300)")
+    parser.add_argument("--pairs", type=int, default=500, help="pairs in each comparison (500)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steady-log-") as folder:
         appending = min(append(Path(folder) / f"{attempt}.log") for attempt in range(5))
-        rounds = [one_round(options.pairs, Path(folder)) for _ in range(options.rounds)]
-    measuring = [1e6 * (kept.measuring - bare.measuring) / options.pairs for kept, bare in rounds]
-    # What is left of the process: the start of the log, the import, the exit.
-    importing = [1e6 * ((kept.process - kept.measuring) - (bare.process - bare.measuring)) / options.pairs
-                 for kept, bare in rounds]
-    bare = median(1e6 * bare.measuring / options.pairs for _, bare in rounds)
-    print(f"{len(rounds)} rounds of {options.pairs} pairs; a pair takes {bare:.0f} us without log and progress")
-    print(f"appending a pair, by itself:           {appending:.1f} us (best of 5 times 100,000)")
-    print(f"log and progress while measuring:      {told(measuring)}")
-    print(f"import after it, spread over the pairs: {told(importing)}")
-    print(f"- log and progress under {TARGET_MICROSECONDS:.0f} us a pair: {reached(measuring)}")
+        refusing = Path(folder) / "refusing"
+        refuse_imports(refusing)
+        arms = {
+            "bare": lambda: bare(options.pairs),
+            "logged": lambda: kept(options.pairs, refusing),
+            "kept": lambda: kept(options.pairs, Path(folder) / "taking"),
+        }
+        rounds = [one_round(arms) for _ in range(options.rounds)]
+    report(rounds, options.pairs, appending)
 
 
-def one_round(pairs: int, folder: Path) -> tuple:
-    """The comparison with log and progress, and without; which comes first is drawn."""
-    arms = {"kept": lambda: kept(pairs, folder), "bare": lambda: bare(pairs)}
-    done = {arm: arms[arm]() for arm in SystemRandom().sample(sorted(arms), len(arms))}
-    return done["kept"], done["bare"]
+def report(rounds: list, pairs: int, appending: float) -> None:
+    def added(arm: str, beside: str) -> list:
+        """Microseconds a pair, round by round."""
+        return [1e6 * (done[arm].own - done[beside].own) / pairs for done in rounds]
+
+    takes = median(1e6 * done["bare"].own / pairs for done in rounds)
+    in_all = [appending + value for value in added("logged", "bare")]
+    print(f"{len(rounds)} rounds of {pairs} pairs; steady itself uses {takes:.1f} us of CPU time a pair without log and progress")
+    print(f"a launcher appends a pair in:     {appending:.1f} us (best of 5 times 100,000)")
+    print(f"log and progress in steady add:   {told(added('logged', 'bare'))}")
+    print(f"both together:                    {told(in_all)}")
+    print(f"the import at the end adds:       {told(added('kept', 'logged'))}")
+    print(f"- log and progress under {TARGET_MICROSECONDS:.0f} us a pair: {reached(in_all)}")
+
+
+def one_round(arms: dict) -> dict:
+    """Each of the comparisons once; their order is drawn."""
+    return {arm: arms[arm]() for arm in SystemRandom().sample(sorted(arms), len(arms))}
+
+
+def refuse_imports(folder: Path) -> None:
+    """Makes the data directory of a history that `steady` does not touch, for it claims a schema of the future."""
+    (folder / "steady").mkdir(parents=True)
+    with sqlite3.connect(folder / "steady" / "history.db") as connection:
+        connection.execute("PRAGMA user_version = 1000000")
+    connection.close()
 
 
 def bare(pairs: int) -> Comparison:
@@ -75,6 +93,9 @@ def kept(pairs: int, folder: Path) -> Comparison:
         os.close(theirs)
         reader.join()
         os.close(ours)
+        # Logs that the history did not take would be looked at again.
+        for log in (folder / "steady" / "logs").glob("*.log"):
+            log.unlink()
 
 
 def read_all(terminal: int) -> None:
@@ -87,10 +108,19 @@ def read_all(terminal: int) -> None:
 
 def compare(pairs: int, options: list, stderr, environment: dict) -> Comparison:
     argv = [str(STEADY), "compare", "--format", "json", "--layout", "turns", "--runs", str(pairs), *options]
-    started = time.perf_counter()
-    done = subprocess.run([*argv, "/bin/true", "/bin/true"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=stderr, env=environment)
-    return Comparison(json.loads(done.stdout)["elapsed_seconds"], time.perf_counter() - started)
+    with subprocess.Popen([*argv, "/bin/true", "/bin/true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=stderr, env=environment) as child:
+        # It has ended and is not reaped yet: its clock still tells what it used, to the nanosecond.
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        own = time.clock_gettime(cpu_clock_of(child.pid))
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, argv)
+    return Comparison(own)
+
+
+def cpu_clock_of(pid: int) -> int:
+    """The clock of another process's CPU time, as clock_getcpuclockid(3) makes it."""
+    return (~pid << 3) | 2
 
 
 def append(file: Path) -> float:

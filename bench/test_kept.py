@@ -1,7 +1,12 @@
 import math
+import os
 import sqlite3
+import subprocess
 import tempfile
+import time
 import unittest
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from random import Random
 from statistics import NormalDist
@@ -28,6 +33,19 @@ class Log(unittest.TestCase):
         self.assertEqual(log.reached([5.0] * 10), "reached")
         self.assertEqual(log.reached([50.0] * 10), "NOT reached")
         self.assertIn("undecided", log.reached([-100.0, 100.0] * 5))
+
+    def test_what_is_added_is_taken_within_each_round(self):
+        done = {"bare": log.Comparison(2.0), "logged": log.Comparison(2.003), "kept": log.Comparison(2.01)}
+        with redirect_stdout(StringIO()) as printed:
+            log.report([done] * 6, 1000, 1.5)
+        self.assertIn("log and progress in steady add:   3.0 us", printed.getvalue())
+        self.assertIn("both together:                    4.5 us", printed.getvalue())
+        self.assertIn("the import at the end adds:       7.0 us", printed.getvalue())
+
+    def test_a_process_that_has_ended_still_tells_its_time(self):
+        with subprocess.Popen(["python3", "-c", "sum(range(3_000_000))"]) as child:
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            self.assertGreater(time.clock_gettime(log.cpu_clock_of(child.pid)), 0.01)
 
 
 class History(unittest.TestCase):
