@@ -12,6 +12,12 @@ pub fn monotonic() -> Nanos {
     nanos(now.tv_sec, now.tv_nsec)
 }
 
+/// CPU time that this process has used so far, all its threads together: `CLOCK_PROCESS_CPUTIME_ID` of clock_gettime(2).
+pub fn process_cpu() -> Nanos {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    nanos(now.tv_sec, now.tv_nsec)
+}
+
 /// CPU time that the calling thread has used so far, to the nanosecond: `CLOCK_THREAD_CPUTIME_ID` of clock_gettime(2).
 ///
 /// Unlike the monotonic clock it has to ask the kernel, which takes some tenths of a microsecond.
@@ -101,6 +107,14 @@ mod tests {
         assert!(slept < Nanos(25_000_000) && monotonic() - wall >= Nanos(50_000_000), "{slept:?}");
         let cpu = thread_cpu();
         while thread_cpu() - cpu < Nanos(1_000_000) {}
+    }
+
+    #[test]
+    fn a_thread_uses_no_more_than_its_process() {
+        let (process, thread) = (process_cpu(), thread_cpu());
+        while thread_cpu() - thread < Nanos(1_000_000) {}
+        let used = thread_cpu() - thread;
+        assert!(process_cpu() - process >= used, "{used:?}");
     }
 
     #[test]

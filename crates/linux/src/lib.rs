@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod counters;
 pub mod host;
+pub mod limits;
 pub mod process;
 pub mod procfs;
 mod root;

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
-pub use crate::sys::{Child, ChildUsage, Program, Reaped, Status, Stdio, wait_any, wait_for};
+pub use crate::sys::{Child, ChildUsage, Program, Reaped, Status, Stdio, own_usage, wait_any, wait_for};
 use crate::{Root, procfs};
 
 /// How long to leave killed processes to end before looking again.
@@ -157,6 +157,14 @@ mod tests {
             assert_eq!(parse_peak_memory(broken), None, "{broken}");
         }
         assert!(own_peak_memory().unwrap() > Bytes(100_000));
+    }
+
+    #[test]
+    fn this_process_knows_what_it_used() {
+        let before = own_usage().unwrap();
+        while crate::clock::thread_cpu() < Nanos(30_000_000) {}
+        let after = own_usage().unwrap();
+        assert!(after.user + after.system > before.user + before.system);
     }
 
     #[test]

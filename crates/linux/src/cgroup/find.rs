@@ -134,7 +134,7 @@ impl Mount {
     }
 
     /// The directory of group `path` and those above it, the group's first; `None` for a group outside of the mount.
-    fn directories(&self, path: &str) -> Option<Vec<String>> {
+    pub(crate) fn directories(&self, path: &str) -> Option<Vec<String>> {
         let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
         let (top, group) = (names(&self.root), names(path));
         let below = group.strip_prefix(top.as_slice())?;

@@ -9,4 +9,4 @@ mod wait;
 pub(crate) use memory::drop_clean_file_pages;
 pub(crate) use perf::{Counted, open_counter};
 pub use spawn::{Child, Program, Stdio};
-pub use wait::{ChildUsage, Reaped, Status, wait_any, wait_for};
+pub use wait::{ChildUsage, Reaped, Status, own_usage, wait_any, wait_for};

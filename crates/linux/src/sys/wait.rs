@@ -64,6 +64,20 @@ pub fn wait_any() -> io::Result<Option<Reaped>> {
     wait4(-1, libc::WNOHANG)
 }
 
+/// What this process itself has used since it was made, its children not counted: getrusage(2).
+///
+/// # Errors
+/// What getrusage(2) says; none that is known.
+pub fn own_usage() -> io::Result<ChildUsage> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is valid for writing for the whole call.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed memory is a valid rusage, and getrusage has filled it.
+    Ok(usage_from(unsafe { usage.assume_init_ref() }))
+}
+
 fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
