@@ -4,11 +4,13 @@
 //! raw facts, which [`judge()`] turns into verdicts, now or again later.
 #![forbid(unsafe_code)]
 
+mod channel;
 mod coins;
 mod commands;
 pub mod compare;
 pub mod judge;
 pub mod launcher;
+pub mod load;
 pub mod log;
 pub mod runner;
 mod scripts;

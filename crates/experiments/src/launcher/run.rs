@@ -212,7 +212,7 @@ pub(super) fn lost(error: io::Error) -> Stop {
     Stop::Say(Reply::Failed(error.to_string()))
 }
 
-pub(super) fn outcome(status: Status, in_time: bool) -> Outcome {
+pub(crate) fn outcome(status: Status, in_time: bool) -> Outcome {
     match status {
         _ if !in_time => Outcome::TimedOut,
         Status::Exited(status) => Outcome::Exited(status),
@@ -229,7 +229,7 @@ fn wrote_to_storage(pid: Pid) -> bool {
 }
 
 /// The run delay of the main thread, where that thread did all the work.
-fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
+pub(crate) fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
     let main = main?;
     let tree = reaped.usage.user + reaped.usage.system + left.cpu_time;
     let apart = Nanos(tree.0.abs_diff(main.cpu.0));

@@ -1,0 +1,30 @@
+//! How CPU time and wall time move with load: rows of so many processes at once, one row after the other.
+//!
+//! A row's processes are started by a **crowd**, a helper process of its own (this same program, called with
+//! [`CROWD`]). Each is a **worker** (this same program, called with [`WORKER`]): it hashes, sums, or runs the user's
+//! command again and again. When all are ready the crowd lets them set off at once. When `steady` is gone, however it
+//! ended, the crowd ends them all and leaves.
+
+mod client;
+mod crowd;
+mod experiment;
+mod machine;
+mod poll_cost;
+mod protocol;
+mod runner;
+mod simulated;
+mod watch;
+mod worker;
+
+pub use crowd::serve as serve_crowd;
+pub use experiment::{Event, Measured, Setting, measure};
+pub use machine::CrowdRunner;
+pub use runner::{LoadError, LoadRunner};
+pub use simulated::SimulatedCrowd;
+pub use worker::serve as serve_worker;
+
+/// The first argument that makes `steady` a crowd.
+pub const CROWD: &str = "__crowd";
+
+/// The first argument that makes `steady` one of a crowd's workers.
+pub const WORKER: &str = "__worker";

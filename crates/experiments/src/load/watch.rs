@@ -1,0 +1,241 @@
+//! What the machine does while a row runs: how busy each CPU is, which of them run the row's processes, and what
+//! everything else takes. It costs little, and says how much.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha12Rng;
+use steady_linux::activity::Snapshot;
+use steady_linux::procfs::{self, CpuTimes};
+use steady_linux::{Root, clock};
+use steady_model::{Absent, Activity, CpuUse, Nanos, Reading, Seed};
+
+/// How long to wait for the first look at a row's processes, and how long at most between two: in between, each pause
+/// is twice as long as the one before.
+const FIRST_PAUSE: Nanos = Nanos(10_000_000);
+const PAUSE: Nanos = Nanos(100_000_000);
+
+/// The share of the machine's CPU time that looks may cost: where they cost more, they are rarer.
+const COST_RATIO: f64 = 0.0005;
+
+/// A look goes to no more processes than this, drawn anew each time.
+const LOOKED_AT: usize = 64;
+
+/// The kernel counts in ticks of 10 ms: of shorter rows their shares of time cannot be told.
+const SHORTEST: Nanos = Nanos(200_000_000);
+
+/// What does not change from row to row.
+pub(super) struct Watcher {
+    root: Root,
+    /// CPUs' worth of time that there is.
+    usable_cpus: f64,
+    /// The CPUs that are online.
+    online: Vec<usize>,
+    /// Whether the work is that of processes below the crowd's workers, not of the workers themselves.
+    below: bool,
+    generator: ChaCha12Rng,
+}
+
+/// The counters at one end of a row.
+struct Counters {
+    activity: Snapshot,
+    times: Reading<CpuTimes>,
+}
+
+/// A row that is watched.
+pub(super) struct Watch<'a> {
+    watcher: &'a mut Watcher,
+    pids: &'a [i32],
+    begun: Counters,
+    /// This process's CPU clock at the beginning.
+    own: Nanos,
+    pause: Nanos,
+    /// Looks that found a process of the row alive, and how many of them found one running on each CPU.
+    looks: u32,
+    found: BTreeMap<usize, u32>,
+}
+
+/// What was seen of a row, but for what only its crowd can tell.
+pub(super) struct Seen {
+    pub(super) cpus: Vec<CpuUse>,
+    /// CPU time that the machine's CPUs were in use, by anybody.
+    pub(super) busy: Reading<Nanos>,
+    /// CPU time that this process used.
+    pub(super) own: Nanos,
+    pub(super) activity: Activity,
+}
+
+impl Watcher {
+    pub(super) fn new(seed: Seed, usable_cpus: f64, online: Vec<usize>, below: bool) -> Self {
+        let generator = ChaCha12Rng::seed_from_u64(seed.0);
+        Watcher { root: Root::default(), usable_cpus, online, below, generator }
+    }
+
+    fn count(&self) -> Counters {
+        Counters { activity: Snapshot::take(&self.root), times: procfs::cpu_times(&self.root) }
+    }
+
+    /// Begins to watch; to be called when all of `pids` are ready and before they set off.
+    pub(super) fn begin<'a>(&'a mut self, pids: &'a [i32]) -> Watch<'a> {
+        let begun = self.count();
+        let own = clock::process_cpu();
+        Watch { watcher: self, pids, begun, own, pause: FIRST_PAUSE, looks: 0, found: BTreeMap::new() }
+    }
+}
+
+impl Watch<'_> {
+    /// How long to leave the row alone.
+    pub(super) fn pause(&self) -> Nanos {
+        self.pause
+    }
+
+    /// Looks which CPUs run the row's processes.
+    pub(super) fn look(&mut self) {
+        let before = clock::thread_cpu();
+        let most = LOOKED_AT.min(self.pids.len());
+        let drawn = rand::seq::index::sample(&mut self.watcher.generator, self.pids.len(), most);
+        let pids: Vec<i32> = drawn.iter().map(|index| self.pids[index]).collect();
+        let (alive, on) = self.watcher.places(&pids);
+        self.looks += u32::from(alive);
+        for cpu in on {
+            *self.found.entry(cpu).or_default() += 1;
+        }
+        let cost = (clock::thread_cpu() - before).seconds();
+        let affordable = Nanos::from_seconds(cost / (COST_RATIO * self.watcher.usable_cpus));
+        self.pause = Nanos(2 * self.pause.0).min(PAUSE).max(affordable);
+    }
+
+    /// What was seen, where the row took `elapsed`; to be called when it is over.
+    pub(super) fn end(self) -> impl FnOnce(Nanos) -> Seen {
+        let own = clock::process_cpu() - self.own;
+        let ended = self.watcher.count();
+        let online = self.watcher.online.clone();
+        let Watch { begun, looks, found, .. } = self;
+        move |elapsed| {
+            let long_enough = if elapsed < SHORTEST { Err(too_short()) } else { Ok(()) };
+            let ticks = long_enough.clone().and_then(|()| added(&begun.times, &ended.times));
+            let cpu_use = |cpu: &usize| CpuUse {
+                cpu: *cpu,
+                busy_ratio: ticks.as_ref().map_err(Clone::clone).and_then(|ticks| busy_ratio(ticks, *cpu)),
+                ours_ratio: share_of_looks(found.get(cpu).copied().unwrap_or(0), looks),
+            };
+            let activity = begun.activity.until(&ended.activity);
+            Seen {
+                cpus: online.iter().map(cpu_use).collect(),
+                busy: ticks.as_ref().map(|ticks| in_time(ticks.total.busy())).map_err(Clone::clone),
+                own,
+                activity: Activity {
+                    busy_ratio: long_enough.clone().and(activity.busy_ratio),
+                    steal_ratio: long_enough.and(activity.steal_ratio),
+                    ..activity
+                },
+            }
+        }
+    }
+}
+
+impl Watcher {
+    /// Whether any of the processes is alive, and the CPUs that run one of them.
+    fn places(&self, pids: &[i32]) -> (bool, Vec<usize>) {
+        let mut on = Vec::new();
+        let mut alive = false;
+        for &pid in pids {
+            let below = if self.below { procfs::descendants(&self.root, pid).unwrap_or_default() } else { vec![pid] };
+            for stat in below.iter().filter_map(|&pid| procfs::process_stat(&self.root, pid).ok()) {
+                alive |= stat.state != 'Z';
+                if stat.state == 'R' {
+                    on.push(stat.cpu);
+                }
+            }
+        }
+        on.sort_unstable();
+        on.dedup();
+        (alive, on)
+    }
+}
+
+fn too_short() -> Absent {
+    Absent::because("the row was shorter than 0.2 s, and the kernel counts CPU time in hundredths of a second")
+}
+
+/// The time that was added between two readings, in all and by CPU.
+fn added(before: &Reading<CpuTimes>, after: &Reading<CpuTimes>) -> Reading<CpuTimes> {
+    let (before, after) = (before.as_ref().map_err(Clone::clone)?, after.as_ref().map_err(Clone::clone)?);
+    let earlier = |cpu: usize| before.each.iter().find(|(other, _)| *other == cpu).map(|(_, ticks)| ticks);
+    let each = after.each.iter().filter_map(|(cpu, ticks)| Some((*cpu, ticks.since(earlier(*cpu)?))));
+    Ok(CpuTimes { total: after.total.since(&before.total), each: each.collect() })
+}
+
+fn busy_ratio(ticks: &CpuTimes, cpu: usize) -> Reading<f64> {
+    let ticks = ticks.each.iter().find(|(other, _)| *other == cpu).map(|(_, ticks)| ticks);
+    let ticks = ticks.ok_or_else(|| Absent::because(format!("CPU {cpu} was not online all the time")))?;
+    match ticks.total() {
+        0 => Err(Absent::because("the kernel counted no time of it")),
+        total => Ok(ticks.busy() as f64 / total as f64),
+    }
+}
+
+fn share_of_looks(found: u32, looks: u32) -> Reading<f64> {
+    match looks {
+        0 => Err(Absent::because("the row was over before it was looked at")),
+        looks => Ok(f64::from(found) / f64::from(looks)),
+    }
+}
+
+fn in_time(ticks: u64) -> Nanos {
+    Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+}
+
+/// What is left of the time that CPUs were in use, less what is known to be not of others; ticks are coarser than what is taken away, so that less than nothing
+/// may seem to be left.
+pub(super) fn of_others(busy: Reading<Nanos>, known: Nanos) -> Reading<Nanos> {
+    busy.map(|busy| busy - known)
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_linux::procfs::CpuTicks;
+
+    use super::*;
+
+    fn ticks(user: u64, idle: u64) -> CpuTicks {
+        CpuTicks { user, idle, ..CpuTicks::default() }
+    }
+
+    #[test]
+    fn each_cpu_has_its_share() {
+        let before = CpuTimes { total: ticks(5, 5), each: vec![(0, ticks(1, 1)), (2, ticks(4, 4))] };
+        let after =
+            CpuTimes { total: ticks(65, 45), each: vec![(0, ticks(31, 11)), (1, ticks(0, 0)), (2, ticks(34, 34))] };
+        let added = added(&Ok(before), &Ok(after)).unwrap();
+        assert_eq!((busy_ratio(&added, 0), busy_ratio(&added, 2)), (Ok(0.75), Ok(0.5)));
+        assert!(busy_ratio(&added, 1).unwrap_err().0.contains("online"), "it came online meanwhile");
+        assert_eq!(of_others(Ok(Nanos(100)), Nanos(50)), Ok(Nanos(50)));
+        assert_eq!(of_others(Ok(Nanos(100)), Nanos(110)), Ok(Nanos(0)));
+    }
+
+    #[test]
+    fn a_short_row_tells_no_shares_and_no_zeros() {
+        let mut watcher = Watcher::new(Seed(1), 2.0, vec![0], false);
+        let seen = watcher.begin(&[]).end()(Nanos(1_000_000));
+        assert!(seen.busy.is_err() && seen.activity.busy_ratio.is_err() && seen.activity.steal_ratio.is_err());
+        assert!(seen.cpus.iter().all(|cpu| cpu.busy_ratio.is_err() && cpu.ours_ratio.is_err()));
+    }
+
+    #[test]
+    fn this_process_is_seen_where_it_runs() {
+        let own = std::process::id() as i32;
+        let mut watcher = Watcher::new(Seed(1), 1e9, (0..4096).collect(), false);
+        let pids = [own];
+        let mut watch = watcher.begin(&pids);
+        for _ in 0..3 {
+            watch.look();
+        }
+        assert!(watch.pause() <= PAUSE);
+        let seen = watch.end()(Nanos(1_000_000_000));
+        // The thread that looks may not be the main thread, which is what /proc tells of.
+        let ours: f64 = seen.cpus.iter().filter_map(|cpu| cpu.ours_ratio.clone().ok()).sum();
+        assert!(ours <= 1.0, "{ours}");
+        assert!(seen.cpus.iter().all(|cpu| cpu.ours_ratio.is_ok()));
+    }
+}
