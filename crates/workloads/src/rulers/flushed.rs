@@ -12,12 +12,12 @@ const PAGE_BYTES: usize = 4096;
 /// How far apart the places in their pages are drawn.
 const LINE_BYTES: usize = 64;
 /// Enough loads to be timed, and few enough to be flushed again for each repetition.
-const PLACES: usize = 512;
+const PLACES: usize = 256;
 
 /// Loads from one place after the other, in random order, that were put out of all caches before. A unit is a load.
 ///
 /// A working set beyond a last level of hundreds of megabytes could neither be held for a reading nor walked within
-/// one; the same loads from 2 MiB that were flushed go to memory just as well.
+/// one; the same loads from places that were flushed go to memory just as well.
 #[derive(Clone, Debug)]
 pub struct Flushed {
     memory: Vec<usize>,
