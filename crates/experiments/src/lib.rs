@@ -12,6 +12,7 @@ pub mod judge;
 pub mod launcher;
 pub mod load;
 pub mod log;
+pub mod rulers;
 pub mod runner;
 mod scripts;
 pub mod simulated;

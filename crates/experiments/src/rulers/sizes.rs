@@ -1,0 +1,172 @@
+//! How large the rulers' working sets are, by the caches that the CPUs have.
+
+use steady_linux::topology::{Cache, CacheKind, Cpu, Topology};
+use steady_model::{Absent, Bytes, Reading};
+
+/// The cache line of CPUs that do not state theirs.
+const USUAL_LINE: Bytes = Bytes(64);
+/// A working set is warmed and walked within a reading: larger ones take too long.
+const LARGEST_PRIVATE: u64 = 4 << 20;
+const LARGEST_SHARED: u64 = 8 << 20;
+/// How many times what the private levels hold: most loads then miss them.
+const BEYOND_PRIVATE: u64 = 4;
+/// From this level on a cache that only one CPU is said to have is taken to be shared all the same: a machine of one
+/// CPU is a guest of a larger one.
+const SHARED_ON_ANY_MACHINE: u32 = 3;
+
+/// How large the working sets are; absent where a level does not exist or is not told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The cache line.
+    pub line: Bytes,
+    /// Half of the first level of data cache.
+    pub l1: Reading<Bytes>,
+    /// Half of the last level that no other core shares.
+    pub l2: Reading<Bytes>,
+    /// Four times that level, or half of the first shared one where that is less.
+    pub shared: Reading<Bytes>,
+}
+
+impl Sizes {
+    /// The sizes for a thread that may run on any of `cpus`: private levels by the smallest among them, the shared level
+    /// by the largest.
+    pub fn of(topology: &Reading<Topology>, cpus: &[usize]) -> Sizes {
+        let each: Vec<Sizes> = match topology {
+            Ok(topology) => cpus.iter().filter_map(|id| topology.cpu(*id)).map(of_cpu).collect(),
+            Err(absent) => vec![without(absent)],
+        };
+        let nothing = || without(&Absent::because("the system does not tell the CPU's caches"));
+        each.into_iter().reduce(Sizes::with).unwrap_or_else(nothing)
+    }
+
+    fn with(self, other: Sizes) -> Sizes {
+        Sizes {
+            line: self.line.max(other.line),
+            l1: both(self.l1, other.l1, Bytes::min),
+            l2: both(self.l2, other.l2, Bytes::min),
+            shared: both(self.shared, other.shared, Bytes::max),
+        }
+    }
+}
+
+fn both(one: Reading<Bytes>, two: Reading<Bytes>, choose: fn(Bytes, Bytes) -> Bytes) -> Reading<Bytes> {
+    Ok(choose(one?, two?))
+}
+
+fn without(absent: &Absent) -> Sizes {
+    let reason = || Err(absent.clone());
+    Sizes { line: USUAL_LINE, l1: reason(), l2: reason(), shared: reason() }
+}
+
+fn of_cpu(cpu: &Cpu) -> Sizes {
+    let caches: Vec<&Cache> = match &cpu.caches {
+        Ok(caches) => caches.iter().filter(|cache| cache.kind != CacheKind::Instruction).collect(),
+        Err(absent) => return without(absent),
+    };
+    let line = caches.iter().find_map(|cache| cache.line.clone().ok()).unwrap_or(USUAL_LINE);
+    let (private, shared) = match split(cpu, &caches) {
+        Ok(parts) => parts,
+        Err(absent) => return Sizes { l1: first_level(&caches), line, ..without(&absent) },
+    };
+    Sizes { line, l1: first_level(&caches), l2: last_private(private), shared: first_shared(private, shared) }
+}
+
+/// The levels that only this CPU's core has, and the first that other cores have a part in.
+type Levels<'a> = (Option<&'a Cache>, Option<&'a Cache>);
+
+fn split<'a>(cpu: &Cpu, caches: &[&'a Cache]) -> Reading<Levels<'a>> {
+    let own = match &cpu.siblings {
+        Ok(siblings) => siblings.clone(),
+        Err(_) => vec![cpu.id],
+    };
+    let mut private = None;
+    for cache in caches {
+        let sharers = cache.shared.as_ref().map_err(|absent| {
+            Absent::because(format!("which CPUs share the cache of level {} is not told: {absent}", cache.level))
+        })?;
+        let alone = sharers.iter().all(|sharer| own.contains(sharer));
+        if !alone || cache.level >= SHARED_ON_ANY_MACHINE {
+            return Ok((private, Some(cache)));
+        }
+        private = Some(*cache);
+    }
+    Ok((private, None))
+}
+
+fn first_level(caches: &[&Cache]) -> Reading<Bytes> {
+    let first = caches.iter().find(|cache| cache.level == 1);
+    let size = &first.ok_or_else(|| Absent::because("the system does not tell the first level of data cache"))?.size;
+    size.clone().map(|size| Bytes(size.0 / 2))
+}
+
+fn last_private(private: Option<&Cache>) -> Reading<Bytes> {
+    match private {
+        Some(cache) if cache.level > 1 => cache.size.clone().map(|size| Bytes((size.0 / 2).min(LARGEST_PRIVATE))),
+        _ => Err(Absent::because("no level but the first belongs to one core alone, as far as the system tells")),
+    }
+}
+
+fn first_shared(private: Option<&Cache>, shared: Option<&Cache>) -> Reading<Bytes> {
+    let shared = shared.ok_or_else(|| Absent::because("no level of cache is shared between cores"))?;
+    let half = shared.size.clone()?.0 / 2;
+    let Some(private) = private else { return Ok(Bytes(half.min(LARGEST_SHARED))) };
+    let private = private.size.clone()?.0;
+    let size = half.min(BEYOND_PRIVATE * private).min(LARGEST_SHARED);
+    if size <= private {
+        return Err(Absent::because("the shared level is hardly larger than what each core has for itself"));
+    }
+    Ok(Bytes(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use steady_linux::Root;
+
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+
+    fn sizes(tree: &str, cpus: &[usize]) -> Sizes {
+        let trees = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trees");
+        Sizes::of(&Topology::probe(&Root::at(trees.join(tree))), cpus)
+    }
+
+    #[test]
+    fn levels_are_told_by_who_shares_them() {
+        let vm = sizes("vm", &[0, 1]);
+        assert_eq!((vm.l1, vm.l2, vm.shared), (Ok(Bytes(24 * KIB)), Ok(Bytes(MIB)), Ok(Bytes(8 * MIB))));
+        let laptop = sizes("laptop-smt", &[0, 1, 2, 3]);
+        assert_eq!((laptop.l2, laptop.shared), (Ok(Bytes(128 * KIB)), Ok(Bytes(MIB))), "threads of a core are one");
+        let server = sizes("container-v2", &[0]);
+        assert_eq!((server.l2, server.shared), (Ok(Bytes(256 * KIB)), Ok(Bytes(2 * MIB))));
+    }
+
+    #[test]
+    fn a_level_shared_by_a_cluster_is_the_shared_one() {
+        let efficient = sizes("hybrid-intel", &[4]);
+        assert_eq!(efficient.shared, Ok(Bytes(MIB)), "half of the cluster's second level");
+        assert!(efficient.l2.is_err());
+    }
+
+    #[test]
+    fn threads_that_may_move_have_the_smaller_private_and_the_larger_shared_size() {
+        assert_eq!(sizes("hybrid-intel", &[0, 2]).shared, Ok(Bytes(5 * MIB)));
+        assert!(sizes("hybrid-intel", &[0, 4]).l2.is_err());
+    }
+
+    #[test]
+    fn what_is_not_told_is_absent() {
+        assert!(sizes("cgroup-v1", &[0]).l1.unwrap_err().0.contains("first level"));
+        assert!(sizes("cgroup-v1", &[0]).l2.is_err());
+        for (tree, cpus) in
+            [("broken", &[0][..]), ("missing", &[0]), ("vm", &[]), ("vm", &[7]), ("container-v2", &[63])]
+        {
+            let none = sizes(tree, cpus);
+            assert!(none.l1.is_err() && none.l2.is_err() && none.shared.is_err(), "{tree}: {none:?}");
+            assert_eq!(none.line, USUAL_LINE);
+        }
+    }
+}
