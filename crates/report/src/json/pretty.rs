@@ -1,5 +1,7 @@
 //! Indented JSON that keeps small things, and every block of samples, on one line.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 /// The columns up to which an object or array stays on one line.
@@ -17,64 +19,93 @@ pub(super) fn indented(value: &Value) -> String {
 
 /// Writes `value`, which stands in a field called `name`, at a depth.
 fn write(value: &Value, depth: usize, name: &str, out: &mut String) {
-    let parts: Vec<(Option<&str>, &Value)> = match value {
-        Value::Object(fields) => fields.iter().map(|(key, value)| (Some(key.as_str()), value)).collect(),
-        Value::Array(elements) => elements.iter().map(|value| (None, value)).collect(),
-        scalar => return out.push_str(&scalar.to_string()),
+    let (open, close) = match value {
+        Value::Object(_) => ('{', '}'),
+        Value::Array(_) => ('[', ']'),
+        scalar => return display(scalar, out),
     };
-    let one_line = (depth > 0 && name != BLOCKS).then(|| inline(value, LINE)).flatten();
-    if let Some(line) = one_line.filter(|line| line.len() + 2 * depth <= LINE) {
-        return out.push_str(&line);
+    if depth > 0 && name != BLOCKS {
+        let before = out.len();
+        if inline(value, before + LINE - (2 * depth).min(LINE), out) {
+            return;
+        }
+        out.truncate(before);
     }
-    let (open, close) = if value.is_object() { ('{', '}') } else { ('[', ']') };
     out.push(open);
-    for (index, (key, part)) in parts.iter().enumerate() {
-        out.push_str(if index == 0 { "\n" } else { ",\n" });
-        out.push_str(&"  ".repeat(depth + 1));
-        if let Some(key) = key {
-            out.push_str(&Value::from(*key).to_string());
-            out.push_str(": ");
+    let mut empty = true;
+    let mut begin = |out: &mut String| {
+        out.push_str(if empty { "\n" } else { ",\n" });
+        (0..=depth).for_each(|_| out.push_str("  "));
+        empty = false;
+    };
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                begin(out);
+                quoted(key, out);
+                out.push_str(": ");
+                write(field, depth + 1, key, out);
+            }
         }
-        // Elements of `blocks` have no key: they are the pairs.
-        if name == BLOCKS && value.is_array() {
-            out.push_str(&part.to_string());
-        } else {
-            write(part, depth + 1, key.unwrap_or_default(), out);
+        Value::Array(elements) => {
+            for element in elements {
+                begin(out);
+                // Elements of `blocks` have no key: they are the pairs.
+                if name == BLOCKS { display(element, out) } else { write(element, depth + 1, "", out) }
+            }
         }
+        _ => {}
     }
-    if !parts.is_empty() {
+    if !empty {
         out.push('\n');
-        out.push_str(&"  ".repeat(depth));
+        (0..depth).for_each(|_| out.push_str("  "));
     }
     out.push(close);
 }
 
-/// `value` on one line, with spaces to read it by; `None` as soon as that takes more than `room`.
-fn inline(value: &Value, room: usize) -> Option<String> {
-    let mut out = String::new();
-    let mut add = |lead: &str, part: Option<String>| {
-        out.push_str(lead);
-        out.push_str(&part?);
-        (out.len() <= room).then_some(())
-    };
+/// Writes `value` on one line, with spaces to read it by; gives up, and leaves what it has written, as soon as `out` gets
+/// longer than `room`.
+fn inline(value: &Value, room: usize, out: &mut String) -> bool {
     match value {
         Value::Object(fields) => {
             for (index, (key, field)) in fields.iter().enumerate() {
-                add(if index == 0 { "{ " } else { ", " }, Some(Value::from(key.as_str()).to_string()))?;
-                add(": ", inline(field, room))?;
+                out.push_str(if index == 0 { "{ " } else { ", " });
+                quoted(key, out);
+                out.push_str(": ");
+                if !inline(field, room, out) {
+                    return false;
+                }
             }
-            add(if fields.is_empty() { "{" } else { " " }, Some("}".to_owned()))?;
+            out.push_str(if fields.is_empty() { "{}" } else { " }" });
         }
         Value::Array(elements) => {
-            add("[", Some(String::new()))?;
+            out.push('[');
             for (index, element) in elements.iter().enumerate() {
-                add(if index == 0 { "" } else { ", " }, inline(element, room))?;
+                out.push_str(if index == 0 { "" } else { ", " });
+                if !inline(element, room, out) {
+                    return false;
+                }
             }
-            add("]", Some(String::new()))?;
+            out.push(']');
         }
-        scalar => add("", Some(scalar.to_string()))?,
+        scalar => display(scalar, out),
     }
-    Some(out)
+    out.len() <= room
+}
+
+fn display(value: &Value, out: &mut String) {
+    // Strings take all that is written to them.
+    let _ = write!(out, "{value}");
+}
+
+fn quoted(key: &str, out: &mut String) {
+    if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        out.push('"');
+        out.push_str(key);
+        out.push('"');
+    } else {
+        display(&Value::from(key), out);
+    }
 }
 
 #[cfg(test)]
