@@ -11,8 +11,19 @@ pub(crate) fn tree(name: &str) -> Root {
 }
 
 /// Trees of whole machines, in which everything that is there is sound.
-pub(crate) const SOUND: [&str; 7] =
-    ["vm", "laptop-smt", "hybrid-intel", "container-v2", "cgroup-v1", "cgroup-hybrid", "no-psi"];
+pub(crate) const SOUND: [&str; 11] = [
+    "vm",
+    "laptop-smt",
+    "hybrid-intel",
+    "container-v2",
+    "cgroup-v1",
+    "cgroup-hybrid",
+    "no-psi",
+    "container-64",
+    "offline",
+    "affinity",
+    "hybrid-unified",
+];
 
 /// Trees in which nothing can be relied on.
 pub(crate) const UNSOUND: [&str; 3] = ["broken", "missing", "truncated"];

@@ -7,11 +7,11 @@ use crate::{Quota, Reading};
 /// Which logical CPUs there are, which of them share a core, and which of them may be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The logical CPUs that are online, ascending.
+    /// The logical CPUs that are online, ascending; where the system does not tell, those that may be used.
     pub online: Vec<usize>,
     /// Those that are there but switched off, ascending; absent where the kernel does not say.
     pub offline: Reading<Vec<usize>>,
-    /// Those that this process may use (affinity mask, `--cpus`), ascending.
+    /// Those that this process may use (affinity mask, `--cpus`), ascending; where the system does not tell, all.
     pub allowed: Vec<usize>,
     /// The allowed CPUs by core: the threads of one core stand together. Absent where the topology does not tell.
     pub cores: Reading<Vec<Vec<usize>>>,

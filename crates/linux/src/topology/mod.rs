@@ -6,9 +6,11 @@
 mod cache;
 mod cpulist;
 mod duet;
+mod machine;
 
 pub use cache::{Cache, CacheKind};
 pub use cpulist::parse_cpu_list;
+pub use machine::machine;
 
 use steady_model::{Absent, Reading};
 
