@@ -208,9 +208,10 @@ pub struct Scaling {
     pub cores: Reading<CountRange>,
     /// Up to how many processes each has a logical CPU to itself; absent where the points cannot tell.
     pub logical_cpus: Reading<CountRange>,
-    /// What a second thread adds to what a core gets done, 0.2 for 20 %; the range that the points leave. Absent where
-    /// cores have but one thread, or the points cannot tell.
-    pub second_thread_gain: Reading<Interval>,
+    /// What a second thread adds to what a core gets done, 0.2 for 20 %: over what one process alone on the machine gets
+    /// done, with the range that the points leave (a core on a busy machine may be slower). Absent where cores have but
+    /// one thread, or the points cannot tell.
+    pub second_thread_gain: Reading<Fitted>,
     /// CPU time for the same work at full load over that at the least load.
     pub full_load_inflation: f64,
     /// Why the points tell no more: short clauses.

@@ -3,8 +3,8 @@
 //! The subject is a **pair**: one run of each of two commands, in an order and on CPUs drawn by coin. If both commands
 //! cost the same, the sign of every log ratio is a fair coin, whatever the load does; [`Paired`] tests that, inverts the
 //! test into an interval, and [`Sequence`] spends its error over several looks; [`join`] joins
-//! several such experiments. The rest serves the experiment around
-//! it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
+//! several such experiments. [`scaling`] reads another kind of experiment: what so many processes at once got done. The rest
+//! serves the experiment around it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
 //! pooled rather than paired ([`pooled`]).
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod joined;
 mod normal;
 mod pair;
 pub mod pooled;
+mod scaling;
 mod schedule;
 mod score;
 mod sequential;
@@ -25,6 +26,7 @@ mod tail;
 pub use estimate::{Effect, Estimate, LayoutEffect, Reason};
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
+pub use scaling::{ScalingPoint, scaling};
 pub use schedule::Schedule;
 pub use score::Tested;
 pub use sequential::{Look, Rules, Sequence, single_look};

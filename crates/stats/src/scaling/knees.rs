@@ -1,0 +1,178 @@
+//! Up to how many processes each has a core, or a logical CPU, to itself.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use steady_model::{Absent, CountRange, Fitted, Interval, Reading};
+
+use super::ScalingPoint;
+use super::capacity::{Capacity, capacity, used};
+use super::shape::{Fit, Shape};
+
+/// The relative standard error that is assumed of a point before the points have told their own, and how many points'
+/// worth that assumption counts.
+const USUAL_ERROR: f64 = 0.01;
+const USUAL_WEIGHT: f64 = 2.0;
+/// The figures of a shape, the number of its cores included.
+const FIGURES: usize = 4;
+/// By how much a shape may be worse than the best and still be possible.
+const WORSE: f64 = 13.0;
+/// From this error of a point on the shapes do not describe the points.
+const STRANGE: f64 = 0.05;
+/// A fall of speed that is told: what it takes for two points to differ.
+const FALL: f64 = 0.1;
+
+/// What the points tell of the knees.
+pub(super) struct Knees {
+    pub(super) cores: Reading<CountRange>,
+    pub(super) logical_cpus: Reading<CountRange>,
+    pub(super) second_thread_gain: Reading<Fitted>,
+    pub(super) caveats: Vec<String>,
+}
+
+/// The knees of the points, which ascend.
+pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
+    let capacity = capacity(points);
+    let most = points.last().map_or(1, |point| point.procs);
+    let (possible, error) = possible(points, &candidates(&capacity, most));
+    let mut caveats = Vec::new();
+    let cores = range(&possible, |shape| shape.cores, most, "cores");
+    let logical_cpus = capacity.known_high().and_then(|_| range(&possible, Shape::logical, most, "CPUs"));
+    let gain = gain(points, &possible, error, &cores);
+    caveats.extend(early_fall(points, &cores));
+    caveats.extend(both_kinds(points, &possible));
+    caveats.extend(varied(points, &capacity));
+    if error > STRANGE {
+        let off = 100.0 * error;
+        caveats.push(format!(
+            "the points scatter, or no picture of cores and threads fits them: they are {off:.0} % off it"
+        ));
+    }
+    Knees { cores, logical_cpus, second_thread_gain: gain, caveats }
+}
+
+/// All shapes that agree with the CPUs that the processes had. Shapes with more cores than processes are all alike, and
+/// stand for "more".
+fn candidates(capacity: &Capacity, most: u32) -> Vec<Shape> {
+    let top = capacity.high.unwrap_or(most + 1).min(2 * most);
+    let mut shapes = Vec::new();
+    let mut cores = 1;
+    while cores <= top {
+        let both = [Shape { cores, threads: true }, Shape { cores, threads: false }];
+        shapes.extend(both.into_iter().filter(|shape| capacity.allows(shape.logical())));
+        // Of many cores a few more or fewer change nothing that the points could tell.
+        cores += 1 + cores / 128;
+    }
+    shapes
+}
+
+/// The shapes that are not significantly worse than the best, and the relative error of a point.
+fn possible(points: &[ScalingPoint], shapes: &[Shape]) -> (Vec<Fit>, f64) {
+    const ROUNDS: usize = 3;
+    let mut error = USUAL_ERROR;
+    let mut fits: Vec<Fit> = Vec::new();
+    for _ in 0..ROUNDS {
+        fits = shapes.iter().filter_map(|shape| shape.fit(points, error)).collect();
+        let Some(best) = fits.iter().min_by(|one, two| one.loss.total_cmp(&two.loss)) else { break };
+        let told = points.len().saturating_sub(FIGURES) as f64;
+        let variance = (USUAL_WEIGHT * USUAL_ERROR * USUAL_ERROR + best.squares) / (USUAL_WEIGHT + told);
+        error = variance.sqrt();
+    }
+    let least = fits.iter().map(|fit| fit.loss).fold(f64::INFINITY, f64::min);
+    fits.retain(|fit| fit.loss <= least + WORSE);
+    (fits, error)
+}
+
+/// From the least to the most of what the shapes say; absent where that includes more than the points reach.
+fn range(possible: &[Fit], count: impl Fn(Shape) -> u32, most: u32, what: &str) -> Reading<CountRange> {
+    let counts = || possible.iter().map(|fit| count(fit.shape));
+    let (Some(low), Some(high)) = (counts().min(), counts().max()) else {
+        return Err(Absent::because("no machine that is known here would give such points"));
+    };
+    if high > most {
+        let at_least = low.min(most);
+        return Err(Absent::because(format!(
+            "there may be more {what} than processes were tried: at least {at_least}"
+        )));
+    }
+    Ok(CountRange { low, high })
+}
+
+/// What a second thread adds: over one process alone, and the range that noise and the choice of what it is held against
+/// leave.
+fn gain(points: &[ScalingPoint], possible: &[Fit], error: f64, cores: &Reading<CountRange>) -> Reading<Fitted> {
+    let [first, .., last] = points else { return Err(Absent::because("there is one point only")) };
+    if !possible.iter().all(|fit| fit.shape.threads) || possible.is_empty() {
+        let fell = fell(points);
+        return Err(Absent::because(match fell {
+            true => "processes slow each other, but the points do not tell whether as threads of one core",
+            false => "work per CPU second does not fall as it does where processes share cores",
+        }));
+    }
+    let most = possible.iter().map(|fit| fit.shape.logical()).max().unwrap_or(0);
+    if last.procs < most {
+        return Err(Absent::because("no number of processes filled all threads of all cores"));
+    }
+    let high = cores.as_ref().map_err(Clone::clone)?.high;
+    let full: Vec<f64> =
+        points.iter().filter(|point| point.procs >= most).map(|point| point.work_per_cpu_second).collect();
+    let thread = full.iter().sum::<f64>() / full.len() as f64;
+    let alone = points.iter().filter(|point| point.procs <= high).map(|point| point.work_per_cpu_second);
+    // The last with a core to itself ran at the clock of a machine that is as busy as it gets.
+    let (fastest, busiest) = (alone.clone().fold(0.0, f64::max), alone.last().unwrap_or(first.work_per_cpu_second));
+    let off = error * student(points.len()) * (1.0 + 1.0 / full.len() as f64).sqrt();
+    let adds = |alone: f64, off: f64| 2.0 * thread / alone * (1.0 + off) - 1.0;
+    let interval = Interval { low: adds(fastest, -off), high: adds(busiest.min(first.work_per_cpu_second), off) };
+    Ok(Fitted { value: adds(first.work_per_cpu_second, 0.0), interval })
+}
+
+/// Standard errors on either side of 95 % of the points, where that error was told by so many.
+fn student(points: usize) -> f64 {
+    let freedom = USUAL_WEIGHT + points.saturating_sub(FIGURES) as f64;
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
+}
+
+/// Whether work per CPU second is told to fall.
+fn fell(points: &[ScalingPoint]) -> bool {
+    let rates = || points.iter().map(|point| point.work_per_cpu_second);
+    rates().fold(f64::INFINITY, f64::min) < (1.0 - FALL) * rates().fold(0.0, f64::max)
+}
+
+/// A point that is slower already though each of its processes may have a core.
+fn early_fall(points: &[ScalingPoint], cores: &Reading<CountRange>) -> Option<String> {
+    let high = cores.as_ref().ok()?.high;
+    let fastest = points.iter().map(|point| point.work_per_cpu_second).fold(0.0, f64::max);
+    let early =
+        points.iter().find(|point| point.procs <= high && point.work_per_cpu_second < (1.0 - FALL) * fastest)?;
+    let slower = 100.0 * (fastest / early.work_per_cpu_second - 1.0);
+    Some(format!(
+        "at N = {} the same work takes {slower:.0} % more CPU time already: either there are fewer cores than that, or two \
+         of the processes shared one while another was idle, or the clock fell; the points alone do not tell",
+        early.procs
+    ))
+}
+
+/// Points that both kinds of machine would give.
+fn both_kinds(points: &[ScalingPoint], possible: &[Fit]) -> Option<String> {
+    let (with, without): (Vec<_>, Vec<_>) = possible.iter().partition(|fit| fit.shape.threads);
+    (fell(points) && !with.is_empty() && !without.is_empty()).then(|| {
+        "processes slow each other as threads of one core would, and as cores would that share caches, memory or the \
+         clock's head room: the points alone do not tell"
+            .to_owned()
+    })
+}
+
+/// CPUs that were there at one number of processes and not at another.
+fn varied(points: &[ScalingPoint], capacity: &Capacity) -> Option<String> {
+    let waited = |point: &&ScalingPoint| used(point) < 0.9 * f64::from(point.procs);
+    let by = |one: &&ScalingPoint, two: &&ScalingPoint| used(one).total_cmp(&used(two));
+    let (least, most) = (points.iter().filter(waited).min_by(by)?, points.iter().filter(waited).max_by(by)?);
+    (capacity.variation > FALL).then(|| {
+        format!(
+            "the processes had {:.1} CPUs between them at N = {} and {:.1} at N = {}: something else used the machine, or \
+             held them back",
+            used(least),
+            least.procs,
+            used(most),
+            most.procs
+        )
+    })
+}

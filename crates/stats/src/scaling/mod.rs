@@ -1,0 +1,68 @@
+//! What the points of a load experiment say about scaling, without knowing the machine.
+//!
+//! Work per CPU second tells how fast a process ran while it ran; work per wall second over it tells how much of a CPU it
+//! had. Where the first falls, processes share something (a core, a cache, the clock's head room); where the second
+//! does, they share CPUs in time. [`scaling`] finds the numbers of processes at which that begins, as ranges of all
+//! those that the points leave, and fits the Universal Scalability Law.
+
+mod capacity;
+mod knees;
+mod law;
+mod least;
+mod shape;
+
+use steady_model::{Absent, Reading, Scaling};
+
+/// What so many processes at once got done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalingPoint {
+    /// How many.
+    pub procs: u32,
+    /// Work of one process per second of its CPU time.
+    pub work_per_cpu_second: f64,
+    /// Work of one process per second on the wall.
+    pub work_per_wall_second: f64,
+    /// How many CPUs others kept busy meanwhile, or the hypervisor gave away; `None` where that is not known.
+    pub taken_cpus: Option<f64>,
+}
+
+impl ScalingPoint {
+    /// A point of which it is not known what others did meanwhile.
+    pub fn new(procs: u32, work_per_cpu_second: f64, work_per_wall_second: f64) -> Self {
+        ScalingPoint { procs, work_per_cpu_second, work_per_wall_second, taken_cpus: None }
+    }
+
+    /// Whether it says anything: rates of nothing, or of no time, do not.
+    fn says_something(&self) -> bool {
+        let rates = [self.work_per_cpu_second, self.work_per_wall_second];
+        self.procs > 0 && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0)
+    }
+}
+
+/// What the points say together; absent with fewer than two numbers of processes. Of points with the same number the
+/// first counts.
+pub fn scaling(points: &[ScalingPoint]) -> Reading<Scaling> {
+    let mut points: Vec<ScalingPoint> = points.iter().copied().filter(ScalingPoint::says_something).collect();
+    points.sort_by_key(|point| point.procs);
+    points.dedup_by_key(|point| point.procs);
+    let [first, .., last] = &points[..] else {
+        return Err(Absent::because("fewer than two numbers of processes were measured"));
+    };
+    let knees = knees::knees(&points);
+    Ok(Scaling {
+        per_cpu_factor: factor(&points, |point| point.work_per_cpu_second),
+        per_wall_factor: factor(&points, |point| point.work_per_wall_second),
+        cores: knees.cores,
+        logical_cpus: knees.logical_cpus,
+        second_thread_gain: knees.second_thread_gain,
+        full_load_inflation: first.work_per_cpu_second / last.work_per_cpu_second,
+        caveats: knees.caveats,
+        law: law::law(&points),
+    })
+}
+
+/// The most over the least.
+fn factor(points: &[ScalingPoint], rate: impl Fn(&ScalingPoint) -> f64) -> f64 {
+    let most = points.iter().map(&rate).fold(f64::NEG_INFINITY, f64::max);
+    most / points.iter().map(&rate).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,160 @@
+//! Simulated machines: how often the ranges hold the truth, and how often threads are seen that are not there.
+
+mod simulated;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use simulated::most;
+use steady_stats::{ScalingPoint, scaling};
+
+/// A machine whose processes' speeds are known.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    cores: u32,
+    /// Of a thread beside another; `None` for cores of one thread.
+    thread: Option<f64>,
+    /// What the speed loses until all cores are busy.
+    decline: f64,
+    /// Relative standard error of a point.
+    noise: f64,
+}
+
+impl Machine {
+    fn logical(&self) -> u32 {
+        self.cores * if self.thread.is_some() { 2 } else { 1 }
+    }
+
+    fn speed(&self, procs: u32) -> f64 {
+        let busy = f64::from(procs.min(self.cores) - 1) / f64::from((self.cores - 1).max(1));
+        let alone = 1.0 - self.decline * busy;
+        let (procs, logical) = (f64::from(procs), f64::from(self.logical()));
+        match self.thread {
+            Some(thread) => {
+                let share = ((logical - procs) / procs).clamp(0.0, 1.0);
+                alone * (share + thread * (1.0 - share))
+            }
+            None => alone,
+        }
+    }
+
+    fn points(&self, procs: &[u32], coin: &mut Coin) -> Vec<ScalingPoint> {
+        let point = |&procs: &u32| {
+            let speed = 70.0 * self.speed(procs) * (self.noise * coin.normal()).exp();
+            // Passers-by take up to 3 % of the machine where there is nothing idle for them.
+            let left = 1.0 - 0.03 * coin.uniform();
+            let share = (f64::from(self.logical()) * left / f64::from(procs)).min(1.0);
+            ScalingPoint::new(procs, speed, speed * share)
+        };
+        procs.iter().map(point).collect()
+    }
+}
+
+struct Coin(ChaCha8Rng);
+
+impl Coin {
+    fn uniform(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (u, v) = (self.uniform().max(1e-300), self.uniform());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+}
+
+fn sweeps(logical: u32) -> Vec<Vec<u32>> {
+    let dense = (1..=2 * logical).collect();
+    let powers = (0..).map(|power| 1 << power).take_while(|procs| *procs <= 4 * logical).collect();
+    vec![dense, powers, (1..=logical + 2).collect()]
+}
+
+const MACHINES: usize = 100;
+
+#[test]
+fn knees_hold_the_truth() {
+    let mut coin = Coin(ChaCha8Rng::seed_from_u64(1));
+    for (cores, noise) in [(1, 0.01), (2, 0.01), (2, 0.03), (4, 0.005), (4, 0.02), (8, 0.01), (8, 0.04), (16, 0.02)] {
+        for sweep in 0..3 {
+            let (mut cores_missed, mut logical_missed, mut gain_missed) = (0, 0, 0);
+            for _ in 0..MACHINES {
+                let thread = 0.52 + 0.2 * coin.uniform();
+                let machine = Machine { cores, thread: Some(thread), decline: 0.12 * coin.uniform(), noise };
+                let procs = &sweeps(machine.logical())[sweep];
+                let said = scaling(&machine.points(procs, &mut coin)).unwrap();
+                let holds = |range: &steady_model::Reading<steady_model::CountRange>, truth| {
+                    range.as_ref().is_ok_and(|range| (range.low..=range.high).contains(&truth)) || range.is_err()
+                };
+                cores_missed += usize::from(!holds(&said.cores, cores));
+                logical_missed += usize::from(!holds(&said.logical_cpus, machine.logical()));
+                // Beside another, a thread's speed over that of a core on a machine that is as busy.
+                let truth = 2.0 * thread - 1.0;
+                gain_missed += usize::from(said.second_thread_gain.is_ok_and(|gain| !gain.interval.holds(truth)));
+            }
+            let case = format!("{cores} cores, noise {noise}, sweep {sweep}");
+            eprintln!("{case}: cores {cores_missed}, CPUs {logical_missed}, gain {gain_missed} of {MACHINES}");
+            assert!(cores_missed <= most(MACHINES, 0.05), "{case}: cores missed {cores_missed} times");
+            assert!(logical_missed <= most(MACHINES, 0.05), "{case}: CPUs missed {logical_missed} times");
+            assert!(gain_missed <= most(MACHINES, 0.05), "{case}: gain missed {gain_missed} times");
+        }
+    }
+}
+
+#[test]
+fn cores_without_threads_are_not_taken_for_threads() {
+    let mut coin = Coin(ChaCha8Rng::seed_from_u64(2));
+    for (cores, noise) in [(2, 0.01), (2, 0.04), (4, 0.02), (8, 0.005), (8, 0.03), (16, 0.02)] {
+        for sweep in 0..3 {
+            let (mut threads_seen, mut missed) = (0, 0);
+            for _ in 0..MACHINES {
+                let machine = Machine { cores, thread: None, decline: 0.25 * coin.uniform(), noise };
+                let said = scaling(&machine.points(&sweeps(cores)[sweep], &mut coin)).unwrap();
+                threads_seen += usize::from(said.second_thread_gain.is_ok());
+                missed += usize::from(said.cores.is_ok_and(|range| !(range.low..=range.high).contains(&cores)));
+            }
+            let case = format!("{cores} cores, noise {noise}, sweep {sweep}");
+            eprintln!("{case}: threads {threads_seen}, cores missed {missed} of {MACHINES}");
+            assert!(threads_seen <= most(MACHINES, 0.05), "{case}: threads seen {threads_seen} times");
+            assert!(missed <= most(MACHINES, 0.05), "{case}: cores missed {missed} times");
+        }
+    }
+}
+
+#[test]
+fn clear_points_are_told_clearly() {
+    let mut coin = Coin(ChaCha8Rng::seed_from_u64(3));
+    let mut told = 0;
+    for _ in 0..MACHINES {
+        let machine = Machine { cores: 8, thread: Some(0.6), decline: 0.06, noise: 0.01 };
+        let said = scaling(&machine.points(&sweeps(16)[0], &mut coin)).unwrap();
+        told += usize::from(
+            said.cores.is_ok_and(|range| (range.low, range.high) == (8, 8)) && said.second_thread_gain.is_ok(),
+        );
+    }
+    // Ranges that hold the truth because they hold everything would not do.
+    assert!(10 * told >= 8 * MACHINES, "{told} of {MACHINES}");
+}
+
+#[test]
+fn intervals_of_the_law_cover() {
+    let mut coin = Coin(ChaCha8Rng::seed_from_u64(4));
+    let experiments = 1000;
+    for (sigma, kappa, noise) in [(0.05, 0.002, 0.02), (0.1, 0.0, 0.03), (0.0, 0.004, 0.01), (0.02, 0.0005, 0.05)] {
+        let mut missed = [0; 4];
+        for _ in 0..experiments {
+            let rate = |n: f64| 70.0 / (1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0));
+            let point = |n: u32| ScalingPoint::new(n, 70.0, rate(f64::from(n)) * (noise * coin.normal()).exp());
+            let points: Vec<ScalingPoint> = (1..=12).map(|n| 2 * n).map(point).collect();
+            let law = scaling(&points).unwrap().law.unwrap();
+            for (missed, (fitted, truth)) in
+                missed.iter_mut().zip([(&law.lambda, 70.0), (&law.sigma, sigma), (&law.kappa, kappa)])
+            {
+                *missed += usize::from(!fitted.interval.holds(truth));
+            }
+            let peak = (1.0 - sigma).sqrt() / f64::sqrt(kappa);
+            missed[3] += usize::from(law.peak.is_ok_and(|fitted| peak.is_finite() && !fitted.interval.holds(peak)));
+        }
+        let case = format!("sigma {sigma}, kappa {kappa}, noise {noise}");
+        eprintln!("{case}: lambda, sigma, kappa, peak missed {missed:?} of {experiments}");
+        assert!(missed.iter().all(|&missed| missed <= most(experiments, 0.05)), "{case}: {missed:?}");
+    }
+}
