@@ -1,0 +1,79 @@
+//! From what was measured to what is shown: each row in figures, and what they say together.
+
+use steady_model::{Absent, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, Nanos, Outcome, Reading};
+use steady_stats::descriptive::quantile;
+use steady_stats::{ScalingPoint, scaling};
+
+/// The report of a record: a pure function of it. Rows in which nothing ended well are no points.
+pub fn report(record: LoadRecord) -> LoadReport {
+    let online = record.machine.online.len().max(record.host.cpus_online);
+    let mut points: Vec<(LoadPoint, Reading<f64>)> =
+        record.rows.iter().filter_map(|row| Some((point(row, online)?, taken(row, online)))).collect();
+    points.sort_by_key(|(point, _)| point.procs);
+    let scaling = scaling(&points.iter().map(|(point, taken)| scaling_point(point, taken)).collect::<Vec<_>>());
+    LoadReport { points: points.into_iter().map(|(point, _)| point).collect(), scaling, record }
+}
+
+fn scaling_point(point: &LoadPoint, taken: &Reading<f64>) -> ScalingPoint {
+    ScalingPoint {
+        procs: point.procs,
+        work_per_cpu_second: point.work_per_cpu_second,
+        work_per_wall_second: point.work_per_wall_second,
+        taken_cpus: taken.clone().ok(),
+    }
+}
+
+/// One row in figures; `None` where no run of it ended well, or took no time.
+fn point(row: &LoadRow, online: usize) -> Option<LoadPoint> {
+    let runs: Vec<&LoadRun> = row.runs.iter().filter(|run| run.outcome == Outcome::Exited(0)).collect();
+    let seconds = |time: fn(&LoadRun) -> Nanos| runs.iter().map(|run| time(run).seconds()).sum::<f64>();
+    let (cpu, wall) = (seconds(LoadRun::cpu_time), seconds(|run| run.wall));
+    let work = runs.iter().map(|run| run.work as f64).sum::<f64>();
+    if runs.is_empty() || cpu <= 0.0 || wall <= 0.0 {
+        return None;
+    }
+    let count = runs.len() as f64;
+    let overshoot = overshoot(&runs);
+    let of =
+        |q| overshoot.clone().and_then(|all| quantile(&all, q).ok_or_else(|| Absent::because("no run ended well")));
+    Some(LoadPoint {
+        procs: row.procs,
+        runs: runs.len(),
+        cpu_seconds: cpu / count,
+        user_seconds: seconds(|run| run.user) / count,
+        wall_seconds: wall / count,
+        work: work / count,
+        work_per_cpu_second: work / cpu,
+        work_per_wall_second: work / wall,
+        throughput_per_second: f64::from(row.procs) * work / wall,
+        waiting_ratio: waiting(&runs, wall),
+        overshoot_median_seconds: of(0.5),
+        overshoot_max_seconds: of(1.0),
+        others_cpus: over(&row.others_cpu, row.elapsed.seconds()),
+        own_ratio: over(&row.own_cpu, row.elapsed.seconds() * online as f64),
+    })
+}
+
+/// Absent as soon as one run's is: the others would be no fair sample.
+fn waiting(runs: &[&LoadRun], wall: f64) -> Reading<f64> {
+    let waited = runs.iter().map(|run| Ok(run.run_delay.clone()?.seconds())).sum::<Reading<f64>>()?;
+    Ok(waited / wall)
+}
+
+fn overshoot(runs: &[&LoadRun]) -> Reading<Vec<f64>> {
+    runs.iter().map(|run| Ok(run.overshoot.clone()?.seconds())).collect()
+}
+
+fn over(time: &Reading<Nanos>, seconds: f64) -> Reading<f64> {
+    let time = time.clone()?.seconds();
+    if seconds > 0.0 { Ok(time / seconds) } else { Err(Absent::because("the row took no time")) }
+}
+
+/// How many CPUs others kept busy or the hypervisor gave away: what the row's processes could not have had.
+fn taken(row: &LoadRow, online: usize) -> Reading<f64> {
+    let others = over(&row.others_cpu, row.elapsed.seconds())?;
+    Ok(others + row.activity.steal_ratio.as_ref().map_or(0.0, |ratio| ratio * online as f64))
+}
+
+#[cfg(test)]
+mod tests;
