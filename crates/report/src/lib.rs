@@ -19,4 +19,5 @@ pub use json::{
 };
 pub use markdown::markdown;
 pub use text::{Style, joined_text, run_text, runs_text, sentence, summary, text};
+pub use words::load::load_sentences;
 pub use words::warning_message;

@@ -1,6 +1,7 @@
 //! What metrics, commands and options are called in sentences.
 
 mod effect;
+pub(crate) mod load;
 mod remedy;
 mod repeat;
 mod warning;

@@ -1,0 +1,226 @@
+//! What a load experiment found, in sentences.
+
+mod cpus;
+mod knees;
+mod rulers;
+
+use steady_model::{Ending, Fitted, LoadPoint, LoadReport, LoadWork, Reading, ScalabilityLaw, Scaling};
+
+use super::{capital, count};
+use crate::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
+
+/// Below this a factor is told as none: 2 %.
+const NONE: f64 = 1.02;
+/// What the law may leave unexplained and still describe the points.
+const DESCRIBED: f64 = 0.03;
+
+/// The answer in words and numbers, one thing a sentence, the most important first.
+pub(crate) fn sentences(report: &LoadReport) -> Vec<String> {
+    let mut said = Vec::new();
+    match &report.scaling {
+        Ok(scaling) => {
+            said.push(metric(report, scaling));
+            said.extend(knees::sentences(report, scaling));
+            said.extend(inflation(report, scaling));
+            said.extend(rulers::sentence(report));
+            said.extend(law(report, scaling));
+        }
+        Err(absent) => said.push(format!("Nothing to say about scaling: {absent}.")),
+    }
+    said.extend(overshoot(report));
+    said.extend(cpus::sentences(report));
+    said.extend(others(report));
+    said.extend(
+        report.scaling.iter().flat_map(|scaling| &scaling.caveats).map(|caveat| format!("{}.", capital(caveat))),
+    );
+    said.extend(ended_early(report));
+    said
+}
+
+/// The answer in sentences, as they stand on a page or a line of their own.
+pub fn load_sentences(report: &LoadReport) -> Vec<String> {
+    sentences(report).iter().map(|sentence| sentence.replace(TIE, " ")).collect()
+}
+
+/// The first and the last point: those with the fewest and the most processes.
+fn ends(report: &LoadReport) -> Option<(&LoadPoint, &LoadPoint)> {
+    Some((report.points.first()?, report.points.last()?))
+}
+
+/// A number of processes: `N = 8`.
+fn at(procs: u32) -> String {
+    format!("N{TIE}={TIE}{procs}")
+}
+
+/// A factor with three digits, at most two of them decimals: `1.69`.
+fn factor(value: f64) -> String {
+    fixed(value, decimals_of(value, 3).min(2))
+}
+
+/// To what degree CPU time is the better metric.
+fn metric(report: &LoadReport, scaling: &Scaling) -> String {
+    let (cpu, wall) = (scaling.per_cpu_factor, scaling.per_wall_factor);
+    let over = ends(report).map_or_else(String::new, |(first, last)| {
+        format!(
+            "From {} to {}{TIE}{}, w",
+            at(first.procs),
+            last.procs,
+            if last.procs == 1 { "process" } else { "processes" }
+        )
+    });
+    let ranges = format!(
+        "{over}ork per CPU second ranges by a factor of {} and work per wall second by {}",
+        factor(cpu),
+        factor(wall)
+    );
+    let so = match (cpu < NONE, wall / cpu) {
+        (true, more) if more >= NONE => "load hardly moves CPU time here, and it is the metric to trust".to_owned(),
+        (_, more) if more >= NONE => {
+            format!("load moves CPU time too, {} times less than wall time", factor(more))
+        }
+        (true, _) => "load moved neither".to_owned(),
+        _ => "CPU time is no better a metric than wall time here".to_owned(),
+    };
+    format!("{ranges}: {so}.")
+}
+
+/// CPU time for the same work at the most processes.
+fn inflation(report: &LoadReport, scaling: &Scaling) -> Option<String> {
+    let (first, last) = ends(report)?;
+    let times = scaling.full_load_inflation;
+    let (alone, full) = (at(first.procs), at(last.procs));
+    Some(if (1.0 / NONE..NONE).contains(&times) {
+        format!("At {full} the same work takes as much CPU time as at {alone}, within 2{TIE}%.")
+    } else {
+        format!("At {full} the same work takes {} times the CPU time of {alone}.", factor(times))
+    })
+}
+
+/// The Universal Scalability Law, and whether it describes the points at all.
+fn law(report: &LoadReport, scaling: &Scaling) -> Vec<String> {
+    let law = match &scaling.law {
+        Ok(law) => law,
+        Err(absent) => return vec![format!("Universal Scalability Law: absent, for {absent}.")],
+    };
+    let unit = report.record.unit();
+    let figures = format!(
+        "Universal Scalability Law, by least squares: lambda {} {unit} per second for one process, sigma {} \
+         (contention), kappa {} (coherency); 95{TIE}% intervals in brackets.",
+        rate(&law.lambda),
+        ratio(&law.sigma),
+        ratio(&law.kappa),
+    );
+    let left = percent(law.residual_ratio);
+    let described = if law.residual_ratio <= DESCRIBED {
+        format!("It leaves {left} of throughput unexplained.")
+    } else {
+        format!("It leaves {left} of throughput unexplained: these points have corners, and the law has none.")
+    };
+    vec![figures, peak(law), described]
+}
+
+fn peak(law: &ScalabilityLaw) -> String {
+    match &law.peak {
+        Ok(peak) => format!("By the law most gets done at N{TIE}={TIE}{} ({}).", fixed(peak.value, 0), whole(peak)),
+        Err(absent) => format!("By the law there is no number of processes at which most gets done: {absent}."),
+    }
+}
+
+fn whole(peak: &Fitted) -> String {
+    let (low, high) = (peak.interval.low, peak.interval.high);
+    let low = fixed(low, 0);
+    if high.is_finite() { format!("{low} to {}", fixed(high, 0)) } else { format!("{low} or more") }
+}
+
+fn rate(fitted: &Fitted) -> String {
+    let shown = |value: f64| if value.is_finite() { crate::units::count(value) } else { "any number".to_owned() };
+    format!("{} ({} to {})", shown(fitted.value), shown(fitted.interval.low), shown(fitted.interval.high))
+}
+
+fn ratio(fitted: &Fitted) -> String {
+    // Kappa may be of the order of 1e-5: it has digits of its own.
+    let shown = |value: f64| match value {
+        _ if !value.is_finite() => "any size".to_owned(),
+        0.0 => "0".to_owned(),
+        small if small < 1e-3 => format!("{small:.1e}"),
+        _ => fixed(value, decimals_of(value, 2)),
+    };
+    format!("{} ({} to {})", shown(fitted.value), shown(fitted.interval.low), shown(fitted.interval.high))
+}
+
+/// CPU time beyond the budget, and what the thread costs that looks at it.
+fn overshoot(report: &LoadReport) -> Vec<String> {
+    let LoadWork::Hash { poll, .. } = &report.record.plan.work else { return vec![] };
+    let medians = report.points.iter().filter_map(|point| point.overshoot_median_seconds.as_ref().ok());
+    let worst =
+        report.points.iter().filter_map(|point| Some((point.overshoot_max_seconds.as_ref().ok()?, point.procs)));
+    let median = medians.copied().fold(f64::NEG_INFINITY, f64::max);
+    let Some((most, procs)) = worst.max_by(|(one, _), (two, _)| one.total_cmp(two)) else { return vec![] };
+    let mut said = vec![format!(
+        "Processes used more CPU time than their budget by {} in the median of the worst row, by {} at most ({}).",
+        time(median),
+        time(*most),
+        at(procs)
+    )];
+    if let Some(poll) = poll {
+        said.push(match &report.record.poll_cost {
+            Ok(cost) => format!(
+                "The thread that sleeps for {} and looks costs {} of a CPU.",
+                time_setting(*poll),
+                percent(*cost)
+            ),
+            Err(absent) => format!("What the sleeping thread costs is absent: {absent}."),
+        });
+    }
+    said
+}
+
+/// What everything else used meanwhile.
+fn others(report: &LoadReport) -> Option<String> {
+    let told = |point: &LoadPoint| Some((*point.others_cpus.as_ref().ok()?, point.procs));
+    let all: Vec<(f64, u32)> = report.points.iter().filter_map(told).collect();
+    let Some((most, procs)) = all.iter().copied().max_by(|(one, _), (two, _)| one.total_cmp(two)) else {
+        let absent = report.points.iter().find_map(|point| point.others_cpus.as_ref().err())?;
+        return Some(format!("What everything else on the machine used is absent: {absent}."));
+    };
+    let mean = all.iter().map(|(cpus, _)| cpus).sum::<f64>() / all.len() as f64;
+    let own: Vec<f64> = report.points.iter().filter_map(|point| reading(&point.own_ratio)).collect();
+    let own = own.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let itself = if own.is_finite() {
+        format!("; steady itself at most {} of the machine", percent(own))
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "Everything else on the machine kept {} CPUs busy on average and {} at most ({}){itself}.",
+        short(mean),
+        short(most),
+        at(procs)
+    ))
+}
+
+fn reading(value: &Reading<f64>) -> Option<f64> {
+    value.as_ref().ok().copied()
+}
+
+/// Why rows are missing.
+fn ended_early(report: &LoadReport) -> Option<String> {
+    let record = &report.record;
+    let (done, asked) = (record.rows.len(), record.plan.procs.len());
+    let rows = || format!("{} of {} were measured", done, count(asked, "row", "rows"));
+    match (&record.failure, record.ending) {
+        (Some(failure), _) => Some(format!("It ended early: {failure}; {}.", rows())),
+        (None, Ending::Interrupted) => Some(format!("Interrupted: {}.", rows())),
+        (None, _) if done < asked => Some(format!("It is not complete: {}.", rows())),
+        (None, _) => None,
+    }
+}
+
+/// An interval in percent: `18 to 27 %`.
+fn percents(fitted: &Fitted) -> String {
+    let whole = |value: f64| fixed(value * 100.0, 0);
+    format!("{} to {}{TIE}%", whole(fitted.interval.low), whole(fitted.interval.high))
+}
+
+#[cfg(test)]
+mod tests;
