@@ -115,9 +115,10 @@ fn gain(points: &[ScalingPoint], possible: &[Fit], error: f64, cores: &Reading<C
     let full: Vec<f64> =
         points.iter().filter(|point| point.procs >= most).map(|point| point.work_per_cpu_second).collect();
     let thread = full.iter().sum::<f64>() / full.len() as f64;
-    let alone = points.iter().filter(|point| point.procs <= high).map(|point| point.work_per_cpu_second);
+    let mut alone = points.iter().filter(|point| point.procs <= high).map(|point| point.work_per_cpu_second);
     // The last with a core to itself ran at the clock of a machine that is as busy as it gets.
-    let (fastest, busiest) = (alone.clone().fold(0.0, f64::max), alone.last().unwrap_or(first.work_per_cpu_second));
+    let (fastest, busiest) =
+        (alone.clone().fold(0.0, f64::max), alone.next_back().unwrap_or(first.work_per_cpu_second));
     let off = error * student(points.len()) * (1.0 + 1.0 / full.len() as f64).sqrt();
     let adds = |alone: f64, off: f64| 2.0 * thread / alone * (1.0 + off) - 1.0;
     let interval = Interval { low: adds(fastest, -off), high: adds(busiest.min(first.work_per_cpu_second), off) };

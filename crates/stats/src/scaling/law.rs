@@ -53,7 +53,7 @@ fn peak(data: &Data, sigma: f64, kappa: f64, limit: f64) -> Reading<Fitted> {
     if value > FAR {
         return Err(Absent::because(NO_PEAK));
     }
-    if !(value >= 1.0) {
+    if value.is_nan() || value < 1.0 {
         return Err(Absent::because("under the law throughput falls from the first process on"));
     }
     // With the peak held at m, the time is a (1 + N (N - 1) / m^2) + b N, where b / (a + b) is sigma.

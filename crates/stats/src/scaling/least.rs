@@ -17,7 +17,7 @@ pub(super) fn solve(columns: &[Vec<f64>], target: &[f64]) -> Option<Vec<f64>> {
             shares.push(share);
         }
         let (length, before) = (dot(&rest, &rest).sqrt(), dot(column, column).sqrt());
-        if !(length > COLLINEAR * before) {
+        if length.is_nan() || length <= COLLINEAR * before {
             return None;
         }
         shares.push(length);
