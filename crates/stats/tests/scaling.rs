@@ -91,7 +91,6 @@ fn knees_hold_the_truth() {
                 gain_missed += usize::from(said.second_thread_gain.is_ok_and(|gain| !gain.interval.holds(truth)));
             }
             let case = format!("{cores} cores, noise {noise}, sweep {sweep}");
-            eprintln!("{case}: cores {cores_missed}, CPUs {logical_missed}, gain {gain_missed} of {MACHINES}");
             assert!(cores_missed <= most(MACHINES, 0.05), "{case}: cores missed {cores_missed} times");
             assert!(logical_missed <= most(MACHINES, 0.05), "{case}: CPUs missed {logical_missed} times");
             assert!(gain_missed <= most(MACHINES, 0.05), "{case}: gain missed {gain_missed} times");
@@ -112,7 +111,6 @@ fn cores_without_threads_are_not_taken_for_threads() {
                 missed += usize::from(said.cores.is_ok_and(|range| !(range.low..=range.high).contains(&cores)));
             }
             let case = format!("{cores} cores, noise {noise}, sweep {sweep}");
-            eprintln!("{case}: threads {threads_seen}, cores missed {missed} of {MACHINES}");
             assert!(threads_seen <= most(MACHINES, 0.05), "{case}: threads seen {threads_seen} times");
             assert!(missed <= most(MACHINES, 0.05), "{case}: cores missed {missed} times");
         }
@@ -154,7 +152,6 @@ fn intervals_of_the_law_cover() {
             missed[3] += usize::from(law.peak.is_ok_and(|fitted| peak.is_finite() && !fitted.interval.holds(peak)));
         }
         let case = format!("sigma {sigma}, kappa {kappa}, noise {noise}");
-        eprintln!("{case}: lambda, sigma, kappa, peak missed {missed:?} of {experiments}");
         assert!(missed.iter().all(|&missed| missed <= most(experiments, 0.05)), "{case}: {missed:?}");
     }
 }
