@@ -1,4 +1,4 @@
-//! `steady history`: what is kept of comparisons is listed, shown, reported again to the same digits, and removed.
+//! `steady history`: what is kept of runs of all kinds is listed, shown, reported again to the same digits, and removed.
 
 mod steady;
 

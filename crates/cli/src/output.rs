@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use steady_model::{Joined, Report};
+use steady_model::{Joined, LoadReport, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -27,6 +27,18 @@ impl Shown for Report {
             Form::Csv => steady_report::csv(self),
             Form::Markdown => steady_report::markdown(self),
             Form::Html => steady_report::html(self),
+        }
+    }
+}
+
+impl Shown for LoadReport {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::load_text(self, style()),
+            Form::Json => steady_report::load_json_text(self, samples),
+            Form::Csv => steady_report::load_csv(self),
+            Form::Markdown => steady_report::load_markdown(self),
+            Form::Html => steady_report::load_html(self),
         }
     }
 }

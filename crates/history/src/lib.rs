@@ -1,4 +1,4 @@
-//! The history: the records of comparisons in a database (SQLite), one file, so that they can be listed, shown and judged
+//! The history: the records of runs in a database (SQLite), one file, so that they can be listed, shown and judged
 //! again. A record is kept as the text of its export, which this crate does not look into.
 //!
 //! Several processes may use one history at a time: each change is one transaction, and who finds it locked waits a

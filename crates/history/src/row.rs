@@ -2,41 +2,56 @@
 
 use rusqlite::types::FromSql;
 use rusqlite::{Row, ToSql, named_params};
-use steady_model::{Absent, Facts, Kept, Metric, Reading, Seed, Timestamp};
+use steady_model::{Absent, Facts, Kept, Metric, Reading, RunKind, Seed, Timestamp};
 
 use crate::HistoryError;
 
-pub(crate) const INSERT: &str = "INSERT INTO runs (log, started, hostname, hostname_absent, kernel, kernel_absent,
-        revision, revision_absent, seed, commands, pairs, complete, metric, verdict)
-    VALUES (:log, :started, :hostname, :hostname_absent, :kernel, :kernel_absent,
-        :revision, :revision_absent, :seed, :commands, :pairs, :complete, :metric, :verdict)";
+pub(crate) const INSERT: &str = "INSERT INTO runs (log, kind, started, hostname, hostname_absent, kernel, kernel_absent,
+        revision, revision_absent, seed, seed_absent, commands, pairs, pairs_absent, complete, metric, metric_absent, verdict)
+    VALUES (:log, :kind, :started, :hostname, :hostname_absent, :kernel, :kernel_absent, :revision, :revision_absent,
+        :seed, :seed_absent, :commands, :pairs, :pairs_absent, :complete, :metric, :metric_absent, :verdict)";
 
 /// Hands the parameters of [`INSERT`] to `then`.
 pub(crate) fn with_parameters<T>(log: &str, facts: &Facts, then: impl FnOnce(&[(&str, &dyn ToSql)]) -> T) -> T {
-    let value = |reading: &Reading<String>| reading.clone().ok();
-    let reason = |reading: &Reading<String>| reading.clone().err().map(|absent| absent.0);
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let [hostname, kernel, revision] =
+        [&facts.hostname, &facts.kernel, &facts.revision].map(|reading| split(reading, String::clone));
+    let seed = split(&facts.seed, Seed::to_string);
+    let pairs = split(&facts.pairs, |pairs| whole(*pairs as u64));
+    let metric = split(&facts.primary, |metric| metric.name());
     then(named_params! {
         ":log": log,
+        ":kind": facts.kind.name(),
         ":started": whole(facts.started.0),
-        ":hostname": value(&facts.hostname),
-        ":hostname_absent": reason(&facts.hostname),
-        ":kernel": value(&facts.kernel),
-        ":kernel_absent": reason(&facts.kernel),
-        ":revision": value(&facts.revision),
-        ":revision_absent": reason(&facts.revision),
-        ":seed": facts.seed.to_string(),
+        ":hostname": hostname.0,
+        ":hostname_absent": hostname.1,
+        ":kernel": kernel.0,
+        ":kernel_absent": kernel.1,
+        ":revision": revision.0,
+        ":revision_absent": revision.1,
+        ":seed": seed.0,
+        ":seed_absent": seed.1,
         ":commands": serde_json::Value::from(facts.commands.clone()).to_string(),
-        ":pairs": whole(facts.pairs as u64),
+        ":pairs": pairs.0,
+        ":pairs_absent": pairs.1,
         ":complete": facts.complete,
-        ":metric": facts.primary.name(),
+        ":metric": metric.0,
+        ":metric_absent": metric.1,
         ":verdict": facts.verdict,
     })
 }
 
+/// A reading as its two columns: the value, or the reason why there is none.
+fn split<T, U>(reading: &Reading<T>, column: impl FnOnce(&T) -> U) -> (Option<U>, Option<&str>) {
+    match reading {
+        Ok(value) => (Some(column(value)), None),
+        Err(absent) => (None, Some(&absent.0)),
+    }
+}
+
 /// The columns that [`read`] takes, in its order: to find them by name would take longer than to read them.
-pub(crate) const SELECT: &str = "SELECT id, started, hostname, hostname_absent, kernel, kernel_absent, revision,
-    revision_absent, seed, commands, pairs, complete, metric, verdict FROM runs";
+pub(crate) const SELECT: &str = "SELECT id, kind, started, hostname, hostname_absent, kernel, kernel_absent, revision,
+    revision_absent, seed, seed_absent, commands, pairs, pairs_absent, complete, metric, metric_absent, verdict FROM runs";
 
 /// The run in a row of [`SELECT`]. Whatever stands in it, it is read or refused.
 pub(crate) fn read(row: &Row<'_>) -> Result<Kept, HistoryError> {
@@ -48,17 +63,35 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Kept, HistoryError> {
 fn facts(mut cells: Cells<'_, '_>) -> Result<Facts, String> {
     // In the order of the columns.
     Ok(Facts {
+        kind: kind(&cells.take::<String>("kind")?)?,
         started: Timestamp(cells.number("started")?),
         hostname: cells.reading("hostname")?,
         kernel: cells.reading("kernel")?,
         revision: cells.reading("revision")?,
-        seed: Seed(cells.take::<String>("seed")?.parse().map_err(|error| said("seed", error))?),
+        seed: lifted(cells.reading::<String>("seed")?, |seed| {
+            seed.parse().map(Seed).map_err(|error| said("seed", error))
+        })?,
         commands: serde_json::from_str(&cells.take::<String>("commands")?).map_err(|error| said("commands", error))?,
-        pairs: usize::try_from(cells.number("pairs")?).map_err(|error| said("pairs", error))?,
+        pairs: lifted(cells.reading::<i64>("pairs")?, |pairs| {
+            usize::try_from(pairs).map_err(|error| said("pairs", error))
+        })?,
         complete: cells.take("complete")?,
-        primary: metric(&cells.take::<String>("metric")?)?,
+        primary: lifted(cells.reading::<String>("metric")?, |name| metric(&name))?,
         verdict: cells.take("verdict")?,
     })
+}
+
+/// What a reading's value stands for; an error where it stands for nothing.
+fn lifted<T, U>(reading: Reading<T>, value: impl FnOnce(T) -> Result<U, String>) -> Result<Reading<U>, String> {
+    match reading {
+        Ok(found) => value(found).map(Ok),
+        Err(absent) => Ok(Err(absent)),
+    }
+}
+
+fn kind(name: &str) -> Result<RunKind, String> {
+    let found = RunKind::ALL.into_iter().find(|known| known.name() == name);
+    found.ok_or_else(|| said("kind", "none of that name"))
 }
 
 fn metric(name: &str) -> Result<Metric, String> {
@@ -85,8 +118,8 @@ impl Cells<'_, '_> {
     }
 
     /// A value, and beside it the reason why there is none.
-    fn reading(&mut self, name: &str) -> Result<Reading<String>, String> {
-        match (self.take(name)?, self.take(name)?) {
+    fn reading<T: FromSql>(&mut self, name: &str) -> Result<Reading<T>, String> {
+        match (self.take::<Option<T>>(name)?, self.take(name)?) {
             (Some(value), None) => Ok(Ok(value)),
             (None, Some(reason)) => Ok(Err(Absent(reason))),
             _ => Err(said(name, "neither a value nor a reason, or both")),

@@ -6,7 +6,7 @@ use crate::HistoryError;
 
 /// `STEPS[n]` makes version n + 1 of version n; version 0 is an empty file. Steps are only ever added: files of every
 /// version are about.
-const STEPS: [&str; 1] = [
+const STEPS: [&str; 2] = [
     // The records stand apart, so that a list of runs need not step over them.
     "CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -26,6 +26,22 @@ const STEPS: [&str; 1] = [
         run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
         json BLOB NOT NULL
     ) STRICT;",
+    // Runs of other kinds than comparisons, which have no pairs, coins or metric. Columns are replaced one by one: were
+    // the table made anew, the records would go with the old one.
+    "ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'compare';
+    ALTER TABLE runs RENAME COLUMN seed TO old_seed;
+    ALTER TABLE runs ADD COLUMN seed TEXT;
+    ALTER TABLE runs ADD COLUMN seed_absent TEXT;
+    ALTER TABLE runs RENAME COLUMN pairs TO old_pairs;
+    ALTER TABLE runs ADD COLUMN pairs INTEGER;
+    ALTER TABLE runs ADD COLUMN pairs_absent TEXT;
+    ALTER TABLE runs RENAME COLUMN metric TO old_metric;
+    ALTER TABLE runs ADD COLUMN metric TEXT;
+    ALTER TABLE runs ADD COLUMN metric_absent TEXT;
+    UPDATE runs SET seed = old_seed, pairs = old_pairs, metric = old_metric;
+    ALTER TABLE runs DROP COLUMN old_seed;
+    ALTER TABLE runs DROP COLUMN old_pairs;
+    ALTER TABLE runs DROP COLUMN old_metric;",
 ];
 
 /// The newest version.

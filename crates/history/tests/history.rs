@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use steady_history::{History, HistoryError, Selection, Which};
-use steady_model::{Absent, Facts, Metric, Seed, Timestamp};
+use steady_model::{Absent, Facts, Metric, RunKind, Seed, Timestamp};
 
 /// A file of this test's own, which need not exist.
 fn file(name: &str) -> PathBuf {
@@ -19,16 +19,31 @@ fn file(name: &str) -> PathBuf {
 
 fn facts(started: u64) -> Facts {
     Facts {
+        kind: RunKind::Compare,
         started: Timestamp(started),
         hostname: Ok("host".to_owned()),
         kernel: Err(Absent::because("no /proc")),
         revision: Err(Absent::because("no repository")),
-        seed: Seed(u64::MAX),
+        seed: Ok(Seed(u64::MAX)),
         commands: vec!["sort \"a\nb\"".to_owned(), "日本語".to_owned()],
-        pairs: 12,
+        pairs: Ok(12),
         complete: true,
-        primary: Metric::Cpu,
+        primary: Ok(Metric::Cpu),
         verdict: "5.8 % more".to_owned(),
+    }
+}
+
+/// The facts of a run that has neither pairs nor a metric.
+fn load(started: u64) -> Facts {
+    let none = |what: &str| Absent::because(format!("load runs have no {what}"));
+    Facts {
+        kind: RunKind::Load,
+        commands: vec!["hashes, 5 s of CPU time each".to_owned()],
+        pairs: Err(none("pairs")),
+        primary: Err(none("primary metric")),
+        complete: false,
+        verdict: "CPU 1.68x, wall 3.52x".to_owned(),
+        ..facts(started)
     }
 }
 
@@ -152,27 +167,50 @@ fn an_empty_file_becomes_a_history() {
     assert_eq!(numbers(&History::open(&path).unwrap()), [0i64; 0]);
     let version = "PRAGMA user_version";
     let found: i64 = Connection::open(&path).unwrap().query_row(version, [], |row| row.get(0)).unwrap();
-    assert_eq!(found, 1);
+    assert_eq!(found, 2);
     fs::remove_file(path).unwrap();
 }
 
-/// A history of the first version, as every later one must be able to read it: `STEADY_BLESS=1` writes it where it is
-/// missing, and never again.
+/// A copy of a history that an earlier version wrote.
+fn copy_of_version(version: u32) -> PathBuf {
+    let name = format!("version-{version}");
+    let copy = file(&name);
+    fs::copy(kept_version(version), &copy).unwrap();
+    copy
+}
+
+fn kept_version(version: u32) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/history/version-{version}.db"))
+}
+
+/// A history of the first version, as every later one must be able to read it. No version can write it any more.
 #[test]
 fn a_history_of_version_1_is_read() {
-    let kept = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/history/version-1.db");
-    if !kept.exists() && std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1") {
-        let mut history = History::open(&kept).unwrap();
-        history.insert("first.log", &facts(1_795_171_242), "a record").unwrap();
-        let none = Facts { hostname: Err(Absent::because("none")), complete: false, ..facts(1_795_171_300) };
-        history.insert("second.log", &none, "another record").unwrap();
-    }
-    let copy = file("version-1");
-    fs::copy(&kept, &copy).unwrap();
+    let copy = copy_of_version(1);
     let mut history = History::open(&copy).unwrap();
     let runs = history.list(None).unwrap();
     assert_eq!(runs[0].facts, facts(1_795_171_242));
     assert_eq!((runs[1].facts.complete, runs[1].id), (false, 2));
+    assert_eq!([history.record(1).unwrap(), history.record(2).unwrap()], ["a record", "another record"]);
+    assert_eq!(history.insert("second.log", &facts(1), "").unwrap(), 2);
+    assert_eq!(history.insert("third.log", &load(1), "").unwrap(), 3);
+    assert_eq!(history.find(Which::Id(3)).unwrap().facts, load(1));
+    fs::remove_file(copy).unwrap();
+}
+
+/// A history of the second version: `STEADY_BLESS=1` writes it where it is missing, and never again.
+#[test]
+fn a_history_of_version_2_is_read() {
+    let kept = kept_version(2);
+    if !kept.exists() && std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1") {
+        let mut history = History::open(&kept).unwrap();
+        history.insert("first.log", &facts(1_795_171_242), "a record").unwrap();
+        history.insert("second.log", &load(1_795_171_300), "another record").unwrap();
+    }
+    let copy = copy_of_version(2);
+    let mut history = History::open(&copy).unwrap();
+    let runs = history.list(None).unwrap();
+    assert_eq!([&runs[0].facts, &runs[1].facts], [&facts(1_795_171_242), &load(1_795_171_300)]);
     assert_eq!(history.record(2).unwrap(), "another record");
     assert_eq!(history.insert("second.log", &facts(1), "").unwrap(), 2);
     assert_eq!(history.insert("third.log", &facts(1), "").unwrap(), 3);
@@ -190,8 +228,9 @@ fn garbage() -> impl Strategy<Value = Value> {
     ]
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 18] = [
     "log",
+    "kind",
     "started",
     "hostname",
     "hostname_absent",
@@ -200,10 +239,13 @@ const COLUMNS: [&str; 14] = [
     "revision",
     "revision_absent",
     "seed",
+    "seed_absent",
     "commands",
     "pairs",
+    "pairs_absent",
     "complete",
     "metric",
+    "metric_absent",
     "verdict",
 ];
 

@@ -1,12 +1,45 @@
-//! What the history tells of a comparison without judging it again.
+//! What the history tells of a run without judging it again.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ending, Metric, Reading, Report, Seed, Timestamp};
+use crate::{
+    Absent, Ending, Host, LimitReport, LoadReport, LoadWork, Metric, Reading, Report, RulerRecord, Seed, Timestamp,
+};
 
-/// What tells one comparison from others.
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunKind {
+    /// Commands were compared, or one was measured.
+    Compare,
+    /// So many processes ran at once.
+    Load,
+    /// The rulers were read.
+    Rulers,
+    /// A command was held to a limit.
+    Limit,
+}
+
+impl RunKind {
+    /// Every kind, in the order in which they came to be.
+    pub const ALL: [RunKind; 4] = [RunKind::Compare, RunKind::Load, RunKind::Rulers, RunKind::Limit];
+
+    /// The name used in tables and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunKind::Compare => "compare",
+            RunKind::Load => "load",
+            RunKind::Rulers => "rulers",
+            RunKind::Limit => "limit",
+        }
+    }
+}
+
+/// What tells one run from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
+    /// What was done.
+    pub kind: RunKind,
     /// When it was begun.
     pub started: Timestamp,
     /// The host that it ran on.
@@ -15,40 +48,94 @@ pub struct Facts {
     pub kernel: Reading<String>,
     /// The git revision of the directory that it was done in.
     pub revision: Reading<String>,
-    /// The seed of its coins.
-    pub seed: Seed,
-    /// The names of its commands.
+    /// The seed of its coins; absent where none were drawn.
+    pub seed: Reading<Seed>,
+    /// The names of its commands; where it ran work of `steady`'s own, what that was.
     pub commands: Vec<String>,
-    /// How many pairs were measured.
-    pub pairs: usize,
+    /// How many pairs were measured; absent where there are no pairs.
+    pub pairs: Reading<usize>,
     /// Whether it came to its end, and was not interrupted, killed or stopped by a failure.
     pub complete: bool,
-    /// The metric that its verdict is about.
-    pub primary: Metric,
+    /// The metric that its verdict is about; absent where there is no such choice.
+    pub primary: Reading<Metric>,
     /// The verdict in a few words, on one line.
     pub verdict: String,
 }
 
 impl Facts {
-    /// The facts of a report, whose verdict is `verdict` in words.
+    /// The facts of a comparison, whose verdict is `verdict` in words.
     pub fn of(report: &Report, verdict: String) -> Self {
         let record = &report.record;
         Facts {
-            started: record.started,
-            hostname: record.host.hostname.clone(),
-            kernel: record.host.kernel.clone(),
-            revision: record.revision.clone(),
-            seed: record.plan.seed,
+            seed: Ok(record.plan.seed),
             commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: record.blocks.len(),
+            pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
-            primary: record.primary,
+            primary: Ok(record.primary),
+            ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of a load experiment, summed up as `verdict`.
+    pub fn of_load(report: &LoadReport, verdict: String) -> Self {
+        let record = &report.record;
+        let work = match &record.plan.work {
+            LoadWork::Hash { cpu_time, .. } => format!("hashes, {} s of CPU time each", cpu_time.seconds()),
+            LoadWork::Sum { work } => format!("sum of {work} random numbers each"),
+            LoadWork::Command { command, .. } => command.name.clone(),
+        };
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: vec![work],
+            complete: record.ending != Ending::Interrupted && record.failure.is_none(),
+            ..Facts::without_pairs(RunKind::Load, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of the rulers' readings, summed up as `verdict`.
+    pub fn of_rulers(record: &RulerRecord, verdict: String) -> Self {
+        let beside = record.neighbour.map_or("no neighbour".to_owned(), |one| format!("neighbours: {}", one.name()));
+        Facts {
+            seed: Ok(record.seed),
+            commands: vec![format!("rulers beside {beside}")],
+            complete: record.ending != Ending::Interrupted && record.failure.is_none(),
+            ..Facts::without_pairs(RunKind::Rulers, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of a limited command, summed up as `verdict`. It is complete however the command ended: that it did is
+    /// what is told.
+    pub fn of_limit(report: &LimitReport, verdict: String) -> Self {
+        Facts {
+            commands: vec![report.plan.command.name.clone()],
+            ..Facts::without_pairs(RunKind::Limit, (report.started, &report.host, &report.revision), verdict)
+        }
+    }
+
+    /// What every run has.
+    fn without_pairs(
+        kind: RunKind,
+        (started, host, revision): (Timestamp, &Host, &Reading<String>),
+        verdict: String,
+    ) -> Self {
+        let none = |what: &str| Absent::because(format!("{} runs have no {what}", kind.name()));
+        Facts {
+            kind,
+            started,
+            hostname: host.hostname.clone(),
+            kernel: host.kernel.clone(),
+            revision: revision.clone(),
+            seed: Err(none("coins")),
+            commands: vec![],
+            pairs: Err(none("pairs")),
+            complete: true,
+            primary: Err(none("primary metric")),
             verdict,
         }
     }
 }
 
-/// A comparison in the history.
+/// A run in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Its number; never given twice.

@@ -15,7 +15,7 @@ mod units;
 mod verdict;
 
 pub use joined::{Agreement, Homogeneity, Joined, Source};
-pub use kept::{Facts, Kept};
+pub use kept::{Facts, Kept, RunKind};
 pub use limit::{CpuSource, LimitOutcome, LimitPlan, LimitReport};
 pub use load::{
     CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,

@@ -241,6 +241,15 @@ impl LoadRecord {
         }
     }
 
+    /// What each process does, in a word: `hash`, `sum` or `command`.
+    pub fn workload(&self) -> &'static str {
+        match self.plan.work {
+            LoadWork::Hash { .. } => "hash",
+            LoadWork::Sum { .. } => "sum",
+            LoadWork::Command { .. } => "command",
+        }
+    }
+
     /// The command, where it is one of the user's.
     ///
     /// # Errors

@@ -136,6 +136,15 @@ pub(crate) fn memory(bytes: f64) -> String {
     format!("{}{TIE}{}", fixed(value, decimals), UNITS[power])
 }
 
+/// A number of things, its thousands apart: `12,400`.
+pub(crate) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let head = digits.len() % 3;
+    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let first = (head > 0).then(|| digits[..head].to_owned());
+    first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
 /// The next round number at or above `value`, at least 1: what is rough does not look exact.
 pub(crate) fn round_up(value: f64) -> f64 {
     const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
@@ -183,5 +192,13 @@ mod tests {
             ["0 %", "1.2 %", "under 0.01 %"]
         );
         assert_eq!([38.2, 412.0, 0.3, 12.0, 1.1, 83.0].map(round_up), [40.0, 500.0, 1.0, 12.0, 2.0, 100.0]);
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(
+            [0, 7, 999, 1000, 12_400, 1_234_567].map(thousands),
+            ["0", "7", "999", "1,000", "12,400", "1,234,567"]
+        );
     }
 }

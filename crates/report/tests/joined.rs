@@ -32,6 +32,6 @@ fn the_json_says_what_it_is_and_cannot_be_taken_for_a_comparison() {
         assert_eq!(value["sources"].as_array().unwrap().len(), joined.sources.len());
         assert_eq!(value["verdicts"].as_array().unwrap().len(), joined.judgements.len());
         assert_eq!(value["agreement"]["commands"].as_array().unwrap().len(), joined.agreements.len());
-        assert!(matches!(read_record(&json), Err(ReadError::OtherSchema(_))), "{name}");
+        assert!(matches!(read_record(&json), Err(ReadError::OtherSchema { .. })), "{name}");
     }
 }

@@ -1,34 +1,19 @@
 //! The way from a record through JSON and back: exact for what was measured, an error for everything else.
 
 mod reports;
+mod values;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
 use steady_report::{ReadError, json, json_text, read_record};
+use values::{command, count, host, nanos, odd_value, path, places, ratio, reading};
 
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: Record) -> Report {
     let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
     Report { record, judgements: vec![], course: vec![], breakdowns: vec![], load, warnings: vec![] }
-}
-
-fn nanos() -> impl Strategy<Value = Nanos> {
-    let longest = (1u64 << 23) * 1_000_000_000;
-    prop_oneof![0..1_000_000_000u64, 0..longest, Just(0), Just(longest - 1)].prop_map(Nanos)
-}
-
-fn reading<T: std::fmt::Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Reading<T>> {
-    prop_oneof![value.prop_map(Ok), ".{0,12}".prop_map(|reason| Err(Absent(reason)))]
-}
-
-fn count() -> impl Strategy<Value = u64> {
-    prop_oneof![0..100u64, 0..=1u64 << 53]
-}
-
-fn ratio() -> impl Strategy<Value = f64> {
-    prop_oneof![0.0..1.0f64, Just(0.1 + 0.2), Just(0.0), Just(5e-324), Just(1.0)]
 }
 
 prop_compose! {
@@ -69,29 +54,6 @@ fn blocks(commands: usize) -> impl Strategy<Value = Vec<Block>> {
     })
 }
 
-fn host() -> impl Strategy<Value = Host> {
-    let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
-    let names = (reading(".*"), reading(".*"), reading(".*"), reading(prop::option::of(".*")));
-    (names, any::<(usize, usize)>(), reading(quota), reading(any::<u64>().prop_map(Bytes))).prop_map(
-        |((hostname, kernel, cpu_model, hypervisor), (cpus_allowed, cpus_online), cpu_quota, memory)| Host {
-            hostname,
-            kernel,
-            cpu_model,
-            cpus_allowed,
-            cpus_online,
-            cpu_quota,
-            memory,
-            hypervisor,
-        },
-    )
-}
-
-fn path() -> impl Strategy<Value = std::path::PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
-    prop_oneof![".*".prop_map(Into::into), bytes]
-}
-
 prop_compose! {
     fn choices()(
         effort in prop_oneof![nanos().prop_map(Effort::Budget), any::<u64>().prop_map(Effort::Pairs)],
@@ -122,22 +84,6 @@ prop_compose! {
 
 fn output() -> impl Strategy<Value = Output> {
     prop_oneof![select(&[Output::Null, Output::Stderr, Output::Pipe, Output::Inherit]), path().prop_map(Output::File)]
-}
-
-fn command() -> impl Strategy<Value = Command> {
-    let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
-    let words = (".*", prop::collection::vec(".*", 1..4), path());
-    (words, prop::option::of(path()), pairs(), pairs(), prop::option::of(".*")).prop_map(
-        |((name, argv, program), directory, environment, parameters, revision)| Command {
-            name,
-            argv,
-            program,
-            directory,
-            environment,
-            parameters,
-            revision,
-        },
-    )
 }
 
 fn plan(commands: usize) -> impl Strategy<Value = Plan> {
@@ -193,41 +139,6 @@ prop_compose! {
             plan, host, revision, counters, primary, blocks, moments, elapsed, ending,
         }
     }
-}
-
-/// Every place in a value, as pointers (RFC 6901).
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
-    found.push(at.to_owned());
-    match value {
-        Value::Object(fields) => {
-            let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
-            fields.iter().for_each(|(key, field)| places(field, &format!("{at}/{}", escape(key)), found));
-        }
-        Value::Array(elements) => {
-            elements.iter().enumerate().for_each(|(index, element)| places(element, &format!("{at}/{index}"), found));
-        }
-        _ => {}
-    }
-}
-
-fn odd_value() -> impl Strategy<Value = Value> {
-    select(vec![
-        json!(null),
-        json!(-1),
-        json!(1e300),
-        json!(-1e-9),
-        json!(0.5),
-        json!(u64::MAX),
-        json!(i64::MIN),
-        json!("turns"),
-        json!("x"),
-        json!([]),
-        json!({}),
-        json!(true),
-        json!([[]]),
-        json!(8_388_607.0),
-        json!(9_007_199_254_740_993_u64),
-    ])
 }
 
 proptest! {
@@ -332,7 +243,10 @@ fn errors_say_what_and_where() {
     assert!(matches!(read_record("{"), Err(ReadError::NotJson(_))));
     assert!(matches!(read_record(""), Err(ReadError::NotJson(_))));
     assert!(matches!(read_record(&"[".repeat(1 << 20)), Err(ReadError::NotJson(_))));
-    assert_eq!(read_record("[]"), Err(ReadError::OtherSchema("missing".into())));
+    assert_eq!(
+        read_record("[]"),
+        Err(ReadError::OtherSchema { what: "a comparison", known: "steady.compare/1", found: "missing".into() })
+    );
     says(
         error_after(|value| value["schema"] = json!("steady.load/1")),
         "not an export of a comparison: its schema is \"steady.load/1\", not \"steady.compare/1\"",

@@ -1,46 +1,58 @@
 //! From reports and logs into the history.
 #![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
 
-use steady_experiments::judge;
-use steady_experiments::log::Orphan;
+use steady_experiments::log::{Logged, Orphan};
+use steady_experiments::{judge, load};
 use steady_history::History;
-use steady_model::{Facts, Report};
-use steady_report::{json_text, read_record, summary};
+use steady_model::{Outcome, Record};
 
 use super::home::Home;
-use super::keeper::has_whole_pair;
+use super::run::{self, Run};
 
-/// Keeps a report under the name of its log; its number.
-pub(super) fn insert(history: &mut History, log: &str, report: &Report) -> Result<i64, String> {
-    let facts = Facts::of(report, summary(report));
-    history.insert(log, &facts, &json_text(report, true)).map_err(|error| error.to_string())
+/// Keeps a run under the name of its log; its number.
+pub(super) fn insert(history: &mut History, log: &str, run: &dyn Run) -> Result<i64, String> {
+    history.insert(log, &run.facts(), &run::export(run)).map_err(|error| error.to_string())
+}
+
+/// What a log tells, judged; `None` for a comparison without a whole pair.
+pub(super) fn judged(logged: Logged) -> Option<Box<dyn Run>> {
+    match logged {
+        Logged::Compare(record) if has_whole_pair(&record) => Some(Box::new(judge(*record))),
+        Logged::Compare(_) => None,
+        Logged::Load(record) => Some(Box::new(load::report(*record))),
+    }
 }
 
 /// Imports what others left behind, or says why it cannot: whatever else is wanted of the history is done all the same.
 pub(super) fn or_warn(home: &Home, history: &mut History) {
     if let Err(why) = orphans(home, history) {
-        eprintln!("steady: an earlier comparison is not imported into the history: {why}");
+        eprintln!("steady: an earlier run is not imported into the history: {why}");
     }
 }
 
-/// Imports the logs whose owners are gone, killed before they could do it. Those without a whole pair are removed;
+/// Imports the logs whose owners are gone, killed before they could do it. Those that tell of nothing whole are removed;
 /// one that makes no sense is put aside, for somebody to look at.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let said = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
     for name in home.names_of_logs().map_err(said)? {
         let Some(mut orphan) = Orphan::take(&home.logs().join(&name)).map_err(said)? else { continue };
-        let Some(record) = orphan.record().map_err(said)?.filter(has_whole_pair) else {
+        let Some(found) = orphan.record().map_err(said)?.and_then(judged) else {
             orphan.remove().map_err(said)?;
             continue;
         };
-        let report = judge(record);
         // A garbled log may tell what cannot be.
-        if read_record(&json_text(&report, true)).is_err() {
+        if run::read(found.facts().kind, &run::export(&*found)).is_err() {
             orphan.set_aside().map_err(said)?;
             continue;
         }
-        insert(history, &name, &report)?;
+        insert(history, &name, &*found)?;
         orphan.remove().map_err(said)?;
     }
     Ok(())
+}
+
+/// Whether a block has all its runs, and all did what they should.
+fn has_whole_pair(record: &Record) -> bool {
+    let accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
+    record.blocks.iter().any(|block| block.runs.iter().all(|run| accepted(run.outcome)))
 }

@@ -1,5 +1,5 @@
-//! Keeps a comparison while it runs, and when it has ended. What stands in the way of that is told on one line, and
-//! never stands in the way of the comparison.
+//! Keeps a run while it goes on, and when it has ended. What stands in the way of that is told on one line, and never
+//! stands in the way of the run.
 #![allow(clippy::print_stderr, reason = "what is not kept is told at once")]
 
 use std::fs;
@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_experiments::compare::Event;
-use steady_experiments::judge;
 use steady_experiments::log::{self, Appender};
-use steady_model::{Outcome, Record, Report};
+use steady_model::{LoadRecord, LoadReport, LoadRow, Report};
 
 use super::home::Home;
 use super::import;
+use super::run::Run;
 
-/// What keeps one comparison; nothing, where that is not wanted or cannot be.
+/// What keeps one run; nothing, where that is not wanted or cannot be.
 pub(crate) struct Keeper(Option<Log>);
 
-/// The log of the comparison.
+/// The log of the run.
 struct Log {
     home: Home,
     name: String,
@@ -54,6 +54,24 @@ impl Keeper {
         };
     }
 
+    /// Notes how a load experiment began: its record before a row was measured.
+    #[allow(dead_code, reason = "to be called by what measures them")]
+    pub(crate) fn note_load(&mut self, record: &LoadRecord) {
+        if let Some(log) = &mut self.0 {
+            // As above.
+            let _ = log.appender.load_begun(record);
+        }
+    }
+
+    /// Notes a row that was measured.
+    #[allow(dead_code, reason = "to be called by what measures them")]
+    pub(crate) fn note_row(&mut self, row: &LoadRow) {
+        if let Some(log) = &mut self.0 {
+            // As above.
+            let _ = log.appender.row(row);
+        }
+    }
+
     /// Keeps a comparison that has been judged; its number in the history.
     pub(crate) fn keep(self, report: &Report) -> Option<i64> {
         let mut log = self.0?;
@@ -62,35 +80,62 @@ impl Keeper {
         log.import(report)
     }
 
-    /// Keeps what there is of a comparison that ended in an error: its pairs, if there is a whole one.
+    /// Keeps a load experiment that has ended, early or not; its number in the history.
+    #[allow(dead_code, reason = "to be called by what measures them")]
+    pub(crate) fn keep_load(self, report: &LoadReport) -> Option<i64> {
+        let mut log = self.0?;
+        // As above.
+        let _ = log.appender.load_ended(&report.record);
+        log.import(report)
+    }
+
+    /// Keeps what there is of a run that ended in an error: a comparison's pairs, if there is a whole one, or the rows of a
+    /// load experiment.
     pub(crate) fn salvage(self) {
         let Some(log) = self.0 else { return };
         let text = fs::read(&log.path).unwrap_or_default();
-        match log::read(&String::from_utf8_lossy(&text)).filter(has_whole_pair) {
-            Some(record) => {
-                log.import(&judge(record));
+        match log::read(&String::from_utf8_lossy(&text)).and_then(import::judged) {
+            Some(run) => {
+                log.import(&*run);
             }
             None => log.discard(),
         }
     }
+
+    /// Keeps a run that needs no log, for all of it is measured at once; its number in the history.
+    #[allow(dead_code, reason = "to be called by what measures them")]
+    pub(crate) fn keep_at_once(run: &dyn Run) -> Option<i64> {
+        let kept = Home::find().and_then(|home| {
+            home.make()?;
+            let mut history = home.history()?;
+            import::or_warn(&home, &mut history);
+            import::insert(&mut history, &name()?, run)
+        });
+        kept.map_err(|why| not_kept(&why)).ok()
+    }
+}
+
+/// A name for a log that no other has.
+fn name() -> Result<String, String> {
+    let number = OsRng.try_next_u64().map_err(|error| format!("no random name for its log: {error}"))?;
+    Ok(format!("{number:016x}.log"))
 }
 
 impl Log {
     fn begin() -> Result<Self, String> {
         let home = Home::find()?;
         home.make()?;
-        let number = OsRng.try_next_u64().map_err(|error| format!("no random name for its log: {error}"))?;
-        let name = format!("{number:016x}.log");
+        let name = name()?;
         let path = home.logs().join(&name);
         let appender = Appender::create(&path).map_err(|error| format!("'{}': {error}", path.display()))?;
         Ok(Log { home, name, path, appender })
     }
 
-    /// Puts the comparison into the history, after those that others left behind. The log stays locked until then.
-    fn import(self, report: &Report) -> Option<i64> {
+    /// Puts the run into the history, after those that others left behind. The log stays locked until then.
+    fn import(self, run: &dyn Run) -> Option<i64> {
         let kept = self.home.history().and_then(|mut history| {
             import::or_warn(&self.home, &mut history);
-            import::insert(&mut history, &self.name, report)
+            import::insert(&mut history, &self.name, run)
         });
         match kept {
             Ok(id) => {
@@ -108,12 +153,6 @@ impl Log {
         // A log that cannot be removed is found again, and known to be in the history.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// Whether a block has all its runs, and all did what they should.
-pub(super) fn has_whole_pair(record: &Record) -> bool {
-    let accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
-    record.blocks.iter().any(|block| block.runs.iter().all(|run| accepted(run.outcome)))
 }
 
 fn not_kept(why: &str) {

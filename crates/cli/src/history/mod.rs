@@ -1,22 +1,22 @@
-//! `steady history`: what is kept of comparisons, listed, shown, reported again and removed.
+//! `steady history`: what is kept of runs of all kinds, listed, shown, reported again and removed.
 
 mod home;
 mod import;
 mod keeper;
+mod run;
 
-use steady_experiments::judge;
 use steady_history::{History, HistoryError, Selection, Which};
 use steady_linux::clock;
-use steady_model::{Kept, Nanos, Report, Timestamp};
-use steady_report::{read_record, run_json_text, run_text, runs_json_text, runs_text};
+use steady_model::{Kept, Nanos, Timestamp};
+use steady_report::{runs_json_text, runs_text};
 
-use crate::compare::status;
 use crate::failure::Failure;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 use crate::output::{Destinations, print, style};
 
 use home::Home;
 pub(crate) use keeper::Keeper;
+use run::Run;
 
 /// Does what the flags say; the exit status.
 pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
@@ -33,16 +33,13 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
             })
         }
         HistoryCommands::Show(flags) => {
-            let (kept, report) = report_of(&history, flags.run)?;
-            say(&match flags.format {
-                ListFormat::Text => run_text(&kept, &report, style()),
-                ListFormat::Json => run_json_text(&kept, &report),
-            })
+            let (kept, run) = run_of(&history, flags.run)?;
+            say(&run.shown(&kept, flags.format))
         }
         HistoryCommands::Report(flags) => {
-            let (_, report) = report_of(&history, flags.run)?;
-            Destinations::open(&flags.output, flags.samples)?.write(&report)?;
-            Ok(status(&report))
+            let (_, run) = run_of(&history, flags.run)?;
+            Destinations::open(&flags.output, flags.samples)?.write(&run)?;
+            Ok(run.status())
         }
         HistoryCommands::Remove(flags) => {
             let removed = history.remove(&selection(flags)).map_err(failure)?;
@@ -51,13 +48,13 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
     }
 }
 
-/// A run and its report, judged again.
-fn report_of(history: &History, which: Which) -> Result<(Kept, Report), Failure> {
+/// A run, judged again where there is something to judge.
+fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Run>), Failure> {
     let kept = history.find(which).map_err(failure)?;
     let text = history.record(kept.id).map_err(failure)?;
-    let record =
-        read_record(&text).map_err(|why| failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }))?;
-    Ok((kept, judge(record)))
+    let run = run::read(kept.facts.kind, &text)
+        .map_err(|why| failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }))?;
+    Ok((kept, run))
 }
 
 fn selection(flags: &RemoveFlags) -> Selection {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use steady_model::Record;
+
+use super::Logged;
 
 /// A log that nobody writes to any more, locked so that one process alone takes it.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Orphan {
     ///
     /// # Errors
     /// What read(2) says.
-    pub fn record(&mut self) -> io::Result<Option<Record>> {
+    pub fn record(&mut self) -> io::Result<Option<Logged>> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
         Ok(super::read(&String::from_utf8_lossy(&bytes)))

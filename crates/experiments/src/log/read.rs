@@ -2,23 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, Activity, Block, Ending, Layout, Look, Record, Run};
+use steady_model::{Absent, Activity, Block, Ending, Layout, LoadRecord, LoadRow, Look, Record, Run};
 
-use super::{End, Entry};
+use super::{End, Entry, load};
 
-/// What a log tells of a comparison. Where it did not come to its end: all blocks that were whole, and one look more, at
-/// where it broke off. `None` where nothing was measured yet.
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Logged {
+    /// A comparison.
+    Compare(Box<Record>),
+    /// A load experiment.
+    Load(Box<LoadRecord>),
+}
+
+/// What a log tells of what was measured. Where it did not come to its end: of a comparison all blocks that were whole, and
+/// one look more, at where it broke off; of a load experiment all rows. `None` where nothing was measured yet.
 ///
 /// A line that is not whole ends the log; what stands before it counts. No input makes it panic.
-pub fn read(text: &str) -> Option<Record> {
+pub fn read(text: &str) -> Option<Logged> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
-    let Some(Entry::Begun(begun)) = entries.next() else { return None };
-    let mut record = *begun;
+    match entries.next()? {
+        Entry::Begun(begun) => comparison(*begun, entries).map(|record| Logged::Compare(Box::new(record))),
+        Entry::LoadBegun(begun) => load_experiment(*begun, entries).map(|record| Logged::Load(Box::new(record))),
+        _ => None,
+    }
+}
+
+/// A comparison that began as `record`.
+fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Option<Record> {
     let mut parts: BTreeMap<u64, (Layout, Vec<(usize, Run)>)> = BTreeMap::new();
     let mut end = None;
     for entry in entries {
         match entry {
-            Entry::Begun(_) => return None,
             Entry::Runs { block, layout, place, runs } => {
                 let part = parts.entry(block).or_insert((layout, Vec::new()));
                 part.1.extend(runs.into_iter().enumerate().map(|(index, run)| (place.saturating_add(index), run)));
@@ -26,6 +41,7 @@ pub fn read(text: &str) -> Option<Record> {
             Entry::Look(look) => record.looks.push(look),
             Entry::Moment(moment) => record.moments.push(moment),
             Entry::Ended(ended) => end = Some(ended),
+            Entry::Begun(_) | Entry::LoadBegun(_) | Entry::Row(_) | Entry::LoadEnded(_) => return None,
         }
     }
     let commands = record.plan.commands.len();
@@ -35,6 +51,20 @@ pub fn read(text: &str) -> Option<Record> {
         None => break_off(&mut record),
     }
     (!record.blocks.is_empty()).then_some(record)
+}
+
+/// A load experiment that began as `begun`.
+fn load_experiment(begun: LoadRecord, entries: impl Iterator<Item = Entry>) -> Option<LoadRecord> {
+    let mut rows: Vec<LoadRow> = Vec::new();
+    let mut end = None;
+    for entry in entries {
+        match entry {
+            Entry::Row(row) => rows.push(*row),
+            Entry::LoadEnded(ended) => end = Some(ended),
+            _ => return None,
+        }
+    }
+    load::assemble(begun, rows, end)
 }
 
 /// The block that these runs make, if none is missing.

@@ -1,7 +1,7 @@
 //! The tables and lists of the page: what the text report tells, and what was measured where.
 
 use maud::{Markup, html};
-use steady_model::{Effort, Layout, Metric, Reading, Report};
+use steady_model::{Effort, Host, Layout, Metric, Reading, Report};
 
 use crate::text::{breakdown, fresh_warnings, machine, pairs, secondary};
 use crate::units::{duration, memory, setting, time_setting};
@@ -103,14 +103,13 @@ fn list(lines: &[(&'static str, String)]) -> Markup {
     html! { dl { @for (label, text) in lines { (fact(label, text)) } } }
 }
 
-fn fact(label: &str, text: &str) -> Markup {
+pub(super) fn fact(label: &str, text: &str) -> Markup {
     html! { div { dt { (label) } dd { (text) } } }
 }
 
 /// The machine and the plan.
 pub(super) fn origin(report: &Report) -> Markup {
-    let (record, host) = (&report.record, &report.record.host);
-    let cpus = format!("{} of {} online may be used", host.cpus_allowed, host.cpus_online);
+    let record = &report.record;
     html! {
         section {
             h2 { "Where, when and how" }
@@ -118,17 +117,7 @@ pub(super) fn origin(report: &Report) -> Markup {
                 (fact("begun", &crate::json::started(record.started)))
                 (fact("took", &duration(record.elapsed)))
                 (fact("asked for", &asked(report)))
-                (reading("host", &host.hostname, |name| one_line(name)))
-                (reading("kernel", &host.kernel, |name| one_line(name)))
-                (reading("CPU", &host.cpu_model, |name| one_line(name)))
-                (fact("CPUs", &cpus))
-                (reading("quota", &host.cpu_quota, |quota| {
-                    quota.map_or_else(|| "none".to_owned(), |quota| format!("{:.2} CPUs", quota.cpus()))
-                }))
-                (reading("memory", &host.memory, |bytes| memory(bytes.0 as f64)))
-                (reading("runs under", &host.hypervisor, |name| {
-                    name.as_ref().map_or_else(|| "no hypervisor".to_owned(), |name| one_line(name))
-                }))
+                (host(&record.host, &cpus(&record.host)))
                 (reading("git revision", &record.revision, |revision| one_line(revision)))
                 (reading("counters", &record.counters, |_| "read".to_owned()))
                 (fact("seed", &record.plan.seed.to_string()))
@@ -138,6 +127,30 @@ pub(super) fn origin(report: &Report) -> Markup {
                 Err(why) => p.note { "No one command line repeats it: " (why) "." }
             }
         }
+    }
+}
+
+/// The machine in the lines of a list, with those about its CPUs in their place.
+pub(super) fn host(host: &Host, cpus: &Markup) -> Markup {
+    html! {
+        (reading("host", &host.hostname, |name| one_line(name)))
+        (reading("kernel", &host.kernel, |name| one_line(name)))
+        (reading("CPU", &host.cpu_model, |name| one_line(name)))
+        (cpus)
+        (reading("memory", &host.memory, |bytes| memory(bytes.0 as f64)))
+        (reading("runs under", &host.hypervisor, |name| {
+            name.as_ref().map_or_else(|| "no hypervisor".to_owned(), |name| one_line(name))
+        }))
+    }
+}
+
+/// How many CPUs may be used, and the quota.
+fn cpus(host: &Host) -> Markup {
+    html! {
+        (fact("CPUs", &format!("{} of {} online may be used", host.cpus_allowed, host.cpus_online)))
+        (reading("quota", &host.cpu_quota, |quota| {
+            quota.map_or_else(|| "none".to_owned(), |quota| format!("{:.2} CPUs", quota.cpus()))
+        }))
     }
 }
 
@@ -159,7 +172,7 @@ fn asked(report: &Report) -> String {
     text
 }
 
-fn reading<T>(label: &str, reading: &Reading<T>, words: impl Fn(&T) -> String) -> Markup {
+pub(super) fn reading<T>(label: &str, reading: &Reading<T>, words: impl Fn(&T) -> String) -> Markup {
     match reading {
         Ok(value) => fact(label, &words(value)),
         Err(absent) => fact(label, &format!("absent: {absent}")),

@@ -4,6 +4,7 @@ mod course;
 mod distribution;
 mod facts;
 mod load;
+mod moments;
 mod points;
 mod scale;
 mod split;
@@ -14,9 +15,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use steady_model::{Layout, Report};
 
 use crate::text::{Paint, Span, headline};
+use crate::units::thousands;
 use crate::words::{capital, name, noun};
 use points::Points;
 use scale::Kind;
+
+pub use load::load_html;
 
 /// The look of the page, in light, in dark and on paper.
 const STYLE: &str = include_str!("page.css");
@@ -31,6 +35,28 @@ const MOST_OF_ALL: usize = 24_000;
 pub fn html(report: &Report) -> String {
     let sentences = headline::sentences(report);
     let title: String = sentences.first().into_iter().flatten().map(|(_, text)| text.as_str()).collect();
+    let header = html! {
+        h1 { (heading(report)) }
+        @for sentence in &sentences { p.verdict { (spans(sentence)) } }
+        (facts::warnings(report))
+    };
+    let main = html! {
+        (facts::secondary_metrics(report))
+        (facts::commands(report))
+        (charts(report))
+        section {
+            h2 { "Where the time went" }
+            figure { (split::draw(report)) }
+            (facts::breakdown_table(report))
+        }
+        (facts::circumstances(report))
+        (facts::origin(report))
+    };
+    page(&title, &header, &main)
+}
+
+/// A page, around what stands in it.
+fn page(title: &str, header: &Markup, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -43,23 +69,8 @@ pub fn html(report: &Report) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header {
-                    h1 { (heading(report)) }
-                    @for sentence in &sentences { p.verdict { (spans(sentence)) } }
-                    (facts::warnings(report))
-                }
-                main {
-                    (facts::secondary_metrics(report))
-                    (facts::commands(report))
-                    (charts(report))
-                    section {
-                        h2 { "Where the time went" }
-                        figure { (split::draw(report)) }
-                        (facts::breakdown_table(report))
-                    }
-                    (facts::circumstances(report))
-                    (facts::origin(report))
-                }
+                header { (header) }
+                main { (main) }
             }
         }
     };
@@ -172,26 +183,4 @@ fn spans(spans: &[Span]) -> Markup {
 /// A layout at the head of a chart.
 fn capital_layout(layout: Layout) -> String {
     capital(crate::text::pairs::label(layout))
-}
-
-/// A number of things, its thousands apart: `12,400`.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let head = digits.len() % 3;
-    let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
-    let first = (head > 0).then(|| digits[..head].to_owned());
-    first.into_iter().chain(groups).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(
-            [0, 7, 999, 1000, 12_400, 1_234_567].map(thousands),
-            ["0", "7", "999", "1,000", "12,400", "1,234,567"]
-        );
-    }
 }

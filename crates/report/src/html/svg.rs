@@ -131,7 +131,7 @@ pub(super) fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), cl
 
 /// A sample of a class for the key below a chart.
 pub(super) fn sample(class: &str) -> Markup {
-    let line = ["zero", "limit", "look", "busy", "pressure", "sight", "estimate"].contains(&class);
+    let line = ["zero", "limit", "look", "busy", "pressure", "sight", "estimate", "percpu", "perwall"].contains(&class);
     html! {
         svg.sample viewBox="0 0 20 12" aria-hidden="true" {
             @if line { path class=(class) d="M0 6H20" {} }

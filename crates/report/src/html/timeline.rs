@@ -6,7 +6,7 @@ use steady_model::{Layout, Record};
 use super::points::{Point, Points, kept_in_words, thin};
 use super::scale::{Kind, Place, Scale};
 use super::svg::{Chart, Path, across, down, sample};
-use super::{load, thousands};
+use super::{moments, thousands};
 
 /// The charts, one per layout and one of the load, all on one axis of time. At most about `most` points are drawn.
 pub(super) fn draw(record: &Record, points: &Points, values: &Scale, most: usize) -> Markup {
@@ -43,7 +43,7 @@ pub(super) fn draw(record: &Record, points: &Points, values: &Scale, most: usize
     };
     html! {
         @for panel in panels { (panel) }
-        (load::draw(record, &time, &looks, &key))
+        (moments::draw(record, &time, &looks, &key))
     }
 }
 

@@ -5,9 +5,9 @@ use steady_model::{Block, FailIf, Nanos, Plan, Record, Run, Verdict};
 use super::ReadError;
 
 /// No run, and no experiment, lasts longer: 2^23 s, 97 days. Below it every nanosecond survives the way through JSON.
-const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
+pub(super) const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 /// No run faults, switches or allocates more often: what a double, and so any reader of JSON, counts exactly.
-const MOST: u64 = 1 << 53;
+pub(super) const MOST: u64 = 1 << 53;
 
 /// An error where the record contradicts itself, or where its sums would overflow.
 pub(super) fn check(record: &Record) -> Result<(), ReadError> {
@@ -27,7 +27,7 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
 }
 
 /// An error at `path` unless `condition` holds.
-fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
+pub(super) fn holds(condition: bool, path: &str, problem: &str) -> Result<(), ReadError> {
     if condition { Ok(()) } else { Err(ReadError::inconsistent(path, problem)) }
 }
 

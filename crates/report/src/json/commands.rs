@@ -1,7 +1,7 @@
 //! The commands, and where the time of their runs went.
 
 use serde_json::Value;
-use steady_model::{Absent, Breakdown, CounterMeans, CounterScope, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, Command, CounterMeans, CounterScope, Reading, Report, Spread};
 
 use super::object::Object;
 use super::wire::{PathWire, named, to_value};
@@ -9,15 +9,8 @@ use super::wire::{PathWire, named, to_value};
 /// Every command of the plan, with its breakdown.
 pub(super) fn all(report: &Report) -> Value {
     let commands = report.record.plan.commands.iter().enumerate();
-    let one = |(index, command): (usize, &steady_model::Command)| {
-        let mut object = Object::new();
-        object.put("name", command.name.as_str());
-        object.put("argv", command.argv.clone());
-        object.put("program", to_value(&PathWire::from(command.program.as_path())));
-        object.put("directory", to_value(&command.directory.as_deref().map(PathWire::from)));
-        object.put("environment", named(&command.environment));
-        object.put("parameters", named(&command.parameters));
-        object.put("revision", command.revision.clone());
+    let one = |(index, command): (usize, &Command)| {
+        let mut object = described(command);
         let found = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
         let failures = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
         object.put("runs", found.map_or(0, |breakdown| breakdown.runs));
@@ -27,6 +20,19 @@ pub(super) fn all(report: &Report) -> Value {
         Value::from(object)
     };
     commands.map(one).collect()
+}
+
+/// What a command is.
+pub(super) fn described(command: &Command) -> Object {
+    let mut object = Object::new();
+    object.put("name", command.name.as_str());
+    object.put("argv", command.argv.clone());
+    object.put("program", to_value(&PathWire::from(command.program.as_path())));
+    object.put("directory", to_value(&command.directory.as_deref().map(PathWire::from)));
+    object.put("environment", named(&command.environment));
+    object.put("parameters", named(&command.parameters));
+    object.put("revision", command.revision.clone());
+    object
 }
 
 /// The breakdown's fields; they are there, and null, even where no run succeeded.

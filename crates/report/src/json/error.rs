@@ -2,20 +2,33 @@
 
 use thiserror::Error;
 
-/// Why a JSON export cannot be read back into a record.
+/// Why a JSON export cannot be read back.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but no comparison of this tool.
-    #[error("not an export of a comparison: its schema is {0}, not \"{expected}\"", expected = crate::SCHEMA)]
-    OtherSchema(String),
-    /// A comparison written by a version that this one does not know.
-    #[error("written by a newer version: its schema is \"{0}\", and \"{known}\" is the newest known here; upgrade steady",
-        known = crate::SCHEMA)]
-    NewerVersion(String),
-    /// The verdicts without what they rest on.
+    /// It is JSON, but something else than what was looked for.
+    #[error("not an export of {what}: its schema is {found}, not \"{known}\"")]
+    OtherSchema {
+        /// What was looked for: `a comparison`.
+        what: &'static str,
+        /// Its schema.
+        known: &'static str,
+        /// The schema that was found.
+        found: String,
+    },
+    /// Written by a version that this one does not know.
+    #[error(
+        "written by a newer version: its schema is \"{found}\", and \"{known}\" is the newest known here; upgrade steady"
+    )]
+    NewerVersion {
+        /// The newest schema of that name that is known here.
+        known: &'static str,
+        /// The schema that was found.
+        found: String,
+    },
+    /// The results without what they rest on.
     #[error("it holds no samples to judge again: measure with --samples")]
     WithoutSamples,
     /// A field is missing or of the wrong type.

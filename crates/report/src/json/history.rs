@@ -1,7 +1,7 @@
 //! The JSON of the history.
 
 use serde_json::{Value, json as literal};
-use steady_model::{Kept, Reading, Report};
+use steady_model::{Kept, LoadReport, Report};
 
 use super::object::Object;
 use super::{pretty, verdicts, wire};
@@ -30,6 +30,14 @@ pub fn run_json_text(kept: &Kept, report: &Report) -> String {
     of(vec![run.into()])
 }
 
+/// One load experiment of the history, with what it says in sentences.
+pub fn load_run_json_text(kept: &Kept, report: &LoadReport) -> String {
+    let mut run = fields(kept);
+    let sentences = crate::text::load::sentences(report);
+    run.put("sentences", sentences.into_iter().map(|text| text.replace('\u{a0}', " ")).collect::<Vec<_>>());
+    of(vec![run.into()])
+}
+
 fn of(runs: Vec<Value>) -> String {
     pretty::indented(&literal!({ "schema": HISTORY_SCHEMA, "runs": runs }))
 }
@@ -38,19 +46,19 @@ fn fields(kept: &Kept) -> Object {
     let facts = &kept.facts;
     let mut run = Object::new();
     run.put("id", kept.id);
+    run.put("kind", facts.kind.name());
     run.put("started", wire::started(facts.started));
     run.put("commands", facts.commands.clone());
-    run.put("pairs", facts.pairs);
+    match &facts.pairs {
+        Ok(pairs) => run.put("pairs", *pairs),
+        Err(absent) => run.absent("pairs", &absent.0),
+    }
     run.put("complete", facts.complete);
-    run.put("metric", facts.primary.name());
+    run.text("metric", &facts.primary.as_ref().map(|metric| metric.name().to_owned()).map_err(Clone::clone));
     run.put("verdict", facts.verdict.as_str());
-    let mut reading = |name: &str, reading: &Reading<String>| match reading {
-        Ok(text) => run.put(name, text.as_str()),
-        Err(absent) => run.absent(name, &absent.0),
-    };
-    reading("hostname", &facts.hostname);
-    reading("kernel", &facts.kernel);
-    reading("revision", &facts.revision);
-    run.put("seed", facts.seed.to_string());
+    run.text("hostname", &facts.hostname);
+    run.text("kernel", &facts.kernel);
+    run.text("revision", &facts.revision);
+    run.text("seed", &facts.seed.as_ref().map(ToString::to_string).map_err(Clone::clone));
     run
 }

@@ -1,4 +1,5 @@
-//! The JSON of a comparison, as the output contract has it.
+//! The JSON of a comparison, as the output contract has it; that of other experiments and of the history in modules of
+//! their own.
 
 mod check;
 mod commands;
@@ -6,9 +7,11 @@ mod error;
 mod history;
 mod joined;
 mod load;
+mod meanwhile;
 mod object;
 mod pretty;
 mod read;
+mod schema;
 mod verdicts;
 mod wire;
 
@@ -16,8 +19,9 @@ use serde_json::{Value, json as literal};
 use steady_model::{Effort, Layout, Report};
 
 pub use error::ReadError;
-pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text};
+pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
+pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
 
 use crate::words::warning_message;
@@ -57,7 +61,7 @@ pub fn json(report: &Report, samples: bool) -> Value {
     top.put("pairs", record.blocks.len());
     top.put("runs", report.runs());
     top.put("verdicts", report.judgements.iter().map(verdicts::one).collect::<Vec<_>>());
-    top.put("load", load::load(report));
+    top.put("load", meanwhile::load(report));
     top.put("warnings", warnings(report));
     top.put("primary", record.primary.name());
     top.put("ending", wire::to_value(&record.ending));

@@ -1,7 +1,9 @@
 //! Builds one JSON object, field by field, with absent readings as the contract has them.
 
 use serde_json::{Map, Value};
-use steady_model::{Interval, Reading, Spread};
+use steady_model::{Interval, Nanos, Reading, Spread};
+
+use super::wire::Seconds;
 
 /// A JSON object whose fields keep the order in which they were put.
 pub(super) struct Object(Map<String, Value>);
@@ -31,6 +33,19 @@ impl Object {
     pub(super) fn reading<T: Copy + Into<f64>>(&mut self, name: &str, reading: &Reading<T>) {
         match reading {
             Ok(value) => self.number(name, (*value).into(), "not a number"),
+            Err(absent) => self.absent(name, &absent.0),
+        }
+    }
+
+    /// A time in seconds, or null with its reason.
+    pub(super) fn time(&mut self, name: &str, reading: &Reading<Nanos>) {
+        self.reading(name, &reading.as_ref().map(|time| Seconds(*time).as_f64()).map_err(Clone::clone));
+    }
+
+    /// A text, or null with its reason.
+    pub(super) fn text(&mut self, name: &str, reading: &Reading<String>) {
+        match reading {
+            Ok(text) => self.put(name, text.as_str()),
             Err(absent) => self.absent(name, &absent.0),
         }
     }

@@ -11,20 +11,25 @@ const BLOCKS: &str = "blocks";
 
 /// `value` as indented text that ends with a newline.
 pub(super) fn indented(value: &Value) -> String {
+    indented_but(value, BLOCKS)
+}
+
+/// The same with another field whose elements stay on one line each.
+pub(super) fn indented_but(value: &Value, lines: &str) -> String {
     let mut out = String::new();
-    write(value, 0, "", &mut out);
+    write(value, (0, ""), lines, &mut out);
     out.push('\n');
     out
 }
 
-/// Writes `value`, which stands in a field called `name`, at a depth.
-fn write(value: &Value, depth: usize, name: &str, out: &mut String) {
+/// Writes `value`, which stands at a depth in a field called `name`.
+fn write(value: &Value, (depth, name): (usize, &str), lines: &str, out: &mut String) {
     let (open, close) = match value {
         Value::Object(_) => ('{', '}'),
         Value::Array(_) => ('[', ']'),
         scalar => return display(scalar, out),
     };
-    if depth > 0 && name != BLOCKS {
+    if depth > 0 && name != lines {
         let before = out.len();
         if inline(value, before + LINE - (2 * depth).min(LINE), out) {
             return;
@@ -44,14 +49,14 @@ fn write(value: &Value, depth: usize, name: &str, out: &mut String) {
                 begin(out);
                 quoted(key, out);
                 out.push_str(": ");
-                write(field, depth + 1, key, out);
+                write(field, (depth + 1, key), lines, out);
             }
         }
         Value::Array(elements) => {
             for element in elements {
                 begin(out);
                 // Elements of `blocks` have no key: they are the pairs.
-                if name == BLOCKS { display(element, out) } else { write(element, depth + 1, "", out) }
+                if name == lines { display(element, out) } else { write(element, (depth + 1, ""), lines, out) }
             }
         }
         _ => {}

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steady_model::{Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
 
+use super::schema::{Schema, fields};
 use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required};
 use super::{ReadError, SCHEMA, check};
 
@@ -37,31 +38,13 @@ struct ExportWire {
 /// An error says what is wrong and where; no input makes it panic, and what it returns is consistent: every run is of a
 /// command of the plan, and no sum of its times or counts overflows.
 pub fn read_record(json: &str) -> Result<Record, ReadError> {
-    let value: Value = serde_json::from_str(json).map_err(|error| ReadError::NotJson(error.to_string()))?;
-    check_schema(&value)?;
+    let value = Schema { name: SCHEMA, what: "a comparison" }.value(json)?;
     if value.get("samples").is_none_or(Value::is_null) {
         return Err(ReadError::WithoutSamples);
     }
-    let wire: ExportWire = serde_path_to_error::deserialize(value)
-        .map_err(|error| ReadError::field(&error.path().to_string(), error.inner().to_string()))?;
-    let record = assemble(wire)?;
+    let record = assemble(fields(value)?)?;
     check::check(&record)?;
     Ok(record)
-}
-
-/// Whether the value says that it is of the one schema that can be read.
-fn check_schema(value: &Value) -> Result<(), ReadError> {
-    let schema = match value.get("schema") {
-        Some(Value::String(schema)) => schema,
-        Some(other) => return Err(ReadError::OtherSchema(other.to_string())),
-        None => return Err(ReadError::OtherSchema("missing".to_owned())),
-    };
-    let version = |schema: &str| schema.strip_prefix("steady.compare/").and_then(|number| number.parse::<u64>().ok());
-    match version(schema) {
-        _ if schema == SCHEMA => Ok(()),
-        found if found > version(SCHEMA) => Err(ReadError::NewerVersion(schema.clone())),
-        _ => Err(ReadError::OtherSchema(format!("{schema:?}"))),
-    }
 }
 
 /// The record that the wire carries.

@@ -1,6 +1,7 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
 mod escape;
+mod load;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
@@ -8,6 +9,8 @@ use crate::text::{Span, breakdown, fresh_warnings, headline, machine, pairs, sec
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 use escape::{code, fenced, plain};
+
+pub use load::load_markdown;
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.
 ///

@@ -1,6 +1,6 @@
 //! What the history holds: a list of runs, or the facts of one.
 
-use steady_model::{Facts, Kept, Reading, Report, Verdict};
+use steady_model::{Facts, Kept, LoadReport, Reading, Report, Verdict};
 
 use super::Style;
 use super::page::{Page, Paint};
@@ -12,6 +12,8 @@ use crate::words::{Effect, capital, cut, noun, one_line, width};
 /// Columns: between two, and for a verdict at most.
 const GAP: usize = 2;
 const VERDICT: usize = 22;
+/// How many there are, less the one of commands.
+const COLUMNS: usize = 5;
 
 /// The primary verdict of a report in a few words, for a list: `5.8 % more`, `same`, `undecided`; one for each command
 /// after the first.
@@ -45,13 +47,13 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
         page.paragraph(0, 0, &[(Paint::Plain, "No runs are kept.".to_owned())]);
         return page.finish();
     }
-    let lines: Vec<[String; 4]> = runs.iter().map(cells).collect();
-    let heads = ["ID", "Started (UTC)", "Pairs", "Verdict"];
+    let lines: Vec<[String; COLUMNS]> = runs.iter().map(cells).collect();
+    let heads = ["ID", "Started (UTC)", "Kind", "Pairs", "Verdict"];
     let wide = |column: usize| {
         let cells = lines.iter().map(|line| width(&line[column]));
         cells.max().unwrap_or(0).max(width(heads[column]))
     };
-    let widths = [wide(0), wide(1), wide(2), wide(3)];
+    let widths: [usize; COLUMNS] = std::array::from_fn(wide);
     let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
     page.line(&[(Paint::Heading, line(&heads, widths, "Commands"))]);
     for (kept, cells) in runs.iter().zip(&lines) {
@@ -64,25 +66,46 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
     page.finish()
 }
 
-/// One run: its verdict in words, and what tells it from others.
+/// One comparison: its verdict in words, and what tells it from other runs.
 pub fn run_text(kept: &Kept, report: &Report, style: Style) -> String {
-    let facts = &kept.facts;
     let mut page = Page::new(style);
     headline::write(report, &mut page);
+    facts(kept, page)
+}
+
+/// One load experiment, as [`run_text`].
+pub fn load_run_text(kept: &Kept, report: &LoadReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    super::load::said(report, &mut page);
+    facts(kept, page)
+}
+
+/// One run of another kind, as [`run_text`].
+pub fn other_run_text(kept: &Kept, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(0, 2, &[(Paint::Plain, format!("{}.", capital(&one_line(&kept.facts.verdict))))]);
+    facts(kept, page)
+}
+
+/// What tells a run from others, below what it said.
+fn facts(kept: &Kept, mut page: Page) -> String {
+    let facts = &kept.facts;
     page.heading(&format!("Run {}", kept.id));
     let mut item = |label: &str, text: String| page.item(label, "commands".len(), &[(Paint::Plain, text)]);
+    item("kind", facts.kind.name().to_owned());
     item("started", started(facts.started));
     for (index, command) in facts.commands.iter().enumerate() {
         item(if index == 0 { "commands" } else { "" }, format!("{}{TIE}{}", index + 1, one_line(command)));
     }
-    item("pairs", facts.pairs.to_string());
+    // What runs of its kind do not have is not missing.
+    facts.pairs.iter().for_each(|pairs| item("pairs", pairs.to_string()));
     let complete = if facts.complete { "yes" } else { "no: it was interrupted, killed or stopped by a failure" };
     item("complete", complete.to_owned());
-    item("metric", noun(facts.primary).to_owned());
+    facts.primary.iter().for_each(|metric| item("metric", noun(*metric).to_owned()));
     item("host", reading(&facts.hostname));
     item("kernel", reading(&facts.kernel));
     item("revision", reading(&facts.revision));
-    item("seed", facts.seed.to_string());
+    facts.seed.iter().for_each(|seed| item("seed", seed.to_string()));
     page.finish()
 }
 
@@ -90,12 +113,14 @@ fn reading(reading: &Reading<String>) -> String {
     reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), |text| one_line(text))
 }
 
-fn cells(kept: &Kept) -> [String; 4] {
+fn cells(kept: &Kept) -> [String; COLUMNS] {
     let facts = &kept.facts;
     // 2026-11-20T14:05:12Z, to the minute.
     let time: String = started(facts.started).chars().take(16).collect();
     let mark = if facts.complete { "" } else { "*" };
-    [kept.id.to_string(), time.replace('T', " "), format!("{}{mark}", facts.pairs), verdicts(&facts.verdict)]
+    let pairs = facts.pairs.as_ref().map_or_else(|_| "–".to_owned(), usize::to_string);
+    let (id, kind) = (kept.id.to_string(), facts.kind.name().to_owned());
+    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict)]
 }
 
 /// As many verdicts as fit, each whole.
@@ -107,11 +132,12 @@ fn verdicts(all: &str) -> String {
 }
 
 /// Numbers to the right, words to the left.
-fn line(cells: &[&str; 4], widths: [usize; 4], commands: &str) -> String {
+fn line(cells: &[&str; COLUMNS], widths: [usize; COLUMNS], commands: &str) -> String {
     let pad = |column: usize| " ".repeat(widths[column].saturating_sub(width(cells[column])));
     let gap = " ".repeat(GAP);
-    let [id, time, pairs, verdict] = cells;
-    format!("{}{id}{gap}{time}{}{gap}{}{pairs}{gap}{verdict}{}{gap}{commands}", pad(0), pad(1), pad(2), pad(3))
+    let [id, time, kind, pairs, verdict] = cells;
+    let left = format!("{}{id}{gap}{time}{}{gap}{kind}{}{gap}{}{pairs}", pad(0), pad(1), pad(2), pad(3));
+    format!("{left}{gap}{verdict}{}{gap}{commands}", pad(4))
 }
 
 /// The commands in `room` columns: all of them where they fit, else a share for each.

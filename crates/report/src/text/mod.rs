@@ -2,9 +2,11 @@
 
 mod absent;
 pub(crate) mod breakdown;
+pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
 mod joined;
+pub(crate) mod load;
 pub(crate) mod machine;
 mod page;
 pub(crate) mod pairs;
@@ -14,11 +16,13 @@ pub(crate) mod table;
 
 use steady_model::{Report, Undecided, Warning};
 
-pub use history::{run_text, runs_text, summary};
+pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;
+pub use load::{load_summary, load_text};
 pub use sentence::sentence;
 
 use crate::words::message;
+pub(crate) use absent::Footnotes;
 use page::Page;
 pub(crate) use page::{Paint, Span};
 

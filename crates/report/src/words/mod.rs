@@ -4,11 +4,13 @@ mod effect;
 pub(crate) mod load;
 mod remedy;
 mod repeat;
+mod repeat_load;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
+pub(crate) use repeat_load::repeat_load;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};
 

@@ -32,7 +32,7 @@ pub(crate) fn as_typed(command: &Command) -> String {
 }
 
 /// Words on one line, those quoted that a shell would read otherwise.
-fn line(words: &[String]) -> String {
+pub(super) fn line(words: &[String]) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),
@@ -56,7 +56,7 @@ fn effort(plan: &Plan) -> Vec<String> {
 }
 
 /// A time as the options read it: only whole numbers take a unit.
-fn seconds(time: Nanos) -> String {
+pub(super) fn seconds(time: Nanos) -> String {
     let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
     format!("{}{unit}", time.seconds())
 }

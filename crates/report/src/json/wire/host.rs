@@ -39,9 +39,21 @@ pub(in crate::json) struct HostWire {
 
 /// [`Quota`] in JSON.
 #[derive(Serialize, Deserialize)]
-struct QuotaWire {
+pub(super) struct QuotaWire {
     quota_seconds: Seconds,
     period_seconds: Seconds,
+}
+
+impl From<Quota> for QuotaWire {
+    fn from(quota: Quota) -> Self {
+        QuotaWire { quota_seconds: Seconds(quota.quota), period_seconds: Seconds(quota.period) }
+    }
+}
+
+impl From<QuotaWire> for Quota {
+    fn from(wire: QuotaWire) -> Self {
+        Quota { quota: wire.quota_seconds.0, period: wire.period_seconds.0 }
+    }
 }
 
 impl From<&Host> for HostWire {
@@ -49,9 +61,7 @@ impl From<&Host> for HostWire {
         let (hostname, hostname_absent) = split(&host.hostname, |name| name);
         let (kernel, kernel_absent) = split(&host.kernel, |name| name);
         let (cpu_model, cpu_model_absent) = split(&host.cpu_model, |name| name);
-        let quota =
-            |quota: Quota| QuotaWire { quota_seconds: Seconds(quota.quota), period_seconds: Seconds(quota.period) };
-        let (cpu_quota, cpu_quota_absent) = split(&host.cpu_quota, |found| found.map(quota));
+        let (cpu_quota, cpu_quota_absent) = split(&host.cpu_quota, |found| found.map(QuotaWire::from));
         let (memory_bytes, memory_bytes_absent) = split(&host.memory, |bytes| bytes.0);
         let (hypervisor, hypervisor_absent) = split(&host.hypervisor, |name| name);
         HostWire {
@@ -76,14 +86,14 @@ impl From<&Host> for HostWire {
 impl HostWire {
     /// The host; an error where a reading has neither value nor reason.
     pub(in crate::json) fn into_host(self) -> Result<Host, ReadError> {
-        let quota = |quota: QuotaWire| Quota { quota: quota.quota_seconds.0, period: quota.period_seconds.0 };
         Ok(Host {
             hostname: join("hostname", self.hostname, self.hostname_absent)?,
             kernel: join("kernel", self.kernel, self.kernel_absent)?,
             cpu_model: join("cpu_model", self.cpu_model, self.cpu_model_absent)?,
             cpus_allowed: self.cpus_allowed,
             cpus_online: self.cpus_online,
-            cpu_quota: join_none("cpu_quota", self.cpu_quota, self.cpu_quota_absent)?.map(|found| found.map(quota)),
+            cpu_quota: join_none("cpu_quota", self.cpu_quota, self.cpu_quota_absent)?
+                .map(|found| found.map(Quota::from)),
             memory: join("memory_bytes", self.memory_bytes, self.memory_bytes_absent)?.map(Bytes),
             hypervisor: join_none("hypervisor", self.hypervisor, self.hypervisor_absent)?,
         })
@@ -91,7 +101,11 @@ impl HostWire {
 }
 
 /// As [`join`], for readings that may say "there is none": null without a reason.
-fn join_none<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Reading<Option<T>>, ReadError> {
+pub(super) fn join_none<T>(
+    name: &str,
+    value: Option<T>,
+    absent: Option<String>,
+) -> Result<Reading<Option<T>>, ReadError> {
     if value.is_none() && absent.is_none() { Ok(Ok(None)) } else { join(name, value.map(Some), absent) }
 }
 

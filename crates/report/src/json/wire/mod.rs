@@ -1,11 +1,13 @@
 //! The record as it travels: apart from the model's types, so that either may change without the other.
 
 mod host;
+mod machine;
 mod plan;
 mod samples;
 mod scalar;
 
 pub(super) use host::{ActivityWire, HostWire};
+pub(super) use machine::{MachineWire, RulerReadingWire};
 pub(super) use plan::{CommandWire, PlanWire};
 pub(super) use samples::SamplesWire;
 pub(crate) use scalar::started;
@@ -23,7 +25,7 @@ pub(super) fn to_value<T: Serialize>(value: &T) -> Value {
 }
 
 /// A reading as the two fields that carry it: the value, or null and the reason.
-fn split<T: Clone, U>(reading: &Reading<T>, convert: impl FnOnce(T) -> U) -> (Option<U>, Option<String>) {
+pub(super) fn split<T: Clone, U>(reading: &Reading<T>, convert: impl FnOnce(T) -> U) -> (Option<U>, Option<String>) {
     match reading {
         Ok(value) => (Some(convert(value.clone())), None),
         Err(Absent(reason)) => (None, Some(reason.clone())),
@@ -31,7 +33,7 @@ fn split<T: Clone, U>(reading: &Reading<T>, convert: impl FnOnce(T) -> U) -> (Op
 }
 
 /// A share as the two fields that carry it; an infinite or meaningless one is absent, for JSON has none.
-fn split_ratio(reading: &Reading<f64>) -> (Option<f64>, Option<String>) {
+pub(super) fn split_ratio(reading: &Reading<f64>) -> (Option<f64>, Option<String>) {
     match reading {
         Ok(ratio) if !ratio.is_finite() => (None, Some("not a number".to_owned())),
         reading => split(reading, |ratio| ratio),

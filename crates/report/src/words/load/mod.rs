@@ -6,7 +6,7 @@ mod rulers;
 
 use steady_model::{Ending, Fitted, LoadPoint, LoadReport, LoadWork, Reading, ScalabilityLaw, Scaling};
 
-use super::{capital, count};
+use super::{capital, count, one_line};
 use crate::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
 
 /// Below this a factor is told as none: 2 %.
@@ -33,13 +33,12 @@ pub(crate) fn sentences(report: &LoadReport) -> Vec<String> {
     said.extend(
         report.scaling.iter().flat_map(|scaling| &scaling.caveats).map(|caveat| format!("{}.", capital(caveat))),
     );
-    said.extend(ended_early(report));
     said
 }
 
-/// The answer in sentences, as they stand on a page or a line of their own.
+/// The answer in sentences, and why rows are missing, as they stand on a line of their own.
 pub fn load_sentences(report: &LoadReport) -> Vec<String> {
-    sentences(report).iter().map(|sentence| sentence.replace(TIE, " ")).collect()
+    sentences(report).into_iter().chain(ended_early(report)).map(|sentence| sentence.replace(TIE, " ")).collect()
 }
 
 /// The first and the last point: those with the fewest and the most processes.
@@ -204,12 +203,12 @@ fn reading(value: &Reading<f64>) -> Option<f64> {
 }
 
 /// Why rows are missing.
-fn ended_early(report: &LoadReport) -> Option<String> {
+pub(crate) fn ended_early(report: &LoadReport) -> Option<String> {
     let record = &report.record;
     let (done, asked) = (record.rows.len(), record.plan.procs.len());
     let rows = || format!("{} of {} were measured", done, count(asked, "row", "rows"));
     match (&record.failure, record.ending) {
-        (Some(failure), _) => Some(format!("It ended early: {failure}; {}.", rows())),
+        (Some(failure), _) => Some(format!("It ended early: {}; {}.", one_line(failure.trim()), rows())),
         (None, Ending::Interrupted) => Some(format!("Interrupted: {}.", rows())),
         (None, _) if done < asked => Some(format!("It is not complete: {}.", rows())),
         (None, _) => None,

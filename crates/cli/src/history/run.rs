@@ -1,0 +1,75 @@
+//! A run of any kind, as the history keeps it and shows it again.
+
+use steady_experiments::{judge, load};
+use steady_model::{Facts, Kept, LoadReport, Report, RunKind};
+use steady_report::{
+    ReadError, load_run_json_text, load_run_text, load_summary, read_load_record, read_record, run_json_text, run_text,
+    summary,
+};
+
+use crate::compare;
+use crate::flags::{Form, ListFormat};
+use crate::output::{Shown, style};
+
+/// What the history keeps.
+pub(crate) trait Run: Shown {
+    /// What tells it from others.
+    fn facts(&self) -> Facts;
+    /// It by itself, in short.
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String;
+    /// The exit status that goes with it.
+    fn status(&self) -> u8 {
+        0
+    }
+}
+
+/// The run whose export is `text`.
+pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError> {
+    Ok(match kind {
+        RunKind::Compare => Box::new(judge(read_record(text)?)),
+        RunKind::Load => Box::new(load::report(read_load_record(text)?)),
+        // Nothing keeps such runs yet.
+        RunKind::Rulers | RunKind::Limit => return Err(ReadError::NotJson(format!("a run of kind '{}'", kind.name()))),
+    })
+}
+
+/// The text of a run's export: all of it.
+pub(super) fn export(run: &dyn Run) -> String {
+    run.rendered(Form::Json, true)
+}
+
+impl Shown for Box<dyn Run> {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        (**self).rendered(form, samples)
+    }
+}
+
+impl Run for Report {
+    fn facts(&self) -> Facts {
+        Facts::of(self, summary(self))
+    }
+
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
+        match format {
+            ListFormat::Text => run_text(kept, self, style()),
+            ListFormat::Json => run_json_text(kept, self),
+        }
+    }
+
+    fn status(&self) -> u8 {
+        compare::status(self)
+    }
+}
+
+impl Run for LoadReport {
+    fn facts(&self) -> Facts {
+        Facts::of_load(self, load_summary(self))
+    }
+
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
+        match format {
+            ListFormat::Text => load_run_text(kept, self, style()),
+            ListFormat::Json => load_run_json_text(kept, self),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Values of any kind, for the ways from a record through JSON and back.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use steady_model::*;
+
+/// A time that can be measured.
+pub(crate) fn nanos() -> impl Strategy<Value = Nanos> {
+    let longest = (1u64 << 23) * 1_000_000_000;
+    prop_oneof![0..1_000_000_000u64, 0..longest, Just(0), Just(longest - 1)].prop_map(Nanos)
+}
+
+/// A value, or the reason why there is none.
+pub(crate) fn reading<T: std::fmt::Debug + Clone>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Reading<T>> {
+    prop_oneof![value.prop_map(Ok), ".{0,12}".prop_map(|reason| Err(Absent(reason)))]
+}
+
+pub(crate) fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..100u64, 0..=1u64 << 53]
+}
+
+pub(crate) fn ratio() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..1.0f64, Just(0.1 + 0.2), Just(0.0), Just(5e-324), Just(1.0)]
+}
+
+pub(crate) fn host() -> impl Strategy<Value = Host> {
+    let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
+    let names = (reading(".*"), reading(".*"), reading(".*"), reading(prop::option::of(".*")));
+    (names, any::<(usize, usize)>(), reading(quota), reading(any::<u64>().prop_map(Bytes))).prop_map(
+        |((hostname, kernel, cpu_model, hypervisor), (cpus_allowed, cpus_online), cpu_quota, memory)| Host {
+            hostname,
+            kernel,
+            cpu_model,
+            cpus_allowed,
+            cpus_online,
+            cpu_quota,
+            memory,
+            hypervisor,
+        },
+    )
+}
+
+pub(crate) fn path() -> impl Strategy<Value = std::path::PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
+    prop_oneof![".*".prop_map(Into::into), bytes]
+}
+
+pub(crate) fn command() -> impl Strategy<Value = Command> {
+    let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
+    let words = (".*", prop::collection::vec(".*", 1..4), path());
+    (words, prop::option::of(path()), pairs(), pairs(), prop::option::of(".*")).prop_map(
+        |((name, argv, program), directory, environment, parameters, revision)| Command {
+            name,
+            argv,
+            program,
+            directory,
+            environment,
+            parameters,
+            revision,
+        },
+    )
+}
+
+/// Every place in a value, as pointers (RFC 6901).
+pub(crate) fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(fields) => {
+            let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
+            fields.iter().for_each(|(key, field)| places(field, &format!("{at}/{}", escape(key)), found));
+        }
+        Value::Array(elements) => {
+            elements.iter().enumerate().for_each(|(index, element)| places(element, &format!("{at}/{index}"), found));
+        }
+        _ => {}
+    }
+}
+
+pub(crate) fn odd_value() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!(null),
+        json!(-1),
+        json!(1e300),
+        json!(-1e-9),
+        json!(0.5),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!("turns"),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!(true),
+        json!([[]]),
+        json!(8_388_607.0),
+        json!(9_007_199_254_740_993_u64),
+    ])
+}
