@@ -102,6 +102,22 @@ class Pages(unittest.TestCase):
             "[...document.querySelectorAll('.plot svg path:not(.point)')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")
         self.assertGreater(len(sizes), 20)
         self.assertGreater(min(sizes), 0)
+        self.browser.show(REPORTS / "load-hash.html", 800)
+        for drawn, least in ((".plot svg path.percpu", 4), (".plot svg rect.heat", 300)):
+            sizes = self.browser.value(
+                f"[...document.querySelectorAll('{drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width * r.height)")
+            self.assertGreaterEqual(len(sizes), least, drawn)
+            self.assertGreater(min(sizes), 0, drawn)
+
+    def test_drawings_by_themselves_are_whole(self) -> None:
+        for drawing in sorted(REPORTS.glob("*.svg")):
+            with self.subTest(drawing=drawing.name):
+                self.browser.show(drawing, 820)
+                self.assertEqual(self.browser.complaints(), [])
+                self.assertEqual(self.browser.requests(), [drawing.as_uri()])
+                outside = """[...document.querySelectorAll('text, circle')].map(each => each.getBoundingClientRect())
+                    .filter(r => r.left < 0 || r.top < 0 || r.right > 800 || r.bottom > 460).length"""
+                self.assertEqual(self.browser.value(outside), 0)
 
     def test_are_light_on_paper_even_where_the_screen_is_dark(self) -> None:
         self.browser.show(REPORTS / "slower.html", 800, dark=True, media="print")

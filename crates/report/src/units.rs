@@ -32,8 +32,11 @@ pub(crate) fn decimals_of(value: f64, digits: i32) -> usize {
     decimals((value * scale).round() / scale) as usize
 }
 
-/// `value` with so many decimals; never "-0.0".
+/// `value` with so many decimals; never "-0.0", and `?` where it is no number.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "?".to_owned();
+    }
     let text = format!("{value:.decimals$}");
     let zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
     if zero { text.trim_start_matches('-').to_owned() } else { text }

@@ -12,21 +12,43 @@ const MOST_ROWS: usize = 64;
 /// Squares beyond this number have no words of their own.
 const MOST_TITLES: usize = 600;
 
-/// One reading of every CPU.
-type Pick = fn(&CpuUse) -> &Reading<f64>;
+/// What is drawn of every CPU.
+struct Field {
+    /// What it is a share of.
+    what: &'static str,
+    /// What the shades mean.
+    shades: &'static str,
+    /// Whether the darkest of each row is its greatest share: shares of a whole get small where there are many.
+    by_row: bool,
+    /// The reading.
+    pick: fn(&CpuUse) -> &Reading<f64>,
+}
 
 /// Both fields.
 pub(super) fn draw(report: &LoadReport) -> Markup {
+    let busy = Field {
+        what: "Share of time in which a logical CPU was in use",
+        shades: "from none to all of it",
+        by_row: false,
+        pick: |cpu| &cpu.busy_ratio,
+    };
+    let ours = Field {
+        what: "Share of the looks that found a process running on a logical CPU",
+        shades: "from none to the most of its row",
+        by_row: true,
+        pick: |cpu| &cpu.ours_ratio,
+    };
     html! {
         h3 { "How busy each logical CPU was" }
-        figure { (field(report, "Share of time in which a logical CPU was in use", |cpu| &cpu.busy_ratio)) }
+        figure { (field(report, &busy)) }
         h3 { "Where the processes ran" }
-        figure { (field(report, "Share of the looks that found a process running on a logical CPU", |cpu| &cpu.ours_ratio)) }
+        figure { (field(report, &ours)) }
     }
 }
 
 /// A row of squares for every row; a sentence where there is no reading.
-fn field(report: &LoadReport, what: &str, pick: Pick) -> Markup {
+fn field(report: &LoadReport, field: &Field) -> Markup {
+    let (what, pick) = (field.what, field.pick);
     let all: Vec<&LoadRow> = report
         .points
         .iter()
@@ -45,13 +67,13 @@ fn field(report: &LoadReport, what: &str, pick: Pick) -> Markup {
     let columns = cpus.div_ceil(group);
     let titles = rows.len() * columns <= MOST_TITLES;
     let inside = html! {
-        @for (index, row) in rows.iter().enumerate() { (squares(row, (index, rows.len()), (group, columns), titles, pick)) }
+        @for (index, row) in rows.iter().enumerate() { (squares(row, (index, rows.len()), (group, columns), titles, field)) }
     };
     let label = format!("{what}, for {} numbers of processes and {cpus} CPUs.", rows.len());
     let (x, y) = (labels_of_cpus(&rows, group, columns), labels_of_rows(&rows));
     html! {
         (Chart { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside }.draw())
-        p.key { span { (sample("heat")) (what) ": from none to all of it" } }
+        p.key { span { (sample("heat")) (what) ": " (field.shades) } }
         p.note {
             "Below: the CPU's number. Left: processes at once."
             @if group > 1 { " Each column is the mean of " (group) " CPUs." }
@@ -66,14 +88,16 @@ fn squares(
     (index, rows): (usize, usize),
     (group, columns): (usize, usize),
     titles: bool,
-    pick: Pick,
+    field: &Field,
 ) -> Markup {
     let (width, height) = (WIDTH / columns as f64, HEIGHT / rows as f64);
+    let most = row.cpus.chunks(group).filter_map(|cpus| mean(cpus, field)).fold(0.0, f64::max);
+    let whole = if field.by_row && most > 0.0 { most } else { 1.0 };
     html! {
         @for (column, cpus) in row.cpus.chunks(group).enumerate() {
-            @if let Some(share) = mean(cpus, pick) {
+            @if let Some(share) = mean(cpus, field) {
                 rect.heat x=(format!("{:.0}", column as f64 * width)) y=(format!("{:.0}", index as f64 * height))
-                    width=(format!("{width:.0}")) height=(format!("{height:.0}")) fill-opacity=(format!("{share:.2}")) {
+                    width=(format!("{width:.0}")) height=(format!("{height:.0}")) fill-opacity=(format!("{:.2}", share / whole)) {
                     @if titles { title { (row.procs) " at once, CPU " (cpus[0].cpu) ": " (percent(share)) } }
                 }
             }
@@ -82,9 +106,12 @@ fn squares(
 }
 
 /// The mean of the readings that there are.
-fn mean(cpus: &[CpuUse], pick: Pick) -> Option<f64> {
-    let told: Vec<f64> =
-        cpus.iter().filter_map(|cpu| pick(cpu).as_ref().ok().copied()).filter(|share| share.is_finite()).collect();
+fn mean(cpus: &[CpuUse], field: &Field) -> Option<f64> {
+    let told: Vec<f64> = cpus
+        .iter()
+        .filter_map(|cpu| (field.pick)(cpu).as_ref().ok().copied())
+        .filter(|share| share.is_finite())
+        .collect();
     (!told.is_empty()).then(|| (told.iter().sum::<f64>() / told.len() as f64).clamp(0.0, 1.0))
 }
 
