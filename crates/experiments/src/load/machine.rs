@@ -9,14 +9,18 @@ use steady_model::{LoadPlan, LoadRow, LoadWork, Machine, Nanos, Reading};
 use super::client::Crowd;
 use super::poll_cost::poll_cost;
 use super::protocol::Setup;
+use super::rulers::RowRulers;
 use super::runner::{LoadError, LoadRunner};
 use super::watch::{Watcher, of_others};
+use crate::rulers::Rulers;
 
 /// Runs the rows of a plan on this machine.
 pub struct CrowdRunner {
     epoch: Nanos,
     plan: LoadPlan,
+    usable_cpus: f64,
     watcher: Watcher,
+    rulers: Option<RowRulers>,
     interrupt: Option<OwnedFd>,
 }
 
@@ -31,9 +35,20 @@ impl CrowdRunner {
             process::keep_to(cpus)?;
         }
         let below = matches!(plan.work, LoadWork::Command { .. });
-        let watcher = Watcher::new(plan.seed, machine.usable_cpus(), machine.online.clone(), below);
+        let usable_cpus = machine.usable_cpus();
+        let watcher = Watcher::new(plan.seed, usable_cpus, machine.online.clone(), below);
         let epoch = clock::monotonic();
-        Ok(CrowdRunner { epoch, plan: plan.clone(), watcher, interrupt })
+        Ok(CrowdRunner { epoch, plan: plan.clone(), usable_cpus, watcher, rulers: None, interrupt })
+    }
+
+    /// Reads these rulers while rows run. They are to be made once this runner keeps to its CPUs.
+    pub fn read_rulers(&mut self, rulers: Rulers) {
+        self.rulers = Some(RowRulers::new(rulers));
+    }
+
+    /// The rulers, with all that they have read.
+    pub fn rulers(&mut self) -> Option<&mut Rulers> {
+        self.rulers.as_mut().map(RowRulers::rulers)
     }
 
     fn setup(&self, procs: u32) -> Setup {
@@ -51,10 +66,18 @@ impl LoadRunner for CrowdRunner {
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         let mut crowd = Crowd::start(&setup, interrupt)?;
         let pids = std::mem::take(&mut crowd.pids);
+        let cpus_at_work = self.usable_cpus.min(f64::from(procs));
         let mut watch = self.watcher.begin(&pids);
+        if let Some(rulers) = &mut self.rulers {
+            rulers.begin();
+        }
+        let set_off = clock::monotonic();
         crowd.fire()?;
         while !crowd.has_an_end(interrupt, watch.pause())? {
             watch.look();
+            if let Some(rulers) = &mut self.rulers {
+                rulers.read(Nanos::from_seconds((clock::monotonic() - set_off).seconds() * cpus_at_work));
+            }
         }
         let seen = watch.end();
         let finished = crowd.finished()?;
@@ -71,7 +94,7 @@ impl LoadRunner for CrowdRunner {
             others_cpu: of_others(seen.busy, finished.ours + own + finished.after),
             own_cpu: Ok(own),
             activity: seen.activity,
-            rulers: vec![],
+            rulers: self.rulers.as_mut().map(RowRulers::readings).unwrap_or_default(),
         })
     }
 }

@@ -12,6 +12,7 @@ mod machine;
 mod poll_cost;
 mod protocol;
 mod report;
+mod rulers;
 mod runner;
 mod simulated;
 mod watch;
