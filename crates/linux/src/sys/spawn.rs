@@ -217,7 +217,7 @@ fn clone_and_run(stack: &mut [u8], start: &mut Start) -> io::Result<Child> {
         let argument = ptr::from_mut(start).cast::<c_void>();
         libc::clone(become_program, top.cast(), flags, argument, ptr::from_mut(&mut pidfd))
     };
-    let pid = Pid::from_raw(pid).filter(|pid| pid.as_raw_nonzero().get() > 0).ok_or_else(io::Error::last_os_error)?;
+    let pid = Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: clone succeeded, so `pidfd` is an open descriptor that nobody else owns.
     Ok(Child { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } })
 }
