@@ -38,7 +38,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(text) | Failure::Measured(text) | Failure::Own(text) => formatter.write_str(text),
-            Failure::Interrupted(_) => formatter.write_str("interrupted before a pair was measured"),
+            Failure::Interrupted(_) => formatter.write_str("interrupted before anything was measured"),
         }
     }
 }

@@ -3,6 +3,8 @@
 mod around;
 mod exports;
 mod history;
+mod load;
+mod procs;
 mod values;
 mod variants;
 
@@ -17,6 +19,7 @@ use crate::manual::ManFlags;
 pub(crate) use around::AroundFlags;
 pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
+pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;
@@ -37,6 +40,8 @@ pub(crate) struct Flags {
 pub(crate) enum Subcommands {
     /// Tell whether a command costs less than another, on this machine as it is
     Compare(Box<CompareFlags>),
+    /// How CPU time and wall time move with load: so many processes at once, row by row; rulers
+    Load(Box<LoadFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
     /// What is kept of earlier comparisons: list, show, report again, remove

@@ -12,6 +12,7 @@ mod flags;
 mod history;
 mod interrupt;
 mod judge;
+mod load;
 mod manual;
 mod output;
 mod parameters;
@@ -23,19 +24,18 @@ mod revisions;
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::launcher;
+use steady_experiments::{launcher, load as crowds};
 use steady_linux::counters::{self, HARDWARE};
 
 use flags::{Flags, Subcommands};
 
 fn main() -> ExitCode {
-    // Launchers stay small: nothing else of this program is touched on their way.
-    if std::env::args_os().nth(1).is_some_and(|word| word == launcher::ARGUMENT) {
-        launcher::serve(&std::env::vars_os().collect::<Vec<_>>(), &|scope| counters::open(&HARDWARE, scope));
-        return ExitCode::SUCCESS;
+    if let Some(status) = helper() {
+        return status;
     }
     let done = match Flags::parse().command {
         Subcommands::Compare(flags) => compare::run(&flags),
+        Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
@@ -48,4 +48,24 @@ fn main() -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// Does the work of a helper process, if this is one: launchers, crowds and workers are this same program, called with
+/// a hidden word. They stay small: nothing else of it is touched on their way.
+fn helper() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    let word = words.next()?;
+    let environment = || std::env::vars_os().collect::<Vec<_>>();
+    if word == launcher::ARGUMENT {
+        launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
+    } else if word == crowds::CROWD {
+        crowds::serve_crowd(&environment());
+    } else if word == crowds::WORKER {
+        // Its crowd sees that it left before it was done.
+        let served = crowds::serve_worker(&words.collect::<Vec<_>>(), &environment());
+        return Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else {
+        return None;
+    }
+    Some(ExitCode::SUCCESS)
 }

@@ -40,7 +40,8 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
     })
 }
 
-fn seed(given: Option<u64>) -> Result<Seed, Failure> {
+/// The seed that was given, or one from the system.
+pub(crate) fn seed(given: Option<u64>) -> Result<Seed, Failure> {
     let drawn = || OsRng.try_next_u64().map_err(|error| Failure::Own(format!("no random seed to be had: {error}")));
     given.map_or_else(drawn, Ok).map(Seed)
 }
@@ -119,7 +120,8 @@ fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
     File::open(path).map_err(|error| usage(error.to_string())).map(drop)
 }
 
-fn cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {
+/// The CPUs that `--cpus` names, if it was given; those that may be used only.
+pub(crate) fn cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {
     let Some(list) = list else { return Ok(None) };
     let usage = |why: String| Failure::Usage(format!("--cpus '{list}': {why}"));
     let wanted = topology::parse_cpu_list(list).map_err(|reason| usage(reason.to_string()))?;

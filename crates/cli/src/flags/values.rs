@@ -83,6 +83,17 @@ pub(super) fn duration(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A time above zero that a person waits for.
+pub(super) fn span(text: &str) -> Result<Nanos, String> {
+    /// What takes longer is a slip of the keyboard, and would not be waited for.
+    const LONGEST: Nanos = Nanos(86_400_000_000_000);
+    match duration(text) {
+        Ok(time) if time > LONGEST => Err("it must be at most a day".to_owned()),
+        Err(why) if why.contains("a year") => Err("it must be longer than nothing and at most a day".to_owned()),
+        other => other,
+    }
+}
+
 pub(super) fn child_output(text: &str) -> Result<Output, String> {
     match text {
         "null" => Ok(Output::Null),
@@ -118,6 +129,16 @@ mod tests {
         for wrong in ["", "0", "-1", "nan", "inf", "1e30", "10x", "ten", "2years"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn spans_are_no_longer_than_a_day() {
+        assert_eq!(span("5s"), Ok(Nanos(5_000_000_000)));
+        assert_eq!(span("24h"), Ok(Nanos(86_400_000_000_000)));
+        for wrong in ["0", "0s", "25h", "3days", "2years", "-1", "x"] {
+            assert!(span(wrong).is_err(), "{wrong}");
+        }
+        assert!(span("2days").unwrap_err().contains("a day") && span("2years").unwrap_err().contains("a day"));
     }
 
     proptest::proptest! {

@@ -1,0 +1,389 @@
+//! `steady load`: rows of real processes, bad input, interruptions, and limits on the number of processes.
+
+mod steady;
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+
+/// Runs an experiment and reads its JSON; panics where the status is another than `status`.
+fn load(status: i32, words: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], words].concat());
+    assert_eq!(actual, status, "{stderr}");
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+}
+
+fn rows(report: &Value) -> &Vec<Value> {
+    report["rows"].as_array().expect("there are rows")
+}
+
+fn procs(report: &Value) -> Vec<u64> {
+    rows(report).iter().map(|row| row["procs"].as_u64().unwrap()).collect()
+}
+
+fn number(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row}"))
+}
+
+/// Whether `condition` comes true, given the time that a crowded machine may take.
+fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    (0..30).any(|_| within_a_second(&mut condition))
+}
+
+/// What stands on the command lines of an experiment's workers, and of no others.
+fn mark(seed: u32) -> String {
+    format!("\"seed\":{seed},")
+}
+
+#[test]
+fn hashes_are_made_for_so_much_cpu_time() {
+    let report = load(0, &["--workload", "hash", "--cpu-time", "50ms", "--procs", "1..3", "--samples"]);
+    assert_eq!(report["schema"], "steady.load/1");
+    assert_eq!(procs(&report), [1, 2, 3]);
+    for row in rows(&report) {
+        let (cpu, wall, work) = (number(row, "cpu_seconds"), number(row, "wall_seconds"), number(row, "work"));
+        assert!(cpu >= 0.05 && wall >= 0.05 && work > 1_000.0, "{row}");
+        assert!((number(row, "work_per_cpu_second") / (work / cpu) - 1.0).abs() < 1e-6, "{row}");
+        assert!((number(row, "work_per_wall_second") / (work / wall) - 1.0).abs() < 1e-6, "{row}");
+        let (median, most) = (number(row, "overshoot_median_seconds"), number(row, "overshoot_max_seconds"));
+        assert!(median < 0.005 && median <= most, "{row}");
+        let runs = row["runs"].as_array().unwrap();
+        assert_eq!(runs.len() as u64, row["procs"].as_u64().unwrap());
+        for run in runs {
+            let used = number(run, "user_seconds") + number(run, "system_seconds");
+            assert!((used - 0.05 - number(run, "overshoot_seconds")).abs() < 1e-6, "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_polling_thread_overshoots_by_no_more_than_its_interval() {
+    let report = load(0, &["--cpu-time", "30ms", "--poll", "20ms", "--procs", "1"]);
+    let overshoot = number(&rows(&report)[0], "overshoot_median_seconds");
+    // The thread may wake late, on a crowded machine.
+    assert!((0.0..0.5).contains(&overshoot), "{overshoot}");
+    let cost = number(&report, "poll_cost_ratio");
+    assert!(cost > 0.0 && cost < 0.1, "{cost}");
+    assert_eq!(load(0, &["--cpu-time", "30ms", "--procs", "1"])["poll_cost_ratio"], Value::Null);
+}
+
+#[test]
+fn numbers_are_summed() {
+    let report = load(0, &["--workload", "sum", "--work", "1000001", "--procs", "1,2"]);
+    assert_eq!(procs(&report), [1, 2]);
+    for row in rows(&report) {
+        assert_eq!(number(row, "work"), 1_000_001.0);
+        assert!(number(row, "cpu_seconds") > 0.0);
+        assert_eq!(row["overshoot_median_seconds"], Value::Null);
+        assert!(row["overshoot_median_seconds_absent"].as_str().unwrap().contains("limit"), "{row}");
+    }
+}
+
+#[test]
+fn copies_of_a_command_are_run_again_and_again() {
+    let words = [
+        "--window",
+        "300ms",
+        "--procs",
+        "1,2",
+        "--samples",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done",
+    ];
+    let report = load(0, &words);
+    assert_eq!(procs(&report), [1, 2]);
+    for row in rows(&report) {
+        assert!(number(row, "run_count") > 2.0 * number(row, "procs"), "{row}");
+        assert_eq!(number(row, "work"), 1.0);
+        assert!(number(row, "cpu_seconds") > 0.0 && number(row, "throughput_per_second") > 0.0);
+    }
+}
+
+#[test]
+fn a_run_longer_than_the_window_counts_once_in_each_place() {
+    let report = load(0, &["--window", "50ms", "--procs", "3", "--", "sleep", "0.2"]);
+    let row = &rows(&report)[0];
+    assert_eq!(number(row, "run_count"), 3.0);
+    assert!(number(row, "wall_seconds") >= 0.2 && number(row, "cpu_seconds") < 0.2, "{row}");
+}
+
+#[test]
+fn a_row_says_what_it_ran_on() {
+    let report = load(0, &["--cpu-time", "400ms", "--procs", "2", "--cpus", "0"]);
+    assert_eq!(report["machine"]["allowed"], serde_json::json!([0]));
+    let row = &rows(&report)[0];
+    let cpus = row["cpus"].as_array().unwrap();
+    for cpu in cpus {
+        assert!((0.0..=1.0).contains(&number(cpu, "busy_ratio")), "{cpu}");
+        let ours = number(cpu, "ours_ratio");
+        assert!(if cpu["cpu"] == 0 { ours > 0.5 } else { ours == 0.0 }, "{cpu}");
+    }
+    assert!(number(row, "wall_seconds") > 0.7, "two share one CPU: {row}");
+    assert!(row["own_cpu_seconds"].as_f64().unwrap() > 0.0);
+    assert!(row["others_cpu_seconds"].is_f64(), "{row}");
+}
+
+#[test]
+fn a_row_too_short_for_ticks_has_no_shares_of_time() {
+    let report = load(0, &["--cpu-time", "1ms", "--procs", "1"]);
+    let row = &rows(&report)[0];
+    for cpu in row["cpus"].as_array().unwrap() {
+        assert_eq!(cpu["busy_ratio"], Value::Null);
+        assert!(cpu["busy_ratio_absent"].as_str().unwrap().contains("hundredths"), "{cpu}");
+    }
+    assert_eq!((&row["others_cpu_seconds"], &row["activity"]["steal_ratio"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_seed_gives_the_same_order_again() {
+    let order = |seed: &str| -> Vec<u64> {
+        let report = load(0, &["--cpu-time", "1ms", "--procs", "1..6", "--seed", seed]);
+        assert_eq!(report["seed"], seed);
+        rows(&report).iter().map(|row| row["order"].as_u64().unwrap()).collect()
+    };
+    let first = order("7");
+    assert_eq!(first, order("7"));
+    assert_ne!(first, order("8"));
+    assert_ne!(first, [0, 1, 2, 3, 4, 5], "it is drawn");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_clear_line() {
+    let refused = |words: &[&str], expected: &str| {
+        let (status, stdout, stderr) = run(&[&["load", "--no-history"], words].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        let first = stderr.lines().next().unwrap_or_default();
+        assert!(stderr.contains(expected) && !first.is_empty(), "{words:?}: {stderr}");
+    };
+    refused(&["--procs", "0"], "begin at 1");
+    refused(&["--procs", "8..1"], "1..8");
+    refused(&["--procs", ""], "1..32");
+    refused(&["--procs", "1..100000"], "rows");
+    refused(&["--procs", "4000000"], "allows");
+    refused(&["--cpu-time", "0"], "longer than nothing");
+    refused(&["--cpu-time", "0s"], "longer than nothing");
+    refused(&["--cpu-time", "3days"], "a day");
+    refused(&["--poll", "0s"], "longer than nothing");
+    refused(&["--work", "0", "--workload", "sum"], "--work");
+    refused(&["--work", "5"], "--workload sum");
+    refused(&["--workload", "sum", "--cpu-time", "1s"], "--workload hash");
+    refused(&["--workload", "sum", "--poll", "1s"], "--workload hash");
+    refused(&["--workload", "hash", "--", "true"], "cannot be used with");
+    refused(&["--cpu-time", "1s", "--", "true"], "cannot be used with");
+    refused(&["--window", "1s"], "required");
+    refused(&["--neighbour", "spin"], "--rulers");
+    refused(&["--cpus", "9999"], "CPU 9999");
+    refused(&["--", "no-such-program"], "in PATH");
+    refused(&["--", "/etc/passwd"], "executable");
+    refused(&["--samples"], "--export-json");
+    refused(&["true"], "unexpected argument");
+}
+
+#[test]
+fn a_file_that_is_no_program_is_wrong_usage() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = scratch("no-program-for-load");
+    fs::write(&file, "not a program\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let (status, stdout, stderr) = run(&["load", "--no-history", "--procs", "2", "--", file.to_str().unwrap()]);
+    fs::remove_file(&file).unwrap();
+    assert_eq!((status, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("could not be started"), "{stderr}");
+}
+
+#[test]
+fn a_failing_command_ends_it_and_the_rows_that_are_whole_are_shown() {
+    // It fails as soon as two of it run at once.
+    let lock = scratch("alone");
+    let script = format!("mkdir {0} || exit 7; sleep 0.02; rmdir {0}", lock.display());
+    let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
+    let words = ["--procs", "1,2", "--window", "200ms", "--seed", &seed, "--", "sh", "-c", &script];
+    let (status, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], &words[..]].concat());
+    let _ = fs::remove_dir(&lock);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("status 7") && stderr.contains("row of 2"), "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((procs(&report), &report["ending"]), (vec![1], &"interrupted".into()));
+    assert!(report["failure"].as_str().unwrap().contains("status 7"), "{report}");
+    let (status, stdout, stderr) = run(&["load", "--no-history", "--procs", "2", "--", "false"]);
+    assert_eq!((status, stdout.as_str()), (3, ""), "nothing is shown of no rows");
+    assert!(stderr.contains("'false' exited with status 1"), "{stderr}");
+}
+
+/// Which of the rows 1 to `rows` comes first with this seed.
+fn first_row(seed: u32, rows: u32) -> u64 {
+    let words = ["--cpu-time", "1ms", "--procs", &format!("1..{rows}"), "--seed", &seed.to_string()];
+    let report = load(0, &words);
+    let first = rows_by_order(&report).first().map(|row| row["procs"].as_u64().unwrap());
+    first.expect("there are rows")
+}
+
+fn rows_by_order(report: &Value) -> Vec<&Value> {
+    let mut all: Vec<&Value> = rows(report).iter().collect();
+    all.sort_by_key(|row| row["order"].as_u64());
+    all
+}
+
+#[test]
+fn an_interruption_keeps_the_rows_that_are_whole() {
+    let words = ["--cpu-time", "50ms", "--procs", "1..40", "--seed", "770001", "--format", "json"];
+    let mut command = steady();
+    // As a terminal does on Ctrl-C: the whole foreground group is signalled.
+    command.args(["load", "--no-history"]).args(words).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let mut first = None;
+    assert!(eventually(|| {
+        first = row_of(&mark(770_001));
+        first.is_some()
+    }));
+    assert!(eventually(|| row_of(&mark(770_001)).is_some_and(|row| Some(row) != first)), "a second row begins");
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!((status, stderr.as_str()), (130, ""));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let count = rows(&report).len();
+    assert!((1..40).contains(&count), "{count}");
+    assert_eq!((&report["ending"], &report["failure"]), (&"interrupted".into(), &Value::Null));
+    assert_eq!(processes_with(&mark(770_001)), 0, "no process is left");
+}
+
+/// What stands behind `mark` on the command lines: the number of processes in the row that runs.
+fn row_of(mark: &str) -> Option<String> {
+    let line = fs::read(format!("/proc/{}/cmdline", pids_with(mark).first()?)).ok()?;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    Some(line.split_once(mark)?.1.trim_end_matches('\0').to_owned())
+}
+
+#[test]
+fn an_interruption_of_the_first_row_shows_nothing() {
+    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770002"];
+    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| processes_with(&mark(770_002)) == 3));
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!((status, stdout.as_str()), (143, ""));
+    assert!(stderr.contains("interrupted before"), "{stderr}");
+    assert_eq!(processes_with(&mark(770_002)), 0);
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_steady() {
+    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "4", "--seed", "770003"];
+    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| processes_with(&mark(770_003)) == 4));
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert!(within_a_second(|| processes_with(&mark(770_003)) == 0));
+
+    let lingers = "setsid sleep 7103 & setsid sh -c 'sleep 7103 & wait' & sleep 7103";
+    let words = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
+    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| processes_with("sleep 7103") >= 6), "the commands have started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within_a_second(|| processes_with("sleep 7103") == 0), "{} are left", processes_with("sleep 7103"));
+}
+
+#[test]
+fn what_a_command_leaves_running_is_ended() {
+    let report = load(0, &["--procs", "2", "--window", "50ms", "--", "sh", "-c", "setsid sleep 7104 & exit 0"]);
+    assert_eq!(procs(&report), [2]);
+    assert!(within_a_second(|| processes_with("sleep 7104") == 0));
+}
+
+#[test]
+fn a_killed_worker_ends_it_and_is_told() {
+    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770004"];
+    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| processes_with(&mark(770_004)) == 3));
+    let victim = pids_with(&mark(770_004))[1];
+    assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!((status, stdout.as_str()), (3, ""));
+    assert!(stderr.contains("one of 3 processes") && stderr.contains("signal 9"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+    assert_eq!(processes_with(&mark(770_004)), 0);
+}
+
+fn pids_with(mark: &str) -> Vec<i32> {
+    let numbered = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
+    let marked = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").contains(mark)
+    };
+    fs::read_dir("/proc").unwrap().filter_map(numbered).filter(marked).collect()
+}
+
+/// A control group that holds at most so many processes; removed by its owner.
+fn group_of(name: &str, most: u32) -> Option<PathBuf> {
+    let group = Path::new("/sys/fs/cgroup/pids").join(format!("steady-load-{}-{name}", std::process::id()));
+    fs::create_dir(&group).ok()?;
+    fs::write(group.join("pids.max"), most.to_string()).ok()?;
+    Some(group)
+}
+
+/// Becomes a member of `group`, then `steady`.
+fn in_group(group: &Path) -> Command {
+    let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn no_more_processes_is_told_with_the_limit_and_the_rows_that_are_whole() {
+    let Some(group) = group_of("refused", 40) else {
+        return skip("no_more_processes_is_told_with_the_limit_and_the_rows_that_are_whole", "no pids control group");
+    };
+    let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
+    let words = ["load", "--no-history", "--cpu-time", "20ms", "--format", "json", "--seed", &seed, "--procs"];
+    let outcome = told(in_group(&group).args(words).arg("1,40").output().unwrap());
+    let beforehand = told(in_group(&group).args(words).arg("1,41").output().unwrap());
+    assert!(within_a_second(|| fs::remove_dir(&group).is_ok()), "a process is left in the group");
+    let (status, stdout, stderr) = outcome;
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("of 40 processes") && stderr.contains("pids.max"), "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(procs(&report), [1]);
+    let (status, stdout, stderr) = beforehand;
+    assert_eq!((status, stdout.as_str()), (2, ""), "what can never be is refused beforehand");
+    assert!(stderr.contains("41 processes") && stderr.contains("allows 40"), "{stderr}");
+}
+
+/// A user that owns nothing.
+const NOBODY: &str = "65534";
+
+#[test]
+fn the_users_own_limit_is_told() {
+    let limited = |most: &str, procs: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--clear-groups", "prlimit", &format!("--nproc={most}")]);
+        command.args([env!("CARGO_BIN_EXE_steady"), "load", "--no-history", "--cpu-time", "20ms", "--procs", procs]);
+        command.stdin(Stdio::null()).output().ok().map(told)
+    };
+    let Some((0, ..)) = limited("60", "1") else {
+        let reason = "no other user can be had, or the binary is not for all";
+        return skip("the_users_own_limit_is_told", reason);
+    };
+    let (status, _, stderr) = limited("60", "61").unwrap();
+    assert_eq!(status, 2);
+    assert!(stderr.contains("RLIMIT_NPROC") && stderr.contains("60"), "{stderr}");
+    let (status, _, stderr) = limited("60", "60").unwrap();
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("of 60 processes could be started") && stderr.contains("RLIMIT_NPROC"), "{stderr}");
+}
+
+#[test]
+fn what_is_printed_is_for_people_too() {
+    let (status, stdout, stderr) = run(&["load", "--no-history", "--cpu-time", "20ms", "--procs", "1..4"]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    assert!(stdout.to_lowercase().contains("hashes"), "{stdout}");
+}
