@@ -27,7 +27,7 @@ fn main() {
     for (table, said) in &all {
         if let Ok(said) = said {
             println!("\n{}:\n", table.name);
-            notes(said).iter().for_each(|note| println!("- {note}"));
+            notes(table, said).iter().for_each(|note| println!("- {note}"));
         }
     }
 }
@@ -61,9 +61,9 @@ fn range(range: &Reading<CountRange>) -> String {
     }
 }
 
-/// What is absent, with its reason; the law; the caveats.
-fn notes(said: &Scaling) -> Vec<String> {
-    let mut notes = Vec::new();
+/// What is absent, with its reason; what it costs to take turns; the law; the caveats.
+fn notes(table: &Table, said: &Scaling) -> Vec<String> {
+    let mut notes: Vec<String> = turns(table, said).into_iter().collect();
     let mut absent = |what: &str, reason: Option<String>| {
         notes.extend(reason.map(|reason| format!("{what}: absent, {reason}")));
     };
@@ -86,6 +86,33 @@ fn notes(said: &Scaling) -> Vec<String> {
     }
     notes.extend(said.caveats.iter().cloned());
     notes
+}
+
+/// How far work per CPU second ranges where there are as many processes as logical CPUs, or more: from there on nothing
+/// changes but that processes take turns.
+fn turns(table: &Table, said: &Scaling) -> Option<String> {
+    let from = said.logical_cpus.as_ref().ok()?.high;
+    let rates: Vec<(u32, f64)> = table
+        .points
+        .iter()
+        .filter(|point| point.procs >= from)
+        .map(|point| (point.procs, point.work_per_cpu_second))
+        .collect();
+    let (first, last) = (rates.first()?, rates.last()?);
+    let change = 100.0 * (last.1 / first.1 - 1.0);
+    // Not "-0.0".
+    let change = if change.abs() < 0.05 { 0.0 } else { change };
+    let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let least = rates.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
+    (rates.len() > 1).then(|| {
+        format!(
+            "processes take turns from N = {} on: from there to N = {} work per CPU second changes by {change:+.1} %, and \
+             ranges over {:.1} %",
+            first.0,
+            last.0,
+            100.0 * (most / least - 1.0)
+        )
+    })
 }
 
 fn fitted(fitted: &Fitted) -> String {

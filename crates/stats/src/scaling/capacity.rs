@@ -37,22 +37,24 @@ fn share(point: &ScalingPoint) -> f64 {
 /// the rows differ by.
 pub(super) fn capacity(points: &[ScalingPoint]) -> Capacity {
     let most = points.iter().map(used).fold(0.0, f64::max);
-    let waiting: Vec<&ScalingPoint> = points.iter().filter(|point| share(point) < 1.0 - LOST).collect();
-    // Rows that only passers-by slowed down are followed by rows in which more was used.
-    let full = |point: &&&ScalingPoint| {
-        points.iter().all(|other| other.procs <= point.procs || used(other) < 1.25 * used(point))
-    };
-    let waiting: Vec<&ScalingPoint> = waiting.iter().filter(full).copied().collect();
-    let least = waiting.iter().map(|point| used(point)).fold(f64::INFINITY, f64::min);
-    let variation = if waiting.is_empty() { 0.0 } else { (1.0 - least / most).max(0.0) };
+    let least = waiting(points).map(used).fold(f64::INFINITY, f64::min);
+    let taken = waiting(points).map(|point| used(point) + point.taken_cpus.unwrap_or(0.0)).fold(0.0, f64::max);
+    let waited = least.is_finite();
+    let variation = if waited { (1.0 - least / most).max(0.0) } else { 0.0 };
     let unused = LOST.max(2.0 * variation).min(0.9);
-    let taken = waiting.iter().map(|point| used(point) + point.taken_cpus.unwrap_or(0.0)).fold(0.0, f64::max);
-    let whole = (most * (1.0 - GRAIN)).ceil().max((most / (1.0 - unused)).floor()).max((taken * (1.0 + GRAIN)).floor());
-    Capacity {
-        low: ((most * (1.0 + GRAIN)).floor() as u32).max(1),
-        high: (!waiting.is_empty()).then_some((whole as u32).max(1)),
-        variation,
-    }
+    let about = ((most * (1.0 + GRAIN)).floor(), (most * (1.0 - GRAIN)).ceil());
+    let high = about.1.max((most / (1.0 - unused)).floor()).max((taken * (1.0 + GRAIN)).floor());
+    let whole = |cpus: f64| (cpus as u32).max(1);
+    Capacity { low: whole(about.0.min(about.1)), high: waited.then_some(whole(high)), variation }
+}
+
+/// The points with more processes than CPUs: their processes waited, and not because of passers-by, for more processes did
+/// not get more done.
+fn waiting(points: &[ScalingPoint]) -> impl Iterator<Item = &ScalingPoint> {
+    let full = |point: &ScalingPoint| {
+        points.iter().filter(|other| other.procs > point.procs).all(|other| used(other) < 1.25 * used(point))
+    };
+    points.iter().filter(move |point| share(point) < 1.0 - LOST && full(point))
 }
 
 impl Capacity {
@@ -88,6 +90,14 @@ mod tests {
         assert_eq!(range(&[(1, 1.0), (4, 3.97), (8, 3.98), (16, 3.81)]), (4, Some(4)));
         assert_eq!(range(&[(1, 1.0), (2, 1.99), (4, 3.95)]), (4, None), "none had to wait");
         assert_eq!(range(&[(1, 0.99), (2, 1.49), (4, 1.5)]), (1, Some(2)), "a quota of 1.5 CPUs");
+    }
+
+    #[test]
+    fn many_cpus_are_not_made_more_by_rounding() {
+        let (low, high) = range(&[(1, 1.0), (64, 64.0), (128, 64.0)]);
+        assert!(low <= 64 && high >= Some(64), "{low} {high:?}");
+        assert_eq!(range(&[(1, 1.0), (128, 128.0)]).1, None);
+        assert!(range(&[(1, 1.0), (128, 128.0)]).0 <= 128);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use steady_model::{Absent, CountRange, Fitted, Interval, Reading};
 
 use super::ScalingPoint;
 use super::capacity::{Capacity, capacity, used};
-use super::shape::{Fit, Shape};
+use super::shape::{Fit, Shape, full};
 
 /// The relative standard error that is assumed of a point before the points have told their own, and how many points'
 /// worth that assumption counts.
@@ -39,6 +39,7 @@ pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
     let gain = gain(points, &possible, error, &cores);
     caveats.extend(early_fall(points, &cores));
     caveats.extend(both_kinds(points, &possible));
+    caveats.extend(gain.is_ok().then(|| filled(points, &possible, error)).flatten());
     caveats.extend(varied(points, &capacity));
     if error > STRANGE {
         let off = 100.0 * error;
@@ -49,19 +50,22 @@ pub(super) fn knees(points: &[ScalingPoint]) -> Knees {
     Knees { cores, logical_cpus, second_thread_gain: gain, caveats }
 }
 
-/// All shapes that agree with the CPUs that the processes had. Shapes with more cores than processes are all alike, and
-/// stand for "more".
+/// All shapes that agree with the CPUs that the processes had. Shapes with more cores than processes are all alike: one of
+/// them stands for "more".
 fn candidates(capacity: &Capacity, most: u32) -> Vec<Shape> {
-    let top = capacity.high.unwrap_or(most + 1).min(2 * most);
-    let mut shapes = Vec::new();
-    let mut cores = 1;
-    while cores <= top {
-        let both = [Shape { cores, threads: true }, Shape { cores, threads: false }];
-        shapes.extend(both.into_iter().filter(|shape| capacity.allows(shape.logical())));
-        // Of many cores a few more or fewer change nothing that the points could tell.
-        cores += 1 + cores / 128;
-    }
-    shapes
+    let more = most.saturating_add(1);
+    let top = capacity.high.unwrap_or(more).min(more);
+    // Of many cores a few more or fewer change nothing that the points could tell.
+    let mut cores: Vec<u32> =
+        std::iter::successors(Some(1), |cores| Some(cores + step(*cores))).take_while(|cores| *cores < top).collect();
+    cores.push(top);
+    let both = |cores| [Shape { cores, threads: true }, Shape { cores, threads: false }];
+    cores.into_iter().flat_map(both).filter(|shape| capacity.allows(shape.logical())).collect()
+}
+
+/// How far the next number of cores lies that is tried.
+fn step(cores: u32) -> u32 {
+    1 + cores / 128
 }
 
 /// The shapes that are not significantly worse than the best, and the relative error of a point.
@@ -87,6 +91,8 @@ fn range(possible: &[Fit], count: impl Fn(Shape) -> u32, most: u32, what: &str) 
     let (Some(low), Some(high)) = (counts().min(), counts().max()) else {
         return Err(Absent::because("no machine that is known here would give such points"));
     };
+    // Those between the ones that were tried are as possible.
+    let (low, high) = (low - (step(low) - 1), high + (step(high) - 1));
     if high > most {
         let at_least = low.min(most);
         return Err(Absent::because(format!(
@@ -158,6 +164,19 @@ fn both_kinds(points: &[ScalingPoint], possible: &[Fit]) -> Option<String> {
         "processes slow each other as threads of one core would, and as cores would that share caches, memory or the \
          clock's head room: the points alone do not tell"
             .to_owned()
+    })
+}
+
+/// Points that threads explain, and something else that processes share and fill as well.
+fn filled(points: &[ScalingPoint], possible: &[Fit], error: f64) -> Option<String> {
+    let least = possible.iter().map(|fit| fit.loss).fold(f64::INFINITY, f64::min);
+    let others = possible.iter().map(|fit| full(points, fit.shape.logical()));
+    let (squares, from) = others.min_by(|(one, _), (two, _)| one.total_cmp(two))?;
+    (squares / (error * error) <= least + WORSE).then(|| {
+        format!(
+            "this takes the processes to share cores: were something else, such as the memory's bandwidth, full from \
+             {from:.1} processes on, the points would look the same"
+        )
     })
 }
 

@@ -86,13 +86,13 @@ impl Shape {
     }
 
     /// The points of which two processes can have been on one core though they need not: those that are lowest, held against
-    /// the fit. A few, for among few points one that is low has drawn the fit to it.
+    /// the fit. Several, for among few points one that is low has drawn the fit to it.
     fn suspects(self, points: &[ScalingPoint], misplaced: &[bool], fit: &Placed) -> Vec<usize> {
-        const MOST: usize = 6;
+        let most = if points.len() > 8 { 2 } else { 6 };
         let can_share = |at: &usize| (2..self.logical()).contains(&points[*at].procs);
         let mut suspects: Vec<usize> = (0..points.len()).filter(|at| !misplaced[*at] && can_share(at)).collect();
         suspects.sort_by(|one, two| fit.errors[*two].total_cmp(&fit.errors[*one]));
-        suspects.truncate(MOST);
+        suspects.truncate(most);
         suspects
     }
 
@@ -171,6 +171,23 @@ impl Shape {
         let figure = |at: usize| way.iter().zip(&found).map(|(adds, value)| adds[at] * value).sum::<f64>();
         Some(Level { speed: figure(0), slope: figure(1), thread: figure(2) })
     }
+}
+
+/// What the points are off, in squares of relative errors, if something that the processes share (the memory's bandwidth, say)
+/// is full from some number of processes on and then divided among them, on so many cores of one thread; and that
+/// number.
+pub(super) fn full(points: &[ScalingPoint], cores: u32) -> (f64, f64) {
+    const STEPS: i32 = 100;
+    let from = |step: i32| f64::from(cores).powf(f64::from(step) / f64::from(STEPS));
+    let squares = |from: f64| {
+        let share =
+            |point: &ScalingPoint| (from / f64::from(point.procs.min(cores))).min(1.0) / point.work_per_cpu_second;
+        let shares: Vec<f64> = points.iter().map(share).collect();
+        let speed = shares.iter().sum::<f64>() / shares.iter().map(|share| share * share).sum::<f64>();
+        shares.iter().map(|share| (speed * share - 1.0).powi(2)).sum::<f64>()
+    };
+    let all = (0..STEPS).map(|step| (squares(from(step)), from(step)));
+    all.min_by(|(one, _), (two, _)| one.total_cmp(two)).unwrap_or((f64::INFINITY, 1.0))
 }
 
 /// A fit with some points misplaced, and by how much it is above each point.

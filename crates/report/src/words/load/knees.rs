@@ -58,6 +58,15 @@ fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
     let cores = u32::try_from(machine.core_count().ok()?).ok()?;
     let threads = machine.threads_per_core().ok()?;
     let found = scaling.cores.as_ref().ok()?;
+    if machine.usable_cpus() < machine.allowed.len() as f64 {
+        // What the quota held back the points cannot tell from CPUs that are not there.
+        return None;
+    }
+    if !machine.kinds.is_empty() {
+        let mixed = "The points were read as if all cores were alike, which they are not here: where they fall, it may be that \
+                     the fast cores were taken.";
+        return Some(mixed.to_owned());
+    }
     let agree = (found.low..=found.high).contains(&cores);
     Some(match (agree, threads) {
         (true, _) if found.low == found.high => "Points and system agree on the cores.".to_owned(),

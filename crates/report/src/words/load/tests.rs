@@ -182,6 +182,20 @@ fn a_quota_is_told() {
 }
 
 #[test]
+fn cores_of_several_kinds_are_not_held_against_the_points() {
+    let mut report = report();
+    report.record.machine.kinds = vec![("performance".to_owned(), vec![0, 2]), ("efficiency".to_owned(), vec![1, 3])];
+    let said = said(&report);
+    holds(
+        &said,
+        "The system says: 4 logical CPUs on 2 cores, up to 2 threads each; 2 of kind \u{201c}performance\u{201d}, 2 of kind \
+         \u{201c}efficiency\u{201d}.",
+    );
+    assert!(said.iter().any(|sentence| sentence.contains("as if all cores were alike")), "{said:?}");
+    assert!(!said.iter().any(|sentence| sentence.starts_with("Points and system")), "{said:?}");
+}
+
+#[test]
 fn one_busy_cpu_is_named() {
     let mut report = report();
     report.record.rows[1].cpus = vec![cpu(0, 0.01, 0.0), cpu(1, 0.99, 1.0), cpu(2, 0.0, 0.0), cpu(3, 0.03, 0.0)];
