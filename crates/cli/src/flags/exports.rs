@@ -38,7 +38,8 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Option<PathBuf>,
 
-    /// Write the runs to this file, a line of comma-separated values each; commands count from 0, as in the JSON
+    /// Write the runs (load: the rows) to this file, a line of comma-separated values each; commands count from 0, as in
+    /// the JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Option<PathBuf>,
 

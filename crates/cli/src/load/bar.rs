@@ -55,9 +55,9 @@ impl RowBar {
             Event::RowBegun { procs } => {
                 let (row, rows) = (self.done.get() + 1, self.plan.procs.len());
                 let processes = if *procs == 1 { "process" } else { "processes" };
-                self.bar.set_message(format!("row {row} of {rows}: {procs} {processes}"));
                 self.running.0.store(millis(self.bar.elapsed()), Ordering::Relaxed);
                 self.running.1.store(self.expected(*procs).map_or(0, |time| millis(time.into())), Ordering::Relaxed);
+                self.bar.set_message(format!("row {row} of {rows}: {procs} {processes}"));
             }
             Event::RowEnded(row) => {
                 self.done.set(self.done.get() + 1);
@@ -92,12 +92,13 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How far the row is: `4 s of about 12 s`.
+/// How far the row is: `4 s of about 12 s`; with neighbours it may take longer.
 fn within_row(elapsed: Duration, running: &(AtomicU64, AtomicU64)) -> String {
     let [begun, takes] = [&running.0, &running.1].map(|time| Duration::from_millis(time.load(Ordering::Relaxed)));
     let passed = elapsed.saturating_sub(begun).as_secs_f64();
     match takes.as_secs_f64() {
         takes if takes < 1.0 => String::new(),
+        takes if takes < passed => format!("{passed:.0} s"),
         takes => format!("{passed:.0} s of about {takes:.0} s"),
     }
 }

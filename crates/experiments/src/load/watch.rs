@@ -135,18 +135,19 @@ impl Watch<'_> {
 }
 
 impl Watcher {
-    /// Whether any of the processes is alive, and the CPUs that run one of them.
+    /// Whether any of the row's processes is alive, and the CPUs that run one of those whose work it is.
     fn places(&self, pids: &[i32]) -> (bool, Vec<usize>) {
+        let stat = |pid: &i32| procfs::process_stat(&self.root, *pid).ok();
         let mut on = Vec::new();
         let mut alive = false;
-        for &pid in pids {
-            let below = if self.below { procfs::descendants(&self.root, pid).unwrap_or_default() } else { vec![pid] };
-            for stat in below.iter().filter_map(|&pid| procfs::process_stat(&self.root, pid).ok()) {
-                alive |= stat.state != 'Z';
-                if stat.state == 'R' {
-                    on.push(stat.cpu);
-                }
-            }
+        for pid in pids {
+            let own = stat(pid);
+            alive |= own.is_some_and(|stat| stat.state != 'Z');
+            let working = match self.below {
+                true => procfs::descendants(&self.root, *pid).unwrap_or_default().iter().filter_map(stat).collect(),
+                false => Vec::from_iter(own),
+            };
+            on.extend(working.iter().filter(|stat| stat.state == 'R').map(|stat| stat.cpu));
         }
         on.sort_unstable();
         on.dedup();
