@@ -6,8 +6,9 @@ use super::ScalingPoint;
 
 /// How much of its CPU a process may lose to passers-by and still count as having it to itself.
 const LOST: f64 = 0.1;
-/// By how much the clocks of a row may be off: ends of processes that are not quite one.
-const GRAIN: f64 = 0.02;
+/// By how much a row may be off: its processes do not end at quite the same time, and the last have more CPUs than there
+/// are for all.
+const GRAIN: f64 = 0.05;
 
 /// The numbers of logical CPUs that leave each process as much as it had.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub(super) struct Capacity {
     pub(super) low: u32,
     /// The most; `None` where the processes were never more than the CPUs.
     pub(super) high: Option<u32>,
-    /// How far the capacities of the rows with more processes than CPUs lie apart, relative to the most.
+    /// How far that which the processes used, where there were more of them than CPUs, lies apart, relative to the most.
     pub(super) variation: f64,
 }
 
@@ -33,19 +34,27 @@ fn share(point: &ScalingPoint) -> f64 {
 /// What the points, ascending, leave of the number of logical CPUs.
 ///
 /// What was used was there. What was not used is bounded only where processes had to wait, and there only as far as
-/// nobody else had the rest: by what is known to be taken, or, as the published tables do not tell that, by twice what
-/// the rows differ by.
+/// nobody else had the rest. What is known to be taken is added; by how much the rows differ even so, twice that may be
+/// missing from all of them.
 pub(super) fn capacity(points: &[ScalingPoint]) -> Capacity {
     let most = points.iter().map(used).fold(0.0, f64::max);
-    let least = waiting(points).map(used).fold(f64::INFINITY, f64::min);
-    let taken = waiting(points).map(|point| used(point) + point.taken_cpus.unwrap_or(0.0)).fold(0.0, f64::max);
-    let waited = least.is_finite();
-    let variation = if waited { (1.0 - least / most).max(0.0) } else { 0.0 };
-    let unused = LOST.max(2.0 * variation).min(0.9);
-    let about = ((most * (1.0 + GRAIN)).floor(), (most * (1.0 - GRAIN)).ceil());
-    let high = about.1.max((most / (1.0 - unused)).floor()).max((taken * (1.0 + GRAIN)).floor());
-    let whole = |cpus: f64| (cpus as u32).max(1);
-    Capacity { low: whole(about.0.min(about.1)), high: waited.then_some(whole(high)), variation }
+    let low = (most * (1.0 + GRAIN)).floor().min((most * (1.0 - GRAIN)).ceil());
+    let (least_used, most_used) = ends(waiting(points).map(used));
+    let (least, there) = ends(waiting(points).map(|point| used(point) + point.taken_cpus.unwrap_or(0.0)));
+    let there = there.max(most);
+    let unused = LOST.max(2.0 * (1.0 - least / there)).min(0.9);
+    let high = (there * (1.0 - GRAIN)).ceil().max((there / (1.0 - unused)).floor());
+    let (waited, whole) = (least.is_finite(), |cpus: f64| (cpus as u32).max(1));
+    Capacity {
+        low: whole(low),
+        high: waited.then_some(whole(high)),
+        variation: if waited { 1.0 - least_used / most_used } else { 0.0 },
+    }
+}
+
+/// The least and the most; the wrong way round where there is nothing.
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
 }
 
 /// The points with more processes than CPUs: their processes waited, and not because of passers-by, for more processes did
@@ -108,5 +117,11 @@ mod tests {
         known.iter_mut().for_each(|point| point.taken_cpus = Some(2.9));
         let known = capacity(&known);
         assert!(known.allows(8) && !known.allows(9) && !known.allows(4));
+        // One row beside a busy neighbour, who is seen.
+        let mut row = points(&[(1, 1.0), (2, 1.96), (3, 2.07), (4, 1.99), (6, 1.15)]);
+        row[4].taken_cpus = Some(0.87);
+        assert_eq!((capacity(&row).low, capacity(&row).high), (2, Some(2)));
+        row[4].taken_cpus = None;
+        assert!(capacity(&row).high > Some(4), "who else is there is not known");
     }
 }

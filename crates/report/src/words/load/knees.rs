@@ -70,7 +70,7 @@ fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
     let agree = (found.low..=found.high).contains(&cores);
     Some(match (agree, threads) {
         (true, _) if found.low == found.high => "Points and system agree on the cores.".to_owned(),
-        (true, 1) if found.high > found.low => format!(
+        (true, 1) if found.low < cores => format!(
             "The points leave that: {cores} of {} to {} cores. Were two of these CPUs threads of one core, which a virtual \
              machine may hide, the points would look alike.",
             found.low, found.high

@@ -73,9 +73,12 @@ fn metric(report: &LoadReport, scaling: &Scaling) -> String {
         factor(wall)
     );
     let so = match (cpu < NONE, wall / cpu) {
-        (true, more) if more >= NONE => "load hardly moves CPU time here, and it is the metric to trust".to_owned(),
+        (true, more) if more >= NONE => "CPU time is the better metric here, and load hardly moves it".to_owned(),
         (_, more) if more >= NONE => {
-            format!("load moves CPU time too, {} times less than wall time", factor(more))
+            format!(
+                "CPU time is the better metric here, but load moves it too, {} times less than wall time",
+                factor(more)
+            )
         }
         (true, _) => "load moved neither".to_owned(),
         _ => "CPU time is no better a metric than wall time here".to_owned(),
@@ -113,7 +116,9 @@ fn law(report: &LoadReport, scaling: &Scaling) -> Vec<String> {
     let described = if law.residual_ratio <= DESCRIBED {
         format!("It leaves {left} of throughput unexplained.")
     } else {
-        format!("It leaves {left} of throughput unexplained: these points have corners, and the law has none.")
+        format!(
+            "It leaves {left} of throughput unexplained: these points have corners, or scatter, and the law has neither."
+        )
     };
     vec![figures, peak(law), described]
 }

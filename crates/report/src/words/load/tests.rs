@@ -131,8 +131,8 @@ fn holds(said: &[String], sentence: &str) {
 fn everything_is_told_a_sentence_each() {
     let said = said(&report());
     for sentence in [
-        "From N = 1 to 8 processes, work per CPU second ranges by a factor of 1.69 and work per wall second by 3.46: load \
-         moves CPU time too, 2.04 times less than wall time.",
+        "From N = 1 to 8 processes, work per CPU second ranges by a factor of 1.69 and work per wall second by 3.46: CPU \
+         time is the better metric here, but load moves it too, 2.04 times less than wall time.",
         "By the points alone, each process has a core to itself up to N = 2.",
         "By the points alone, each process has a logical CPU to itself up to some N from 3 to 4.",
         "The system says: 4 logical CPUs on 2 cores, up to 2 threads each.",
@@ -145,7 +145,7 @@ fn everything_is_told_a_sentence_each() {
          for one process, sigma 0.041 (0.030 to 0.050) (contention), kappa 1.2e-4 (0 to 3.0e-4) (coherency); 95 % \
          intervals in brackets.",
         "By the law most gets done at N = 24 (20 or more).",
-        "It leaves 6.2 % of throughput unexplained: these points have corners, and the law has none.",
+        "It leaves 6.2 % of throughput unexplained: these points have corners, or scatter, and the law has neither.",
         "Processes used more CPU time than their budget by 20.0 µs in the median of the worst row, by 8.00 ms at most \
          (N = 8).",
         "The thread that sleeps for 1 s and looks costs under 0.01 % of a CPU.",
@@ -230,5 +230,5 @@ fn load_that_moves_nothing_is_said_to() {
     holds(&told, "At N = 8 the same work takes as much CPU time as at N = 1, within 2 %.");
     let scaling = report.scaling.as_mut().unwrap();
     scaling.per_wall_factor = 2.0;
-    assert!(said(&report)[0].ends_with("load hardly moves CPU time here, and it is the metric to trust."));
+    assert!(said(&report)[0].ends_with("CPU time is the better metric here, and load hardly moves it."));
 }
