@@ -187,7 +187,7 @@ fn varied(points: &[ScalingPoint], capacity: &Capacity) -> Option<String> {
     let (least, most) = (points.iter().filter(waited).min_by(by)?, points.iter().filter(waited).max_by(by)?);
     (capacity.variation > FALL).then(|| {
         format!(
-            "the processes had {:.1} CPUs between them at N = {} and {:.1} at N = {}: something else used the machine, or \
+            "the processes had {:.2} CPUs between them at N = {} and {:.2} at N = {}: something else used the machine, or \
              held them back",
             used(least),
             least.procs,

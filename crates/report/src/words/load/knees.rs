@@ -6,6 +6,9 @@ use super::{at, percents};
 use crate::units::{TIE, fixed, short};
 use crate::words::{capital, count};
 
+/// From this inflation on processes slow each other as threads of one core may.
+const SLOWED: f64 = 1.1;
+
 /// What the points say, what the system says, and whether they agree.
 pub(super) fn sentences(report: &LoadReport, scaling: &Scaling) -> Vec<String> {
     let machine = &report.record.machine;
@@ -70,7 +73,7 @@ fn agreement(machine: &Machine, scaling: &Scaling) -> Option<String> {
     let agree = (found.low..=found.high).contains(&cores);
     Some(match (agree, threads) {
         (true, _) if found.low == found.high => "Points and system agree on the cores.".to_owned(),
-        (true, 1) if found.low < cores => format!(
+        (true, 1) if found.low < cores && scaling.full_load_inflation > SLOWED => format!(
             "The points leave that: {cores} of {} to {} cores. Were two of these CPUs threads of one core, which a virtual \
              machine may hide, the points would look alike.",
             found.low, found.high

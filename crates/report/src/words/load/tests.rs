@@ -172,6 +172,19 @@ fn a_machine_that_hides_its_threads_is_suspected() {
 }
 
 #[test]
+fn a_range_of_cores_is_held_against_the_system() {
+    let mut report = report();
+    report.record.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
+    let scaling = report.scaling.as_mut().unwrap();
+    (scaling.cores, scaling.full_load_inflation) = (known(2, 4), 1.66);
+    let alike = "The points leave that: 4 of 2 to 4 cores. Were two of these CPUs threads of one core, which a virtual \
+                 machine may hide, the points would look alike.";
+    holds(&said(&report), alike);
+    report.scaling.as_mut().unwrap().full_load_inflation = 1.02;
+    holds(&said(&report), "The points agree with that: 4 is among the 2 to 4 that they leave.");
+}
+
+#[test]
 fn a_quota_is_told() {
     let mut report = report();
     report.record.machine.quota = Ok(Some(Quota { quota: Nanos(150_000_000), period: Nanos(100_000_000) }));
