@@ -4,7 +4,10 @@ A worker makes random loads from as much memory as the ruler of the shared cache
 streams on another; the rulers are read on the worker's CPU, as they would be inside it. In each second the worker's
 loads per second of CPU time are held against the mean of what the ruler read.
 
-    bench/run rulers [--points N] [--every MS] [--seed N]
+With --fifo worker, rulers and neighbour have a real-time priority, so that nothing else shares their CPUs with them:
+on a machine that is not quiet it is the one way to see what the neighbour alone does. It needs root.
+
+    bench/run rulers [--points N] [--every MS] [--seed N] [--fifo]
 """
 
 import argparse
@@ -24,6 +27,9 @@ from common.paths import ROOT, TARGET, WORK
 WATCH = TARGET / "release" / "examples" / "watch"
 LEAST_CORRELATION = 0.9
 MOST_RANGE = 0.03
+# Kinds of processes, and the real-time priorities that they have, if any: rulers take the CPU from the worker.
+WATCH_LOADS, WATCH_RULERS, NEIGHBOUR = "loads", "rulers", "neighbour"
+PRIORITY: dict = {}
 # CPU time that a reading may cost, in seconds: the shared level and the others.
 LIMITS = defaultdict(lambda: 0.001, shared=0.005)
 
@@ -33,14 +39,16 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=60, help="seconds beside the bursts (60)")
     parser.add_argument("--every", type=int, default=40, metavar="MS", help="pause between two rounds of readings (40)")
     parser.add_argument("--seed", type=int, default=None, help="of the bursts")
+    parser.add_argument("--fifo", action="store_true", help="real-time priorities")
     options = parser.parse_args()
+    PRIORITY.update({WATCH_LOADS: 10, WATCH_RULERS: 20, NEIGHBOUR: 10} if options.fifo else {})
     end_neighbours_on_signals()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         sys.exit("two CPUs are needed: one for worker and rulers, one for the neighbour")
     build = ["cargo", "build", "--quiet", "--release", "-p", "steady-experiments", "--example", "watch"]
     subprocess.run(build, cwd=ROOT, check=True)
-    print(f"load average before: {os.getloadavg()[0]:.2f}")
+    print(f"load average before: {os.getloadavg()[0]:.2f}; {'real-time' if options.fifo else 'usual'} priorities")
     reached = bursts(options, cpus)
     sharing(options, cpus)
     sys.exit(0 if reached else 1)
@@ -54,7 +62,7 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     argv = LOADS["stream-bursts"](Random(options.seed), seconds / 2)[0]
     with pinned(argv, cpus[1]), tempfile.TemporaryFile("w+") as output:
         time.sleep(SETTLE_SECONDS)
-        worker = start([WATCH, "loads", size, seconds, cpus[0]], output)
+        worker = start(WATCH_LOADS, [WATCH, "loads", size, seconds, cpus[0]], output)
         readings = lines([WATCH, "rulers", seconds, options.every, cpus[0]])
         if worker.wait():
             sys.exit("the worker failed")
@@ -115,7 +123,7 @@ def pinned(argv: list, cpu):
     if cpu is None:
         yield
         return
-    neighbour = start(argv)
+    neighbour = start(NEIGHBOUR, argv)
     try:
         os.sched_setaffinity(neighbour.pid, {cpu})
         yield
@@ -126,14 +134,20 @@ def pinned(argv: list, cpu):
         neighbour.wait()
 
 
-def start(argv: list, output=subprocess.DEVNULL) -> subprocess.Popen:
-    return subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=output, text=True)
+def start(kind: str, argv: list, output=subprocess.DEVNULL) -> subprocess.Popen:
+    return subprocess.Popen(words(kind, argv), stdin=subprocess.DEVNULL, stdout=output, text=True)
+
+
+def words(kind: str, argv: list) -> list:
+    """The words of a command, with its priority if it has one."""
+    priority = ["chrt", "--fifo", str(PRIORITY[kind])] if kind in PRIORITY else []
+    return priority + [str(word) for word in argv]
 
 
 def lines(argv: list) -> list:
     """The words of every line that a command prints."""
-    words = [str(word) for word in argv]
-    output = subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+    command = words(WATCH_RULERS, argv)
+    output = subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
     return [line.split() for line in output.splitlines()]
 
 

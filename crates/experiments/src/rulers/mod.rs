@@ -115,7 +115,7 @@ fn key(cpu_model: &str, resource: Resource, working_set: Option<Bytes>) -> Strin
 fn kernel(resource: Resource, sizes: &Sizes) -> Reading<Box<dyn Kernel>> {
     let chase = |size: &Reading<Bytes>| -> Reading<Box<dyn Kernel>> {
         let size = size.clone()?;
-        Ok(Box::new(Chase::new(size.0 as usize, sizes.line.0 as usize, SEED)))
+        Ok(Box::new(Chase::new(size.0 as usize, SEED)))
     };
     match resource {
         Resource::Alu => Ok(Box::new(Alu)),

@@ -3,13 +3,12 @@
 use steady_linux::topology::{Cache, CacheKind, Cpu, Topology};
 use steady_model::{Absent, Bytes, Reading};
 
-/// The cache line of CPUs that do not state theirs.
-const USUAL_LINE: Bytes = Bytes(64);
 /// A working set is warmed and walked within a reading: larger ones take too long.
 const LARGEST_PRIVATE: u64 = 4 << 20;
 const LARGEST_SHARED: u64 = 8 << 20;
-/// How many times what the private levels hold: most loads then miss them.
-const BEYOND_PRIVATE: u64 = 4;
+/// How many times what the private levels hold: half of the loads then miss them. Of a larger set a reading could not
+/// come back to much, and what is come back to once is not what caches are made for.
+const BEYOND_PRIVATE: u64 = 2;
 /// From this level on a cache that only one CPU is said to have is taken to be shared all the same: a machine of one
 /// CPU is a guest of a larger one.
 const SHARED_ON_ANY_MACHINE: u32 = 3;
@@ -17,13 +16,11 @@ const SHARED_ON_ANY_MACHINE: u32 = 3;
 /// How large the working sets are; absent where a level does not exist or is not told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The cache line.
-    pub line: Bytes,
     /// Half of the first level of data cache.
     pub l1: Reading<Bytes>,
     /// Half of the last level that no other core shares.
     pub l2: Reading<Bytes>,
-    /// Four times that level, or half of the first shared one where that is less.
+    /// Twice that level, or half of the first shared one where that is less.
     pub shared: Reading<Bytes>,
 }
 
@@ -41,7 +38,6 @@ impl Sizes {
 
     fn with(self, other: Sizes) -> Sizes {
         Sizes {
-            line: self.line.max(other.line),
             l1: both(self.l1, other.l1, Bytes::min),
             l2: both(self.l2, other.l2, Bytes::min),
             shared: both(self.shared, other.shared, Bytes::max),
@@ -55,7 +51,7 @@ fn both(one: Reading<Bytes>, two: Reading<Bytes>, choose: fn(Bytes, Bytes) -> By
 
 fn without(absent: &Absent) -> Sizes {
     let reason = || Err(absent.clone());
-    Sizes { line: USUAL_LINE, l1: reason(), l2: reason(), shared: reason() }
+    Sizes { l1: reason(), l2: reason(), shared: reason() }
 }
 
 fn of_cpu(cpu: &Cpu) -> Sizes {
@@ -63,12 +59,11 @@ fn of_cpu(cpu: &Cpu) -> Sizes {
         Ok(caches) => caches.iter().filter(|cache| cache.kind != CacheKind::Instruction).collect(),
         Err(absent) => return without(absent),
     };
-    let line = caches.iter().find_map(|cache| cache.line.clone().ok()).unwrap_or(USUAL_LINE);
     let (private, shared) = match split(cpu, &caches) {
         Ok(parts) => parts,
-        Err(absent) => return Sizes { l1: first_level(&caches), line, ..without(&absent) },
+        Err(absent) => return Sizes { l1: first_level(&caches), ..without(&absent) },
     };
-    Sizes { line, l1: first_level(&caches), l2: last_private(private), shared: first_shared(private, shared) }
+    Sizes { l1: first_level(&caches), l2: last_private(private), shared: first_shared(private, shared) }
 }
 
 /// The levels that only this CPU's core has, and the first that other cores have a part in.
@@ -137,11 +132,15 @@ mod tests {
     #[test]
     fn levels_are_told_by_who_shares_them() {
         let vm = sizes("vm", &[0, 1]);
-        assert_eq!((vm.l1, vm.l2, vm.shared), (Ok(Bytes(24 * KIB)), Ok(Bytes(MIB)), Ok(Bytes(8 * MIB))));
+        assert_eq!((vm.l1, vm.l2, vm.shared), (Ok(Bytes(24 * KIB)), Ok(Bytes(MIB)), Ok(Bytes(4 * MIB))));
         let laptop = sizes("laptop-smt", &[0, 1, 2, 3]);
-        assert_eq!((laptop.l2, laptop.shared), (Ok(Bytes(128 * KIB)), Ok(Bytes(MIB))), "threads of a core are one");
+        assert_eq!(
+            (laptop.l2, laptop.shared),
+            (Ok(Bytes(128 * KIB)), Ok(Bytes(512 * KIB))),
+            "threads of a core are one"
+        );
         let server = sizes("container-v2", &[0]);
-        assert_eq!((server.l2, server.shared), (Ok(Bytes(256 * KIB)), Ok(Bytes(2 * MIB))));
+        assert_eq!((server.l2, server.shared), (Ok(Bytes(256 * KIB)), Ok(Bytes(MIB))));
     }
 
     #[test]
@@ -153,7 +152,7 @@ mod tests {
 
     #[test]
     fn threads_that_may_move_have_the_smaller_private_and_the_larger_shared_size() {
-        assert_eq!(sizes("hybrid-intel", &[0, 2]).shared, Ok(Bytes(5 * MIB)));
+        assert_eq!(sizes("hybrid-intel", &[0, 2]).shared, Ok(Bytes(2560 * KIB)));
         assert!(sizes("hybrid-intel", &[0, 4]).l2.is_err());
     }
 
@@ -166,7 +165,6 @@ mod tests {
         {
             let none = sizes(tree, cpus);
             assert!(none.l1.is_err() && none.l2.is_err() && none.shared.is_err(), "{tree}: {none:?}");
-            assert_eq!(none.line, USUAL_LINE);
         }
     }
 }
