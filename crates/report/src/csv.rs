@@ -3,8 +3,10 @@
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
 mod load;
+mod rulers;
 
 pub use load::load_csv;
+pub use rulers::rulers_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 
 /// The columns, in their order; those with a unit end with it.

@@ -12,17 +12,19 @@ mod text;
 mod units;
 mod words;
 
-pub use csv::{csv, load_csv};
-pub use html::{html, load_html};
+pub use csv::{csv, load_csv, rulers_csv};
+pub use html::{html, load_html, rulers_html};
 pub use json::{
-    HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, ReadError, SCHEMA, joined_json, joined_json_text, json, json_text,
-    load_json, load_json_text, load_run_json_text, read_load_record, read_record, run_json_text, runs_json_text,
+    HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError, SCHEMA, joined_json, joined_json_text, json,
+    json_text, load_json, load_json_text, load_run_json_text, read_load_record, read_record, read_ruler_record,
+    rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
-pub use markdown::{load_markdown, markdown};
+pub use markdown::{load_markdown, markdown, rulers_markdown};
 pub use svg::load_svg;
 pub use text::{
-    Style, joined_text, load_run_text, load_summary, load_text, other_run_text, run_text, runs_text, sentence, summary,
-    text,
+    Style, joined_text, load_run_text, load_summary, load_text, other_run_text, rulers_text, run_text, runs_text,
+    sentence, summary, text,
 };
 pub use words::load::load_sentences;
+pub use words::rulers::rulers_summary;
 pub use words::warning_message;

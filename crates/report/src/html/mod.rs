@@ -6,6 +6,7 @@ mod facts;
 mod load;
 mod moments;
 mod points;
+mod rulers;
 mod scale;
 mod split;
 mod svg;
@@ -21,6 +22,7 @@ use points::Points;
 use scale::Kind;
 
 pub use load::load_html;
+pub use rulers::rulers_html;
 
 /// The look of the page, in light, in dark and on paper.
 const STYLE: &str = include_str!("page.css");

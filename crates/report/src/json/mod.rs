@@ -11,6 +11,7 @@ mod meanwhile;
 mod object;
 mod pretty;
 mod read;
+mod rulers;
 mod schema;
 mod verdicts;
 mod wire;
@@ -23,6 +24,7 @@ pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_t
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
+pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 
 use crate::words::warning_message;
 use object::Object;

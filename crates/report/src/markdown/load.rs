@@ -47,7 +47,7 @@ fn folded(heading: &str, table: (Grid, Footnotes), out: &mut String) {
 }
 
 /// A column of numbers each, and the reasons of what is absent below.
-fn table((grid, notes): (Grid, Footnotes), out: &mut String) {
+pub(super) fn table((grid, notes): (Grid, Footnotes), out: &mut String) {
     row(out, grid.0.iter().map(|column| plain(&column.head)));
     row(out, grid.0.iter().map(|_| "---:".to_owned()));
     for index in 0..grid.rows() {

@@ -2,6 +2,7 @@
 
 mod escape;
 mod load;
+mod rulers;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
@@ -11,6 +12,7 @@ use crate::words::{capital, noun, repeat};
 use escape::{code, fenced, plain};
 
 pub use load::load_markdown;
+pub use rulers::rulers_markdown;
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.
 ///

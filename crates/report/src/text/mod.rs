@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod machine;
 mod page;
 pub(crate) mod pairs;
+pub(crate) mod rulers;
 pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
@@ -19,6 +20,7 @@ use steady_model::{Report, Undecided, Warning};
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;
 pub use load::{load_summary, load_text};
+pub use rulers::rulers_text;
 pub use sentence::sentence;
 
 use crate::words::message;

@@ -5,6 +5,7 @@ pub(crate) mod load;
 mod remedy;
 mod repeat;
 mod repeat_load;
+pub(crate) mod rulers;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};

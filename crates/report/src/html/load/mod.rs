@@ -49,7 +49,7 @@ pub fn load_html(report: &LoadReport) -> String {
 }
 
 /// A table of numbers, the reasons of what is absent below it.
-fn table((grid, notes): (Grid, Footnotes), label: &str) -> Markup {
+pub(in crate::html) fn table((grid, notes): (Grid, Footnotes), label: &str) -> Markup {
     html! {
         div.scroll role="region" aria-label=(label) tabindex="0" { table.numbers {
             thead { tr { @for column in &grid.0 { th scope="col" { (column.head) } } } }

@@ -1,0 +1,175 @@
+//! What the rulers read in every form, against files in `testdata/reports`, and the way back from its JSON.
+//! `STEADY_BLESS=1 cargo test` rewrites the files.
+
+mod goldens;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use steady_model::*;
+use steady_report::*;
+
+/// A name that would end whatever it stands in.
+const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+
+/// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
+fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
+    const BEST: [(f64, Option<u64>); 7] = [
+        (4.7e-9, None),
+        (1.67e-9, Some(24 << 10)),
+        (6.9e-9, Some(1 << 20)),
+        (48.0e-9, Some(4 << 20)),
+        (121.0e-9, None),
+        (12.9e-9, Some(65_000)),
+        (102.0e-9, None),
+    ];
+    let reading = |place: usize| RulerReading {
+        resource: Resource::ALL[place],
+        working_set: BEST[place].1.map(Bytes),
+        seconds_per_unit: BEST[place].0 * slowdowns[place],
+        spread_ratio: 0.003 * (place + 1) as f64,
+        slowdown_ratio: slowdowns[place],
+        cost: Nanos(260_000 + 400_000 * u64::from(place == 3)),
+    };
+    let missing = |place: usize| !all && [3, 4].contains(&place);
+    let reason =
+        |place: usize| Absent::because(["no level of cache is shared between cores", "no way is known"][place - 3]);
+    let readings = (0..7)
+        .map(|place| (Resource::ALL[place], if missing(place) { Err(reason(place)) } else { Ok(reading(place)) }));
+    let activity = Activity {
+        busy_ratio: Ok((0.02 + 0.5 * f64::from(neighbours)).min(1.0)),
+        steal_ratio: Err(Absent::because("the hypervisor has told of no stolen time since boot")),
+        pressure: Ok(0.1),
+        throttled_ratio: Ok(0.0),
+    };
+    RulerRow { neighbours, readings: readings.collect(), activity }
+}
+
+fn record(neighbour: Option<Neighbour>, rows: Vec<RulerRow>) -> RulerRecord {
+    RulerRecord {
+        started: Timestamp(1_795_171_242),
+        host: Host {
+            hostname: Ok("build-7".into()),
+            kernel: Ok("Linux 6.12.9".into()),
+            cpu_model: Ok("Intel(R) Xeon(R) Processor".into()),
+            cpus_allowed: 2,
+            cpus_online: 2,
+            cpu_quota: Ok(None),
+            memory: Ok(Bytes(25_276_510_208)),
+            hypervisor: Ok(Some("KVM".into())),
+        },
+        machine: Machine {
+            online: vec![0, 1],
+            offline: Ok(vec![]),
+            allowed: vec![0, 1],
+            cores: Ok(vec![vec![0], vec![1]]),
+            packages: Ok(1),
+            kinds: vec![],
+            quota: Ok(None),
+        },
+        revision: Ok("0123456789ab".into()),
+        neighbour,
+        seed: Seed(1_314_300_071_535_409_598),
+        rows,
+        elapsed: Nanos(3_412_000_000),
+        ending: Ending::Spent,
+        failure: None,
+    }
+}
+
+fn all() -> Vec<(&'static str, RulerRecord)> {
+    let quiet = [1.0, 1.0, 1.01, 1.02, 1.0, 1.0, 1.0];
+    let rows = vec![
+        row(0, quiet, true),
+        row(1, [1.0, 1.0, 1.19, 2.31, 1.2, 1.02, 1.01], true),
+        row(4, [1.01, 1.07, 1.4, 3.05, 1.66, 1.2, 1.04], true),
+    ];
+    let mut interrupted = record(Some(Neighbour::Spin), vec![row(2, [1.0; 7], true)]);
+    interrupted.ending = Ending::Interrupted;
+    let mut failed = record(Some(Neighbour::Hash), vec![row(0, quiet, false), row(1, [1.2; 7], false)]);
+    failed.failure = Some("neighbour 3 of 4 cannot be started: Resource temporarily unavailable".into());
+    vec![
+        ("rulers-alone", record(None, vec![row(0, quiet, true)])),
+        ("rulers-stream", record(Some(Neighbour::Stream), rows)),
+        ("rulers-interrupted", interrupted),
+        ("rulers-failed", failed),
+        ("rulers-none", record(None, vec![])),
+    ]
+}
+
+#[test]
+fn readings_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+        let text = |width| (format!("{name}.{width}.txt"), rulers_text(&record, Style { width, color: false }));
+        [
+            text(80),
+            text(60),
+            (format!("{name}.json"), rulers_json_text(&record)),
+            (format!("{name}.csv"), rulers_csv(&record)),
+            (format!("{name}.md"), rulers_markdown(&record)),
+            (format!("{name}.html"), rulers_html(&record)),
+        ]
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, record) in all() {
+        goldens::lines_fit(name, |width| rulers_text(&record, Style { width, color: false }));
+    }
+}
+
+#[test]
+fn readings_come_back_exactly() {
+    for (name, record) in all() {
+        assert_eq!(read_ruler_record(&rulers_json_text(&record)).as_ref(), Ok(&record), "{name}");
+    }
+}
+
+#[test]
+fn the_worst_is_summed_up() {
+    let summaries: Vec<String> = all().iter().map(|(_, record)| rulers_summary(record)).collect();
+    let expected = ["shared cache 1.02x", "shared cache 3.05x beside 4", "system call 1.00x beside 2"];
+    assert_eq!(summaries[..3], expected);
+    assert_eq!(summaries[4], "nothing measured");
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut record = all().swap_remove(3).1;
+    record.failure = Some(HOSTILE.to_owned());
+    record.rows[0].readings[3].1 = Err(Absent::because(HOSTILE));
+    let html = rulers_html(&record);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!rulers_markdown(&record).contains("<script>"));
+    let fields = rulers_csv(&record).lines().next().unwrap().split(',').count();
+    assert_eq!(fields, 10);
+    assert_eq!(read_ruler_record(&rulers_json_text(&record)).unwrap(), record);
+    assert!(!rulers_text(&record, Style::default()).contains('\u{202e}'));
+}
+
+#[test]
+fn other_exports_are_refused() {
+    let json = rulers_json_text(&all()[0].1);
+    for (old, new) in
+        [("steady.rulers/1", "steady.rulers/2"), ("steady.rulers/1", "steady.load/1"), ("\"rows\"", "\"row\"")]
+    {
+        assert!(read_ruler_record(&json.replace(old, new)).is_err(), "{new}");
+    }
+    assert!(read_ruler_record("{").is_err() && read_ruler_record("").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_the_json_makes_it_panic(
+        which in 0..5_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+    ) {
+        let json = rulers_json_text(&all()[which].1);
+        let cut = at.index(json.len());
+        // It is all ASCII.
+        let changed = format!("{}{text}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
+        if let Ok(record) = read_ruler_record(&changed) {
+            let _: Value = serde_json::from_str(&rulers_json_text(&record)).unwrap();
+            rulers_text(&record, Style::default());
+        }
+    }
+}
