@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use steady_model::{Joined, LoadReport, Report};
+use steady_model::{Joined, LoadReport, Report, RulerRecord};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -39,6 +39,19 @@ impl Shown for LoadReport {
             Form::Csv => steady_report::load_csv(self),
             Form::Markdown => steady_report::load_markdown(self),
             Form::Html => steady_report::load_html(self),
+        }
+    }
+}
+
+impl Shown for RulerRecord {
+    /// There is nothing in it that is not shown: its samples are its readings.
+    fn rendered(&self, form: Form, _: bool) -> String {
+        match form {
+            Form::Text => steady_report::rulers_text(self, style()),
+            Form::Json => steady_report::rulers_json_text(self),
+            Form::Csv => steady_report::rulers_csv(self),
+            Form::Markdown => steady_report::rulers_markdown(self),
+            Form::Html => steady_report::rulers_html(self),
         }
     }
 }

@@ -26,6 +26,11 @@ impl Home {
         self.0.join("logs")
     }
 
+    /// The file of the best that this host has shown.
+    pub(crate) fn rulers(&self) -> PathBuf {
+        self.0.join("rulers.json")
+    }
+
     /// Makes the folders, where they are missing.
     pub(crate) fn make(&self) -> Result<(), String> {
         let logs = self.logs();

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 use crate::output::{Destinations, print, style};
 
-use home::Home;
+pub(crate) use home::Home;
 pub(crate) use keeper::Keeper;
 use run::Run;
 

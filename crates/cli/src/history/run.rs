@@ -1,10 +1,10 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
 use steady_experiments::{judge, load};
-use steady_model::{Facts, Kept, LoadReport, Report, RunKind};
+use steady_model::{Facts, Kept, LoadReport, Report, RulerRecord, RunKind};
 use steady_report::{
-    ReadError, load_run_json_text, load_run_text, load_summary, read_load_record, read_record, run_json_text, run_text,
-    summary,
+    ReadError, load_run_json_text, load_run_text, load_summary, other_run_text, read_load_record, read_record,
+    read_ruler_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
 };
 
 use crate::compare;
@@ -28,8 +28,9 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
     Ok(match kind {
         RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
+        RunKind::Rulers => Box::new(read_ruler_record(text)?),
         // Nothing keeps such runs yet.
-        RunKind::Rulers | RunKind::Limit => return Err(ReadError::NotJson(format!("a run of kind '{}'", kind.name()))),
+        RunKind::Limit => return Err(ReadError::NotJson(format!("a run of kind '{}'", kind.name()))),
     })
 }
 
@@ -70,6 +71,19 @@ impl Run for LoadReport {
         match format {
             ListFormat::Text => load_run_text(kept, self, style()),
             ListFormat::Json => load_run_json_text(kept, self),
+        }
+    }
+}
+
+impl Run for RulerRecord {
+    fn facts(&self) -> Facts {
+        Facts::of_rulers(self, rulers_summary(self))
+    }
+
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
+        match format {
+            ListFormat::Text => other_run_text(kept, style()),
+            ListFormat::Json => runs_json_text(std::slice::from_ref(kept)),
         }
     }
 }
