@@ -24,7 +24,7 @@ mod revisions;
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::{launcher, load as crowds};
+use steady_experiments::{launcher, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
 use flags::{Flags, Subcommands};
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does the work of a helper process, if this is one: launchers, crowds and workers are this same program, called with
+/// Does the work of a helper process, if this is one: launchers, crowds, workers and neighbours are this same program, called with
 /// a hidden word. They stay small: nothing else of it is touched on their way.
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
@@ -64,6 +64,10 @@ fn helper() -> Option<ExitCode> {
         // Its crowd sees that it left before it was done.
         let served = crowds::serve_worker(&words.collect::<Vec<_>>(), &environment());
         return Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else if word == rulers::NEIGHBOURS {
+        rulers::serve();
+    } else if word == rulers::NEIGHBOUR {
+        rulers::be(&mut words);
     } else {
         return None;
     }

@@ -1,7 +1,9 @@
 //! `steady load`: wire plan, runner, experiment and report together.
 
 mod bar;
+mod best;
 mod plan;
+mod rulers;
 
 use std::os::fd::OwnedFd;
 
@@ -17,11 +19,12 @@ use crate::output::Destinations;
 use crate::{resolve, revisions};
 
 use bar::RowBar;
+use best::BestFile;
 
 /// Runs a load experiment, or reads the rulers, and reports; the exit status.
 pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
     if flags.rulers {
-        return Err(Failure::Usage("--rulers: this build has none yet".to_owned()));
+        return rulers::run(flags);
     }
     let cpus = resolve::cpus(flags.cpus.as_deref())?;
     let machine = topology::machine(&Root::default(), cpus.as_deref());
@@ -73,7 +76,13 @@ fn measure(
     };
     let runner = CrowdRunner::start(plan, &machine, Some(interrupt));
     let mut runner = runner.map_err(|error| Failure::Own(format!("the CPUs cannot be chosen: {error}")))?;
-    Ok(load::measure(plan, setting, &mut runner, events))
+    let best = BestFile::find();
+    runner.read_rulers(best.rulers());
+    let measured = load::measure(plan, setting, &mut runner, events);
+    if let Some(rulers) = runner.rulers() {
+        best.keep(rulers);
+    }
+    Ok(measured)
 }
 
 /// What to tell the user, with the remedy.

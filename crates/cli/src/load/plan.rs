@@ -57,7 +57,7 @@ fn command(words: &[String]) -> Result<Command, Failure> {
 /// From one process to twice the CPUs that may be used: beyond that, nothing new is to be seen. On large machines the
 /// rows are thinned out, so that an experiment that was merely tried takes minutes there too; the numbers of cores and
 /// of CPUs, at which something may be seen, stay.
-fn default_procs(machine: &Machine) -> Vec<u32> {
+pub(super) fn default_procs(machine: &Machine) -> Vec<u32> {
     let cpus = (machine.usable_cpus().ceil() as u32).max(1);
     let most = 2 * cpus;
     let mut procs: Vec<u32> = (1..=most.min(EVERY_UP_TO)).collect();

@@ -86,9 +86,12 @@ fn by_neighbours(record: &RulerRecord, cell: impl Fn(&RulerReading) -> String) -
     (Grid(columns), notes)
 }
 
+/// A share of the machine's time in a row.
+type Share = fn(&RulerRow) -> &Reading<f64>;
+
 /// Adds what the machine did in each row; what no row tells has no column.
 fn meanwhile(record: &RulerRecord, (grid, notes): &mut (Grid, Footnotes)) {
-    let shares: [(&str, fn(&RulerRow) -> &Reading<f64>); 2] =
+    let shares: [(&str, Share); 2] =
         [("CPUs busy", |row| &row.activity.busy_ratio), ("steal", |row| &row.activity.steal_ratio)];
     for (head, pick) in shares {
         if record.rows.iter().all(|row| pick(row).is_err()) {
@@ -105,7 +108,7 @@ fn meanwhile(record: &RulerRecord, (grid, notes): &mut (Grid, Footnotes)) {
 
 /// What the machine could not tell in any row, and how long it took.
 pub(crate) fn facts(record: &RulerRecord) -> Vec<(&'static str, String)> {
-    let of_rows = |pick: fn(&RulerRow) -> &Reading<f64>| {
+    let of_rows = |pick: Share| {
         let all: Option<Vec<&Absent>> = record.rows.iter().map(|row| pick(row).as_ref().err()).collect();
         all.and_then(|reasons| reasons.first().map(|absent| format!("absent: {}", one_line(&absent.0))))
     };

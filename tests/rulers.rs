@@ -1,0 +1,172 @@
+//! The rulers: what is printed, and that neighbours end with `steady`, however it ends.
+
+mod steady;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use steady::{run, scratch, steady, told, within_a_second};
+
+const RESOURCES: [&str; 7] = ["alu", "l1", "l2", "shared", "memory", "fetch", "system_call"];
+
+fn json(words: &[&str]) -> Value {
+    let (status, stdout, stderr) = run(&[&["load", "--rulers", "--no-history", "--format", "json"], words].concat());
+    assert_eq!(status, 0, "{stderr}");
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+}
+
+/// CPU time that a reading may cost.
+fn limit(resource: &str) -> f64 {
+    if resource == "shared" { 0.005 } else { 0.001 }
+}
+
+#[test]
+fn every_resource_is_read_or_says_why_not() {
+    let report = json(&[]);
+    assert_eq!((&report["schema"], &report["neighbour"]), (&"steady.rulers/1".into(), &Value::Null));
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["neighbours"]), (1, &0.into()));
+    let readings = rows[0]["readings"].as_array().unwrap();
+    assert_eq!(readings.iter().map(|reading| reading["resource"].as_str().unwrap()).collect::<Vec<_>>(), RESOURCES);
+    for reading in readings {
+        let number = |name: &str| reading[name].as_f64();
+        if reading["seconds_per_unit"].is_null() {
+            assert!(reading["seconds_per_unit_absent"].is_string(), "{reading}");
+            continue;
+        }
+        assert!(number("seconds_per_unit").unwrap() > 0.0 && number("spread_ratio").unwrap() >= 0.0, "{reading}");
+        assert!(number("slowdown_ratio").unwrap() > 0.5, "{reading}");
+        let (cost, most) = (number("cost_seconds").unwrap(), limit(reading["resource"].as_str().unwrap()));
+        assert!(cost > 0.0 && cost <= most, "{reading}");
+    }
+}
+
+#[test]
+fn a_row_for_each_number_of_neighbours() {
+    for kind in ["spin", "stream", "hash"] {
+        let report = json(&["--neighbour", kind, "--procs", "1,3", "--seed", "7"]);
+        let numbers: Vec<u64> =
+            report["rows"].as_array().unwrap().iter().map(|row| row["neighbours"].as_u64().unwrap()).collect();
+        assert_eq!((numbers, &report["neighbour"]), (vec![0, 1, 3], &kind.into()));
+        let busy = |row: usize| report["rows"][row]["activity"]["busy_ratio"].as_f64().unwrap();
+        assert!(busy(2) > 0.5 * f64::from(3.min(cpus())) / f64::from(cpus()), "they are at work: {report}");
+    }
+}
+
+fn cpus() -> u32 {
+    std::thread::available_parallelism().unwrap().get() as u32
+}
+
+#[test]
+fn every_form_fits_its_page() {
+    let files = ["md", "csv", "html"].map(|form| scratch(&format!("rulers.{form}")));
+    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1", "--no-history"];
+    let [markdown, csv, html] = files.each_ref().map(|file| file.to_str().unwrap());
+    let exports = ["--export-markdown", markdown, "--export-csv", csv, "--export-html", html];
+    let (status, stdout, stderr) = run(&[&words[..], &exports].concat());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    assert!(stdout.starts_with("Right now ") && stdout.contains("Beside 1 neighbour that spins"), "{stdout}");
+    let csv = fs::read_to_string(&files[1]).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 2 * RESOURCES.len(), "{csv}");
+    let (markdown, html) = (fs::read_to_string(&files[0]).unwrap(), fs::read_to_string(&files[2]).unwrap());
+    assert!(markdown.contains("| shared cache |") && html.contains("<table"), "{markdown}{html}");
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+#[test]
+fn the_best_is_kept_and_a_broken_file_is_no_failure() {
+    let home = scratch("rulers-home");
+    let read = || {
+        let words = ["load", "--rulers", "--no-history", "--format", "json"];
+        let (status, stdout, stderr) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        assert_eq!(status, 0, "{stderr}");
+        (serde_json::from_str::<Value>(&stdout).unwrap(), stderr)
+    };
+    assert_eq!(read().1, "");
+    let file = home.join("steady/rulers.json");
+    let text = fs::read_to_string(&file).unwrap();
+    // As if this host had been twice as fast once: a natural logarithm of 2 is 693 thousandths.
+    let mut best: Value = serde_json::from_str(&text).unwrap();
+    for ruler in best["rulers"].as_object_mut().unwrap().values_mut() {
+        let lowest: i64 =
+            ruler["low"].as_object().unwrap().keys().map(|bin| bin.parse::<i64>().unwrap()).min().unwrap();
+        ruler["low"][(lowest - 693).to_string()] = 50.into();
+    }
+    fs::write(&file, best.to_string()).unwrap();
+    let slowdown = read().0["rows"][0]["readings"][0]["slowdown_ratio"].as_f64().unwrap();
+    assert!(slowdown > 1.8, "{slowdown}");
+    fs::write(&file, "no JSON").unwrap();
+    let slowdown = read().0["rows"][0]["readings"][0]["slowdown_ratio"].as_f64().unwrap();
+    assert!(slowdown < 1.8, "{slowdown}");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(read().1.contains("not kept for later runs"), "no file can be there");
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
+fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
+    let words = ["load", "--rulers", "--neighbour", "hash", "--procs", "7", "--no-history", "--quiet"];
+    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let group = child.id().to_string();
+    let mine = || neighbours_below(&group);
+    let mut seen = Vec::new();
+    for _ in 0..50 {
+        seen = mine();
+        if seen.len() == 7 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(seen.len(), 7);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within_a_second(|| seen.iter().all(|pid| !fs::exists(format!("/proc/{pid}/exe")).unwrap_or(false))));
+}
+
+/// The neighbours that descend from a process, by way of the one that starts them.
+fn neighbours_below(pid: &str) -> Vec<String> {
+    let children = |pid: &str| -> Vec<String> {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    let is = |pid: &String, word: &str| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').nth(1) == Some(word)
+    };
+    let starters = children(pid).into_iter().filter(|pid| is(pid, "__neighbours"));
+    starters.flat_map(|pid| children(&pid)).filter(|pid| is(pid, "__neighbour")).collect()
+}
+
+#[test]
+fn an_interruption_keeps_the_rows_that_are_whole() {
+    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..40", "--no-history", "--format", "json"];
+    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    assert_eq!(status, 130, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap().len();
+    assert!((1..41).contains(&rows) && report["ending"] == "interrupted", "{rows} rows");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let cases: [&[&str]; 4] = [
+        &["--neighbour", "sleep"],
+        &["--procs", "3"],
+        &["--neighbour", "spin", "--procs", "0"],
+        &["--neighbour", "spin", "--procs", "4..2"],
+    ];
+    for words in cases {
+        let (status, stdout, stderr) = run(&[&["load", "--rulers"], words].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        assert!(!stderr.is_empty());
+    }
+    let (status, _, stderr) = run(&["load", "--neighbour", "spin"]);
+    assert_eq!(status, 2, "{stderr}");
+}
