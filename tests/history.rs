@@ -149,3 +149,56 @@ fn several_comparisons_at_once_are_all_kept() {
     assert!(runs(&home).iter().all(|run| run["complete"] == true && run["pairs"] == 20));
     assert_eq!(home.join("steady/logs").read_dir().unwrap().count(), 0);
 }
+
+/// The words of a load experiment that is over soon.
+const LOAD: [&str; 7] = ["load", "--cpu-time", "50ms", "--procs", "1..3", "--seed", "7"];
+
+#[test]
+fn a_load_experiment_is_kept_and_reported_again_to_the_same_digits() {
+    let home = own("load");
+    let json = run_in(&home, 0, &[&LOAD[..], &["--format", "json", "--samples"]].concat()).0;
+    assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
+    let files = |prefix: &str| ["csv", "markdown", "html"].map(|form| home.join(format!("{prefix}.{form}")));
+    let words = |files: &[PathBuf; 3]| -> Vec<String> {
+        let options = ["--export-csv", "--export-markdown", "--export-html"];
+        options
+            .iter()
+            .zip(files)
+            .flat_map(|(option, file)| [(*option).to_owned(), file.display().to_string()])
+            .collect()
+    };
+    let (first, again) = (files("first"), files("again"));
+    let all = |start: &[&str], files: &[PathBuf; 3]| {
+        let exports = words(files);
+        run_in(&home, 0, &start.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
+    };
+    let text = all(&LOAD, &first);
+    let (report, line) = text.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(line, "History: 2 (steady history report 2)");
+    assert_eq!(all(&["history", "report", "last"], &again).trim_end(), report);
+    for (one, other) in first.iter().zip(&again) {
+        assert!(fs::read(one).unwrap() == fs::read(other).unwrap(), "{} and {} differ", one.display(), other.display());
+    }
+}
+
+#[test]
+fn runs_of_all_kinds_are_told_apart() {
+    let home = own("kinds");
+    fill(&home, 1);
+    run_in(&home, 0, &[&LOAD[..], &["--quiet"]].concat());
+    let all = runs(&home);
+    assert_eq!([&all[0]["kind"], &all[1]["kind"]], ["compare", "load"]);
+    let load = &all[1];
+    assert!(load["pairs"].is_null() && load["pairs_absent"].is_string() && load["metric"].is_null(), "{load}");
+    assert_eq!((&load["seed"], &load["complete"]), (&Value::from("7"), &Value::from(true)));
+    let (text, _) = run_in(&home, 0, &["history", "list"]);
+    assert!(text.contains(" compare ") && text.contains(" load "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let (shown, _) = run_in(&home, 0, &["history", "show", "2"]);
+    assert!(shown.contains("Run 2") && shown.contains("hash: 0.05 s of CPU"), "{shown}");
+    let shown: Value =
+        serde_json::from_str(&run_in(&home, 0, &["history", "show", "2", "--format", "json"]).0).unwrap();
+    assert!(shown["runs"][0]["sentences"].as_array().is_some_and(|all| !all.is_empty()), "{shown}");
+    assert_eq!(run_in(&home, 0, &["history", "remove", "last"]).0, "Removed 1 run.\n");
+    assert_eq!(ids(&home), [1]);
+}

@@ -94,6 +94,38 @@ fn killed_in_duets_it_keeps_all_but_the_pair_in_flight() {
     killed_keeps_all_but_the_pair_in_flight("duet");
 }
 
+/// How many rows of a load experiment are in its log.
+fn rows_logged(home: &Path) -> usize {
+    let text = logs(home).first().map_or_else(String::new, |log| fs::read_to_string(log).unwrap_or_default());
+    text.lines().filter(|line| line.starts_with("{\"row\":")).count()
+}
+
+#[test]
+fn a_killed_load_experiment_keeps_all_rows_but_the_one_in_flight() {
+    let home = own("killed-load");
+    for (kill, enough) in [1, 4].into_iter().enumerate() {
+        let words = ["load", "--quiet", "--cpu-time", "30ms", "--procs", "1..200"];
+        let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+        while rows_logged(&home) < enough {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        }
+        let before = rows_logged(&home);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A helper that was just being started has the log too, until it is: on a machine with more to do, for seconds.
+        let imported = (0..10).any(|_| within_a_second(|| runs(&home).len() == kill + 1));
+        assert!(imported, "{enough}: {:?}, {:?}", logs(&home), runs(&home));
+        let run = runs(&home).pop().unwrap();
+        assert_eq!((&run["kind"], &run["complete"]), (&"load".into(), &false.into()), "{run}");
+        let words = ["history", "report", "last", "--format", "json"];
+        let (status, stdout, _) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((status, &report["ending"]), (0, &"interrupted".into()));
+        assert!(report["rows"].as_array().unwrap().len() >= before, "{before} rows were logged");
+    }
+    assert!(logs(&home).is_empty(), "each is imported once");
+}
+
 #[test]
 fn a_living_comparison_is_left_alone() {
     let (home, notes) = (own("living"), scratch("living"));

@@ -61,29 +61,25 @@ pub(crate) struct Destinations {
     format: FormatFlag,
     quiet: bool,
     samples: bool,
-    files: Vec<Export>,
+    files: Vec<(Form, Export)>,
 }
 
-/// A file that a report will go to.
-struct Export {
+/// A file that something will go to, found writable before the measuring begins.
+pub(crate) struct Export {
     option: &'static str,
-    form: Form,
     path: PathBuf,
 }
 
 impl Export {
     /// Checks that the file can be written; what stands in it stays.
-    fn open((option, form, path): (&'static str, Form, &PathBuf)) -> Result<Self, Failure> {
+    pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
         let opened = File::options().append(true).create(true).open(path);
         opened.map_err(|error| Failure::Usage(format!("{option} '{}': {error}", path.display())))?;
-        Ok(Export { option, form, path: path.clone() })
+        Ok(Export { option, path: path.to_owned() })
     }
 
-    fn write(&self, report: &impl Shown, samples: bool) -> Result<(), Failure> {
-        self.save(&report.rendered(self.form, samples))
-    }
-
-    fn save(&self, text: &str) -> Result<(), Failure> {
+    /// Writes the file.
+    pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
         save(&self.path, text)
             .map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
     }
@@ -95,15 +91,20 @@ impl Destinations {
         if samples && flags.export_json.is_none() && flags.format != FormatFlag::Json {
             return Err(Failure::Usage("--samples goes with --export-json FILE or --format json".to_owned()));
         }
-        let files = flags.files().map(Export::open).collect::<Result<Vec<_>, _>>()?;
-        for (index, file) in files.iter().enumerate() {
-            let same = |other: &&Export| same_file(&other.path, &file.path);
-            if let Some(other) = files[..index].iter().find(same) {
-                let (one, two, path) = (other.option, file.option, file.path.display());
-                return Err(Failure::Usage(format!("{one} and {two} name the same file: '{path}'")));
-            }
+        let open = |(option, form, path): (_, _, &PathBuf)| Ok((form, Export::open(option, path)?));
+        let files = flags.files().map(open).collect::<Result<Vec<_>, Failure>>()?;
+        for (index, (_, file)) in files.iter().enumerate() {
+            files[..index].iter().try_for_each(|(_, other)| apart(other, file))?;
         }
         Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
+    }
+
+    /// A drawing beside the report, where one was asked for.
+    pub(crate) fn drawing(&self, option: &'static str, path: Option<&PathBuf>) -> Result<Option<Export>, Failure> {
+        let Some(path) = path else { return Ok(None) };
+        let drawing = Export::open(option, path)?;
+        self.files.iter().try_for_each(|(_, other)| apart(other, &drawing))?;
+        Ok(Some(drawing))
     }
 
     /// Writes the report everywhere. What one place cannot take does not keep it from the others; the first failure is
@@ -116,7 +117,8 @@ impl Destinations {
 
     /// Writes the report to the files alone; as [`Destinations::write`].
     pub(crate) fn write_files(&self, report: &impl Shown) -> Result<(), Failure> {
-        self.files.iter().map(|file| file.write(report, self.samples)).fold(Ok(()), Result::and)
+        let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, self.samples));
+        self.files.iter().map(write).fold(Ok(()), Result::and)
     }
 
     /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs or pages
@@ -147,7 +149,7 @@ impl Destinations {
         };
         let printed = print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
         let json = steady_report::joined_json_text(joined);
-        self.files.iter().map(|file| file.save(&json)).fold(printed, Result::and)
+        self.files.iter().map(|(_, file)| file.save(&json)).fold(printed, Result::and)
     }
 
     fn print(&self, report: &impl Shown) -> io::Result<()> {
@@ -172,6 +174,15 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
+/// Refuses two options that name one file.
+fn apart(one: &Export, other: &Export) -> Result<(), Failure> {
+    if !same_file(&one.path, &other.path) {
+        return Ok(());
+    }
+    let (first, second, path) = (one.option, other.option, other.path.display());
+    Err(Failure::Usage(format!("{first} and {second} name the same file: '{path}'")))
 }
 
 /// Whether two paths lead to one ordinary file; devices and pipes may take several reports.

@@ -80,8 +80,8 @@ impl Facts {
     pub fn of_load(report: &LoadReport, verdict: String) -> Self {
         let record = &report.record;
         let work = match &record.plan.work {
-            LoadWork::Hash { cpu_time, .. } => format!("hashes, {} s of CPU time each", cpu_time.seconds()),
-            LoadWork::Sum { work } => format!("sum of {work} random numbers each"),
+            LoadWork::Hash { cpu_time, .. } => format!("hash: {} s of CPU", cpu_time.seconds()),
+            LoadWork::Sum { work } => format!("sum: {work} numbers"),
             LoadWork::Command { command, .. } => command.name.clone(),
         };
         Facts {

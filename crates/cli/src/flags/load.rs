@@ -1,5 +1,7 @@
 //! The command line of `steady load`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use steady_model::{Nanos, Neighbour};
 
@@ -115,6 +117,10 @@ pub(crate) struct LoadFlags {
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+
+    /// Write the chart of work by number of processes to this file, as a drawing (SVG)
+    #[arg(long, value_name = "FILE", conflicts_with = "rulers")]
+    pub(crate) export_svg: Option<PathBuf>,
 
     /// Put each process's own figures into the JSON
     #[arg(long)]

@@ -55,7 +55,6 @@ impl Keeper {
     }
 
     /// Notes how a load experiment began: its record before a row was measured.
-    #[allow(dead_code, reason = "to be called by what measures them")]
     pub(crate) fn note_load(&mut self, record: &LoadRecord) {
         if let Some(log) = &mut self.0 {
             // As above.
@@ -64,7 +63,6 @@ impl Keeper {
     }
 
     /// Notes a row that was measured.
-    #[allow(dead_code, reason = "to be called by what measures them")]
     pub(crate) fn note_row(&mut self, row: &LoadRow) {
         if let Some(log) = &mut self.0 {
             // As above.
@@ -81,7 +79,6 @@ impl Keeper {
     }
 
     /// Keeps a load experiment that has ended, early or not; its number in the history.
-    #[allow(dead_code, reason = "to be called by what measures them")]
     pub(crate) fn keep_load(self, report: &LoadReport) -> Option<i64> {
         let mut log = self.0?;
         // As above.

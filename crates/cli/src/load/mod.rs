@@ -30,6 +30,7 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
     let machine = topology::machine(&Root::default(), cpus.as_deref());
     let plan = plan::plan(flags, cpus, &machine)?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;
+    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_ref())?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let mut keeper = if flags.no_history { Keeper::none() } else { Keeper::begin() };
     let bar = RowBar::new(flags.output.quiet, &plan, &machine);
@@ -51,8 +52,9 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
     let report = load::report(record);
     // What cannot be shown is kept all the same.
     let written = destinations.write(&report);
+    let drawn = drawing.map_or(Ok(()), |file| file.save(&steady_report::load_svg(&report)));
     let kept = keeper.keep_load(&report);
-    written?;
+    written.and(drawn)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     match failure {
         // The report says so itself.

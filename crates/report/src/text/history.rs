@@ -95,7 +95,8 @@ fn facts(kept: &Kept, mut page: Page) -> String {
     item("kind", facts.kind.name().to_owned());
     item("started", started(facts.started));
     for (index, command) in facts.commands.iter().enumerate() {
-        item(if index == 0 { "commands" } else { "" }, format!("{}{TIE}{}", index + 1, one_line(command)));
+        let number = if facts.commands.len() > 1 { format!("{}{TIE}", index + 1) } else { String::new() };
+        item(if index == 0 { "commands" } else { "" }, number + &one_line(command));
     }
     // What runs of its kind do not have is not missing.
     facts.pairs.iter().for_each(|pairs| item("pairs", pairs.to_string()));

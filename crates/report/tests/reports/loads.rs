@@ -70,7 +70,7 @@ fn add(report: &mut LoadReport, procs: u32, (cpu, wall, work): Figures, overshoo
     let of = |cpu: usize| CpuUse {
         cpu,
         busy_ratio: Ok(if cpu < procs as usize { 0.98 } else { 0.013 }),
-        ours_ratio: Ok(if cpu < procs as usize { 1.0 / f64::from(procs).min(cpus.len() as f64) } else { 0.0 }),
+        ours_ratio: Ok(if cpu < procs as usize { 0.97 } else { 0.0 }),
     };
     report.record.rows.push(LoadRow {
         procs,

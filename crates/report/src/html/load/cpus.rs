@@ -16,28 +16,15 @@ const MOST_TITLES: usize = 600;
 struct Field {
     /// What it is a share of.
     what: &'static str,
-    /// What the shades mean.
-    shades: &'static str,
-    /// Whether the darkest of each row is its greatest share: shares of a whole get small where there are many.
-    by_row: bool,
     /// The reading.
     pick: fn(&CpuUse) -> &Reading<f64>,
 }
 
 /// Both fields.
 pub(super) fn draw(report: &LoadReport) -> Markup {
-    let busy = Field {
-        what: "Share of time in which a logical CPU was in use",
-        shades: "from none to all of it",
-        by_row: false,
-        pick: |cpu| &cpu.busy_ratio,
-    };
-    let ours = Field {
-        what: "Share of the looks that found a process running on a logical CPU",
-        shades: "from none to the most of its row",
-        by_row: true,
-        pick: |cpu| &cpu.ours_ratio,
-    };
+    let busy = Field { what: "Share of time in which a logical CPU was in use", pick: |cpu| &cpu.busy_ratio };
+    let ours =
+        Field { what: "Share of the looks that found a process running on a logical CPU", pick: |cpu| &cpu.ours_ratio };
     html! {
         h3 { "How busy each logical CPU was" }
         figure { (field(report, &busy)) }
@@ -73,7 +60,7 @@ fn field(report: &LoadReport, field: &Field) -> Markup {
     let (x, y) = (labels_of_cpus(&rows, group, columns), labels_of_rows(&rows));
     html! {
         (Chart { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside }.draw())
-        p.key { span { (sample("heat")) (what) ": " (field.shades) } }
+        p.key { span { (sample("heat")) (what) ": from none to all" } }
         p.note {
             "Below: the CPU's number. Left: processes at once."
             @if group > 1 { " Each column is the mean of " (group) " CPUs." }
@@ -91,13 +78,11 @@ fn squares(
     field: &Field,
 ) -> Markup {
     let (width, height) = (WIDTH / columns as f64, HEIGHT / rows as f64);
-    let most = row.cpus.chunks(group).filter_map(|cpus| mean(cpus, field)).fold(0.0, f64::max);
-    let whole = if field.by_row && most > 0.0 { most } else { 1.0 };
     html! {
         @for (column, cpus) in row.cpus.chunks(group).enumerate() {
             @if let Some(share) = mean(cpus, field) {
                 rect.heat x=(format!("{:.0}", column as f64 * width)) y=(format!("{:.0}", index as f64 * height))
-                    width=(format!("{width:.0}")) height=(format!("{height:.0}")) fill-opacity=(format!("{:.2}", share / whole)) {
+                    width=(format!("{width:.0}")) height=(format!("{height:.0}")) fill-opacity=(format!("{share:.2}")) {
                     @if titles { title { (row.procs) " at once, CPU " (cpus[0].cpu) ": " (percent(share)) } }
                 }
             }
