@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+use steady::{data_home, processes_with, run, scratch, skip, steady, told, within_a_second};
 
 /// Runs an experiment and reads its JSON; panics where the status is another than `status`.
 fn load(status: i32, words: &[&str]) -> Value {
@@ -334,6 +334,7 @@ fn in_group(group: &Path) -> Command {
     let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]).stdin(Stdio::null());
+    command.env("XDG_DATA_HOME", data_home());
     command
 }
 
@@ -366,7 +367,7 @@ fn the_users_own_limit_is_told() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", NOBODY, "--clear-groups", "prlimit", &format!("--nproc={most}")]);
         command.args([env!("CARGO_BIN_EXE_steady"), "load", "--no-history", "--cpu-time", "20ms", "--procs", procs]);
-        command.stdin(Stdio::null()).output().ok().map(told)
+        command.env("XDG_DATA_HOME", data_home()).stdin(Stdio::null()).output().ok().map(told)
     };
     let Some((0, ..)) = limited("60", "1") else {
         let reason = "no other user can be had, or the binary is not for all";

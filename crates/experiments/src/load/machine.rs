@@ -18,7 +18,6 @@ use crate::rulers::Rulers;
 pub struct CrowdRunner {
     epoch: Nanos,
     plan: LoadPlan,
-    usable_cpus: f64,
     watcher: Watcher,
     rulers: Option<RowRulers>,
     interrupt: Option<OwnedFd>,
@@ -35,10 +34,9 @@ impl CrowdRunner {
             process::keep_to(cpus)?;
         }
         let below = matches!(plan.work, LoadWork::Command { .. });
-        let usable_cpus = machine.usable_cpus();
-        let watcher = Watcher::new(plan.seed, usable_cpus, machine.online.clone(), below);
+        let watcher = Watcher::new(plan.seed, machine.usable_cpus(), machine.online.clone(), below);
         let epoch = clock::monotonic();
-        Ok(CrowdRunner { epoch, plan: plan.clone(), usable_cpus, watcher, rulers: None, interrupt })
+        Ok(CrowdRunner { epoch, plan: plan.clone(), watcher, rulers: None, interrupt })
     }
 
     /// Reads these rulers while rows run. They are to be made once this runner keeps to its CPUs.
@@ -66,17 +64,15 @@ impl LoadRunner for CrowdRunner {
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         let mut crowd = Crowd::start(&setup, interrupt)?;
         let pids = std::mem::take(&mut crowd.pids);
-        let cpus_at_work = self.usable_cpus.min(f64::from(procs));
         let mut watch = self.watcher.begin(&pids);
         if let Some(rulers) = &mut self.rulers {
             rulers.begin();
         }
-        let set_off = clock::monotonic();
         crowd.fire()?;
         while !crowd.has_an_end(interrupt, watch.pause())? {
             watch.look();
             if let Some(rulers) = &mut self.rulers {
-                rulers.read(Nanos::from_seconds((clock::monotonic() - set_off).seconds() * cpus_at_work));
+                rulers.read(watch.taken());
             }
         }
         let seen = watch.end();

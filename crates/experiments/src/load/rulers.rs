@@ -5,7 +5,7 @@ use steady_model::{Nanos, Resource, RulerReading};
 use crate::rulers::Rulers;
 
 /// The share of a row's CPU time that the readings may take: all that `steady` does is to stay within 0.5 %.
-const COST_RATIO: f64 = 0.0035;
+const COST_RATIO: f64 = 0.003;
 
 /// Reads the rulers in turns, from row to row.
 pub(super) struct RowRulers {
@@ -27,7 +27,7 @@ impl RowRulers {
         (self.spent, self.read) = (Nanos::ZERO, Vec::new());
     }
 
-    /// Reads as many rulers as a row may afford that can have taken so much CPU time by now.
+    /// Reads as many rulers as a row may afford that has taken so much CPU time by now.
     pub(super) fn read(&mut self, taken: Nanos) {
         for _ in Resource::ALL {
             let resource = Resource::ALL[self.next % Resource::ALL.len()];

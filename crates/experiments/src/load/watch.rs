@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use steady_linux::activity::Snapshot;
-use steady_linux::procfs::{self, CpuTimes};
+use steady_linux::procfs::{self, CpuTimes, SchedstatReader};
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Activity, CpuUse, Nanos, Reading, Seed};
 
@@ -14,12 +14,17 @@ use steady_model::{Absent, Activity, CpuUse, Nanos, Reading, Seed};
 /// is twice as long as the one before.
 const FIRST_PAUSE: Nanos = Nanos(10_000_000);
 const PAUSE: Nanos = Nanos(100_000_000);
+/// Where looks are dear, or the row hardly gets a CPU: still often enough to be of use.
+const LONGEST_PAUSE: Nanos = Nanos(2_000_000_000);
 
-/// The share of the machine's CPU time that looks may cost: where they cost more, they are rarer.
+/// The share of the row's CPU time that looks may cost: where they cost more, they are rarer.
 const COST_RATIO: f64 = 0.0005;
 
 /// A look goes to no more processes than this, drawn anew each time.
 const LOOKED_AT: usize = 64;
+
+/// So many of them are asked for the CPU time that they have used.
+const ASKED: usize = 8;
 
 /// The kernel counts in ticks of 10 ms: of shorter rows their shares of time cannot be told.
 const SHORTEST: Nanos = Nanos(200_000_000);
@@ -33,6 +38,7 @@ pub(super) struct Watcher {
     online: Vec<usize>,
     /// Whether the work is that of processes below the crowd's workers, not of the workers themselves.
     below: bool,
+    schedstat: Reading<SchedstatReader>,
     generator: ChaCha12Rng,
 }
 
@@ -49,6 +55,10 @@ pub(super) struct Watch<'a> {
     begun: Counters,
     /// This process's CPU clock at the beginning.
     own: Nanos,
+    /// When they set off, or soon will.
+    set_off: Nanos,
+    /// CPU time that the row has taken by the last look, about.
+    taken: Nanos,
     pause: Nanos,
     /// Looks that found a process of the row alive, and how many of them found one running on each CPU.
     looks: u32,
@@ -67,8 +77,9 @@ pub(super) struct Seen {
 
 impl Watcher {
     pub(super) fn new(seed: Seed, usable_cpus: f64, online: Vec<usize>, below: bool) -> Self {
-        let generator = ChaCha12Rng::seed_from_u64(seed.0);
-        Watcher { root: Root::default(), usable_cpus, online, below, generator }
+        let root = Root::default();
+        let schedstat = SchedstatReader::new(&root);
+        Watcher { root, usable_cpus, online, below, schedstat, generator: ChaCha12Rng::seed_from_u64(seed.0) }
     }
 
     fn count(&self) -> Counters {
@@ -78,8 +89,17 @@ impl Watcher {
     /// Begins to watch; to be called when all of `pids` are ready and before they set off.
     pub(super) fn begin<'a>(&'a mut self, pids: &'a [i32]) -> Watch<'a> {
         let begun = self.count();
-        let own = clock::process_cpu();
-        Watch { watcher: self, pids, begun, own, pause: FIRST_PAUSE, looks: 0, found: BTreeMap::new() }
+        Watch {
+            watcher: self,
+            pids,
+            begun,
+            own: clock::process_cpu(),
+            set_off: clock::monotonic(),
+            taken: Nanos::ZERO,
+            pause: FIRST_PAUSE,
+            looks: 0,
+            found: BTreeMap::new(),
+        }
     }
 }
 
@@ -87,6 +107,11 @@ impl Watch<'_> {
     /// How long to leave the row alone.
     pub(super) fn pause(&self) -> Nanos {
         self.pause
+    }
+
+    /// CPU time that the row had taken by the last look, about.
+    pub(super) fn taken(&self) -> Nanos {
+        self.taken
     }
 
     /// Looks which CPUs run the row's processes.
@@ -100,8 +125,12 @@ impl Watch<'_> {
         for cpu in on {
             *self.found.entry(cpu).or_default() += 1;
         }
+        let passed = clock::monotonic() - self.set_off;
+        self.taken = self.watcher.taken(&pids, self.pids.len(), passed);
         let cost = (clock::thread_cpu() - before).seconds();
-        let affordable = Nanos::from_seconds(cost / (COST_RATIO * self.watcher.usable_cpus));
+        // At the row's present pace.
+        let affordable = passed.seconds() / self.taken.seconds().max(1e-9) * cost / COST_RATIO;
+        let affordable = Nanos::from_seconds(affordable).min(LONGEST_PAUSE);
         self.pause = Nanos(2 * self.pause.0).min(PAUSE).max(affordable);
     }
 
@@ -135,6 +164,17 @@ impl Watch<'_> {
 }
 
 impl Watcher {
+    /// The CPU time that `all` processes have used, about, by some that were drawn of them; `passed` since they set off.
+    /// What commands use is only known once they have ended: for them, what they may have used.
+    fn taken(&self, drawn: &[i32], all: usize, passed: Nanos) -> Nanos {
+        let most = passed.seconds() * self.usable_cpus.min(all as f64);
+        let used = |pid: &i32| Some(self.schedstat.as_ref().ok()?.read(*pid).ok()?.cpu.seconds());
+        let used: Vec<f64> = drawn.iter().take(if self.below { 0 } else { ASKED }).filter_map(used).collect();
+        let mean = used.iter().sum::<f64>() / used.len() as f64;
+        // Without one that can be asked this is no number, and the other one is taken.
+        Nanos::from_seconds(most.min(mean * all as f64))
+    }
+
     /// Whether any of the row's processes is alive, and the CPUs that run one of those whose work it is.
     fn places(&self, pids: &[i32]) -> (bool, Vec<usize>) {
         let stat = |pid: &i32| procfs::process_stat(&self.root, *pid).ok();
@@ -232,7 +272,7 @@ mod tests {
         for _ in 0..3 {
             watch.look();
         }
-        assert!(watch.pause() <= PAUSE);
+        assert!(watch.taken() > Nanos::ZERO && watch.pause() <= LONGEST_PAUSE);
         let seen = watch.end()(Nanos(1_000_000_000));
         // The thread that looks may not be the main thread, which is what /proc tells of.
         let ours: f64 = seen.cpus.iter().filter_map(|cpu| cpu.ours_ratio.clone().ok()).sum();
