@@ -6,6 +6,7 @@
 //! those that the points leave, and fits the Universal Scalability Law.
 
 mod capacity;
+mod caveats;
 mod knees;
 mod law;
 mod least;

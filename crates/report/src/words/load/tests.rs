@@ -1,6 +1,6 @@
 use steady_model::{
     Absent, Activity, CountRange, CpuUse, Host, Interval, LoadPlan, LoadRecord, LoadRow, Machine, Nanos, Quota,
-    Resource, RulerReading, Seed, Timestamp,
+    Resource, RulerReading, ScalabilityLaw, Seed, Timestamp,
 };
 
 use super::*;
