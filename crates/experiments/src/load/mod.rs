@@ -6,6 +6,7 @@
 //! ended, the crowd ends them all and leaves.
 
 mod client;
+mod counters;
 mod crowd;
 mod experiment;
 mod machine;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
-use steady_linux::activity::Snapshot;
-use steady_linux::procfs::{self, CpuTimes, SchedstatReader};
+use steady_linux::procfs::{self, SchedstatReader};
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Activity, CpuUse, Nanos, Reading, Seed};
+
+use super::counters::Counters;
 
 /// How long to wait for the first look at a row's processes, and how long at most between two: in between, each pause
 /// is twice as long as the one before.
@@ -26,9 +27,6 @@ const LOOKED_AT: usize = 64;
 /// So many of them are asked for the CPU time that they have used.
 const ASKED: usize = 8;
 
-/// The kernel counts in ticks of 10 ms: of shorter rows their shares of time cannot be told.
-const SHORTEST: Nanos = Nanos(200_000_000);
-
 /// What does not change from row to row.
 pub(super) struct Watcher {
     root: Root,
@@ -40,12 +38,6 @@ pub(super) struct Watcher {
     below: bool,
     schedstat: Reading<SchedstatReader>,
     generator: ChaCha12Rng,
-}
-
-/// The counters at one end of a row.
-struct Counters {
-    activity: Snapshot,
-    times: Reading<CpuTimes>,
 }
 
 /// A row that is watched.
@@ -82,13 +74,9 @@ impl Watcher {
         Watcher { root, usable_cpus, online, below, schedstat, generator: ChaCha12Rng::seed_from_u64(seed.0) }
     }
 
-    fn count(&self) -> Counters {
-        Counters { activity: Snapshot::take(&self.root), times: procfs::cpu_times(&self.root) }
-    }
-
     /// Begins to watch; to be called when all of `pids` are ready and before they set off.
     pub(super) fn begin<'a>(&'a mut self, pids: &'a [i32]) -> Watch<'a> {
-        let begun = self.count();
+        let begun = Counters::read(&self.root);
         Watch {
             watcher: self,
             pids,
@@ -137,28 +125,18 @@ impl Watch<'_> {
     /// What was seen, where the row took `elapsed`; to be called when it is over.
     pub(super) fn end(self) -> impl FnOnce(Nanos) -> Seen {
         let own = clock::process_cpu() - self.own;
-        let ended = self.watcher.count();
+        let ended = Counters::read(&self.watcher.root);
         let online = self.watcher.online.clone();
         let Watch { begun, looks, found, .. } = self;
         move |elapsed| {
-            let long_enough = if elapsed < SHORTEST { Err(too_short()) } else { Ok(()) };
-            let ticks = long_enough.clone().and_then(|()| added(&begun.times, &ended.times));
+            let passed = begun.until(&ended, elapsed);
             let cpu_use = |cpu: &usize| CpuUse {
                 cpu: *cpu,
-                busy_ratio: ticks.as_ref().map_err(Clone::clone).and_then(|ticks| busy_ratio(ticks, *cpu)),
+                busy_ratio: passed.busy_ratio(*cpu),
                 ours_ratio: share_of_looks(found.get(cpu).copied().unwrap_or(0), looks),
             };
-            let activity = begun.activity.until(&ended.activity);
-            Seen {
-                cpus: online.iter().map(cpu_use).collect(),
-                busy: ticks.as_ref().map(|ticks| in_time(ticks.total.busy())).map_err(Clone::clone),
-                own,
-                activity: Activity {
-                    busy_ratio: long_enough.clone().and(activity.busy_ratio),
-                    steal_ratio: long_enough.and(activity.steal_ratio),
-                    ..activity
-                },
-            }
+            let cpus = online.iter().map(cpu_use).collect();
+            Seen { cpus, busy: passed.busy(), own, activity: passed.activity }
         }
     }
 }
@@ -195,36 +173,11 @@ impl Watcher {
     }
 }
 
-fn too_short() -> Absent {
-    Absent::because("the row was shorter than 0.2 s, and the kernel counts CPU time in hundredths of a second")
-}
-
-/// The time that was added between two readings, in all and by CPU.
-fn added(before: &Reading<CpuTimes>, after: &Reading<CpuTimes>) -> Reading<CpuTimes> {
-    let (before, after) = (before.as_ref().map_err(Clone::clone)?, after.as_ref().map_err(Clone::clone)?);
-    let earlier = |cpu: usize| before.each.iter().find(|(other, _)| *other == cpu).map(|(_, ticks)| ticks);
-    let each = after.each.iter().filter_map(|(cpu, ticks)| Some((*cpu, ticks.since(earlier(*cpu)?))));
-    Ok(CpuTimes { total: after.total.since(&before.total), each: each.collect() })
-}
-
-fn busy_ratio(ticks: &CpuTimes, cpu: usize) -> Reading<f64> {
-    let ticks = ticks.each.iter().find(|(other, _)| *other == cpu).map(|(_, ticks)| ticks);
-    let ticks = ticks.ok_or_else(|| Absent::because(format!("CPU {cpu} was not online all the time")))?;
-    match ticks.total() {
-        0 => Err(Absent::because("the kernel counted no time of it")),
-        total => Ok(ticks.busy() as f64 / total as f64),
-    }
-}
-
 fn share_of_looks(found: u32, looks: u32) -> Reading<f64> {
     match looks {
         0 => Err(Absent::because("the row was over before it was looked at")),
         looks => Ok(f64::from(found) / f64::from(looks)),
     }
-}
-
-fn in_time(ticks: u64) -> Nanos {
-    Nanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }
 
 /// What is left of the time that CPUs were in use, less what is known to be not of others; ticks are coarser than what is taken away, so that less than nothing
@@ -235,24 +188,13 @@ pub(super) fn of_others(busy: Reading<Nanos>, known: Nanos) -> Reading<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use steady_linux::procfs::CpuTicks;
-
     use super::*;
 
-    fn ticks(user: u64, idle: u64) -> CpuTicks {
-        CpuTicks { user, idle, ..CpuTicks::default() }
-    }
-
     #[test]
-    fn each_cpu_has_its_share() {
-        let before = CpuTimes { total: ticks(5, 5), each: vec![(0, ticks(1, 1)), (2, ticks(4, 4))] };
-        let after =
-            CpuTimes { total: ticks(65, 45), each: vec![(0, ticks(31, 11)), (1, ticks(0, 0)), (2, ticks(34, 34))] };
-        let added = added(&Ok(before), &Ok(after)).unwrap();
-        assert_eq!((busy_ratio(&added, 0), busy_ratio(&added, 2)), (Ok(0.75), Ok(0.5)));
-        assert!(busy_ratio(&added, 1).unwrap_err().0.contains("online"), "it came online meanwhile");
+    fn others_have_what_is_left_and_never_less_than_nothing() {
         assert_eq!(of_others(Ok(Nanos(100)), Nanos(50)), Ok(Nanos(50)));
         assert_eq!(of_others(Ok(Nanos(100)), Nanos(110)), Ok(Nanos(0)));
+        assert!(of_others(Err(Absent::because("too short")), Nanos(1)).is_err());
     }
 
     #[test]
