@@ -27,6 +27,8 @@ from common.paths import ROOT, TARGET, WORK
 WATCH = TARGET / "release" / "examples" / "watch"
 LEAST_CORRELATION = 0.9
 MOST_RANGE = 0.03
+# What a worker may move by without any neighbour.
+LITTLE = 0.25
 # Kinds of processes, and the real-time priorities that they have, if any: rulers take the CPU from the worker.
 WATCH_LOADS, WATCH_RULERS, NEIGHBOUR = "loads", "rulers", "neighbour"
 PRIORITY: dict = {}
@@ -79,6 +81,9 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     alu = [median(rulers["alu"][at]) for at in whole]
     print(f"\n{len(whole)} seconds beside a neighbour that streams in bursts on another CPU, {stolen}")
     print(f"worker: {size / 2**20:g} MiB, {min(speed) / 1e6:.1f} to {max(speed) / 1e6:.1f} loads per CPU microsecond")
+    moved = max(speed) / min(speed) - 1
+    if moved < LITTLE:
+        print(f"(the neighbour moved the worker by no more than {moved:.0%}: there is little here that a ruler could follow)")
     found = correlation(speed, shared)
     print(f"- the shared level's ruler follows it: correlation {found:.3f} ({told(found >= LEAST_CORRELATION)}: at least "
           f"{LEAST_CORRELATION:g}); of the ranks {correlation(ranks(speed), ranks(shared)):.3f}")
