@@ -48,6 +48,34 @@ impl Snapshot {
     }
 }
 
+/// The time that the hypervisor gave to others since a moment.
+#[derive(Clone, Debug)]
+pub struct StolenTime(Reading<u64>);
+
+impl StolenTime {
+    /// From now on.
+    pub fn begin(root: &Root) -> Self {
+        StolenTime(steal(root))
+    }
+
+    /// No more than this was stolen from all CPUs together; nothing where no hypervisor ever stole. The kernel counts in
+    /// ticks of its user-visible clock, of which one may have been begun.
+    pub fn at_most(&self, root: &Root) -> Nanos {
+        match (&self.0, steal(root)) {
+            (Ok(_), Ok(0)) => Nanos::ZERO,
+            (Ok(before), Ok(now)) => {
+                let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+                Nanos(now.saturating_sub(*before).saturating_add(1).saturating_mul(tick))
+            }
+            _ => Nanos::ZERO,
+        }
+    }
+}
+
+fn steal(root: &Root) -> Reading<u64> {
+    procfs::cpu_times(root).map(|times| times.total.steal)
+}
+
 /// Whether a count of zero means that nothing was stolen. A hypervisor that has not stolen anything since boot most
 /// likely does not tell.
 fn steal_is_told(root: &Root, ticks: &CpuTicks) -> Reading<()> {
@@ -141,6 +169,16 @@ mod tests {
         let bare = Snapshot::take(&tree("laptop-smt"));
         let after = later(&bare, |after| after.ticks.as_mut().unwrap().idle += 100);
         assert_eq!(bare.until(&after).steal_ratio, Ok(0.0));
+    }
+
+    #[test]
+    fn stolen_time_is_rounded_up_where_any_was_ever_stolen() {
+        let (thief, honest) = (tree("vm"), tree("laptop-smt"));
+        assert_eq!(StolenTime::begin(&thief).at_most(&thief), Nanos(SECOND / 100));
+        assert_eq!(StolenTime(Ok(0)).at_most(&honest), Nanos::ZERO);
+        let before = procfs::cpu_times(&thief).unwrap().total.steal - 7;
+        assert_eq!(StolenTime(Ok(before)).at_most(&thief), Nanos(8 * SECOND / 100));
+        assert_eq!(StolenTime::begin(&tree("missing")).at_most(&tree("missing")), Nanos::ZERO);
     }
 
     #[test]

@@ -12,8 +12,10 @@ pub mod limits;
 pub mod process;
 pub mod procfs;
 mod root;
+pub mod signals;
 mod sys;
 pub mod topology;
+pub mod tree;
 #[cfg(test)]
 mod trees;
 

@@ -8,7 +8,10 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
-pub use crate::sys::{Child, ChildUsage, Program, Reaped, Status, Stdio, own_usage, wait_any, wait_for};
+pub use crate::sys::{
+    Attached, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio,
+    inherited_descriptor, next_change, own_usage, wait_any, wait_for,
+};
 use crate::{Root, procfs};
 
 /// How long to leave killed processes to end before looking again.
@@ -79,6 +82,16 @@ pub fn kill_group(child: Pid) {
     // Errors mean that it has ended already.
     let _ = rustix::process::kill_process_group(child, Signal::KILL);
     let _ = rustix::process::kill_process(child, Signal::KILL);
+}
+
+/// Asks for this thread to be given a CPU soon after it wakes, where that is allowed; what it starts later inherits it.
+/// For processes that sleep nearly all the time. Returns how it was scheduled before.
+pub fn wake_soon() -> Schedule {
+    /// The best that there is: on a machine where everybody waits this one must not.
+    const NICE: i32 = -20;
+    /// The shortest that the kernel takes: the sooner a slice would end, the sooner it begins.
+    const SLICE: Nanos = Nanos(100_000);
+    crate::sys::wake_soon(NICE, SLICE)
 }
 
 /// Keeps this thread, and what it starts, to `cpus`.

@@ -100,10 +100,32 @@ pub struct CpuGroup {
 /// same, but are not found. Absent where no hierarchy is mounted, or this process is not within what is.
 pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
     let memberships = parse_memberships(&root.read("/proc/self/cgroup")?);
-    let mounts = parse_mounts(&root.read("/proc/self/mountinfo")?);
     let (version, path) = membership_for_cpu(&memberships)?;
-    let mut serving: Vec<&Mount> =
-        mounts.iter().filter(|mount| mount.version == version && mount.serves_cpu()).collect();
+    let directories = directories_of(root, path, |mount| mount.serves(version, "cpu"))?;
+    Ok(CpuGroup { version, directories })
+}
+
+/// The directory of this process's group in the hierarchy of version 2, or in that of version 1 which has `controller`;
+/// with the version 1 controllers that are mounted together there.
+pub(super) fn own_directory(root: &Root, version: Version, controller: &str) -> Reading<(String, Vec<String>)> {
+    let memberships = parse_memberships(&root.read("/proc/self/cgroup")?);
+    let ours = |group: &&Membership| match version {
+        Version::V1 => group.controllers.iter().any(|name| name == controller),
+        Version::V2 => group.controllers.is_empty(),
+    };
+    let none = || match version {
+        Version::V1 => Absent::because(format!("no control group of version 1 has the controller {controller} here")),
+        Version::V2 => Absent::because("there are no control groups of version 2 here"),
+    };
+    let group = memberships.iter().find(ours).ok_or_else(none)?;
+    let mut directories = directories_of(root, &group.path, |mount| mount.serves(version, controller))?;
+    Ok((directories.swap_remove(0), group.controllers.clone()))
+}
+
+/// The directories of the group `path` in the first of the mounts that serve and show it: its own, and those above.
+fn directories_of(root: &Root, path: &str, serves: impl Fn(&Mount) -> bool) -> Reading<Vec<String>> {
+    let mounts = parse_mounts(&root.read("/proc/self/mountinfo")?);
+    let mut serving: Vec<&Mount> = mounts.iter().filter(|mount| serves(mount)).collect();
     if serving.is_empty() {
         return Err(Absent::because("the control groups that govern CPU time are not mounted here"));
     }
@@ -114,8 +136,7 @@ pub fn cpu_group(root: &Root) -> Reading<CpuGroup> {
         return Err(Absent::because("this process's control group lies outside of what is mounted here"));
     }
     let found = places.into_iter().find(|directories| directories.first().is_some_and(|own| root.has(own)));
-    let gone = || Absent::because(format!("this process's control group {path} has no directory"));
-    found.map(|directories| CpuGroup { version, directories }).ok_or_else(gone)
+    found.ok_or_else(|| Absent::because(format!("this process's control group {path} has no directory")))
 }
 
 fn membership_for_cpu(memberships: &[Membership]) -> Reading<(Version, &str)> {
@@ -129,8 +150,9 @@ fn membership_for_cpu(memberships: &[Membership]) -> Reading<(Version, &str)> {
 }
 
 impl Mount {
-    fn serves_cpu(&self) -> bool {
-        self.version == Version::V2 || self.options.iter().any(|option| option == "cpu")
+    /// Whether it shows the hierarchy of version 2, or the one of version 1 that has `controller`.
+    fn serves(&self, version: Version, controller: &str) -> bool {
+        self.version == version && (version == Version::V2 || self.options.iter().any(|option| option == controller))
     }
 
     /// The directory of group `path` and those above it, the group's first; `None` for a group outside of the mount.

@@ -7,9 +7,11 @@
 mod event;
 mod meter;
 mod refusal;
+mod tree;
 
 pub use event::{Event, HARDWARE};
 pub use meter::{Counter, Meter, RawCount};
+pub use tree::TreeClock;
 
 use std::io;
 

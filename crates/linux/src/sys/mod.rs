@@ -1,12 +1,20 @@
 //! The system calls that have no safe form: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
+mod attached;
+mod inherited;
 mod memory;
 mod perf;
+mod schedule;
+pub(crate) mod signals;
 mod spawn;
 mod wait;
 
+pub use attached::{Attached, Joining, NotStarted};
+pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;
 pub(crate) use perf::{Counted, open_counter};
+pub use schedule::Schedule;
+pub(crate) use schedule::{process_cpu_time, wake_soon};
 pub use spawn::{Child, Program, Stdio};
-pub use wait::{ChildUsage, Reaped, Status, own_usage, wait_any, wait_for};
+pub use wait::{Change, ChildUsage, Reaped, Status, next_change, own_usage, wait_any, wait_for};

@@ -51,8 +51,8 @@ pub struct Reaped {
 /// ECHILD if it is no child of this process.
 pub fn wait_for(pid: Pid) -> io::Result<Reaped> {
     match wait4(pid.as_raw_nonzero().get(), 0)? {
-        Some(reaped) => Ok(reaped),
-        None => Err(io::ErrorKind::WouldBlock.into()),
+        Some(Change::Ended(reaped)) => Ok(reaped),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
@@ -61,7 +61,10 @@ pub fn wait_for(pid: Pid) -> io::Result<Reaped> {
 /// # Errors
 /// ECHILD if there is no child at all.
 pub fn wait_any() -> io::Result<Option<Reaped>> {
-    wait4(-1, libc::WNOHANG)
+    Ok(match wait4(-1, libc::WNOHANG)? {
+        Some(Change::Ended(reaped)) => Some(reaped),
+        _ => None,
+    })
 }
 
 /// What this process itself has used since it was made, its children not counted: getrusage(2).
@@ -78,7 +81,26 @@ pub fn own_usage() -> io::Result<ChildUsage> {
     Ok(usage_from(unsafe { usage.assume_init_ref() }))
 }
 
-fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Reaped>> {
+/// What has happened to a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It has ended, and is reaped.
+    Ended(Reaped),
+    /// This signal has stopped it.
+    Stopped(Pid, i32),
+    /// It goes on.
+    Continued(Pid),
+}
+
+/// What has happened to any child and was not told yet, without waiting; `None` where there is nothing to tell.
+///
+/// # Errors
+/// ECHILD if there is no child at all.
+pub fn next_change() -> io::Result<Option<Change>> {
+    wait4(-1, libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED)
+}
+
+fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Change>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
@@ -87,7 +109,7 @@ fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Reaped>> {
         if let Some(pid) = Pid::from_raw(reaped.max(0)) {
             // SAFETY: zeroed memory is a valid rusage, and wait4 has filled it.
             let usage = usage_from(unsafe { usage.assume_init_ref() });
-            return Ok(Some(Reaped { pid, status: status_from(status), usage }));
+            return Ok(Some(change_from(pid, status, usage)));
         }
         if reaped == 0 {
             return Ok(None);
@@ -96,6 +118,16 @@ fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Reaped>> {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
+    }
+}
+
+fn change_from(pid: Pid, status: libc::c_int, usage: ChildUsage) -> Change {
+    if libc::WIFSTOPPED(status) {
+        Change::Stopped(pid, libc::WSTOPSIG(status))
+    } else if libc::WIFCONTINUED(status) {
+        Change::Continued(pid)
+    } else {
+        Change::Ended(Reaped { pid, status: status_from(status), usage })
     }
 }
 

@@ -1,0 +1,98 @@
+//! Signals: what happens to them, holding them back, reading them one by one, sending them.
+
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use rustix::io::Errno;
+
+/// The bytes of a `struct signalfd_siginfo`, of which the first four are the signal's number.
+const RECORD: usize = 128;
+
+/// Whether this process ignores `signal`.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: `now` is plain data that outlives the call, which only writes to it; no new action is given.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// What happens to a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// What the system does by itself.
+    Default,
+    /// Nothing.
+    Ignored,
+}
+
+/// Sets what happens to `signal` in this process; numbers that are no signal, and those of the C library, stay.
+pub(crate) fn dispose(signal: i32, disposition: Disposition) {
+    let action = if disposition == Disposition::Ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: neither action is code of ours, so nothing of ours can run at a bad moment.
+    unsafe { libc::signal(signal, action) };
+}
+
+/// Holds `signals` back from this thread, or lets them through.
+pub(crate) fn hold(signals: &[i32], held: bool) -> io::Result<()> {
+    let set = set_of(signals);
+    let how = if held { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    // SAFETY: the set is initialised and outlives the call; the one before is not asked for.
+    match unsafe { libc::pthread_sigmask(how, &set, ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// A descriptor from which `signals` can be read while they are held back (signalfd(2)); reading never waits.
+pub(crate) fn descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
+    let set = set_of(signals);
+    // SAFETY: the set is initialised and outlives the call.
+    let made = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so this is an open descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// The next signal that such a descriptor holds; `None` where there is none now.
+pub(crate) fn next(descriptor: impl AsFd) -> io::Result<Option<i32>> {
+    let mut record = [0_u8; RECORD];
+    match rustix::io::read(descriptor, &mut record) {
+        Ok(RECORD) => Ok(Some(i32::from_ne_bytes([record[0], record[1], record[2], record[3]]))),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends `signal`, which may be one of those without a name, to process `pid` alone.
+pub(crate) fn send(pid: i32, signal: i32) -> io::Result<()> {
+    if pid <= 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: a plain system call.
+    if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends `signal` to one thread.
+#[cfg(test)]
+pub(crate) fn send_to_thread(pid: i32, thread: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: a plain system call.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, signal) };
+    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: the set is plain data, initialised by sigemptyset; sigaddset refuses what is no signal.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}

@@ -1,0 +1,204 @@
+//! A process tree while it lives: what its processes have used, and how long its threads waited for a CPU.
+
+use std::collections::HashMap;
+use std::io;
+
+use steady_model::{Nanos, Reading};
+
+use crate::procfs::{self, SchedstatReader, number};
+use crate::{Root, sys};
+
+/// CPU time of processes: that of their own threads, and what they waited for of their children. Of the latter the
+/// kernel tells whole ticks only, so that the sum falls short by up to two for each process; processes that are gone
+/// count nothing.
+pub fn cpu_time(root: &Root, processes: &[i32]) -> Nanos {
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let of_children = |pid: i32| {
+        let text = root.read(&format!("/proc/{pid}/stat"))?;
+        parse_ticks_of_children(&text).map(|ticks| Nanos(ticks.saturating_mul(tick)))
+    };
+    // Children that are waited for between the two readings are missed, not counted twice.
+    let each = processes.iter().map(|&pid| of_children(pid).unwrap_or_default() + own(pid).unwrap_or_default());
+    each.sum()
+}
+
+fn own(pid: i32) -> io::Result<Nanos> {
+    sys::process_cpu_time(pid)
+}
+
+/// Reads user and system time of the children that a process has waited for, in ticks, from `/proc/PID/stat`.
+fn parse_ticks_of_children(text: &str) -> Reading<u64> {
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+    // Fields 16 and 17; the first one after the name is number 3.
+    let mut fields = after.split_ascii_whitespace().skip(16 - 3);
+    let user: u64 = number(fields.next(), "user time of children in process status")?;
+    let system: u64 = number(fields.next(), "system time of children in process status")?;
+    Ok(user.saturating_add(system))
+}
+
+/// All threads of processes.
+pub fn threads(root: &Root, processes: &[i32]) -> Vec<i32> {
+    processes.iter().flat_map(|pid| root.numbered(&format!("/proc/{pid}/task")).unwrap_or_default()).collect()
+}
+
+/// What threads did since they were looked at before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doings {
+    /// Time on a CPU.
+    pub cpu: Nanos,
+    /// Time spent runnable, waiting for a CPU.
+    pub run_delay: Nanos,
+    /// Whether any of them runs or waits for a CPU at this moment.
+    pub runnable: bool,
+}
+
+/// Looks at the scheduling statistics of a tree's threads, again and again.
+///
+/// The kernel books a wait once it has ended. A thread that was runnable at two looks and did not run in between has
+/// waited all the while, and that is counted at once; once the kernel books it, only the rest is.
+#[derive(Debug)]
+pub struct ThreadWatch {
+    root: Root,
+    reader: SchedstatReader,
+    before: HashMap<i32, Seen>,
+}
+
+/// A thread as it was seen last.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    cpu: Nanos,
+    run_delay: Nanos,
+    /// Since when it has been runnable without running.
+    waits_since: Option<Nanos>,
+    /// Of that wait, what has been counted.
+    counted: Nanos,
+}
+
+/// A thread's CPU time may be told as of the last tick: one that seems not to have run for less than this may have.
+const SURELY: Nanos = Nanos(20_000_000);
+
+impl ThreadWatch {
+    /// Absent where there is no `/proc`, or where the kernel keeps no such statistics of `known`, a process that is
+    /// there and has run.
+    pub fn new(root: &Root, known: i32) -> Reading<Self> {
+        let reader = SchedstatReader::new(root)?;
+        reader.read(known)?;
+        Ok(ThreadWatch { root: root.clone(), reader, before: HashMap::new() })
+    }
+
+    /// What `threads` did from the look before until `now`; those that are new, since they were made. What ended in
+    /// between is missing since the look before.
+    pub fn look(&mut self, threads: &[i32], now: Nanos) -> Doings {
+        let mut seen = HashMap::with_capacity(threads.len());
+        let mut sum = Doings::default();
+        for &thread in threads {
+            // One that has never run has no statistics yet.
+            let (cpu, run_delay) = self.reader.read(thread).map(|read| (read.cpu, read.run_delay)).unwrap_or_default();
+            // A number that is used anew begins from zero.
+            let before = self.before.get(&thread).filter(|before| before.cpu <= cpu && before.run_delay <= run_delay);
+            let (did, after) = self.compare(thread, before.copied(), (cpu, run_delay), now);
+            sum.cpu += did.cpu;
+            sum.run_delay += did.run_delay;
+            sum.runnable |= did.runnable;
+            seen.insert(thread, after);
+        }
+        self.before = seen;
+        sum
+    }
+
+    /// What one thread did, and what to remember of it.
+    fn compare(
+        &self,
+        thread: i32,
+        before: Option<Seen>,
+        (cpu, run_delay): (Nanos, Nanos),
+        now: Nanos,
+    ) -> (Doings, Seen) {
+        let nothing = Seen { cpu: Nanos::ZERO, run_delay: Nanos::ZERO, waits_since: None, counted: Nanos::ZERO };
+        let last = before.unwrap_or(nothing);
+        let ran = (last.cpu, last.run_delay) != (cpu, run_delay);
+        let runnable = self.is_runnable(thread);
+        let waits_since = runnable.then(|| last.waits_since.filter(|_| !ran).unwrap_or(now));
+        let waited = waits_since.map(|since| now - since).filter(|waited| *waited >= SURELY).unwrap_or_default();
+        // What the kernel has booked of a wait that was counted before it ended is not counted again.
+        let booked = (run_delay - last.run_delay) - last.counted;
+        let fresh = waited - if ran { Nanos::ZERO } else { last.counted };
+        let counted = if ran { waited } else { last.counted.max(waited) };
+        let did = Doings { cpu: cpu - last.cpu, run_delay: booked + fresh, runnable };
+        (did, Seen { cpu, run_delay, waits_since, counted })
+    }
+
+    fn is_runnable(&self, thread: i32) -> bool {
+        procfs::process_stat(&self.root, thread).is_ok_and(|stat| stat.state == 'R')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::trees::tree;
+
+    #[test]
+    fn time_of_children_is_the_sixteenth_and_seventeenth_field() {
+        let text = "100 (a) b) S 7 1 1 0 -1 4194304 105 0 0 0 11 12 13 14 20 0 1 0 89344\n";
+        assert_eq!(parse_ticks_of_children(text), Ok(27));
+        for broken in
+            ["", "1 (a", "1 (a) S 7 1 1 0 -1 4194304 105 0 0 0 11 12 13", "1 (a) S 1 2 3 4 5 6 7 8 9 1 2 3 x y"]
+        {
+            assert!(parse_ticks_of_children(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn own_time_grows_with_work() {
+        let pid = std::process::id() as i32;
+        let before = cpu_time(&Root::default(), &[pid]);
+        let started = clock::monotonic();
+        while clock::monotonic() - started < Nanos(30_000_000) {}
+        let after = cpu_time(&Root::default(), &[pid]);
+        assert!(after - before > Nanos(5_000_000), "{before:?} {after:?}");
+        assert_eq!(cpu_time(&Root::default(), &[i32::MAX >> 4]), Nanos::ZERO);
+        assert!(!threads(&Root::default(), &[pid]).is_empty());
+    }
+
+    #[test]
+    fn threads_count_from_their_first_look_and_then_what_is_new() {
+        let mut watch = ThreadWatch::new(&tree("vm"), 100).unwrap();
+        let first = watch.look(&[100, 999], Nanos(0));
+        assert_eq!(first, Doings { cpu: Nanos(398_184), run_delay: Nanos(51_577), runnable: false });
+        assert_eq!(watch.look(&[], Nanos(1)), Doings::default());
+        assert_eq!(watch.look(&[100], Nanos(2)), first, "one that was away is new again");
+        assert!(ThreadWatch::new(&tree("vm"), 101).is_err());
+        assert!(ThreadWatch::new(&tree("missing"), 1).is_err());
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// What a thread that is always runnable is seen to have waited, look by look: (now, CPU time, run delay) each.
+    fn waits(looks: &[(u64, u64, u64)]) -> Vec<u64> {
+        let folder = std::env::temp_dir().join(format!("steady-tree-{}-{}", std::process::id(), looks.len()));
+        let process = folder.join("proc/7");
+        std::fs::create_dir_all(&process).unwrap();
+        let stat = format!("7 (x) R 1 {}\n", "0 ".repeat(40));
+        std::fs::write(process.join("stat"), stat).unwrap();
+        std::fs::write(process.join("schedstat"), "1 1 1\n").unwrap();
+        let mut watch = ThreadWatch::new(&Root::at(&folder), 7).unwrap();
+        let seen = looks.iter().map(|(now, cpu, delay)| {
+            std::fs::write(process.join("schedstat"), format!("{} {} 1\n", cpu * MS, delay * MS)).unwrap();
+            watch.look(&[7], Nanos(now * MS)).run_delay.0 / MS
+        });
+        let seen = seen.collect();
+        std::fs::remove_dir_all(folder).unwrap();
+        seen
+    }
+
+    #[test]
+    fn a_wait_counts_before_it_has_ended_and_once() {
+        assert_eq!(waits(&[(0, 5, 0), (100, 5, 0), (200, 5, 0), (300, 9, 290)]), [0, 100, 100, 90]);
+        assert_eq!(waits(&[(0, 5, 0), (10, 5, 0), (19, 5, 0), (100, 80, 3), (110, 80, 3)]), [0, 0, 0, 3, 0], "a tick");
+        assert_eq!(waits(&[(0, 5, 0), (100, 5, 0), (200, 9, 180)]), [0, 100, 80]);
+        assert_eq!(waits(&[(0, 5, 0), (100, 55, 50)]), [0, 50], "booked as it was");
+        assert_eq!(waits(&[(0, 5, 0), (100, 9, 80), (200, 9, 80), (300, 13, 250)]), [0, 80, 100, 70]);
+    }
+}
