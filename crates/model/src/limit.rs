@@ -56,6 +56,18 @@ pub enum CpuSource {
     Proc,
 }
 
+impl CpuSource {
+    /// What it is called: a noun.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuSource::CgroupV2 => "a control group (version 2)",
+            CpuSource::CgroupV1 => "a control group (version 1)",
+            CpuSource::TaskClock => "an inherited task-clock event",
+            CpuSource::Proc => "the process tree in /proc",
+        }
+    }
+}
+
 /// A limited command as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitReport {

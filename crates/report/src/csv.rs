@@ -2,9 +2,11 @@
 //!
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
+mod limit;
 mod load;
 mod rulers;
 
+pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};

@@ -145,7 +145,7 @@ pub(super) fn host(host: &Host, cpus: &Markup) -> Markup {
 }
 
 /// How many CPUs may be used, and the quota.
-fn cpus(host: &Host) -> Markup {
+pub(super) fn cpus(host: &Host) -> Markup {
     html! {
         (fact("CPUs", &format!("{} of {} online may be used", host.cpus_allowed, host.cpus_online)))
         (reading("quota", &host.cpu_quota, |quota| {

@@ -3,6 +3,7 @@
 mod course;
 mod distribution;
 mod facts;
+mod limit;
 mod load;
 mod moments;
 mod points;
@@ -18,6 +19,7 @@ use steady_model::{Layout, Report};
 use crate::text::{Paint, Span, headline};
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
+pub use limit::limit_html;
 use points::Points;
 use scale::Kind;
 

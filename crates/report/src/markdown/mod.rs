@@ -3,6 +3,7 @@
 mod escape;
 mod load;
 mod rulers;
+mod limit;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
@@ -10,6 +11,7 @@ use crate::text::{Span, breakdown, fresh_warnings, headline, machine, pairs, sec
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 use escape::{code, fenced, plain};
+pub use limit::limit_markdown;
 
 pub use load::load_markdown;
 pub use rulers::rulers_markdown;

@@ -2,6 +2,7 @@
 
 mod effect;
 pub(crate) mod load;
+mod limit;
 mod remedy;
 mod repeat;
 mod repeat_load;
@@ -9,6 +10,7 @@ pub(crate) mod rulers;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};
+pub(crate) use limit::{limit_lines, limit_sentence, wall_limit};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
 pub(crate) use repeat_load::repeat_load;
