@@ -3,6 +3,7 @@
 mod around;
 mod exports;
 mod history;
+mod limit;
 mod load;
 mod procs;
 mod values;
@@ -19,6 +20,7 @@ use crate::manual::ManFlags;
 pub(crate) use around::AroundFlags;
 pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
+pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
@@ -44,6 +46,8 @@ pub(crate) enum Subcommands {
     Load(Box<LoadFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
+    /// End a command by the CPU time that it has used, alike on an idle and on a crowded machine
+    Limit(Box<LimitFlags>),
     /// What is kept of earlier comparisons: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

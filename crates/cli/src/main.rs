@@ -12,6 +12,7 @@ mod flags;
 mod history;
 mod interrupt;
 mod judge;
+mod limit;
 mod load;
 mod manual;
 mod output;
@@ -24,19 +25,25 @@ mod revisions;
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::{launcher, load as crowds, rulers};
+use steady_experiments::{launcher, limit as limited, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
+use failure::Failure;
 use flags::{Flags, Subcommands};
 
 fn main() -> ExitCode {
     if let Some(status) = helper() {
         return status;
     }
-    let done = match Flags::parse().command {
+    let flags = match Flags::try_parse() {
+        Ok(flags) => flags,
+        Err(error) => return misuse(&error),
+    };
+    let done = match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
+        Subcommands::Limit(flags) => limit::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -50,8 +57,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does the work of a helper process, if this is one: launchers, crowds, workers and neighbours are this same program, called with
-/// a hidden word. They stay small: nothing else of it is touched on their way.
+/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers and neighbours are this same
+/// program, called with a hidden word. They stay small: nothing else of it is touched on their way.
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let word = words.next()?;
@@ -68,8 +75,23 @@ fn helper() -> Option<ExitCode> {
         rulers::serve();
     } else if word == rulers::NEIGHBOUR {
         rulers::be(&mut words);
+    } else if word == limited::ARGUMENT {
+        limited::guard(words);
     } else {
         return None;
     }
     Some(ExitCode::SUCCESS)
+}
+
+/// Says what is wrong with the flags, or what was asked for in place of an experiment: help, the version.
+fn misuse(error: &clap::Error) -> ExitCode {
+    // Where nobody listens, the exit status speaks.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    // Of what returns a command's own status, only those that no command is likely to have are its own.
+    let of_a_command = std::env::args_os().nth(1).is_some_and(|word| word == "limit");
+    let failure = if of_a_command { Failure::Own } else { Failure::Usage };
+    ExitCode::from(failure(String::new()).status())
 }

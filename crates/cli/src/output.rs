@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_model::{Joined, LoadReport, Report, RulerRecord};
@@ -193,10 +194,15 @@ fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).
+/// The style of what goes to standard output.
 pub(crate) fn style() -> Style {
-    let terminal = io::stdout().is_terminal();
-    let width = rustix::termios::tcgetwinsize(io::stdout()).map_or(WIDTH, |size| usize::from(size.ws_col));
+    style_on(&io::stdout())
+}
+
+/// As wide as the terminal; in colour on a terminal, unless NO_COLOR is set (no-color.org).
+pub(crate) fn style_on(stream: &(impl IsTerminal + AsFd)) -> Style {
+    let terminal = stream.is_terminal();
+    let width = rustix::termios::tcgetwinsize(stream).map_or(WIDTH, |size| usize::from(size.ws_col));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     Style { width: if width == 0 { WIDTH } else { width }, color: terminal && !no_color && !dumb }

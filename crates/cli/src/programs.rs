@@ -1,6 +1,7 @@
 //! Commands as typed become programs with words: split as a shell splits, looked up as execvp(3) looks up.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -37,6 +38,40 @@ pub(crate) fn program(text: &str, argv: &[String], shell: Option<&str>, director
     find(first, directory).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(argv, shell))))
 }
 
+/// The file that execvp(3) would execute for a command's first word.
+pub(crate) fn executed(word: &OsStr) -> Result<PathBuf, Failure> {
+    let name = word.to_string_lossy();
+    if name.is_empty() {
+        return Err(Failure::NotFound("the command has no name".to_owned()));
+    }
+    // Whether it can be executed, executing it says.
+    if name.contains('/') {
+        return Ok(PathBuf::from(word));
+    }
+    let files: Vec<PathBuf> = in_path().map(|folder| folder.join(word)).filter(|file| file.is_file()).collect();
+    match files.iter().find(|file| executable(file).is_ok()) {
+        Some(file) => Ok(file.clone()),
+        None if files.is_empty() => Err(Failure::NotFound(format!("no program '{name}' in PATH"))),
+        None => Err(Failure::NotExecutable(format!("'{}' is not executable (chmod +x)", files[0].display()))),
+    }
+}
+
+/// The words of a command as one line that a shell would split into the same.
+pub(crate) fn joined(argv: &[String]) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => shell_words::quote(word).into_owned(),
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The folders in which programs are looked for.
+fn in_path() -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    env::split_paths(&path).collect::<Vec<_>>().into_iter()
+}
+
 /// Words in a command that look as if they were meant for a shell.
 pub(crate) fn shell_word(argv: &[String]) -> Option<&str> {
     argv.iter().map(String::as_str).find(|word| SHELL_WORDS.contains(word))
@@ -58,8 +93,7 @@ fn find(word: &str, directory: &Path) -> Result<PathBuf, String> {
         let path = directory.join(word);
         return executable(&path).map(|()| path);
     }
-    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    let mut found = env::split_paths(&path).map(|folder| folder.join(word));
+    let mut found = in_path().map(|folder| folder.join(word));
     let file = found.find(|file| executable(file).is_ok());
     file.ok_or_else(|| format!("no program '{word}' in PATH"))
 }

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod judge;
 pub mod launcher;
 pub mod load;
+pub mod limit;
 pub mod log;
 pub mod rulers;
 pub mod runner;

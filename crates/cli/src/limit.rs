@@ -1,0 +1,108 @@
+//! `steady limit`: wire plan, guardian and report together.
+
+use std::io::{self, Write};
+
+use steady_experiments::limit::{LimitError, LimitRun, limit};
+use steady_linux::activity::Snapshot;
+use steady_linux::{Root, clock, host, signals};
+use steady_model::{Command, CpuSource, LimitOutcome, LimitPlan, LimitReport, Outcome, Reading, Timestamp};
+
+use crate::failure::Failure;
+use crate::flags::{Form, LimitFlags};
+use crate::output::{Destinations, Shown, style_on};
+use crate::{programs, revisions};
+
+/// What timeout(1) returns too.
+const LIMIT_REACHED: u8 = 124;
+const ENOENT: i32 = 2;
+
+impl Shown for LimitReport {
+    fn rendered(&self, form: Form, _samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::limit_text(self, style_on(&io::stderr())),
+            Form::Json => steady_report::limit_json_text(self),
+            Form::Csv => steady_report::limit_csv(self),
+            Form::Markdown => steady_report::limit_markdown(self),
+            Form::Html => steady_report::limit_html(self),
+        }
+    }
+}
+
+/// Runs the command within its limits and reports it; the exit status.
+pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
+    // Statuses from 1 on may be the command's.
+    let destinations =
+        Destinations::open(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
+    let plan = plan(flags)?;
+    let root = Root::default();
+    let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
+    let source = flags.source.map(CpuSource::from);
+    let ran = limit(&plan, &flags.words, source).map_err(|error| failure(&plan, error))?;
+    let steal = before.until(&Snapshot::take(&root)).steal_ratio;
+    let report = report(plan, started, ran, steal);
+    if !flags.quiet {
+        signals::write_as_others_do();
+        // Where nobody listens, the exit status speaks.
+        let _ = io::stderr().write_all(report.rendered(Form::Text, false).as_bytes());
+    }
+    destinations.write_files(&report)?;
+    Ok(status(&report))
+}
+
+fn plan(flags: &LimitFlags) -> Result<LimitPlan, Failure> {
+    let argv: Vec<String> = flags.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let program = programs::executed(flags.words.first().map_or("".as_ref(), |word| word.as_os_str()))?;
+    let command = Command { name: programs::joined(&argv), argv, program, ..Command::default() };
+    Ok(LimitPlan {
+        command,
+        cpu: flags.cpu,
+        wall_factor: flags.wall_factor,
+        poll: flags.poll,
+        kill_after: flags.kill_after,
+    })
+}
+
+fn report(plan: LimitPlan, started: Timestamp, ran: LimitRun, steal_ratio: Reading<f64>) -> LimitReport {
+    LimitReport {
+        plan,
+        started,
+        host: host::probe(&Root::default()),
+        revision: revisions::here(),
+        outcome: ran.outcome,
+        ended: ran.ended,
+        cpu: ran.cpu,
+        wall: ran.wall,
+        waiting: ran.waiting,
+        stopped: ran.stopped,
+        overshoot: ran.overshoot,
+        steal_ratio,
+        source: ran.source,
+        passed_over: ran.passed_over,
+        left_behind: ran.left_behind,
+    }
+}
+
+/// The command's own status, unless a limit was reached; of a signal this process dies too, as timeout(1) does, so that
+/// a shell sees the same.
+fn status(report: &LimitReport) -> u8 {
+    match (report.outcome, report.ended) {
+        (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, _) | (_, Outcome::TimedOut) => LIMIT_REACHED,
+        (LimitOutcome::Ok, Outcome::Exited(status)) => u8::try_from(status).unwrap_or(u8::MAX),
+        (LimitOutcome::Ok, Outcome::Signalled(signal)) => {
+            signals::die_of(signal);
+            Failure::Interrupted(signal).status()
+        }
+    }
+}
+
+fn failure(plan: &LimitPlan, error: LimitError) -> Failure {
+    let program = plan.command.program.display();
+    match error {
+        LimitError::NotStarted(ENOENT) if plan.command.program.exists() => {
+            Failure::NotFound(format!("'{program}': the program that is to interpret it does not exist"))
+        }
+        LimitError::NotStarted(ENOENT) => Failure::NotFound(format!("'{program}': {error}")),
+        LimitError::NotStarted(_) => Failure::NotExecutable(format!("'{program}': {error}")),
+        LimitError::Refused(_) | LimitError::GuardianLost => Failure::Own(error.to_string()),
+    }
+}

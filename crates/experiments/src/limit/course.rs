@@ -1,0 +1,141 @@
+//! The time on the wall, as the wall limit counts it: less the time in which the command was stopped, and less what it
+//! spent waiting for a CPU.
+
+use steady_linux::tree::Doings;
+use steady_model::{Absent, Nanos, Reading};
+
+/// A command's time so far.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    started: Nanos,
+    stopped: Nanos,
+    /// Since when it is stopped.
+    stopped_since: Option<Nanos>,
+    waiting: Reading<Nanos>,
+    /// When the waiting was looked at last, and how long it had been stopped by then.
+    seen: (Nanos, Nanos),
+    /// Waiting per CPU time of the threads that were seen last.
+    ratio: f64,
+}
+
+impl Course {
+    /// Begins now; `waiting` says whether waiting can be told at all.
+    pub(super) fn new(started: Nanos, waiting: Result<(), Absent>) -> Self {
+        let waiting = waiting.map(|()| Nanos::ZERO);
+        Course { started, stopped: Nanos::ZERO, stopped_since: None, waiting, seen: (started, Nanos::ZERO), ratio: 0.0 }
+    }
+
+    pub(super) fn stop(&mut self, now: Nanos) {
+        self.stopped_since = self.stopped_since.or(Some(now));
+    }
+
+    pub(super) fn go_on(&mut self, now: Nanos) {
+        self.stopped = self.stopped(now);
+        self.stopped_since = None;
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped_since.is_some()
+    }
+
+    /// For how long it was stopped.
+    pub(super) fn stopped(&self, now: Nanos) -> Nanos {
+        self.stopped + self.stopped_since.map_or(Nanos::ZERO, |since| now - since)
+    }
+
+    /// For how long it waited for a CPU, as of the last look.
+    pub(super) fn waiting(&self) -> &Reading<Nanos> {
+        &self.waiting
+    }
+
+    /// The time that counts towards the wall limit. Where waiting cannot be told, all counts that was not stopped.
+    pub(super) fn counted(&self, now: Nanos) -> Nanos {
+        now - self.started - self.stopped(now) - self.waiting.clone().unwrap_or_default()
+    }
+
+    /// Adds what threads of the tree did since the look before, in which the whole tree used `cpu`.
+    ///
+    /// A process that ended in between was not seen to wait: it is taken to have waited as much for its CPU time as those
+    /// that were seen. Of a tree with several threads only part may have waited at a time. The time since the look before
+    /// then counts as waiting in the share that waiting has of the threads' waiting and running, which for one thread
+    /// that never slept is its waiting itself; it is never more than all threads' waiting together.
+    pub(super) fn look(&mut self, now: Nanos, seen: Doings, cpu: Nanos) {
+        let (before, stopped_before) = self.seen;
+        let stopped = self.stopped(now);
+        self.seen = (now, stopped);
+        if seen.cpu > Nanos::ZERO {
+            self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
+        }
+        let unseen = (cpu - seen.cpu).0 as f64;
+        let delay = seen.run_delay.0 as f64 + unseen * self.ratio;
+        let ran = cpu.max(seen.cpu).0 as f64;
+        let span = (now - before - (stopped - stopped_before)).0 as f64;
+        if let (Ok(waiting), true) = (&mut self.waiting, delay > 0.0) {
+            *waiting += Nanos(delay.min(span * delay / (delay + ran)) as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn ms(time: u64) -> Nanos {
+        Nanos(time * MS)
+    }
+
+    fn did(cpu: u64, run_delay: u64) -> Doings {
+        Doings { cpu: ms(cpu), run_delay: ms(run_delay), runnable: false }
+    }
+
+    fn waited(cpu: u64, run_delay: u64, tree: u64) -> u64 {
+        let mut course = Course::new(ms(0), Ok(()));
+        course.look(ms(100), did(cpu, run_delay), ms(tree));
+        course.waiting().clone().unwrap().0 / MS
+    }
+
+    #[test]
+    fn one_thread_waits_as_long_as_it_waits() {
+        assert_eq!(waited(50, 50, 50), 50);
+        assert_eq!(waited(20, 10, 20), 10, "and slept otherwise");
+        assert_eq!(waited(100, 0, 100), 0);
+        assert_eq!(waited(0, 0, 0), 0, "all asleep");
+    }
+
+    #[test]
+    fn several_threads_wait_by_their_share() {
+        assert_eq!(waited(100, 300, 100), 75, "four threads on one CPU");
+        assert_eq!(waited(200, 0, 200), 0);
+        assert_eq!(waited(100, 900, 100), 90, "never more than there is");
+    }
+
+    #[test]
+    fn those_that_were_not_seen_wait_as_the_others() {
+        assert_eq!(waited(10, 10, 50), 50);
+        let mut course = Course::new(ms(0), Ok(()));
+        course.look(ms(100), did(50, 50), ms(50));
+        course.look(ms(200), Doings::default(), ms(50));
+        assert_eq!(course.waiting(), &Ok(ms(100)), "as those that were seen last");
+    }
+
+    #[test]
+    fn neither_stops_nor_waiting_count() {
+        let mut course = Course::new(ms(1_000), Ok(()));
+        course.stop(ms(1_100));
+        course.stop(ms(1_200));
+        assert_eq!((course.counted(ms(1_500)), course.is_stopped()), (ms(100), true));
+        course.go_on(ms(1_600));
+        assert_eq!((course.counted(ms(1_700)), course.stopped(ms(1_700))), (ms(200), ms(500)));
+        course.look(ms(1_700), did(100, 1_000), ms(100));
+        assert!(course.waiting().clone().unwrap() <= ms(200), "what was stopped did not wait");
+    }
+
+    #[test]
+    fn without_statistics_all_counts() {
+        let mut course = Course::new(ms(0), Err(Absent::because("no")));
+        course.look(ms(100), did(50, 50), ms(50));
+        assert_eq!((course.counted(ms(100)), course.waiting().is_err()), (ms(100), true));
+    }
+}

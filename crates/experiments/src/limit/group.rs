@@ -1,0 +1,79 @@
+//! Signals to a whole process group, told from those to one process of it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+use steady_linux::signals::{self, Held};
+
+/// A signal to a group reaches all of it within one system call of the sender's; this is long beside that.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The signals that reach this process. It is in the command's process group, and nobody has a reason to signal it alone:
+/// what reaches it has reached the command too, and is not to be passed on a second time.
+pub(super) struct GroupSignals {
+    held: Held,
+    arrived: Vec<i32>,
+    children: bool,
+}
+
+impl GroupSignals {
+    pub(super) fn of(passed: &[i32]) -> io::Result<Self> {
+        Ok(GroupSignals { held: Held::of(passed)?, arrived: Vec::new(), children: true })
+    }
+
+    /// Takes what has arrived; whether something happened to a child since it was asked last.
+    pub(super) fn children_changed(&mut self) -> io::Result<bool> {
+        self.take()?;
+        Ok(std::mem::take(&mut self.children))
+    }
+
+    /// Sends the command a signal that the front was sent, unless the command was sent it too. One that lets a stopped
+    /// command go on does no harm twice, and would leave it stopped if it were missed.
+    pub(super) fn pass(&mut self, signal: i32, command: Pid, stopped: bool) -> io::Result<()> {
+        if signals::is_to_go_on(signal) {
+            if stopped {
+                let _ = signals::send(command.as_raw_nonzero().get(), signal);
+            }
+            return Ok(());
+        }
+        let together = rustix::process::getpgid(Some(command)).is_ok_and(|group| group == rustix::process::getpgrp());
+        if together && self.arrived(signal)? {
+            return Ok(());
+        }
+        // An error means that it has ended.
+        let _ = signals::send(command.as_raw_nonzero().get(), signal);
+        Ok(())
+    }
+
+    fn arrived(&mut self, signal: i32) -> io::Result<bool> {
+        self.take()?;
+        if !self.arrived.contains(&signal) {
+            let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as i64 };
+            // A signal ends the waiting; so does time.
+            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], Some(&patience));
+            self.take()?;
+        }
+        let place = self.arrived.iter().position(|other| *other == signal);
+        Ok(place.map(|place| self.arrived.swap_remove(place)).is_some())
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.held.next()? {
+            if signals::is_of_children(signal) {
+                self.children = true;
+            } else if !self.arrived.contains(&signal) {
+                self.arrived.push(signal);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for GroupSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
+    }
+}

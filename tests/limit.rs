@@ -1,0 +1,479 @@
+//! `steady limit` on real commands: limits that are reached and not reached, by every source; statuses, streams,
+//! signals; what is left after everything.
+
+mod steady;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+
+/// Works until it is ended.
+const SPIN: &str = "while :; do :; done";
+
+/// Limits a shell's script; the status, and the report.
+fn limited(name: &str, options: &[&str], script: &str) -> (i32, Value) {
+    let (status, _, _, report) = limited_with_output(name, options, script);
+    (status, report)
+}
+
+fn limited_with_output(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
+    let file = scratch(&format!("{name}.json"));
+    let words = [&["limit", "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
+    let (status, stdout, stderr) = run(&words);
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
+    (status, stdout, stderr, report)
+}
+
+fn seconds(report: &Value, name: &str) -> f64 {
+    report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
+}
+
+/// The sources that can be had here, and the words that choose them.
+fn sources(test: &str) -> Vec<&'static str> {
+    let had = |source: &&str| {
+        let (status, _, stderr) = run(&["limit", "--cpu", "1s", "--source", source, "--", "true"]);
+        if status != 0 {
+            assert_eq!(status, 125, "{stderr}");
+            skip(test, stderr.trim());
+        }
+        status == 0
+    };
+    ["cgroup-v2", "cgroup-v1", "task-clock", "proc"].into_iter().filter(had).collect()
+}
+
+#[test]
+fn a_command_within_its_limits_returns_its_own_status() {
+    let (status, stdout, stderr, report) =
+        limited_with_output("own", &["--cpu", "5s"], "echo out; echo err >&2; exit 7");
+    assert_eq!((status, stdout.as_str()), (7, "out\n"));
+    assert!(stderr.starts_with("err\nsteady: The command ended by itself with status 7"), "{stderr}");
+    assert_eq!((&report["schema"], &report["outcome"]), (&"steady.limit/1".into(), &"ok".into()));
+    assert_eq!(report["ended"]["exited"], 7);
+    assert!(report["overshoot_seconds"].is_null() && report["overshoot_seconds_absent"].is_string(), "{report}");
+    let (status, stdout, stderr) = run(&["limit", "--cpu", "5s", "--quiet", "true"]);
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""), "no -- is needed");
+}
+
+#[test]
+fn every_source_ends_a_spinner_at_its_limit() {
+    for source in sources("every_source_ends_a_spinner_at_its_limit") {
+        let options = ["--cpu", "300ms", "--source", source];
+        let (status, report) = limited(source, &options, SPIN);
+        assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
+        assert_eq!(report["source"], source.replace('-', "_"), "{report}");
+        let (cpu, overshoot) = (seconds(&report, "cpu_seconds"), seconds(&report, "overshoot_seconds"));
+        assert!((0.3..0.6).contains(&cpu) && (cpu - 0.3 - overshoot).abs() < 1e-6, "{source}: {report}");
+        let (status, report) = limited(source, &["--cpu", "2s", "--source", source], "exit 3");
+        assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{report}");
+    }
+}
+
+#[test]
+fn threads_and_children_count_together() {
+    for source in sources("threads_and_children_count_together") {
+        let threads = "import threading,hashlib\nfor _ in range(3): threading.Thread(target=lambda: [hashlib.sha256(b'x'*1000000) for _ in iter(int, 1)]).start()";
+        for (kind, script) in [
+            ("children", format!("for i in 1 2 3; do sh -c '{SPIN}' & done; wait")),
+            ("threads", format!("exec python3 -c \"{threads}\"")),
+            ("one after the other", "while :; do sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'; done".into()),
+            ("daemons", format!("setsid sh -c 'sh -c \"{SPIN}\" & {SPIN}' & sleep 20")),
+        ] {
+            let (status, report) = limited(source, &["--cpu", "600ms", "--source", source], &script);
+            assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source} {kind}: {report}");
+            assert!((0.6..1.2).contains(&seconds(&report, "cpu_seconds")), "{source} {kind}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_storm_of_forks_is_ended_whole() {
+    let storm = "spin_7101() { while :; do sh -c ': 7101' & sh -c 'sleep 7101' & sleep 0.02; done; }; spin_7101";
+    for source in sources("a_storm_of_forks_is_ended_whole") {
+        let (status, report) = limited(source, &["--cpu", "200ms", "--kill-after", "100ms", "--source", source], storm);
+        assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source}: {report}");
+        assert!(within_a_second(|| processes_with("sleep 7101") == 0), "{source}");
+    }
+}
+
+#[test]
+fn one_that_ignores_the_request_is_killed() {
+    let options = ["--cpu", "200ms", "--kill-after", "300ms"];
+    let (status, report) = limited("deaf", &options, &format!("trap '' TERM; {SPIN}"));
+    assert_eq!((status, &report["outcome"], &report["ended"]["signalled"]), (124, &"cpu-limit".into(), &9.into()));
+    assert!((0.2..0.8).contains(&seconds(&report, "cpu_seconds")), "{report}");
+    assert!(seconds(&report, "wall_seconds") < 10.0, "{report}");
+    let (status, report) = limited("tidy", &["--cpu", "200ms"], &format!("trap 'exit 5' TERM; {SPIN}"));
+    assert_eq!((status, &report["outcome"], &report["ended"]["exited"]), (124, &"cpu-limit".into(), &5.into()));
+}
+
+#[test]
+fn a_sleeper_reaches_the_wall_limit() {
+    let (status, stdout, stderr, report) =
+        limited_with_output("sleeper", &["--cpu", "250ms", "--wall-factor", "2"], "sleep 7102");
+    assert_eq!((status, stdout.as_str(), &report["outcome"]), (124, "", &"wall-limit".into()), "{report}");
+    assert!(stderr.contains("Wall limit reached"), "{stderr}");
+    let counted = seconds(&report, "wall_seconds") - report["waiting_seconds"].as_f64().unwrap_or(0.0);
+    assert!((0.5..1.0).contains(&counted) && seconds(&report, "cpu_seconds") < 0.1, "{report}");
+    assert!(report["overshoot_seconds"].is_null(), "{report}");
+}
+
+#[test]
+fn waiting_for_a_cpu_is_no_wall_time() {
+    let spinners: Vec<Child> = (0..12).map(|_| Command::new("sh").args(["-c", SPIN]).spawn().unwrap()).collect();
+    let probe = limited("crowded", &["--cpu", "250ms", "--wall-factor", "1.5"], SPIN);
+    let sleeper = limited("crowded-sleeper", &["--cpu", "250ms", "--wall-factor", "2"], "sleep 7103");
+    for mut spinner in spinners {
+        spinner.kill().unwrap();
+        spinner.wait().unwrap();
+    }
+    let (status, report) = probe;
+    if report["waiting_seconds"].is_null() {
+        return skip("waiting_for_a_cpu_is_no_wall_time", &report["waiting_seconds_absent"].to_string());
+    }
+    assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
+    assert_eq!(sleeper.1["outcome"], "wall-limit", "a sleeper waits for no CPU: {}", sleeper.1);
+    assert!(seconds(&sleeper.1, "wall_seconds") < 1.5, "{}", sleeper.1);
+}
+
+#[test]
+fn time_in_which_it_is_stopped_does_not_count() {
+    let script = "kill -STOP $$; exit 3";
+    let file = scratch("stopped.json");
+    let words = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
+    let child = steady().args(words).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+    // Both are stopped: the command by itself, the front to tell its parent.
+    assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
+    std::thread::sleep(Duration::from_millis(900));
+    send("CONT", child.id());
+    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{stderr}");
+    assert!((0.8..1.5).contains(&seconds(&report, "stopped_seconds")), "{report}");
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_poll_overshoots_up_to_its_interval() {
+    let (status, report) = limited("poll", &["--cpu", "150ms", "--poll", "400ms"], SPIN);
+    assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
+    assert_eq!(report["poll_seconds"], 0.4);
+    assert!(seconds(&report, "wall_seconds") >= 0.4, "not before the first look: {report}");
+    // The last word is the parent's, even between two looks.
+    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 0";
+    let (status, report) = limited("poll-word", &["--cpu", "20ms", "--poll", "1m"], script);
+    assert_eq!((status, &report["outcome"], &report["ended"]["exited"]), (124, &"cpu-limit".into(), &0.into()));
+}
+
+#[test]
+fn standard_input_is_the_commands() {
+    let mut command = steady();
+    command.args(["limit", "--cpu", "5s", "--quiet", "--", "sh", "-c", "read a; read b; echo $b $a"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    assert_eq!(told(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
+    // A pipe that the command closes is closed, though it runs on; and so the reader's end.
+    let script = "exec <&- >&-; sleep 7104";
+    let mut child = steady();
+    child.args(["limit", "--cpu", "5s", "--quiet", "--", "sh", "-c", script]);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut text).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    assert!(within_a_second(|| input.write_all(b"x").is_err()), "nobody can read it any more");
+    send("TERM", child.id());
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    // Streams that are closed are no reason to fail.
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let line = format!("exec \"$0\" limit --cpu 5s -- sh -c 'exit 4' {closed}");
+        let status = Command::new("sh").args(["-c", &line, env!("CARGO_BIN_EXE_steady")]).status().unwrap();
+        assert_eq!(status.code(), Some(4), "{closed}");
+    }
+}
+
+#[test]
+fn signals_are_passed_on_once() {
+    for signal in ["TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "34"] {
+        let script = format!("trap 'echo got; exit 9' {}; echo ready; while :; do sleep 0.01; done", name(signal));
+        let child = limited_child(&script);
+        send(signal, child.0.id());
+        let (status, stdout) = child.end();
+        assert_eq!((status, stdout.as_str()), (9, "got\n"), "{signal}");
+    }
+    // To the whole group: the command has it already.
+    let script = "trap 'echo got' USR1; echo ready; i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
+    let child = limited_child(script);
+    let group = format!("-{}", child.0.id());
+    assert!(Command::new("kill").args(["-USR1", "--", &group]).status().unwrap().success());
+    assert_eq!(child.end(), (0, "got\n".to_owned()));
+}
+
+fn name(signal: &str) -> &str {
+    if signal == "34" { "RTMIN" } else { signal }
+}
+
+#[test]
+fn a_signal_that_ends_the_command_ends_the_front() {
+    for (signal, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11)] {
+        let (status, stderr) = status_of(&format!("kill -{signal} $$"));
+        assert_eq!(status.signal(), Some(number), "{stderr}");
+        assert!(stderr.contains(&format!("Signal {number} ended the command")), "{stderr}");
+    }
+}
+
+fn status_of(script: &str) -> (std::process::ExitStatus, String) {
+    let mut command = steady();
+    let output = command.args(["limit", "--cpu", "5s", "--", "sh", "-c", script]).output().unwrap();
+    (output.status, String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let script = "grep SigIgn /proc/self/status";
+    let plain = |prefix: &str| {
+        let line = format!("trap '' {prefix}; exec \"$0\" limit --cpu 5s --quiet -- {script}");
+        let direct = format!("trap '' {prefix}; exec {script}");
+        let text = |line: &str| {
+            let words = ["-c", line, env!("CARGO_BIN_EXE_steady")];
+            String::from_utf8(Command::new("sh").args(words).output().unwrap().stdout).unwrap()
+        };
+        (text(&line), text(&direct))
+    };
+    for signals in ["HUP", "INT QUIT", "CHLD", "TERM USR1 TSTP"] {
+        let (limited, direct) = plain(signals);
+        assert_eq!(limited, direct, "{signals}");
+    }
+}
+
+#[test]
+fn what_it_leaves_behind_is_ended_with_it() {
+    let (status, report) = limited("leaves", &["--cpu", "5s"], "setsid sleep 7105 & sleep 7105 & exit 0");
+    assert_eq!((status, &report["outcome"], &report["left_behind"]), (0, &"ok".into(), &2.into()), "{report}");
+    assert_eq!(processes_with("sleep 7105"), 0);
+}
+
+#[test]
+fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
+    let script = "setsid sh -c 'sleep 7106 & sleep 7106' & (sleep 7106 &) ; echo ready; sleep 7106";
+    for source in sources("nothing_is_left_when_the_front_or_the_guardian_is_killed") {
+        let child = limited_child_by(&["--source", source], script);
+        assert!(within_a_second(|| sleepers("7106") >= 4));
+        send("KILL", child.0.id());
+        assert_eq!(child.0.wait_with_output().unwrap().status.signal(), Some(9));
+        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} are left", sleepers("7106"));
+
+        let child = limited_child_by(&["--source", source], script);
+        assert!(within_a_second(|| sleepers("7106") >= 4));
+        let guardian = child_of(child.0.id()).expect("there is a guardian");
+        send("KILL", guardian);
+        let (status, _, stderr) = told(child.0.wait_with_output().unwrap());
+        assert_eq!(status, 125, "{stderr}");
+        assert!(stderr.contains("guardian was killed"), "{stderr}");
+        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} are left", sleepers("7106"));
+    }
+    let group = |folder: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.any(|name| {
+            name.strip_prefix("steady-limit-").is_some_and(|pid| fs::metadata(format!("/proc/{pid}")).is_err())
+        })
+    };
+    for folder in ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup"] {
+        assert!(within_a_second(|| !group(folder)), "a control group is left in {folder}");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_has_the_statuses_of_shells() {
+    let status = |words: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], words].concat());
+        assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
+        assert!(stderr.starts_with("steady: "), "{stderr}");
+        status
+    };
+    assert_eq!([status(&["no-such-program"]), status(&["./nothing"]), status(&[""])], [127, 127, 127]);
+    assert_eq!([status(&["/etc/passwd"]), status(&["/etc"])], [126, 126]);
+    let script = scratch("plain-script");
+    fs::write(&script, "echo $1; exit 6").unwrap();
+    assert!(Command::new("chmod").arg("+x").arg(&script).status().unwrap().success());
+    let (status, stdout, stderr) = run(&["limit", "--cpu", "1s", "--", script.to_str().unwrap(), "word"]);
+    assert_eq!((status, stdout.as_str()), (6, "word\n"), "as execvp runs it: {stderr}");
+    fs::remove_file(script).unwrap();
+}
+
+#[test]
+fn wrong_usage_is_told_apart_from_the_commands_status() {
+    for wrong in [
+        &["--cpu", "0", "true"][..],
+        &["--cpu", "3days", "true"],
+        &["--cpu", "five", "true"],
+        &["--cpu", "-1s", "true"],
+        &["--cpu", "1s"],
+        &["true"],
+        &["--cpu", "1s", "--wall-factor", "0", "true"],
+        &["--cpu", "1s", "--wall-factor", "nan", "true"],
+        &["--cpu", "1s", "--poll", "0", "true"],
+        &["--cpu", "1s", "--export-json", "/nonexistent/x", "true"],
+        &["--cpu", "1s", "--nonsense", "true"],
+    ] {
+        let (status, stdout, stderr) = run(&[&["limit"], wrong].concat());
+        assert_eq!((status, stdout.as_str()), (125, ""), "{wrong:?}: {stderr}");
+        assert!(!stderr.is_empty(), "{wrong:?}");
+    }
+    assert_eq!(run(&["limit", "--help"]).0, 0);
+}
+
+#[test]
+fn words_are_any_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let mut command = steady();
+    command.args(["limit", "--cpu", "1s", "--quiet", "--", "printf", "%s"]).arg(OsStr::from_bytes(b"a\xff b"));
+    assert_eq!(command.output().unwrap().stdout, b"a\xff b");
+}
+
+#[test]
+fn all_forms_are_written() {
+    let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("form.{form}"))));
+    let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
+    let options: Vec<String> = options.collect();
+    let words: Vec<&str> = ["limit", "--cpu", "1s"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    for ((form, file), mark) in files.iter().zip(["steady.limit/1", "outcome,", "**The command", "<!DOCTYPE html>"]) {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(mark), "{form}: {text}");
+        fs::remove_file(file).unwrap();
+    }
+    assert!(stderr.lines().all(|line| line.chars().count() <= 80), "{stderr}");
+}
+
+#[test]
+fn a_user_without_rights_is_served_too() {
+    let test = "a_user_without_rights_is_served_too";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root can become somebody else");
+    }
+    let binary = scratch("steady-for-all");
+    let folder = std::env::temp_dir().join(format!("steady-limit-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let copy = folder.join("steady");
+    fs::copy(env!("CARGO_BIN_EXE_steady"), &copy).unwrap();
+    let report = folder.join("r.json");
+    assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    command.args(["limit", "--cpu", "300ms", "--export-json"]).arg(&report).args(["--", "sh", "-c", SPIN]);
+    let output = command.stdin(Stdio::null()).current_dir("/").output();
+    let Ok(output) = output else { return skip(test, "there is no setpriv") };
+    let (status, _, stderr) = told(output);
+    let read: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap_or_default()).unwrap_or_default();
+    fs::remove_dir_all(&folder).unwrap();
+    let _ = fs::remove_file(binary);
+    assert_eq!((status, &read["outcome"]), (124, &"cpu-limit".into()), "{stderr}");
+    assert!((0.3..0.6).contains(&seconds(&read, "cpu_seconds")), "{read}");
+    let source = read["source"].as_str().unwrap();
+    assert!(source == "cgroup_v2" || !read["passed_over"].as_array().unwrap().is_empty(), "{read}");
+}
+
+#[test]
+fn children_of_an_earlier_life_are_let_be() {
+    // The shell's child is the front's after the exec; it is none of the command's.
+    let line = "sleep 7107 & exec \"$0\" limit --cpu 5s --quiet -- sh -c 'echo ready; sleep 7108'";
+    let mut child = Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_steady")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    ready(&mut child);
+    let guardian = within(|| children_of(child.id()).into_iter().find(|pid| command_line(*pid).contains("__guardian")));
+    send("KILL", guardian);
+    assert_eq!(child.wait().unwrap().code(), Some(125));
+    assert_eq!((sleepers("7107"), sleepers("7108")), (1, 0));
+    let left = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let left: Vec<u32> = left.filter(|pid| command_line(*pid) == "sleep 7107 ").collect();
+    left.into_iter().for_each(|pid| send("KILL", pid));
+}
+
+/// A front whose command has said that it is ready.
+struct Limited(Child);
+
+impl Limited {
+    /// Its status, and what else it said.
+    fn end(self) -> (i32, String) {
+        let (status, stdout, _) = told(self.0.wait_with_output().unwrap());
+        (status, stdout)
+    }
+}
+
+fn limited_child(script: &str) -> Limited {
+    limited_child_by(&[], script)
+}
+
+/// In a process group of its own, as a shell would have it.
+fn limited_child_by(options: &[&str], script: &str) -> Limited {
+    let mut command = steady();
+    command.args(["limit", "--cpu", "20s"]).args(options).args(["--", "sh", "-c", script]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    ready(&mut child);
+    Limited(child)
+}
+
+/// Reads the one line that says so, and no byte more.
+fn ready(child: &mut Child) {
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+        line.push(byte[0]);
+    }
+    assert_eq!(line, b"ready\n");
+}
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
+}
+
+fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    assert!(within_a_second(|| found().is_some()));
+    found().unwrap()
+}
+
+fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let parent = |child: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()) == Some(pid)
+    };
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(parent).collect()
+}
+
+fn child_of(pid: u32) -> Option<u32> {
+    children_of(pid).first().copied()
+}
+
+/// Processes that are `sleep SECONDS` and nothing else: fronts and guardians have the same words on their lines.
+fn sleepers(seconds: &str) -> usize {
+    let line = format!("sleep {seconds} ");
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(|pid: &u32| command_line(*pid) == line).count()
+}
