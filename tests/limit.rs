@@ -66,12 +66,12 @@ fn a_command_within_its_limits_returns_its_own_status() {
 fn every_source_ends_a_spinner_at_its_limit() {
     for source in sources("every_source_ends_a_spinner_at_its_limit") {
         let options = ["--cpu", "300ms", "--source", source];
-        let (status, report) = limited(source, &options, SPIN);
+        let (status, report) = limited(&format!("spinner-{source}"), &options, SPIN);
         assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
         assert_eq!(report["source"], source.replace('-', "_"), "{report}");
         let (cpu, overshoot) = (seconds(&report, "cpu_seconds"), seconds(&report, "overshoot_seconds"));
         assert!((0.3..0.6).contains(&cpu) && (cpu - 0.3 - overshoot).abs() < 1e-6, "{source}: {report}");
-        let (status, report) = limited(source, &["--cpu", "2s", "--source", source], "exit 3");
+        let (status, report) = limited(&format!("short-{source}"), &["--cpu", "2s", "--source", source], "exit 3");
         assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{report}");
     }
 }
@@ -86,7 +86,8 @@ fn threads_and_children_count_together() {
             ("one after the other", "while :; do sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'; done".into()),
             ("daemons", format!("setsid sh -c 'sh -c \"{SPIN}\" & {SPIN}' & sleep 20")),
         ] {
-            let (status, report) = limited(source, &["--cpu", "600ms", "--source", source], &script);
+            let name = format!("{kind}-{source}");
+            let (status, report) = limited(&name, &["--cpu", "600ms", "--source", source], &script);
             assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source} {kind}: {report}");
             assert!((0.6..1.2).contains(&seconds(&report, "cpu_seconds")), "{source} {kind}: {report}");
         }
@@ -97,7 +98,8 @@ fn threads_and_children_count_together() {
 fn a_storm_of_forks_is_ended_whole() {
     let storm = "spin_7101() { while :; do sh -c ': 7101' & sh -c 'sleep 7101' & sleep 0.02; done; }; spin_7101";
     for source in sources("a_storm_of_forks_is_ended_whole") {
-        let (status, report) = limited(source, &["--cpu", "200ms", "--kill-after", "100ms", "--source", source], storm);
+        let options = ["--cpu", "200ms", "--kill-after", "100ms", "--source", source];
+        let (status, report) = limited(&format!("storm-{source}"), &options, storm);
         assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source}: {report}");
         assert!(within_a_second(|| processes_with("sleep 7101") == 0), "{source}");
     }
@@ -246,7 +248,7 @@ fn what_is_ignored_stays_ignored() {
         };
         (text(&line), text(&direct))
     };
-    for signals in ["HUP", "INT QUIT", "CHLD", "TERM USR1 TSTP"] {
+    for signals in ["EXIT", "HUP", "INT QUIT", "CHLD", "TERM USR1 TSTP"] {
         let (limited, direct) = plain(signals);
         assert_eq!(limited, direct, "{signals}");
     }

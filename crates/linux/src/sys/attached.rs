@@ -11,6 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::schedule::{self, Schedule};
+use super::signals::{Disposition, dispose_raw};
 use super::spawn::Child;
 
 /// `CLONE_INTO_CGROUP` of clone3(2).
@@ -142,9 +143,8 @@ unsafe fn become_command(
             step = EXECUTING;
             schedule::set(schedule);
             for signal in 1..=LAST_SIGNAL {
-                let action = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
-                // Refused for those that are not to be changed.
-                libc::signal(signal, action);
+                let ignored = ignored.contains(&signal);
+                dispose_raw(signal, if ignored { Disposition::Ignored } else { Disposition::Default });
             }
             let mut none: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut none);

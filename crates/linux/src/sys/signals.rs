@@ -9,13 +9,29 @@ use rustix::io::Errno;
 /// The bytes of a `struct signalfd_siginfo`, of which the first four are the signal's number.
 const RECORD: usize = 128;
 
+/// What the kernel keeps for a signal (rt_sigaction(2)): its handler first. The C library's own calls refuse the two
+/// signals that it uses itself, and those may be ignored too.
+type Action = [usize; 4];
+/// The size of the kernel's sets of signals.
+const SET: usize = 8;
+
 /// Whether this process ignores `signal`.
 pub(crate) fn is_ignored(signal: i32) -> bool {
-    // SAFETY: `now` is plain data that outlives the call, which only writes to it; no new action is given.
-    unsafe {
-        let mut now: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
-    }
+    let mut now: Action = [0; 4];
+    let none: *const Action = ptr::null();
+    // SAFETY: `now` is as long as the kernel's structure or longer, and outlives the call; no new action is given.
+    let read = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, &raw mut now, SET) };
+    read == 0 && now[0] == libc::SIG_IGN
+}
+
+/// Sets what happens to `signal`, whichever it is; those that are not to be changed stay. A plain system call, fit for a
+/// child before its exec.
+pub(crate) fn dispose_raw(signal: i32, disposition: Disposition) {
+    let handler = if disposition == Disposition::Ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    let action: Action = [handler, 0, 0, 0];
+    let none: *mut Action = ptr::null_mut();
+    // SAFETY: `action` is as long as the kernel's structure or longer, and outlives the call; it names no code of ours.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const action, none, SET) };
 }
 
 /// What happens to a signal.
