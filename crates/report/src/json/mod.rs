@@ -23,8 +23,8 @@ use steady_model::{Effort, Layout, Report};
 pub use error::ReadError;
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
-pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
+pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 

@@ -1,8 +1,8 @@
 //! What metrics, commands and options are called in sentences.
 
 mod effect;
-pub(crate) mod load;
 mod limit;
+pub(crate) mod load;
 mod remedy;
 mod repeat;
 mod repeat_load;
