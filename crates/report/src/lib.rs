@@ -15,15 +15,16 @@ mod words;
 pub use csv::{csv, limit_csv, load_csv, rulers_csv};
 pub use html::{html, limit_html, load_html, rulers_html};
 pub use json::{
-    HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError, SCHEMA, joined_json, joined_json_text, json,
-    json_text, limit_json_text, load_json, load_json_text, load_run_json_text, read_limit_report, read_load_record, read_record, read_ruler_record,
-    rulers_json, rulers_json_text, run_json_text, runs_json_text,
+    HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError, SCHEMA, joined_json,
+    joined_json_text, json, json_text, limit_json_text, load_json, load_json_text, load_run_json_text,
+    read_limit_report, read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text,
+    runs_json_text,
 };
 pub use markdown::{limit_markdown, load_markdown, markdown, rulers_markdown};
 pub use svg::load_svg;
 pub use text::{
-    Style, joined_text, limit_text, load_run_text, load_summary, load_text, other_run_text, rulers_text, run_text, runs_text,
-    sentence, summary, text,
+    Style, joined_text, limit_text, load_run_text, load_summary, load_text, other_run_text, rulers_text, run_text,
+    runs_text, sentence, summary, text,
 };
 pub use words::load::load_sentences;
 pub use words::rulers::rulers_summary;

@@ -1,9 +1,9 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
 mod escape;
+mod limit;
 mod load;
 mod rulers;
-mod limit;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 

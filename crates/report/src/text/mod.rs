@@ -6,8 +6,8 @@ pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
 mod joined;
-pub(crate) mod load;
 mod limit;
+pub(crate) mod load;
 pub(crate) mod machine;
 mod page;
 pub(crate) mod pairs;
@@ -20,9 +20,9 @@ use steady_model::{Report, Undecided, Warning};
 
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;
+pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use rulers::rulers_text;
-pub use limit::limit_text;
 pub use sentence::sentence;
 
 use crate::words::message;
