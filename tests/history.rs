@@ -188,6 +188,25 @@ fn runs_of_all_kinds_are_told_apart() {
     run_in(&home, 0, &[&LOAD[..], &["--quiet"]].concat());
     let all = runs(&home);
     assert_eq!([&all[0]["kind"], &all[1]["kind"]], ["compare", "load"]);
+    let limited = ["limit", "--cpu", "5s", "--", "sh", "-c", "exit 7"];
+    let (stdout, stderr) = run_in(&home, 7, &limited);
+    assert!(stdout.is_empty() && stderr.ends_with("History: 3 (steady history report 3)\n"), "{stderr}");
+    run_in(&home, 0, &["load", "--rulers", "--quiet"]);
+    let all = runs(&home);
+    assert_eq!([&all[2]["kind"], &all[3]["kind"]], ["limit", "rulers"]);
+    assert!(all[2]["seed"].is_null() && all[2]["commands"][0] == "sh -c 'exit 7'", "{}", all[2]);
+    assert!(all[2]["verdict"].as_str().unwrap().starts_with("ok, "), "{}", all[2]);
+    for (id, form) in [("3", "json"), ("4", "json"), ("3", "csv"), ("4", "markdown")] {
+        let (first, _) = run_in(&home, 0, &["history", "report", id, "--format", form]);
+        assert!(
+            first.len() > 100 && first == run_in(&home, 0, &["history", "report", id, "--format", form]).0,
+            "{first}"
+        );
+    }
+    let (text, _) = run_in(&home, 0, &["history", "report", "3"]);
+    assert!(stderr.starts_with(&text), "it says the same as when it ended: {text}{stderr}");
+    run_in(&home, 0, &["history", "show", "4"]);
+    assert_eq!(run_in(&home, 0, &["history", "remove", "3", "4"]).0, "Removed 2 runs.\n");
     let load = &all[1];
     assert!(load["pairs"].is_null() && load["pairs_absent"].is_string() && load["metric"].is_null(), "{load}");
     assert_eq!((&load["seed"], &load["complete"]), (&Value::from("7"), &Value::from(true)));

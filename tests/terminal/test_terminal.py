@@ -25,7 +25,9 @@ class Terminal:
         self.seen = ""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.environ.update(PS1="$ ", TERM="dumb", ENV="", HISTFILE="")
+            # Nothing of the user's is touched.
+            data = str(TARGET / "tmp" / "data-of-terminals")
+            os.environ.update(PS1="$ ", TERM="dumb", ENV="", HISTFILE="", XDG_DATA_HOME=data)
             os.execvp(argv[0], argv)
 
     def type(self, text) -> None:

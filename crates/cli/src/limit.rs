@@ -6,10 +6,12 @@ use steady_experiments::limit::{LimitError, LimitRun, limit};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, signals};
 use steady_model::{Command, CpuSource, LimitOutcome, LimitPlan, LimitReport, Outcome, Reading, Timestamp};
+use steady_report::limit_text;
 
 use crate::failure::Failure;
 use crate::flags::{Form, LimitFlags};
-use crate::output::{Destinations, Shown, style_on};
+use crate::history::Keeper;
+use crate::output::{Destinations, Shown, style, style_on};
 use crate::{programs, revisions};
 
 /// What timeout(1) returns too.
@@ -19,7 +21,7 @@ const ENOENT: i32 = 2;
 impl Shown for LimitReport {
     fn rendered(&self, form: Form, _samples: bool) -> String {
         match form {
-            Form::Text => steady_report::limit_text(self, style_on(&io::stderr())),
+            Form::Text => steady_report::limit_text(self, style()),
             Form::Json => steady_report::limit_json_text(self),
             Form::Csv => steady_report::limit_csv(self),
             Form::Markdown => steady_report::limit_markdown(self),
@@ -43,9 +45,15 @@ pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
     if !flags.quiet {
         signals::write_as_others_do();
         // Where nobody listens, the exit status speaks.
-        let _ = io::stderr().write_all(report.rendered(Form::Text, false).as_bytes());
+        let _ = io::stderr().write_all(limit_text(&report, style_on(&io::stderr())).as_bytes());
     }
-    destinations.write_files(&report)?;
+    let written = destinations.write_files(&report);
+    // What cannot be shown is kept all the same.
+    let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
+    if let Some(id) = kept.filter(|_| !flags.quiet) {
+        let _ = writeln!(io::stderr(), "History: {id} (steady history report {id})");
+    }
+    written?;
     Ok(status(&report))
 }
 

@@ -94,10 +94,10 @@ impl Facts {
 
     /// The facts of the rulers' readings, summed up as `verdict`.
     pub fn of_rulers(record: &RulerRecord, verdict: String) -> Self {
-        let beside = record.neighbour.map_or("no neighbour".to_owned(), |one| format!("neighbours: {}", one.name()));
+        let beside = record.neighbour.map_or(String::new(), |one| format!(" beside {}", one.name()));
         Facts {
             seed: Ok(record.seed),
-            commands: vec![format!("rulers beside {beside}")],
+            commands: vec![format!("rulers{beside}")],
             complete: record.ending != Ending::Interrupted && record.failure.is_none(),
             ..Facts::without_pairs(RunKind::Rulers, (record.started, &record.host, &record.revision), verdict)
         }

@@ -28,4 +28,4 @@ pub use text::{
 };
 pub use words::load::load_sentences;
 pub use words::rulers::rulers_summary;
-pub use words::warning_message;
+pub use words::{limit_summary, warning_message};

@@ -71,6 +71,10 @@ pub(crate) struct LimitFlags {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Keep nothing of this in the history
+    #[arg(long)]
+    pub(crate) no_history: bool,
+
     /// Where CPU time is read while the command runs, for tests of that source
     #[arg(long, hide = true, value_enum)]
     pub(crate) source: Option<SourceFlag>,

@@ -100,7 +100,6 @@ impl Keeper {
     }
 
     /// Keeps a run that needs no log, for all of it is measured at once; its number in the history.
-    #[allow(dead_code, reason = "to be called by what measures them")]
     pub(crate) fn keep_at_once(run: &dyn Run) -> Option<i64> {
         let kept = Home::find().and_then(|home| {
             home.make()?;

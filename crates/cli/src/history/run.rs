@@ -1,10 +1,10 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
 use steady_experiments::{judge, load};
-use steady_model::{Facts, Kept, LoadReport, Report, RulerRecord, RunKind};
+use steady_model::{Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind};
 use steady_report::{
-    ReadError, load_run_json_text, load_run_text, load_summary, other_run_text, read_load_record, read_record,
-    read_ruler_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
+    ReadError, limit_summary, load_run_json_text, load_run_text, load_summary, other_run_text, read_limit_report,
+    read_load_record, read_record, read_ruler_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
 };
 
 use crate::compare;
@@ -16,7 +16,12 @@ pub(crate) trait Run: Shown {
     /// What tells it from others.
     fn facts(&self) -> Facts;
     /// It by itself, in short.
-    fn shown(&self, kept: &Kept, format: ListFormat) -> String;
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
+        match format {
+            ListFormat::Text => other_run_text(kept, style()),
+            ListFormat::Json => runs_json_text(std::slice::from_ref(kept)),
+        }
+    }
     /// The exit status that goes with it.
     fn status(&self) -> u8 {
         0
@@ -29,8 +34,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
         RunKind::Rulers => Box::new(read_ruler_record(text)?),
-        // Nothing keeps such runs yet.
-        RunKind::Limit => return Err(ReadError::NotJson(format!("a run of kind '{}'", kind.name()))),
+        RunKind::Limit => Box::new(read_limit_report(text)?),
     })
 }
 
@@ -79,11 +83,10 @@ impl Run for RulerRecord {
     fn facts(&self) -> Facts {
         Facts::of_rulers(self, rulers_summary(self))
     }
+}
 
-    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        match format {
-            ListFormat::Text => other_run_text(kept, style()),
-            ListFormat::Json => runs_json_text(std::slice::from_ref(kept)),
-        }
+impl Run for LimitReport {
+    fn facts(&self) -> Facts {
+        Facts::of_limit(self, limit_summary(self))
     }
 }

@@ -64,6 +64,11 @@ pub(crate) fn limit_lines(report: &LimitReport) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// What became of it in a few words, for a list: `cpu-limit, 5.01 s`, the CPU time that it used.
+pub fn limit_summary(report: &LimitReport) -> String {
+    format!("{}, {}", report.outcome.name(), amount(report.cpu)).replace(TIE, " ")
+}
+
 /// The wall time that was allowed.
 pub(crate) fn wall_limit(report: &LimitReport) -> Nanos {
     Nanos::from_seconds(report.plan.wall_factor * report.plan.cpu.seconds())

@@ -10,6 +10,7 @@ pub(crate) mod rulers;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};
+pub use limit::limit_summary;
 pub(crate) use limit::{limit_lines, limit_sentence, wall_limit};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
