@@ -48,7 +48,7 @@ pub(crate) enum Subcommands {
     Judge(JudgeFlags),
     /// End a command by the CPU time that it has used, alike on an idle and on a crowded machine
     Limit(Box<LimitFlags>),
-    /// What is kept of earlier comparisons: list, show, report again, remove
+    /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady
     Completions(CompletionsFlags),
