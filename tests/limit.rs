@@ -358,6 +358,22 @@ fn all_forms_are_written() {
 }
 
 #[test]
+fn the_history_keeps_it_unless_told_not_to() {
+    let home = scratch("history-of-limits");
+    let with_home = |words: &[&str]| told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    assert_eq!(with_home(&["limit", "--cpu", "5s", "--", "sh", "-c", "exit 3"]).0, 3);
+    assert_eq!(with_home(&["limit", "--cpu", "5s", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
+    let (_, list, stderr) = with_home(&["history", "list", "--format", "json"]);
+    let list: Value = serde_json::from_str(&list).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    let runs = list["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["kind"]), (1, &"limit".into()), "{list}");
+    let (status, shown, stderr) = with_home(&["history", "report", "last"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(shown.contains("ended by itself with status 3"), "{shown}");
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
 fn a_user_without_rights_is_served_too() {
     let test = "a_user_without_rights_is_served_too";
     if !rustix::process::geteuid().is_root() {
