@@ -7,7 +7,7 @@ loads per second of CPU time are held against the mean of what the ruler read.
 With --fifo worker, rulers and neighbour have a real-time priority, so that nothing else shares their CPUs with them:
 on a machine that is not quiet it is the one way to see what the neighbour alone does. It needs root.
 
-    bench/run rulers [--points N] [--every MS] [--seed N] [--fifo]
+    bench/run rulers [--points N] [--every MS] [--seed N] [--fifo] [--same]
 """
 
 import argparse
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=40, metavar="MS", help="pause between two rounds of readings (40)")
     parser.add_argument("--seed", type=int, default=None, help="of the bursts")
     parser.add_argument("--fifo", action="store_true", help="real-time priorities")
+    parser.add_argument("--same", action="store_true", help="the bursts on the worker's CPU, in turns with it")
     options = parser.parse_args()
     PRIORITY.update({WATCH_LOADS: 10, WATCH_RULERS: 20, NEIGHBOUR: 10} if options.fifo else {})
     end_neighbours_on_signals()
@@ -57,12 +58,13 @@ def main() -> None:
 
 
 def bursts(options: argparse.Namespace, cpus: list) -> bool:
-    """Worker and rulers on one CPU, a bursty stream on the other."""
+    """Worker and rulers on one CPU, a bursty stream on the other, or on the same."""
+    place = "the same CPU, in turns" if options.same else "another CPU"
     seconds = options.points + 3
     size = int(lines([WATCH, "size", "shared"])[0][0])
     before = steal()
     argv = LOADS["stream-bursts"](Random(options.seed), seconds / 2)[0]
-    with pinned(argv, cpus[1]), tempfile.TemporaryFile("w+") as output:
+    with pinned(argv, cpus[0 if options.same else 1]), tempfile.TemporaryFile("w+") as output:
         time.sleep(SETTLE_SECONDS)
         worker = start(WATCH_LOADS, [WATCH, "loads", size, seconds, cpus[0]], output)
         readings = lines([WATCH, "rulers", seconds, options.every, cpus[0]])
@@ -79,12 +81,13 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     speed = [sum(loads for loads, _ in speeds[at]) / sum(cpu for _, cpu in speeds[at]) for at in whole]
     shared = [1 / fmean(rulers["shared"][at]) for at in whole]
     alu = [median(rulers["alu"][at]) for at in whole]
-    print(f"\n{len(whole)} seconds beside a neighbour that streams in bursts on another CPU, {stolen}")
+    print(f"\n{len(whole)} seconds beside a neighbour that streams in bursts on {place}, {stolen}")
     print(f"worker: {size / 2**20:g} MiB, {min(speed) / 1e6:.1f} to {max(speed) / 1e6:.1f} loads per CPU microsecond")
     moved = max(speed) / min(speed) - 1
     if moved < LITTLE:
         print(f"(the neighbour moved the worker by no more than {moved:.0%}: there is little here that a ruler could follow)")
     found = correlation(speed, shared)
+    print(f"- the shared level's ruler read {1e9 / max(shared):.0f} to {1e9 / min(shared):.0f} ns a load, means of a second")
     print(f"- the shared level's ruler follows it: correlation {found:.3f} ({told(found >= LEAST_CORRELATION)}: at least "
           f"{LEAST_CORRELATION:g}); of the ranks {correlation(ranks(speed), ranks(shared)):.3f}")
     extent = max(alu) / min(alu) - 1
