@@ -137,7 +137,7 @@ def limited(budget: float, argv: list) -> dict:
 def words(budget: float, argv: list, file: Path) -> list:
     """The line that limits a command, its report in a file."""
     options = ["--cpu", f"{budget}s", "--wall-factor", "20", "--quiet", "--no-history", "--export-json", str(file)]
-    return [str(STEADY), "limit", "--no-history", *options, "--", *argv]
+    return [str(STEADY), "limit", *options, "--", *argv]
 
 
 @contextmanager
