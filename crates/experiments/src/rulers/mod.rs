@@ -14,7 +14,7 @@ mod stage;
 use steady_linux::topology::Topology;
 use steady_linux::{Root, clock, procfs, topology};
 use steady_model::{Absent, Bytes, Nanos, Reading, Resource, RulerReading};
-use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, SystemCall, VERSION};
+use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, Pages, SystemCall, VERSION};
 
 pub use best::Best;
 pub use gauge::limit;
@@ -121,7 +121,7 @@ fn kernel(resource: Resource, sizes: &Sizes) -> Reading<Box<dyn Kernel>> {
         Resource::Alu => Ok(Box::new(Alu)),
         Resource::L1 => chase(&sizes.l1),
         Resource::L2 => chase(&sizes.l2),
-        Resource::Shared => chase(&sizes.shared),
+        Resource::Shared => Ok(Box::new(Pages::new(sizes.shared.clone()?.0 as usize, SEED))),
         Resource::Memory => match Flushed::new(SEED) {
             Some(flushed) => Ok(Box::new(flushed)),
             None => Err(Absent::because("no way is known here to put memory out of the caches of this kind of CPU")),

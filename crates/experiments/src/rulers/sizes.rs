@@ -6,8 +6,8 @@ use steady_model::{Absent, Bytes, Reading};
 /// A working set is warmed and walked within a reading: larger ones take too long.
 const LARGEST_PRIVATE: u64 = 4 << 20;
 const LARGEST_SHARED: u64 = 8 << 20;
-/// How many times what the private levels hold: half of the loads then miss them. Of a larger set a reading could not
-/// come back to much, and what is come back to once is not what caches are made for.
+/// How many times what the private levels hold: one line of each page of such a set finds room for half of them there,
+/// and a line that is come back to in a cycle is the one that was put out.
 const BEYOND_PRIVATE: u64 = 2;
 /// From this level on a cache that only one CPU is said to have is taken to be shared all the same: a machine of one
 /// CPU is a guest of a larger one.

@@ -8,15 +8,17 @@ mod chase;
 mod fetch;
 mod flushed;
 mod functions;
+mod pages;
 mod plain;
 
 pub use chase::Chase;
 pub use fetch::Fetch;
 pub use flushed::Flushed;
+pub use pages::Pages;
 pub use plain::{Alu, SystemCall};
 
 /// What a unit of each kernel is; builds that compile differently are told apart as well.
-pub const VERSION: &str = if cfg!(debug_assertions) { "1-debug" } else { "1" };
+pub const VERSION: &str = if cfg!(debug_assertions) { "2-debug" } else { "2" };
 
 /// A kernel that does its work in units of the same kind.
 pub trait Kernel: Send {
