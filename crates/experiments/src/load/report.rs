@@ -1,8 +1,11 @@
 //! From what was measured to what is shown: each row in figures, and what they say together.
 
-use steady_model::{Absent, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, Nanos, Outcome, Reading};
+use steady_model::{Absent, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, Nanos, Outcome, Reading, Scaling};
 use steady_stats::descriptive::quantile;
 use steady_stats::{ScalingPoint, scaling};
+
+/// In a shorter row much hangs on which CPU each process happened to begin on, and what others used is not counted.
+const SHORTEST: Nanos = Nanos(200_000_000);
 
 /// The report of a record: a pure function of it. Rows in which nothing ended well are no points.
 pub fn report(record: LoadRecord) -> LoadReport {
@@ -11,7 +14,15 @@ pub fn report(record: LoadRecord) -> LoadReport {
         record.rows.iter().filter_map(|row| Some((point(row, online)?, taken(row, online)))).collect();
     points.sort_by_key(|(point, _)| point.procs);
     let scaling = scaling(&points.iter().map(|(point, taken)| scaling_point(point, taken)).collect::<Vec<_>>());
+    let short = record.rows.iter().any(|row| row.procs > 1 && row.elapsed < SHORTEST);
+    let scaling = if short { scaling.map(without_places) } else { scaling };
     LoadReport { points: points.into_iter().map(|(point, _)| point).collect(), scaling, record }
+}
+
+/// Without what follows from where processes ran: the rows were too short for it.
+fn without_places(scaling: Scaling) -> Scaling {
+    let short = || Absent::because("rows shorter than 0.2 s hang on which CPU each process happened to begin on");
+    Scaling { cores: Err(short()), logical_cpus: Err(short()), second_thread_gain: Err(short()), ..scaling }
 }
 
 fn scaling_point(point: &LoadPoint, taken: &Reading<f64>) -> ScalingPoint {

@@ -121,3 +121,19 @@ fn rows_in_which_nothing_was_done_are_no_points() {
     assert_eq!(report.points.len(), 1);
     assert_eq!((report.points[0].procs, report.points[0].runs, report.points[0].work), (2, 1, 50.0));
 }
+
+#[test]
+fn short_rows_do_not_tell_the_cores() {
+    // Two processes at half the speed on the wall: as if there were one CPU.
+    let rows = || vec![row(vec![run(1.0, 1.0, 100)]), row(vec![run(1.0, 2.0, 100), run(1.0, 2.0, 100)])];
+    let told = |rows| report(record(rows)).scaling.unwrap();
+    assert!(told(rows()).cores.is_ok());
+    let mut short = rows();
+    short[1].elapsed = Nanos::from_seconds(0.19);
+    let scaling = told(short);
+    assert!(scaling.cores.unwrap_err().0.contains("0.2 s") && scaling.logical_cpus.is_err());
+    assert!(scaling.second_thread_gain.is_err());
+    let mut alone = rows();
+    alone[0].elapsed = Nanos::from_seconds(0.19);
+    assert!(told(alone).cores.is_ok(), "one process has no places to share");
+}

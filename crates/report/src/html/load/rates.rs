@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{LoadReport, ScalabilityLaw};
 
 use crate::html::svg::{Chart, Path, sample};
-use crate::text::load::rates::{Rate, Rates, steps};
+use crate::text::load::rates::{MOST_DRAWN, Rate, Rates, steps};
 use crate::units::short;
 
 /// The points of the law's curve.
@@ -92,7 +92,7 @@ fn curve(rates: &Rates, law: &ScalabilityLaw) -> Vec<(f64, f64)> {
         let value = law.lambda.value * n / (1.0 + law.sigma.value * (n - 1.0) + law.kappa.value * n * (n - 1.0));
         (rates.place(n).unwrap_or(share), value * rates.scale)
     };
-    (0..=CURVE).map(at).filter(|(_, value)| value.is_finite() && *value >= 0.0).collect()
+    (0..=CURVE).map(at).filter(|(_, value)| (0.0..=MOST_DRAWN).contains(value)).collect()
 }
 
 /// A series: its line, and a dot at each point.

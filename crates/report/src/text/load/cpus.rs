@@ -49,7 +49,7 @@ fn each(cpus: &[CpuUse], pick: fn(&CpuUse) -> &Reading<f64>, notes: &mut Footnot
         return absence(absent, notes);
     }
     let cell = |reading: &&Reading<f64>| match reading {
-        Ok(ratio) if ratio.is_finite() => format!("{:>3.0}", ratio * 100.0),
+        Ok(ratio) if (ratio * 100.0).is_finite() => format!("{:>3.0}", ratio * 100.0),
         Ok(_) => "  ?".to_owned(),
         Err(absent) => absence(absent, notes),
     };

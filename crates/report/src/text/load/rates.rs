@@ -4,6 +4,9 @@ use steady_model::{LoadReport, LoadWork, Machine};
 
 use crate::units::short;
 
+/// Larger rates are none of any machine's, and an axis of them would have no ticks.
+pub(crate) const MOST_DRAWN: f64 = 1e200;
+
 /// One number of processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate {
@@ -43,8 +46,8 @@ impl Rates {
             LoadWork::Command { .. } => ("s", 1.0),
             LoadWork::Hash { .. } | LoadWork::Sum { .. } => ("ms", 1e-3),
         };
-        let finite = |rate: &Rate| {
-            [rate.per_cpu, rate.per_wall, rate.throughput].iter().all(|one| one.is_finite() && *one >= 0.0)
+        let drawable = |rate: &Rate| {
+            [rate.per_cpu, rate.per_wall, rate.throughput].iter().all(|one| (0.0..=MOST_DRAWN).contains(one))
         };
         let rates = |scale: f64| {
             let points = report.points.iter().map(move |point| Rate {
@@ -53,7 +56,7 @@ impl Rates {
                 per_wall: point.work_per_wall_second * scale,
                 throughput: point.throughput_per_second * scale,
             });
-            points.filter(finite).collect::<Vec<_>>()
+            points.filter(drawable).collect::<Vec<_>>()
         };
         let most = rates(seconds).iter().map(|rate| rate.per_cpu.max(rate.per_wall)).fold(0.0, f64::max);
         let size = [1e9, 1e6, 1e3].into_iter().find(|size| most >= *size * 10.0).unwrap_or(1.0);
