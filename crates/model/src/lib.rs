@@ -2,6 +2,8 @@
 //! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
+mod costs;
+mod explain;
 mod joined;
 mod kept;
 mod limit;
@@ -14,6 +16,14 @@ mod samples;
 mod units;
 mod verdict;
 
+pub use costs::{
+    ClockFacts, Cost, CostsPlan, CostsRecord, CostsReport, Histogram, KernelCall, LengthReason, Measured, Mode, Probe,
+    Repetition, Timed,
+};
+pub use explain::{
+    CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord, ExplainReport, Part,
+    Price, Priced, Prices, ProcessUse, Progress,
+};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
 pub use limit::{CpuSource, LimitOutcome, LimitPlan, LimitReport};
