@@ -58,30 +58,15 @@ def main() -> None:
 
 
 def bursts(options: argparse.Namespace, cpus: list) -> bool:
-    """Worker and rulers on one CPU, a bursty stream on the other, or on the same."""
+    """Worker and rulers on one CPU, a bursty stream on the other, or on the same; and without the neighbour."""
     place = "the same CPU, in turns" if options.same else "another CPU"
-    seconds = options.points + 3
     size = int(lines([WATCH, "size", "shared"])[0][0])
-    before = steal()
-    argv = LOADS["stream-bursts"](Random(options.seed), seconds / 2)[0]
-    with pinned(argv, cpus[0 if options.same else 1]), tempfile.TemporaryFile("w+") as output:
-        time.sleep(SETTLE_SECONDS)
-        worker = start(WATCH_LOADS, [WATCH, "loads", size, seconds, cpus[0]], output)
-        readings = lines([WATCH, "rulers", seconds, options.every, cpus[0]])
-        if worker.wait():
-            sys.exit("the worker failed")
-        output.seek(0)
-        worked = [line.split() for line in output]
-    stolen = told_steal(before)
-    speeds = by_second((float(at), (float(loads), float(cpu))) for at, loads, cpu in worked)
-    rulers = {name: by_second((float(at), float(unit)) for at, of, unit, _ in readings if of == name)
-              for name in {line[1] for line in readings}}
-    # The first and the last second are not whole.
-    whole = sorted(set(speeds) & set.intersection(*(set(points) for points in rulers.values())))[1:-1][:options.points]
-    speed = [sum(loads for loads, _ in speeds[at]) / sum(cpu for _, cpu in speeds[at]) for at in whole]
-    shared = [1 / fmean(rulers["shared"][at]) for at in whole]
-    alu = [median(rulers["alu"][at]) for at in whole]
-    print(f"\n{len(whole)} seconds beside a neighbour that streams in bursts on {place}, {stolen}")
+    argv = LOADS["stream-bursts"](Random(options.seed), (options.points + 3) / 2)[0]
+    beside = {"bursts": cpus[0 if options.same else 1], "nobody": None}
+    # A coin says which comes first: a clock that changes its rate by itself does so in either.
+    seen = {who: watched(options, size, argv, beside[who], cpus[0]) for who in Random(options.seed).sample(sorted(beside), 2)}
+    speed, shared, alu, readings, stolen = seen["bursts"]
+    print(f"\n{len(speed)} seconds beside a neighbour that streams in bursts on {place}, {stolen}")
     print(f"worker: {size / 2**20:g} MiB, {min(speed) / 1e6:.1f} to {max(speed) / 1e6:.1f} loads per CPU microsecond")
     moved = max(speed) / min(speed) - 1
     if moved < LITTLE:
@@ -91,8 +76,38 @@ def bursts(options: argparse.Namespace, cpus: list) -> bool:
     print(f"- the shared level's ruler follows it: correlation {found:.3f} ({told(found >= LEAST_CORRELATION)}: at least "
           f"{LEAST_CORRELATION:g}); of the ranks {correlation(ranks(speed), ranks(shared)):.3f}")
     extent = max(alu) / min(alu) - 1
-    print(f"- the arithmetic ruler stays within {extent:.2%} ({told(extent <= MOST_RANGE)}: within {MOST_RANGE:.0%})")
-    return costs(readings) and found >= LEAST_CORRELATION and extent <= MOST_RANGE and len(whole) >= options.points
+    print(f"- the arithmetic ruler stays within {extent:.2%} ({told(extent <= MOST_RANGE)}: within {MOST_RANGE:.0%}); "
+          f"its correlation with the shared level's is {correlation(alu, shared):.2f}")
+    quiet = seen["nobody"]
+    print(f"- as many seconds without the neighbour, {quiet[4]}: arithmetic within {max(quiet[2]) / min(quiet[2]) - 1:.2%}; "
+          f"its median {1e9 * median(quiet[2]):.3f} ns there, {1e9 * median(alu):.3f} ns beside the bursts; "
+          f"the worker within {max(quiet[0]) / min(quiet[0]) - 1:.0%}")
+    return costs(readings) and found >= LEAST_CORRELATION and extent <= MOST_RANGE and len(speed) >= options.points
+
+
+def watched(options: argparse.Namespace, size: int, argv: list, neighbour, cpu: int) -> tuple:
+    """Worker and rulers on one CPU, a neighbour on its own if it has one. By whole seconds the worker's loads per second
+    of CPU, one over the shared ruler's time and the arithmetic ruler's; all readings; and how much was stolen."""
+    seconds = options.points + 3
+    before = steal()
+    with pinned(argv, neighbour), tempfile.TemporaryFile("w+") as output:
+        time.sleep(SETTLE_SECONDS)
+        worker = start(WATCH_LOADS, [WATCH, "loads", size, seconds, cpu], output)
+        readings = lines([WATCH, "rulers", seconds, options.every, cpu])
+        if worker.wait():
+            sys.exit("the worker failed")
+        output.seek(0)
+        worked = [line.split() for line in output]
+    stolen = told_steal(before)
+    speeds = by_second((float(at), (float(loads), float(used))) for at, loads, used in worked)
+    rulers = {name: by_second((float(at), float(unit)) for at, of, unit, _ in readings if of == name)
+              for name in {line[1] for line in readings}}
+    # The first and the last second are not whole.
+    whole = sorted(set(speeds) & set.intersection(*(set(points) for points in rulers.values())))[1:-1][:options.points]
+    speed = [sum(loads for loads, _ in speeds[at]) / sum(used for _, used in speeds[at]) for at in whole]
+    shared = [1 / fmean(rulers["shared"][at]) for at in whole]
+    alu = [median(rulers["alu"][at]) for at in whole]
+    return speed, shared, alu, readings, stolen
 
 
 def costs(readings: list) -> bool:
