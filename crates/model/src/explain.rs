@@ -2,15 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Activity, Command, Host, Interval, Nanos, Outcome, Probe, Reading, Record, Seed, Timestamp};
+use crate::{Activity, Command, Host, Interval, Nanos, Outcome, Probe, Reading, Record, Timestamp};
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExplainPlan {
     /// The command.
     pub command: Command,
-    /// Whether its system calls are counted by a tracer that stops it at each: its times are then not used.
+    /// Whether its system calls are counted by a tracer that stops it at each: its times are then not its own, and what
+    /// its events cost is not held against them.
     pub trace: bool,
+    /// Whether its processes are listed one by one.
+    pub by_process: bool,
 }
 
 /// What events cost here.
@@ -62,10 +65,10 @@ pub struct Counts {
     pub minor_faults: u64,
     /// Page faults that read from storage.
     pub major_faults: u64,
-    /// Times that a thread gave its CPU up to wait for something.
-    pub voluntary_switches: u64,
-    /// Times that the CPU was taken from a thread.
-    pub involuntary_switches: u64,
+    /// Times that a thread gave its CPU up to wait for something. Under a tracer absent: each of its stops is one.
+    pub voluntary_switches: Reading<u64>,
+    /// Times that the CPU was taken from a thread; likewise.
+    pub involuntary_switches: Reading<u64>,
     /// Processes that were made, the command's own not counted.
     pub forks: Reading<u64>,
     /// Threads that were made beside the first of each process.
@@ -124,6 +127,9 @@ pub struct Progress {
 }
 
 /// The times and counts of a command that has ended. The report is a pure function of it.
+///
+/// Where a tracer counted its system calls (`plan.trace`) the times are those of the command under the tracer, which
+/// stops it at every call: what happened is counted, but nothing may be said of how long it takes by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExplainRecord {
     /// What was to be done.
@@ -136,7 +142,7 @@ pub struct ExplainRecord {
     pub revision: Reading<String>,
     /// How it ended.
     pub ended: Outcome,
-    /// From its start to its end.
+    /// From its start to its end, the time in which it was stopped left out.
     pub wall: Nanos,
     /// User time of the tree.
     pub user: Nanos,
@@ -144,11 +150,11 @@ pub struct ExplainRecord {
     pub system: Nanos,
     /// Whether user and system time are sampled by ticks of so long; exact where it is none.
     pub tick: Option<Nanos>,
-    /// The lifetimes of all threads together. Of a tree with a single thread it is the wall time.
+    /// The lifetimes of all threads together, stops left out. Of a tree with a single thread it is the wall time.
     pub thread_time: Reading<Nanos>,
     /// Of it, time spent runnable, waiting for a CPU.
     pub waiting: Reading<Nanos>,
-    /// Of it, time in which it was stopped (job control).
+    /// Time in which it was stopped (job control): in none of the others.
     pub stopped: Nanos,
     /// How often things happened.
     pub counts: Counts,
@@ -192,17 +198,18 @@ pub struct Part {
 pub struct ExplainReport {
     /// What was measured.
     pub record: ExplainRecord,
-    /// Time in which nothing of a single thread could run: thread time less CPU time less waiting, in seconds.
+    /// Where the system time lies as far as the kernel's ticks can tell, in seconds: a point where it is exact, absent
+    /// where the ticks tell nothing.
+    pub system_interval: Reading<Interval>,
+    /// Time in which nothing of a thread could run: thread time less CPU time less waiting, in seconds.
     pub blocked: Reading<f64>,
     /// The modelled parts of the CPU time, dearest first; none of them is counted in another.
     pub parts: Vec<Part>,
     /// What could not be priced or counted, with the reason: `(what, why)`.
     pub missing: Vec<(String, String)>,
-    /// CPU time that no part explains: the program's own code, and what the kernel did beyond the prices. In seconds; below
-    /// zero where the parts come to more than the whole.
-    pub unexplained: f64,
-    /// Its interval.
-    pub unexplained_interval: Interval,
+    /// CPU time that no part explains, with its interval: the program's own code, and what the kernel did beyond the
+    /// prices. In seconds; below zero where the parts come to more than the whole. Absent where the times are a tracer's.
+    pub unexplained: Reading<(f64, Interval)>,
     /// What a reader must know; sentences.
     pub notes: Vec<String>,
 }
@@ -212,27 +219,58 @@ pub struct ExplainReport {
 pub struct ExplainPairRecord {
     /// The pairs: both commands in turns.
     pub record: Record,
-    /// What a run of each was counted to do that its pairs do not tell (forks, system calls), from runs of their own.
-    pub counted: [Counts; 2],
+    /// What runs of each were counted to do that the pairs do not tell (forks, system calls): one of each run, which was
+    /// made for it alone.
+    pub counted: [Reading<Vec<Counts>>; 2],
     /// Where counts came from, in words.
     pub sources: Vec<String>,
+    /// Whether user and system time are sampled by ticks of so long; exact where it is none.
+    pub tick: Option<Nanos>,
     /// What events cost here.
     pub prices: Prices,
-    /// The seed of the order, as in the plan.
-    pub seed: Seed,
+}
+
+/// Which time a line of a difference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// From a run's start to its end.
+    Wall,
+    /// User and system time.
+    Cpu,
+    /// Of it, user time.
+    User,
+    /// Of it, system time.
+    System,
+    /// Of it, what so many events cost.
+    Part(Priced),
+    /// Of it, what no part explains.
+    Unexplained,
+    /// Waiting for a CPU.
+    Waiting,
+    /// The rest of the wall time.
+    Blocked,
+    /// Waiting or blocked, where the two cannot be told apart.
+    OffCpu,
 }
 
 /// One line of a difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
+    /// Which time it is.
+    pub line: Line,
     /// What it is, in words.
     pub name: String,
     /// How deep it stands beneath what it is a part of; 0 for the wall time.
     pub depth: u32,
-    /// What a run of OLD and one of NEW took, in seconds: means.
+    /// What a run of OLD and one of NEW took, in seconds: weighted means, with the same weights in all lines.
     pub seconds: Reading<[f64; 2]>,
-    /// How many events there were in each, for what is counted.
+    /// How many events there were in a run of each, for what is counted.
     pub counts: Option<[f64; 2]>,
+    /// How many more there were in NEW, with the 95 % interval.
+    pub more: Option<(f64, Interval)>,
+    /// Whether each is priced at only the least that it costs.
+    pub at_least: bool,
     /// NEW less OLD, in seconds, with its 95 % interval.
     pub difference: Reading<(f64, Interval)>,
 }
@@ -242,6 +280,8 @@ pub struct Difference {
 pub struct ExplainPairReport {
     /// What was measured.
     pub record: ExplainPairRecord,
+    /// How many pairs they rest on.
+    pub pairs: usize,
     /// The lines: wall, CPU and what is beneath it, waiting, blocked.
     pub lines: Vec<Difference>,
     /// What could not be priced or counted, with the reason.

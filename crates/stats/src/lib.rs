@@ -3,7 +3,8 @@
 //! The subject is a **pair**: one run of each of two commands, in an order and on CPUs drawn by coin. If both commands
 //! cost the same, the sign of every log ratio is a fair coin, whatever the load does; [`Paired`] tests that, inverts the
 //! test into an interval, and [`Sequence`] spends its error over several looks; [`join`] joins
-//! several such experiments. [`scaling`] reads another kind of experiment: what so many processes at once got done. The rest
+//! several such experiments. [`shift()`] tells differences in seconds instead of ratios, so that those of parts add up.
+//! [`scaling`] reads another kind of experiment: what so many processes at once got done. The rest
 //! serves the experiment around it: when to look ([`Schedule`]), which layout to run next ([`allocate`]), and intervals for quantities that are
 //! pooled rather than paired ([`pooled`]).
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ mod scaling;
 mod schedule;
 mod score;
 mod sequential;
+mod shift;
 mod slot;
 mod tail;
 
@@ -30,3 +32,4 @@ pub use scaling::{ScalingPoint, scaling};
 pub use schedule::Schedule;
 pub use score::Tested;
 pub use sequential::{Look, Rules, Sequence, single_look};
+pub use shift::{Shift, apart, mean, shift, weights};
