@@ -68,6 +68,7 @@ fn measure(
         started: clock::time_of_day(),
         revision: revisions::here(),
         counters: runner.counters(),
+        one_look: false,
     };
     compare(plan, setting, &mut runner, &mut |event| {
         keeper.note(&event);

@@ -8,6 +8,7 @@ mod channel;
 mod coins;
 mod commands;
 pub mod compare;
+pub mod explain;
 pub mod judge;
 pub mod launcher;
 pub mod limit;

@@ -32,13 +32,14 @@ const WATCH_SHARE: u64 = 400;
 const PROGRESS_PAIRS: usize = 5_000;
 
 pub(super) fn measure<R: Runner>(
-    plan: &Plan,
+    (plan, one_look): (&Plan, bool),
     warm: &Warm,
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
 ) -> Result<Measured, CompareError> {
     let mut measuring = Measuring::new(plan, warm, runner.now());
+    measuring.one_look |= one_look;
     let ending = loop {
         let looks = measuring.looks.len();
         let ended = measuring.step(runner, coins)?;
@@ -54,6 +55,8 @@ pub(super) fn measure<R: Runner>(
 
 struct Measuring<'a> {
     plan: &'a Plan,
+    /// Nothing is looked at before the effort is spent.
+    one_look: bool,
     began: Nanos,
     layouts: Vec<Pace>,
     shares: Vec<f64>,
@@ -90,6 +93,7 @@ impl<'a> Measuring<'a> {
         let evidence = Evidence::new(plan, warm.primary);
         Measuring {
             plan,
+            one_look: matches!(plan.effort, Effort::Pairs(_)),
             began,
             shares: vec![1.0; layouts.len()],
             layouts,
@@ -196,7 +200,9 @@ impl<'a> Measuring<'a> {
     /// Looks if the schedule says so; whether the verdict is in. A number of pairs is looked at once, at its end. Nothing is
     /// looked at before each layout has been tried: the size is the turns' to tell.
     fn look_if_due(&mut self, now: Nanos) -> bool {
-        let Effort::Budget(_) = self.plan.effort else { return false };
+        if self.one_look {
+            return false;
+        }
         let tried = self.layouts.iter().all(|pace| pace.rounds > EXPLORATION_PAIRS as u64);
         let due = tried && self.schedule.due(self.evidence.pairs(), (now - self.began).seconds());
         due && !self.effects.is_empty() && self.look(now, false)

@@ -68,6 +68,8 @@ pub struct Setting {
     pub revision: Reading<String>,
     /// Whose events the CPU's counters count, or why they cannot be read.
     pub counters: Reading<CounterScope>,
+    /// Whether all of the effort is spent and looked at once, at its end, whatever is seen before.
+    pub one_look: bool,
 }
 
 /// What happens while a comparison runs.
@@ -141,6 +143,7 @@ fn record_of<R: Runner>(
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {
     let mut coins = Coins::new(plan.seed);
+    let one_look = setting.one_look;
     let warm = warmup::warm_up(plan, &setting.duets, runner, &mut coins, events)?;
     let record = Record {
         plan: plan.clone(),
@@ -158,7 +161,7 @@ fn record_of<R: Runner>(
         ending: Ending::Interrupted,
     };
     events(Event::Begun(Box::new(record.clone())));
-    let measured = measure::measure(plan, &warm, runner, &mut coins, events)?;
+    let measured = measure::measure((plan, one_look), &warm, runner, &mut coins, events)?;
     Ok(Record {
         blocks: measured.blocks,
         looks: measured.looks,

@@ -7,7 +7,7 @@ mod load;
 mod verdicts;
 mod warnings;
 
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, succeeded};
 pub use join::{JoinError, join};
 
 use steady_model::{Record, Report};

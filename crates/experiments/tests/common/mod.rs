@@ -54,7 +54,14 @@ pub(crate) fn setting() -> Setting {
         memory: Err(absent()),
         hypervisor: Ok(None),
     };
-    Setting { host, duets: Ok(()), started: Timestamp(0), revision: Err(absent()), counters: Err(absent()) }
+    Setting {
+        host,
+        duets: Ok(()),
+        started: Timestamp(0),
+        revision: Err(absent()),
+        counters: Err(absent()),
+        one_look: false,
+    }
 }
 
 /// Compares on `machine`.

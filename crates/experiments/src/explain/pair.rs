@@ -1,0 +1,76 @@
+//! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted.
+
+use steady_model::{Absent, Counts, ExplainPairRecord, Layout, Nanos, Plan, Prices, Reading};
+
+use crate::compare::{CompareError, Event, Setting, compare};
+use crate::runner::{RunError, Runner};
+
+/// So many runs of each command are counted: enough to see whether they all do the same.
+pub const COUNTED_RUNS: usize = 3;
+
+/// What the difference is explained with.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// What events cost here.
+    pub prices: Prices,
+    /// Whether user and system time are sampled by ticks of so long.
+    pub tick: Option<Nanos>,
+}
+
+/// Something that runs a command and counts what it makes: processes, threads, programs, system calls.
+pub trait Counter {
+    /// Runs a command of the plan once, to its end.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`], or a command that cannot be started. What cannot be counted is absent from the counts.
+    fn count(&mut self, command: usize) -> Result<Counts, RunError>;
+
+    /// Where the counts come from, in words.
+    fn sources(&self) -> Vec<String>;
+}
+
+/// Runs the pairs, then the counted runs.
+///
+/// The pairs are made as those of a comparison, in turns only, for duets tell no true times; and the effort is spent whole
+/// and looked at once, for each line has an interval of its own and no early end suits them all.
+///
+/// # Errors
+/// As [`compare`]; an interruption after the first pair ends the pairs, and the counted runs are then absent.
+pub fn run<R: Runner>(
+    plan: &Plan,
+    setting: Setting,
+    means: Means,
+    (runner, counter): (&mut R, Reading<&mut dyn Counter>),
+    events: &mut dyn FnMut(Event),
+) -> Result<ExplainPairRecord, CompareError> {
+    let plan = Plan { layout: Some(Layout::Turns), ..plan.clone() };
+    let duets = Err(Absent::because("times are told by turns alone"));
+    let setting = Setting { one_look: true, duets, ..setting };
+    let record = compare(&plan, setting, runner, events)?;
+    let (counted, sources) = match counter {
+        _ if record.ending == steady_model::Ending::Interrupted => (absent("it was interrupted before"), vec![]),
+        Err(why) => (absent(&why.0), vec![]),
+        Ok(counter) => (counted(counter)?, counter.sources()),
+    };
+    Ok(ExplainPairRecord { record, counted, sources, tick: means.tick, prices: means.prices })
+}
+
+fn absent(why: &str) -> [Reading<Vec<Counts>>; 2] {
+    [Err(Absent::because(why)), Err(Absent::because(why))]
+}
+
+/// Both commands' counts, in turns.
+fn counted(counter: &mut dyn Counter) -> Result<[Reading<Vec<Counts>>; 2], RunError> {
+    let mut all = [Vec::new(), Vec::new()];
+    for _ in 0..COUNTED_RUNS {
+        for (command, counts) in all.iter_mut().enumerate() {
+            match counter.count(command) {
+                Ok(count) => counts.push(count),
+                // The pairs are whole: they are shown without the counts.
+                Err(RunError::Interrupted) => return Ok(absent("it was interrupted before")),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(all.map(Ok))
+}

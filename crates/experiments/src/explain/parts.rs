@@ -1,0 +1,100 @@
+//! The parts of a CPU time: so many events, at what one costs here.
+
+use steady_model::{Absent, Counts, Interval, Part, Price, Priced, Prices, Reading};
+
+use super::calls::{self, Elsewhere};
+
+/// What events cost, and what could not be had.
+pub(super) struct Tally<'a> {
+    prices: &'a Prices,
+    pub(super) parts: Vec<Part>,
+    /// What could not be priced or counted, with the reason.
+    pub(super) missing: Vec<(String, String)>,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(prices: &'a Prices) -> Self {
+        Tally { prices, parts: Vec::new(), missing: Vec::new() }
+    }
+
+    /// Whether an event of this kind can be priced.
+    pub(super) fn has_price(&self, priced: Priced) -> bool {
+        self.prices.of(priced).is_ok()
+    }
+
+    /// Adds so many events; of what did not happen there is no part.
+    pub(super) fn add(&mut self, name: &str, priced: Priced, at_least: bool, count: f64) {
+        if count <= 0.0 {
+            return;
+        }
+        match self.prices.of(priced) {
+            Ok(price) => self.parts.push(part(name, (priced, price), at_least, count)),
+            Err(Absent(reason)) => self.missing.push((format!("the price of {name}"), reason)),
+        }
+    }
+
+    /// Adds what was counted as a whole, or notes why it was not. How many were priced: their calls are not priced again.
+    fn counted(&mut self, name: &str, priced: Priced, count: &Reading<u64>) -> u64 {
+        match count {
+            Ok(count) => {
+                self.add(name, priced, false, *count as f64);
+                if self.has_price(priced) { *count } else { 0 }
+            }
+            Err(Absent(reason)) => {
+                self.missing.push((name.to_owned(), reason.clone()));
+                0
+            }
+        }
+    }
+
+    /// Adds the processes, threads, programs and system calls; all but what getrusage(2) tells.
+    pub(super) fn made(&mut self, counts: &Counts) {
+        let elsewhere = Elsewhere {
+            forks: self.counted("forks", Priced::Fork, &counts.forks),
+            threads: self.counted("threads", Priced::Thread, &counts.threads),
+            execs: self.counted("execs", Priced::Exec, &counts.execs),
+        };
+        match (&counts.calls_by_name, &counts.calls) {
+            (Ok(by_name), _) => calls::by_name(self, by_name, elsewhere),
+            (Err(_), Ok(calls)) => calls::in_all(self, *calls, elsewhere),
+            (Err(_), Err(Absent(reason))) => self.missing.push(("system calls".to_owned(), reason.clone())),
+        }
+    }
+}
+
+/// All parts of what was counted, the dearest first; and what is missing. No time is in two of them.
+pub(super) fn all(counts: &Counts, prices: &Prices) -> (Vec<Part>, Vec<(String, String)>) {
+    let mut tally = Tally::new(prices);
+    tally.add("page faults", Priced::MinorFault, false, counts.minor_faults as f64);
+    // What it waited for its storage is no CPU time: that is in the time spent blocked.
+    tally.add("page faults from storage", Priced::MinorFault, true, counts.major_faults as f64);
+    let switches = counts.voluntary_switches.clone().and_then(|one| Ok(one + counts.involuntary_switches.clone()?));
+    tally.counted("switches", Priced::Switch, &switches);
+    tally.made(counts);
+    tally.parts.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    (tally.parts, tally.missing)
+}
+
+/// So many events at their price.
+fn part(name: &str, (priced, price): (Priced, Price), at_least: bool, count: f64) -> Part {
+    Part {
+        name: name.to_owned(),
+        priced,
+        at_least,
+        count,
+        price,
+        seconds: count * price.seconds,
+        interval: Interval { low: count * price.interval.low, high: count * price.interval.high },
+    }
+}
+
+/// What is left of a CPU time, and where it surely lies.
+///
+/// The ends of the parts' intervals are added up. All events of a kind share one price, and prices share what was
+/// subtracted from them, so their errors are not independent: whatever ties them, a sum is off by no more than the sum of
+/// what each is off.
+pub(super) fn unexplained(cpu: f64, parts: &[Part]) -> (f64, Interval) {
+    let sum = |of: fn(&Part) -> f64| parts.iter().map(of).sum::<f64>();
+    let left = cpu - sum(|part| part.seconds);
+    (left, Interval { low: cpu - sum(|part| part.interval.high), high: cpu - sum(|part| part.interval.low) })
+}
