@@ -17,4 +17,6 @@ pub(crate) use perf::{Counted, open_counter};
 pub use schedule::Schedule;
 pub(crate) use schedule::{process_cpu_time, wake_soon};
 pub use spawn::{Child, Program, Stdio};
-pub use wait::{Change, ChildUsage, Reaped, Status, next_change, own_usage, wait_any, wait_for};
+pub use wait::{
+    Change, ChildUsage, Reaped, Status, children_usage, next_change, own_usage, thread_usage, wait_any, wait_for,
+};

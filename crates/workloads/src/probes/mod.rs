@@ -8,6 +8,7 @@ mod alone;
 mod arithmetic;
 mod calls;
 mod clocks;
+mod elf;
 mod loads;
 mod locks;
 mod meter;

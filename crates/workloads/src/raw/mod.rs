@@ -1,6 +1,23 @@
-//! What only a CPU's own instructions can do: the only `unsafe` code of this crate.
+//! What only a CPU's own instructions and the system's bare calls can do: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
+pub(crate) mod calls;
+mod clock;
 mod flush;
+mod fork;
+mod memory;
+mod monitor;
+mod opaque;
+mod program;
+mod signal;
+mod thread;
 
+pub(crate) use clock::{Clock, Moment};
 pub(crate) use flush::{CAN_FLUSH, flush};
+pub(crate) use fork::{Stack, fork_and_exit, fork_and_run, vfork_and_exit};
+pub(crate) use memory::{Guarded, Map};
+pub(crate) use monitor::{Condition, Monitor};
+pub(crate) use opaque::{Function, opaque, opaque_function};
+pub(crate) use program::Image;
+pub(crate) use signal::Handled;
+pub(crate) use thread::start_and_join;

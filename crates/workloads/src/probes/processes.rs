@@ -1,0 +1,116 @@
+//! Processes and programs that end at once; what counts is the end that waiting for them tells.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use steady_linux::process::{Status, wait_for};
+use steady_model::{Absent, Reading};
+
+use super::alone::{self, Facts, rounds, rounds_or_error};
+use super::meter::Who;
+use super::{Primitive, elf, refused};
+use crate::raw::{Image, Stack, fork_and_exit, opaque, vfork_and_exit};
+
+/// How the processes end that run no program: as no other would by accident.
+const STATUS: u8 = 23;
+
+/// fork(2) without what a C library does besides, the end of the child, and the wait for it. What it costs depends on how
+/// much memory the process has that it copies.
+pub(super) fn fork() -> Reading<Box<dyn Primitive>> {
+    children("fork(2)", Ok(3.0), (), STATUS, |()| fork_and_exit(STATUS))
+}
+
+/// The same by vfork(2): without a copy, while the parent stands still.
+pub(super) fn vfork() -> Reading<Box<dyn Primitive>> {
+    children("vfork(2)", Ok(3.0), Stack::new(), STATUS, |stack| vfork_and_exit(stack, STATUS))
+}
+
+/// A program of a single system call, which ends it, started as by vfork(2) and execve(2).
+pub(super) fn spawn_static() -> Reading<Box<dyn Primitive>> {
+    let image = Image::Open(tiny_program()?.into());
+    let state = (Stack::new(), image);
+    children("starting a program from memory", Ok(4.0), state, 0, |(stack, image)| image.start(stack))
+}
+
+/// The program that succeeds and does nothing else, where it is dynamically linked.
+const TRUE: [&CStr; 2] = [c"/bin/true", c"/usr/bin/true"];
+
+/// `true`, started in the same way, without an environment.
+pub(super) fn spawn_dynamic() -> Reading<Box<dyn Primitive>> {
+    let path = dynamic_program()?;
+    let calls = Err(Absent::because("what a program calls to be loaded is for its loader to decide"));
+    let state = (Stack::new(), Image::At(path));
+    children("starting a program", calls, state, 0, |(stack, image)| image.start(stack))
+}
+
+/// Children, one after the other; those that end with `status` count.
+fn children<S: 'static>(
+    what: &str,
+    calls: Reading<f64>,
+    state: S,
+    status: u8,
+    start: impl Fn(&mut S) -> io::Result<Pid> + 'static,
+) -> Reading<Box<dyn Primitive>> {
+    let facts = Facts { who: Who::ThreadAndChildren, calls, ..Facts::of_calls(0.0) };
+    alone::open(
+        what,
+        facts,
+        state,
+        move |state, loops| {
+            rounds_or_error(loops, |_| {
+                let child = start(state)?;
+                Ok(wait_for(child)?.status == Status::Exited(status.into()))
+            })
+        },
+        |_, loops| {
+            std::hint::black_box(rounds(loops, |round| opaque(round) == round));
+            Ok(())
+        },
+    )
+}
+
+/// A file in memory with a program in it.
+fn tiny_program() -> Reading<File> {
+    let image = elf::exits_at_once()
+        .ok_or_else(|| Absent::because("no program was made for this kind of CPU that does nothing but end"))?;
+    let made = || -> io::Result<File> {
+        // Kernels since 6.3 want to be told that it is to be executed; those before do not know the word.
+        let flags = MemfdFlags::CLOEXEC;
+        let file = match memfd_create("steady-exit", flags | MemfdFlags::EXEC) {
+            Err(Errno::INVAL) => memfd_create("steady-exit", flags),
+            made => made,
+        };
+        let mut file = File::from(file?);
+        file.write_all(&image)?;
+        Ok(file)
+    };
+    made().map_err(|error| refused("a program in memory", &error))
+}
+
+/// Where there is a dynamically linked program that does nothing.
+fn dynamic_program() -> Reading<CString> {
+    let mut reason = Absent::because("there is no program \"true\" here");
+    for path in TRUE {
+        let bytes = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+        match File::open(bytes).and_then(|file| head(&file)) {
+            Ok(head) if elf::names_a_loader(&head) => return Ok(path.into()),
+            Ok(_) => reason = Absent::because(format!("{} is not dynamically linked", bytes.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => reason = refused(&bytes.display().to_string(), &error),
+        }
+    }
+    Err(reason)
+}
+
+/// The first bytes of a file: its program headers are there.
+fn head(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.take(4096).read_to_end(&mut head)?;
+    Ok(head)
+}

@@ -1,0 +1,283 @@
+//! The CPU passed between two processes or two threads; how often, by the switches that the kernel has counted of both.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::{Errno, read, retry_on_intr, write};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::futex;
+use steady_linux::process::wait_for;
+use steady_model::{Absent, Nanos, Reading, Timed};
+
+use super::meter::{Meter, Who, switches, together};
+use super::partner::Partner;
+use super::{Primitive, alone, refused};
+use crate::raw::{Condition, Monitor, fork_and_run, opaque};
+
+/// Each gives the CPU to the other once a round.
+const SWITCHES_A_ROUND: f64 = 2.0;
+
+/// A pipe: the end to read from, and the one to write to.
+type Pipe = (OwnedFd, OwnedFd);
+
+/// Two processes that answer each other's bytes over two pipes. A byte counts where it arrives.
+struct PingPong {
+    partner: Pid,
+    /// From this process to the other.
+    there: Pipe,
+    /// From the other to this one.
+    back: Pipe,
+    /// How many rounds the other one is to answer.
+    orders: Pipe,
+    /// What that took.
+    replies: Pipe,
+    /// For the calls without a switch.
+    own: Pipe,
+}
+
+/// A round is a byte there and a byte back: two switches, two write(2) and two read(2). The empty loop writes and reads two
+/// bytes by a pipe that nobody waits at.
+pub(super) fn processes() -> Reading<Box<dyn Primitive>> {
+    let ping_pong = PingPong::new().map_err(|error| refused("a second process", &error))?;
+    Ok(Box::new(ping_pong))
+}
+
+impl PingPong {
+    fn new() -> io::Result<Self> {
+        let pipe = || pipe_with(PipeFlags::CLOEXEC);
+        let [there, back, orders, replies, own] = [pipe()?, pipe()?, pipe()?, pipe()?, pipe()?];
+        let ends = Ends {
+            bytes: there.0.as_fd(),
+            answers: back.1.as_fd(),
+            orders: orders.0.as_fd(),
+            replies: replies.1.as_fd(),
+        };
+        let mut kept = [ends.bytes, ends.answers, ends.orders, ends.replies].map(|end| end.as_raw_fd());
+        let partner = fork_and_run(&mut kept, || ends.serve())?;
+        // The other process's ends stay open here as well: it is ended by a signal, and never by their closing.
+        Ok(PingPong { partner, there, back, orders, replies, own })
+    }
+}
+
+/// What the other process has.
+struct Ends<'a> {
+    bytes: BorrowedFd<'a>,
+    answers: BorrowedFd<'a>,
+    orders: BorrowedFd<'a>,
+    replies: BorrowedFd<'a>,
+}
+
+impl Ends<'_> {
+    /// Does what it is told until there is nobody left to tell it. System calls only.
+    fn serve(&self) -> u8 {
+        let mut order = [0; 8];
+        while take(self.orders, &mut order).is_ok() {
+            let Ok(used) = self.answer(u64::from_ne_bytes(order)) else { return 1 };
+            if give(self.replies, &packed(&used)).is_err() {
+                return 1;
+            }
+        }
+        0
+    }
+
+    fn answer(&self, loops: u64) -> io::Result<Timed> {
+        give(self.replies, &packed(&Timed::default()))?;
+        let meter = Meter::start(Who::Thread)?;
+        for _ in 0..loops {
+            let mut byte = [0];
+            take(self.bytes, &mut byte)?;
+            give(self.answers, &byte)?;
+        }
+        meter.stop()
+    }
+}
+
+/// What the partner used, as it goes through a pipe.
+type Packed = [u8; 32];
+
+fn packed(used: &Timed) -> Packed {
+    let fields = [used.cpu.0, used.minor_faults, used.voluntary_switches, used.involuntary_switches];
+    let mut packed = Packed::default();
+    for (bytes, field) in packed.as_chunks_mut().0.iter_mut().zip(fields) {
+        *bytes = field.to_ne_bytes();
+    }
+    packed
+}
+
+fn unpacked(packed: &Packed) -> Timed {
+    let mut fields = packed.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
+    let mut next = || fields.next().unwrap_or_default();
+    Timed {
+        cpu: Nanos(next()),
+        minor_faults: next(),
+        voluntary_switches: next(),
+        involuntary_switches: next(),
+        ..Timed::default()
+    }
+}
+
+/// Reads all of `bytes`, which a writer has written at once.
+#[inline(always)]
+fn take(from: impl AsFd + Copy, bytes: &mut [u8]) -> io::Result<()> {
+    match retry_on_intr(|| read(from, &mut *bytes)) {
+        Ok(length) if length == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes all of `bytes`, fewer than any pipe splits.
+#[inline(always)]
+fn give(to: impl AsFd + Copy, bytes: &[u8]) -> io::Result<()> {
+    match retry_on_intr(|| write(to, bytes)) {
+        Ok(length) if length == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Primitive for PingPong {
+    fn events_per_loop(&self) -> f64 {
+        SWITCHES_A_ROUND
+    }
+
+    fn subtracted(&self) -> &'static str {
+        "two writes and two reads of a byte by a pipe"
+    }
+
+    fn calls_per_loop(&self) -> Reading<f64> {
+        Ok(4.0)
+    }
+
+    fn run(&mut self, loops: u64) -> io::Result<Timed> {
+        let mut reply = Packed::default();
+        give(&self.orders.1, &loops.to_ne_bytes())?;
+        take(&self.replies.0, &mut reply)?;
+        let (there, back) = (&self.there.1, &self.back.0);
+        let meter = Meter::start(Who::Thread)?;
+        for _ in 0..loops {
+            let mut byte = [1];
+            give(there, &byte)?;
+            take(back, &mut byte)?;
+        }
+        let own = meter.stop()?;
+        take(&self.replies.0, &mut reply)?;
+        let both = together(own, unpacked(&reply));
+        Ok(Timed { loops, events: switches(&both), ..both })
+    }
+
+    fn empty(&mut self, loops: u64) -> io::Result<Timed> {
+        let (reader, writer) = &self.own;
+        let meter = Meter::start(Who::Thread)?;
+        for _ in 0..loops {
+            for _ in 0..2 {
+                let mut byte = [1];
+                give(writer, &byte)?;
+                take(reader, &mut byte)?;
+            }
+        }
+        let timed = meter.stop()?;
+        Ok(Timed { loops, events: switches(&timed), ..timed })
+    }
+}
+
+impl Drop for PingPong {
+    fn drop(&mut self) {
+        // It cannot be gone: nobody else waits for it.
+        let _ = kill_process(self.partner, Signal::KILL);
+        let _ = wait_for(self.partner);
+    }
+}
+
+/// Whose turn it is.
+const OURS: u32 = 0;
+const THEIRS: u32 = 1;
+
+/// Two threads, of which the partner does its part of the same rounds.
+struct Turns<W> {
+    partner: Partner,
+    own: W,
+}
+
+/// Each round the turn goes there and back: whoever's it is not waits at a condition variable of its own. Mutex and
+/// condition variables are the C library's.
+pub(super) fn by_condvar() -> Reading<Box<dyn Primitive>> {
+    struct Shared {
+        turn: Monitor,
+        conditions: [Condition; 2],
+    }
+    /// Waits for the turn and hands it over; `first` already has it.
+    fn pass(shared: &Shared, own: u32, first: bool) -> io::Result<()> {
+        let other = THEIRS - own;
+        if !first {
+            wait(shared, own)?;
+        }
+        *shared.turn.lock().ok_or_else(refused_lock)?.value() = u64::from(other);
+        shared.conditions[other as usize].signal();
+        if first { wait(shared, own) } else { Ok(()) }
+    }
+    fn wait(shared: &Shared, own: u32) -> io::Result<()> {
+        let mut held = shared.turn.lock().ok_or_else(refused_lock)?;
+        while *held.value() != u64::from(own) {
+            shared.conditions[own as usize].wait(&mut held);
+        }
+        Ok(())
+    }
+    let shared = Arc::new(Shared { turn: Monitor::new(OURS.into()), conditions: [Condition::new(), Condition::new()] });
+    let theirs = Arc::clone(&shared);
+    let partner = Partner::start(None, move |loops| (0..loops).try_for_each(|_| pass(&theirs, THEIRS, false)))?;
+    Ok(Box::new(Turns { partner, own: move || pass(&shared, OURS, true) }))
+}
+
+fn refused_lock() -> io::Error {
+    io::Error::other("the C library refuses the mutex")
+}
+
+/// Each round the turn, a word in memory, goes there and back: whoever's it is not sleeps in futex(2) until it is woken.
+pub(super) fn by_futex() -> Reading<Box<dyn Primitive>> {
+    fn wait(turn: &AtomicU32, own: u32) -> io::Result<()> {
+        while turn.load(Ordering::Acquire) != own {
+            match futex::wait(turn, futex::Flags::PRIVATE, THEIRS - own, None) {
+                // It was changed, or a signal came, before it slept.
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+    fn hand_over(turn: &AtomicU32, to: u32) -> io::Result<()> {
+        turn.store(to, Ordering::Release);
+        futex::wake(turn, futex::Flags::PRIVATE, 1)?;
+        Ok(())
+    }
+    let turn = Arc::new(AtomicU32::new(OURS));
+    let theirs = Arc::clone(&turn);
+    let partner = Partner::start(None, move |loops| {
+        (0..loops).try_for_each(|_| wait(&theirs, THEIRS).and_then(|()| hand_over(&theirs, OURS)))
+    })?;
+    Ok(Box::new(Turns { partner, own: move || hand_over(&turn, THEIRS).and_then(|()| wait(&turn, OURS)) }))
+}
+
+impl<W: Fn() -> io::Result<()>> Primitive for Turns<W> {
+    fn events_per_loop(&self) -> f64 {
+        SWITCHES_A_ROUND
+    }
+
+    fn calls_per_loop(&self) -> Reading<f64> {
+        Err(Absent::because("who finds that it is its turn already does not call to wait for it"))
+    }
+
+    fn run(&mut self, loops: u64) -> io::Result<Timed> {
+        let own = || (0..loops).try_for_each(|_| (self.own)());
+        let timed = self.partner.together(loops, || (), own, || ())?;
+        Ok(Timed { events: switches(&timed), ..timed })
+    }
+
+    fn empty(&mut self, loops: u64) -> io::Result<Timed> {
+        let timed = alone::timed(loops, || (0..loops).for_each(|round| _ = opaque(round)))?;
+        Ok(Timed { events: switches(&timed), ..timed })
+    }
+}

@@ -1,0 +1,199 @@
+//! Every probe counts what it should, charges what was used, and leaves nothing behind.
+//!
+//! The tests take turns: they look at what the whole process has open, and at its children.
+
+use std::sync::{Mutex, MutexGuard};
+
+use steady_linux::process::keep_to;
+use steady_linux::topology::allowed_cpus;
+use steady_linux::{Root, procfs};
+use steady_model::{Absent, Bytes, KernelCall, Probe, Reading, Timed};
+use steady_workloads::probes::{Place, Primitive, open};
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// This thread, kept to one CPU while no other test runs; a second CPU where there is one.
+struct Pinned {
+    place: Place,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Pinned {
+    fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut cpus = allowed_cpus(&Root::default()).expect("the CPUs are told").into_iter();
+        let cpu = cpus.next().expect("a CPU may be used");
+        let other = cpus.next().ok_or_else(|| Absent::because("there is one CPU only"));
+        keep_to(&[cpu]).expect("a thread may be kept to a CPU");
+        let size = |kibibytes: u64| Ok(Bytes(kibibytes << 10));
+        let place = Place { cpu, other, l1: size(16), l2: size(256), shared: size(2048) };
+        Pinned { place, _turn: turn }
+    }
+
+    /// The probe; `None`, said aloud, where this machine does not have it.
+    #[allow(clippy::print_stderr, reason = "skips are told aloud")]
+    fn open(&self, probe: Probe) -> Option<Box<dyn Primitive>> {
+        let told = |absent: &Absent| eprintln!("skipped: the probe {}: {absent}", probe.name());
+        open(probe, &self.place).inspect_err(told).ok()
+    }
+}
+
+/// Enough of them for the edges to be less than a hundredth, and few enough for a test.
+fn loops(probe: Probe) -> u64 {
+    match probe {
+        Probe::ForkExit | Probe::VforkExit | Probe::SpawnStatic | Probe::SpawnDynamic => 30,
+        Probe::PipeByte => 50,
+        Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex | Probe::LockContended => 2_000,
+        Probe::ThreadStart => 200,
+        _ => 70_000,
+    }
+}
+
+/// Others may take the CPU as well, and so add to the switches; of these no count can be lost.
+fn is_a_switch(probe: Probe) -> bool {
+    matches!(probe, Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex)
+}
+
+#[test]
+fn every_event_is_counted() {
+    let pinned = Pinned::new();
+    for probe in Probe::all() {
+        let Some(mut primitive) = pinned.open(probe) else { continue };
+        let loops = loops(probe);
+        for _ in 0..3 {
+            let timed = primitive.run(loops).unwrap();
+            let expected = loops as f64 * primitive.events_per_loop();
+            let ratio = timed.events as f64 / expected;
+            let most = if is_a_switch(probe) { 1.5 } else { 1.01 };
+            assert!((0.99..=most).contains(&ratio), "{}: {timed:?}", probe.name());
+            assert_eq!(timed.loops, loops);
+        }
+    }
+}
+
+#[test]
+fn an_empty_loop_has_no_event_in_it() {
+    let pinned = Pinned::new();
+    for probe in Probe::all() {
+        let Some(mut primitive) = pinned.open(probe) else { continue };
+        let loops = loops(probe);
+        let timed = primitive.empty(loops).unwrap();
+        assert_eq!(timed.loops, loops);
+        let most = if is_a_switch(probe) { loops / 2 } else { loops / 100 };
+        assert!(timed.events <= most, "{}: {timed:?}", probe.name());
+    }
+}
+
+#[test]
+fn nobody_uses_more_than_there_was() {
+    let pinned = Pinned::new();
+    // What children and times in rusage are cut to, twice.
+    const GRAIN: u64 = 2_000;
+    for probe in Probe::all() {
+        let Some(mut primitive) = pinned.open(probe) else { continue };
+        for timed in [primitive.run(loops(probe)).unwrap(), primitive.empty(loops(probe)).unwrap()] {
+            let cpus = if probe.needs_two_cpus() { 2 } else { 1 };
+            // The partner begins before the caller's clock starts, and ends after it.
+            let slack = if cpus == 2 || is_a_switch(probe) { timed.wall.0 / 2 + 20_000_000 } else { GRAIN };
+            assert!(timed.cpu.0 <= cpus * timed.wall.0 + slack, "{}: {timed:?}", probe.name());
+            assert!(timed.cpu.0 > 0 && timed.wall.0 > 0, "{}: {timed:?}", probe.name());
+        }
+    }
+}
+
+#[test]
+fn few_rounds_and_none_are_allowed() {
+    let pinned = Pinned::new();
+    for probe in Probe::all() {
+        let Some(mut primitive) = pinned.open(probe) else { continue };
+        for loops in [0, 1, 2, 3] {
+            let timed = primitive.run(loops).unwrap();
+            let expected = loops as f64 * primitive.events_per_loop();
+            // A few switches at the edges, and the faults of code that was not there yet.
+            assert!((timed.events as f64 - expected).abs() <= 8.0, "{}, {loops}: {timed:?}", probe.name());
+            assert_eq!(primitive.empty(loops).unwrap().loops, loops);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let pinned = Pinned::new();
+    let files = open_files();
+    for probe in Probe::all() {
+        let Some(mut primitive) = pinned.open(probe) else { continue };
+        primitive.run(10).unwrap();
+        drop(primitive);
+        assert_eq!(open_files(), files, "{}", probe.name());
+        assert_eq!(partners(), 0, "{}", probe.name());
+        assert_eq!(children(), Ok(vec![]), "{}", probe.name());
+    }
+}
+
+#[test]
+fn all_can_be_open_at_once() {
+    let pinned = Pinned::new();
+    let mut all: Vec<_> = Probe::all().filter_map(|probe| Some((probe, pinned.open(probe)?))).collect();
+    for (probe, primitive) in &mut all {
+        let expected = 20.0 * primitive.events_per_loop();
+        let Timed { events, .. } = primitive.run(20).unwrap();
+        assert!((events as f64 - expected).abs() <= expected / 2.0, "{}: {events}", probe.name());
+    }
+    assert_eq!(children().map(|children| children.len()), Ok(1), "the process that switches go to");
+}
+
+#[test]
+fn a_call_costs_more_than_no_call_and_a_switch_more_than_a_call() {
+    let pinned = Pinned::new();
+    let mut cost = |probe| {
+        let mut primitive = pinned.open(probe).expect("every machine has it");
+        let mut costs: Vec<f64> = (0..9)
+            .map(|_| {
+                let (run, empty) = (primitive.run(2_000).unwrap(), primitive.empty(2_000).unwrap());
+                (run.cpu.0 as f64 - empty.cpu.0 as f64) / run.events as f64
+            })
+            .collect();
+        costs.sort_by(f64::total_cmp);
+        costs[4]
+    };
+    let costs = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch].map(&mut cost);
+    assert!(costs.is_sorted() && costs[2] > 2.0 * costs[1], "{costs:?} ns");
+}
+
+#[test]
+fn who_needs_another_cpu_says_that_there_is_none() {
+    let pinned = Pinned::new();
+    let place = Place { other: Err(Absent::because("there is one CPU only")), ..pinned.place.clone() };
+    for probe in Probe::all().filter(|probe| probe.needs_two_cpus()) {
+        let absent = open(probe, &place).err().expect("it cannot be had");
+        assert_eq!(absent.0, "there is one CPU only");
+    }
+    let place = Place { other: Ok(100_000), ..place };
+    assert!(open(Probe::LockContended, &place).err().expect("no such CPU").0.contains("CPU 100000"));
+    let place = Place { l2: Err(Absent::because("no second level")), ..place };
+    assert_eq!(open(Probe::LoadL2, &place).err().expect("no such level").0, "no second level");
+}
+
+#[test]
+fn a_call_with_a_name_states_the_calls_that_it_makes() {
+    let pinned = Pinned::new();
+    for call in KernelCall::ALL {
+        let Some(primitive) = pinned.open(Probe::Call(call)) else { continue };
+        assert_eq!(primitive.calls_per_loop(), Ok(call.calls().len() as f64));
+    }
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("/proc can be read").count()
+}
+
+/// How many threads there are that take part in probes: the others are the tests' own.
+fn partners() -> usize {
+    let threads = std::fs::read_dir("/proc/self/task").expect("/proc can be read").flatten();
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "partner").count()
+}
+
+fn children() -> Reading<Vec<i32>> {
+    procfs::descendants(&Root::default(), std::process::id() as i32)
+}
