@@ -2,21 +2,20 @@
 
 use std::io::{self, Write};
 
-use steady_experiments::limit::{LimitError, LimitRun, limit};
+use steady_experiments::limit::{LimitRun, limit};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, signals};
-use steady_model::{Command, CpuSource, LimitOutcome, LimitPlan, LimitReport, Outcome, Reading, Timestamp};
+use steady_model::{CpuSource, LimitOutcome, LimitPlan, LimitReport, Outcome, Reading, Timestamp};
 use steady_report::limit_text;
 
 use crate::failure::Failure;
 use crate::flags::{Form, LimitFlags};
 use crate::history::Keeper;
 use crate::output::{Destinations, Shown, style, style_on};
-use crate::{programs, revisions};
+use crate::{attended, revisions};
 
 /// What timeout(1) returns too.
 const LIMIT_REACHED: u8 = 124;
-const ENOENT: i32 = 2;
 
 impl Shown for LimitReport {
     fn rendered(&self, form: Form, _samples: bool) -> String {
@@ -39,7 +38,7 @@ pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
     let root = Root::default();
     let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
     let source = flags.source.map(CpuSource::from);
-    let ran = limit(&plan, &flags.words, source).map_err(|error| failure(&plan, error))?;
+    let ran = limit(&plan, &flags.words, source).map_err(|error| attended::failure(&plan.command, &error))?;
     let steal = before.until(&Snapshot::take(&root)).steal_ratio;
     let report = report(plan, started, ran, steal);
     if !flags.quiet {
@@ -58,11 +57,8 @@ pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
 }
 
 fn plan(flags: &LimitFlags) -> Result<LimitPlan, Failure> {
-    let argv: Vec<String> = flags.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let program = programs::executed(flags.words.first().map_or("".as_ref(), |word| word.as_os_str()))?;
-    let command = Command { name: programs::joined(&argv), argv, program, ..Command::default() };
     Ok(LimitPlan {
-        command,
+        command: attended::command(&flags.words)?,
         cpu: flags.cpu,
         wall_factor: flags.wall_factor,
         poll: flags.poll,
@@ -90,27 +86,10 @@ fn report(plan: LimitPlan, started: Timestamp, ran: LimitRun, steal_ratio: Readi
     }
 }
 
-/// The command's own status, unless a limit was reached; of a signal this process dies too, as timeout(1) does, so that
-/// a shell sees the same.
+/// The command's own status, unless a limit was reached.
 fn status(report: &LimitReport) -> u8 {
     match (report.outcome, report.ended) {
         (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, _) | (_, Outcome::TimedOut) => LIMIT_REACHED,
-        (LimitOutcome::Ok, Outcome::Exited(status)) => u8::try_from(status).unwrap_or(u8::MAX),
-        (LimitOutcome::Ok, Outcome::Signalled(signal)) => {
-            signals::die_of(signal);
-            Failure::Interrupted(signal).status()
-        }
-    }
-}
-
-fn failure(plan: &LimitPlan, error: LimitError) -> Failure {
-    let program = plan.command.program.display();
-    match error {
-        LimitError::NotStarted(ENOENT) if plan.command.program.exists() => {
-            Failure::NotFound(format!("'{program}': the program that is to interpret it does not exist"))
-        }
-        LimitError::NotStarted(ENOENT) => Failure::NotFound(format!("'{program}': {error}")),
-        LimitError::NotStarted(_) => Failure::NotExecutable(format!("'{program}': {error}")),
-        LimitError::Refused(_) | LimitError::GuardianLost => Failure::Own(error.to_string()),
+        (LimitOutcome::Ok, ended) => attended::status(ended),
     }
 }

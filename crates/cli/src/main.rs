@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
+mod attended;
 mod compare;
 mod compared;
 mod completions;

@@ -4,6 +4,7 @@
 //! raw facts, which [`judge()`] turns into verdicts, now or again later.
 #![forbid(unsafe_code)]
 
+mod attended;
 mod channel;
 mod coins;
 mod commands;
@@ -19,6 +20,7 @@ pub mod runner;
 mod scripts;
 pub mod simulated;
 
+pub use attended::Unattended;
 pub use commands::CommandRunner;
 pub use judge::{JoinError, join, judge};
 pub use scripts::Scripts;

@@ -9,7 +9,7 @@ use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
 pub use crate::sys::{
-    Attached, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio, children_usage,
+    Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio, children_usage,
     inherited_descriptor, next_change, own_usage, thread_usage, wait_any, wait_for,
 };
 use crate::{Root, procfs};
@@ -56,24 +56,30 @@ pub fn end_descendants() -> io::Result<LeftOvers> {
         match wait_any() {
             Ok(Some(reaped)) => {
                 left.cpu_time += reaped.usage.user + reaped.usage.system;
-                left.killed += u32::from(reaped.status == Status::Signalled(Signal::KILL.as_raw()));
+                left.killed += u32::from(reaped.was_killed());
             }
-            Ok(None) => {
-                // A process that forks while it is killed shows up in the next round.
-                kill_descendants();
-                std::thread::sleep(KILL_PATIENCE);
-            }
+            Ok(None) => kill_descendants(),
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(left),
             Err(error) => return Err(error),
         }
     }
 }
 
-fn kill_descendants() {
+/// Kills all descendants of this process, and leaves them a moment to end. To be repeated until none is left: one that
+/// forks while it is killed shows up in the next round.
+pub fn kill_descendants() {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     for pid in procfs::descendants(&Root::default(), own).unwrap_or_default() {
         // An error means that it has ended already.
         let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+    }
+    std::thread::sleep(KILL_PATIENCE);
+}
+
+impl Reaped {
+    /// Whether SIGKILL ended it.
+    pub fn was_killed(&self) -> bool {
+        self.status == Status::Signalled(Signal::KILL.as_raw())
     }
 }
 

@@ -4,13 +4,12 @@
 use steady_linux::tree::Doings;
 use steady_model::{Absent, Nanos, Reading};
 
+use crate::attended::Moment;
+
 /// A command's time so far.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     started: Nanos,
-    stopped: Nanos,
-    /// Since when it is stopped.
-    stopped_since: Option<Nanos>,
     waiting: Reading<Nanos>,
     /// When the waiting was looked at last, and how long it had been stopped by then.
     seen: (Nanos, Nanos),
@@ -22,25 +21,7 @@ impl Course {
     /// Begins now; `waiting` says whether waiting can be told at all.
     pub(super) fn new(started: Nanos, waiting: Result<(), Absent>) -> Self {
         let waiting = waiting.map(|()| Nanos::ZERO);
-        Course { started, stopped: Nanos::ZERO, stopped_since: None, waiting, seen: (started, Nanos::ZERO), ratio: 0.0 }
-    }
-
-    pub(super) fn stop(&mut self, now: Nanos) {
-        self.stopped_since = self.stopped_since.or(Some(now));
-    }
-
-    pub(super) fn go_on(&mut self, now: Nanos) {
-        self.stopped = self.stopped(now);
-        self.stopped_since = None;
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped_since.is_some()
-    }
-
-    /// For how long it was stopped.
-    pub(super) fn stopped(&self, now: Nanos) -> Nanos {
-        self.stopped + self.stopped_since.map_or(Nanos::ZERO, |since| now - since)
+        Course { started, waiting, seen: (started, Nanos::ZERO), ratio: 0.0 }
     }
 
     /// For how long it waited for a CPU, as of the last look.
@@ -49,8 +30,8 @@ impl Course {
     }
 
     /// The time that counts towards the wall limit. Where waiting cannot be told, all counts that was not stopped.
-    pub(super) fn counted(&self, now: Nanos) -> Nanos {
-        now - self.started - self.stopped(now) - self.waiting.clone().unwrap_or_default()
+    pub(super) fn counted(&self, moment: Moment) -> Nanos {
+        moment.now - self.started - moment.stopped - self.waiting.clone().unwrap_or_default()
     }
 
     /// Adds what threads of the tree did since the look before, in which the whole tree used `cpu`.
@@ -59,9 +40,8 @@ impl Course {
     /// that were seen. Of a tree with several threads only part may have waited at a time. The time since the look before
     /// then counts as waiting in the share that waiting has of the threads' waiting and running, which for one thread
     /// that never slept is its waiting itself; it is never more than all threads' waiting together.
-    pub(super) fn look(&mut self, now: Nanos, seen: Doings, cpu: Nanos) {
+    pub(super) fn look(&mut self, Moment { now, stopped, .. }: Moment, seen: Doings, cpu: Nanos) {
         let (before, stopped_before) = self.seen;
-        let stopped = self.stopped(now);
         self.seen = (now, stopped);
         if seen.cpu > Nanos::ZERO {
             self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
@@ -79,11 +59,17 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attended::Stops;
 
     const MS: u64 = 1_000_000;
 
     fn ms(time: u64) -> Nanos {
         Nanos(time * MS)
+    }
+
+    /// A moment of a command that was never stopped.
+    fn at(time: u64) -> Moment {
+        Stops::default().at(ms(time))
     }
 
     fn did(cpu: u64, run_delay: u64) -> Doings {
@@ -92,7 +78,7 @@ mod tests {
 
     fn waited(cpu: u64, run_delay: u64, tree: u64) -> u64 {
         let mut course = Course::new(ms(0), Ok(()));
-        course.look(ms(100), did(cpu, run_delay), ms(tree));
+        course.look(at(100), did(cpu, run_delay), ms(tree));
         course.waiting().clone().unwrap().0 / MS
     }
 
@@ -115,27 +101,28 @@ mod tests {
     fn those_that_were_not_seen_wait_as_the_others() {
         assert_eq!(waited(10, 10, 50), 50);
         let mut course = Course::new(ms(0), Ok(()));
-        course.look(ms(100), did(50, 50), ms(50));
-        course.look(ms(200), Doings::default(), ms(50));
+        course.look(at(100), did(50, 50), ms(50));
+        course.look(at(200), Doings::default(), ms(50));
         assert_eq!(course.waiting(), &Ok(ms(100)), "as those that were seen last");
     }
 
     #[test]
     fn neither_stops_nor_waiting_count() {
-        let mut course = Course::new(ms(1_000), Ok(()));
-        course.stop(ms(1_100));
-        course.stop(ms(1_200));
-        assert_eq!((course.counted(ms(1_500)), course.is_stopped()), (ms(100), true));
-        course.go_on(ms(1_600));
-        assert_eq!((course.counted(ms(1_700)), course.stopped(ms(1_700))), (ms(200), ms(500)));
-        course.look(ms(1_700), did(100, 1_000), ms(100));
+        let (mut course, mut stops) = (Course::new(ms(1_000), Ok(())), Stops::default());
+        stops.stop(ms(1_100));
+        stops.stop(ms(1_200));
+        assert_eq!(course.counted(stops.at(ms(1_500))), ms(100));
+        stops.go_on(ms(1_600));
+        let later = stops.at(ms(1_700));
+        assert_eq!((course.counted(later), later.stopped), (ms(200), ms(500)));
+        course.look(later, did(100, 1_000), ms(100));
         assert!(course.waiting().clone().unwrap() <= ms(200), "what was stopped did not wait");
     }
 
     #[test]
     fn without_statistics_all_counts() {
         let mut course = Course::new(ms(0), Err(Absent::because("no")));
-        course.look(ms(100), did(50, 50), ms(50));
-        assert_eq!((course.counted(ms(100)), course.waiting().is_err()), (ms(100), true));
+        course.look(at(100), did(50, 50), ms(50));
+        assert_eq!((course.counted(at(100)), course.waiting().is_err()), (ms(100), true));
     }
 }

@@ -1,39 +1,61 @@
 //! A command that is ended by the CPU time that it used.
 //!
-//! Three processes: the **front**, which the shell knows; a **guardian**, which is this same program called with
-//! [`ARGUMENT`] and stands between; and the command. All are of one session and, unless the command decides otherwise,
-//! one process group, so that terminal and job control work as they do without them. The guardian reads the CPU time,
-//! judges, ends and reaps. If one of front and guardian dies, the other ends the command and all that descends from it.
+//! It is [attended](crate::attended): its guardian reads the CPU time of the tree, judges, and has it end.
 
 mod course;
-mod front;
-mod group;
-mod guardian;
+mod limiter;
+mod limits;
 mod pace;
-mod protocol;
 mod source;
-mod start;
-mod tree;
 
-pub use front::limit;
-pub use guardian::guard;
-pub use protocol::LimitRun;
+use std::ffi::OsString;
 
-use thiserror::Error;
+use serde::{Deserialize, Serialize};
+use steady_model::{CpuSource, LimitOutcome, LimitPlan, Nanos, Outcome, Reading};
 
-/// The first argument that makes `steady` a guardian.
-pub const ARGUMENT: &str = "__guardian";
+use crate::attended::{self, Attendant, Unattended};
+use limiter::{Limiter, Task};
 
-/// Why a command was not limited to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LimitError {
-    /// The command could not be executed: the number of the system's error.
-    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
-    NotStarted(i32),
-    /// There was no way to read the CPU time, or no process to be had.
-    #[error("{0}")]
-    Refused(String),
-    /// The guardian was killed, and the command was ended with it.
-    #[error("its guardian was killed; the command was ended")]
-    GuardianLost,
+/// The first argument that makes `steady` the guardian of a limited command.
+pub const ARGUMENT: &str = Limiter::WORD;
+
+/// A limited command that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRun {
+    /// What ended it.
+    pub outcome: LimitOutcome,
+    /// How the command itself ended.
+    pub ended: Outcome,
+    /// CPU time of the whole tree.
+    pub cpu: Nanos,
+    /// From its start to its end.
+    pub wall: Nanos,
+    /// Of that, time spent waiting for a CPU.
+    pub waiting: Reading<Nanos>,
+    /// Of that, time in which it was stopped.
+    pub stopped: Nanos,
+    /// CPU time used beyond the limit.
+    pub overshoot: Reading<Nanos>,
+    /// Where the CPU time was read while it ran.
+    pub source: CpuSource,
+    /// Why better sources were not used, best first.
+    pub passed_over: Vec<String>,
+    /// Processes that it left behind, and that were ended.
+    pub left_behind: u32,
+}
+
+/// Runs the plan's command, started with `words`, until it ends or a limit is reached; CPU time is read from `source`,
+/// or from the best that there is. Standard input and output are the command's: afterwards this process has none.
+///
+/// For a process with one thread. From here on it keeps the signals that are passed on from itself.
+///
+/// # Errors
+/// See [`Unattended`]. Nothing is left of the command then.
+pub fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, Unattended> {
+    attended::attend::<Limiter>(&plan.command.program, words, Task { plan: plan.clone(), source })
+}
+
+/// The whole life of a guardian, from the words behind [`ARGUMENT`]. Returns once nothing is left of the command.
+pub fn guard(arguments: impl Iterator<Item = OsString>) {
+    attended::guard::<Limiter>(arguments);
 }

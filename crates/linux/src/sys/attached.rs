@@ -10,9 +10,13 @@ use std::ptr;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use steady_model::{Absent, Nanos, Reading};
+
 use super::schedule::{self, Schedule};
 use super::signals::{Disposition, dispose_raw};
 use super::spawn::Child;
+use super::wait::{ChildUsage, usage_from};
+use crate::procfs::{Schedstat, parse_schedstat};
 
 /// `CLONE_INTO_CGROUP` of clone3(2).
 const INTO_GROUP: u64 = 1 << 33;
@@ -39,13 +43,39 @@ pub enum NotStarted {
     NoProgram(io::Error),
 }
 
+/// A command that has become the program, and what there was before that: none of it is the program's.
+#[derive(Debug)]
+pub struct Begun {
+    /// The process.
+    pub child: Child,
+    /// When it began to run, as a copy of its parent.
+    pub born: Nanos,
+    /// When it was about to become the program.
+    pub at: Nanos,
+    /// What it had used by then.
+    pub usage: ChildUsage,
+    /// What the scheduler had counted for it by then.
+    pub schedstat: Reading<Schedstat>,
+}
+
 /// A command with its words.
 pub struct Attached {
     path: CString,
     words: Vec<CString>,
 }
 
-/// What a child that failed says last: at which step, and the error's number.
+/// What a child says before it becomes the program: clocks, usage, the text of its schedstat.
+#[repr(C)]
+struct Before {
+    born: libc::timespec,
+    at: libc::timespec,
+    usage: libc::rusage,
+    schedstat: [u8; SCHEDSTAT],
+}
+/// Room for three numbers.
+const SCHEDSTAT: usize = 64;
+
+/// What a child that failed says last, beside that or instead of it: at which step, and the error's number.
 type LastWords = [c_int; 2];
 const JOINING: c_int = 1;
 const EXECUTING: c_int = 2;
@@ -67,38 +97,97 @@ impl Attached {
     ///
     /// # Errors
     /// Which step failed, and why.
-    pub fn start(&self, ignored: &[i32], schedule: &Schedule, joining: Joining<'_>) -> Result<Child, NotStarted> {
+    pub fn start(&self, ignored: &[i32], schedule: &Schedule, joining: Joining<'_>) -> Result<Begun, NotStarted> {
+        self.begin(&Beginning { ignored, schedule: Some(schedule), joining, gate: None, streams: None })?.begun()
+    }
+
+    fn begin(&self, beginning: &Beginning<'_>) -> Result<Forked, NotStarted> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
         let mut words: Vec<*const c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
         words.push(ptr::null());
-        let pid = match fork(joining).map_err(NotStarted::NoChild)? {
-            // SAFETY: this is the child of a process with one thread; the pointers are to strings that it has copies of,
-            // the array of words ends with null, and the descriptors are open.
-            None => unsafe { become_command(self, &words, ignored, schedule, joining, writer.as_raw_fd()) },
+        let pid = match fork(beginning.joining).map_err(NotStarted::NoChild)? {
+            // SAFETY: this is the child, which makes plain system calls only, so that it is no matter what other threads
+            // held; the pointers are to strings that it has copies of, the array of words ends with null, and the
+            // descriptors are open.
+            None => unsafe { become_command(self, &words, beginning, writer.as_raw_fd()) },
             Some(pid) => pid,
         };
-        drop(writer);
-        match last_words(reader) {
-            None => {
+        Ok(Forked { pid, reader })
+    }
+}
+
+/// How a child begins.
+struct Beginning<'a> {
+    ignored: &'a [i32],
+    schedule: Option<&'a Schedule>,
+    joining: Joining<'a>,
+    /// A pipe that the child waits at: the end to read from, and the one that only its parent is to hold.
+    gate: Option<[RawFd; 2]>,
+    streams: Option<BorrowedFd<'a>>,
+}
+
+/// A child that becomes the command, or is about to say why not.
+pub(crate) struct Forked {
+    pid: Pid,
+    reader: OwnedFd,
+}
+
+impl Forked {
+    /// The command, once it is that.
+    pub(crate) fn begun(self) -> Result<Begun, NotStarted> {
+        match listen(self.reader) {
+            Ok(before) => {
                 // Nobody but this process reaps it, so the number is still its own.
-                let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| NotStarted::NoChild(error.into()))?;
-                Ok(Child { pid, pidfd })
+                let pidfd = pidfd_open(self.pid, PidfdFlags::empty());
+                let pidfd = pidfd.map_err(|error| NotStarted::NoChild(error.into()))?;
+                Ok(before.begun(Child { pid: self.pid, pidfd }))
             }
-            Some([step, error]) => {
-                let _ = super::wait_for(pid);
-                let error = io::Error::from_raw_os_error(error);
-                Err(if step == JOINING { NotStarted::NoChild(error) } else { NotStarted::NoProgram(error) })
+            Err(why) => {
+                let _ = super::wait_for(self.pid);
+                Err(why)
             }
         }
     }
 }
 
-/// What the child said before it left; nothing once it is the command.
-fn last_words(reader: OwnedFd) -> Option<LastWords> {
-    let mut bytes = [0_u8; size_of::<LastWords>()];
-    std::fs::File::from(reader).read_exact(&mut bytes).ok()?;
-    let (words, _) = bytes.as_chunks::<4>();
-    Some([i32::from_ne_bytes(words[0]), i32::from_ne_bytes(words[1])])
+impl Before {
+    /// Everything unknown.
+    fn new() -> Self {
+        // SAFETY: all of it is plain data, of which zero is valid.
+        unsafe { std::mem::zeroed() }
+    }
+
+    fn begun(self, child: Child) -> Begun {
+        let nanos =
+            |time: libc::timespec| Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000) + time.tv_nsec as u64);
+        let text = self.schedstat.split(|byte| *byte == 0).next().unwrap_or_default();
+        let schedstat = match std::str::from_utf8(text) {
+            Ok("") | Err(_) => Err(Absent::because("/proc/self/schedstat could not be read")),
+            Ok(text) => parse_schedstat(text),
+        };
+        Begun { child, born: nanos(self.born), at: nanos(self.at), usage: usage_from(&self.usage), schedstat }
+    }
+}
+
+/// What the child said before it became the program or left.
+fn listen(reader: OwnedFd) -> Result<Before, NotStarted> {
+    let mut said = Vec::new();
+    std::fs::File::from(reader).read_to_end(&mut said).map_err(NotStarted::NoChild)?;
+    let last_words = |bytes: &[u8]| {
+        let (words, _) = bytes.as_chunks::<4>();
+        let error = io::Error::from_raw_os_error(words.get(1).map_or(0, |word| i32::from_ne_bytes(*word)));
+        let joining = words.first().is_none_or(|word| i32::from_ne_bytes(*word) == JOINING);
+        Err(if joining { NotStarted::NoChild(error) } else { NotStarted::NoProgram(error) })
+    };
+    match said.len().checked_sub(size_of::<Before>()) {
+        // SAFETY: there are as many bytes as are read, and any bytes are such a structure.
+        Some(0) => Ok(unsafe { said.as_ptr().cast::<Before>().read_unaligned() }),
+        Some(_) => last_words(&said[size_of::<Before>()..]),
+        None if said.is_empty() => {
+            Err(NotStarted::NoChild(io::Error::other("it was killed before it was the program")))
+        }
+        None => last_words(&said),
+    }
 }
 
 /// A copy of this process, in its control group from the start where that can be: `None` in the child.
@@ -123,36 +212,64 @@ fn fork(joining: Joining<'_>) -> io::Result<Option<Pid>> {
 /// Becomes the command, or says why not.
 ///
 /// # Safety
-/// Only in the child of a process with one thread; `words` ends with null.
-unsafe fn become_command(
-    command: &Attached,
-    words: &[*const c_char],
-    ignored: &[i32],
-    schedule: &Schedule,
-    joining: Joining<'_>,
-    writer: RawFd,
-) -> ! {
-    // SAFETY: plain system calls of this process on descriptors that are open, and on strings that end with NUL.
+/// Only in a child that has just been forked; `words` ends with null.
+unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Beginning<'_>, writer: RawFd) -> ! {
+    let mut before = Before::new();
+    // SAFETY: plain system calls of this process on descriptors that are open, on strings that end with NUL, and on
+    // structures of its own.
     unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut before.born);
         let mut step = JOINING;
-        let joined = match joining {
+        if let Some([waits, gate]) = how.gate {
+            let mut opened = 0_u8;
+            // So that the gate's end is seen when the parent ends or turns this child away.
+            libc::close(gate);
+            if libc::read(waits, (&raw mut opened).cast(), 1) != 1 {
+                libc::_exit(127);
+            }
+        }
+        let joined = match how.joining {
             Joining::ByWriting(file) => libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1) == 1,
             Joining::Stay | Joining::AtBirth(_) => true,
         };
         if joined && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 {
             step = EXECUTING;
-            schedule::set(schedule);
+            if let Some(schedule) = how.schedule {
+                schedule::set(schedule);
+            }
+            for stream in how.streams.iter().flat_map(|streams| [0, 1, 2].map(|target| (streams.as_raw_fd(), target))) {
+                libc::dup2(stream.0, stream.1);
+            }
             for signal in 1..=LAST_SIGNAL {
-                let ignored = ignored.contains(&signal);
+                let ignored = how.ignored.contains(&signal);
                 dispose_raw(signal, if ignored { Disposition::Ignored } else { Disposition::Default });
             }
             let mut none: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
+            take_stock(&mut before);
+            libc::write(writer, (&raw const before).cast(), size_of::<Before>());
             libc::execv(command.path.as_ptr(), words.as_ptr());
         }
         let last: LastWords = [step, *libc::__errno_location()];
         libc::write(writer, last.as_ptr().cast(), size_of::<LastWords>());
         libc::_exit(127)
+    }
+}
+
+/// Notes what this process has used so far.
+///
+/// # Safety
+/// Only in a child before its exec.
+unsafe fn take_stock(before: &mut Before) {
+    // SAFETY: plain system calls that fill structures of the right size; the descriptor is closed by exec at the latest.
+    unsafe {
+        let file = libc::open(c"/proc/self/schedstat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            libc::read(file, before.schedstat.as_mut_ptr().cast(), SCHEDSTAT - 1);
+            libc::close(file);
+        }
+        libc::getrusage(libc::RUSAGE_SELF, &mut before.usage);
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut before.at);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod signals;
 mod spawn;
 mod wait;
 
-pub use attached::{Attached, Joining, NotStarted};
+pub use attached::{Attached, Begun, Joining, NotStarted};
 pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;
 pub(crate) use perf::{Counted, open_counter};

@@ -160,7 +160,7 @@ fn status_from(status: libc::c_int) -> Status {
     }
 }
 
-fn usage_from(usage: &libc::rusage) -> ChildUsage {
+pub(super) fn usage_from(usage: &libc::rusage) -> ChildUsage {
     ChildUsage {
         user: from_timeval(usage.ru_utime),
         system: from_timeval(usage.ru_stime),

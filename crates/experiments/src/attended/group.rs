@@ -30,6 +30,25 @@ impl GroupSignals {
         Ok(std::mem::take(&mut self.children))
     }
 
+    /// Whether children are to be looked at without waiting.
+    pub(super) fn is_pending(&self) -> bool {
+        self.children
+    }
+
+    /// Has children be looked at again, once others had their turn.
+    pub(super) fn look_again(&mut self) {
+        self.children = true;
+    }
+
+    /// Waits until something happens to a child.
+    pub(super) fn wait_for_children(&mut self) -> io::Result<()> {
+        while !self.children_changed()? {
+            // A signal ends the waiting; so does an interruption, and then it is asked again.
+            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], None);
+        }
+        Ok(())
+    }
+
     /// Sends the command a signal that the front was sent, unless the command was sent it too. One that lets a stopped
     /// command go on does no harm twice, and would leave it stopped if it were missed.
     pub(super) fn pass(&mut self, signal: i32, command: Pid, stopped: bool) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
@@ -14,47 +14,50 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use steady_linux::signals::{self, Held};
 use steady_linux::{Root, cgroup, process, procfs};
-use steady_model::{CpuSource, LimitPlan};
 
-use super::protocol::{LimitRun, Order, Setup, Told, say};
-use super::{ARGUMENT, LimitError};
-
-/// The running program, even where its file has been replaced or removed since.
-const OWN_PROGRAM: &str = "/proc/self/exe";
+use super::protocol::{Order, Setup, Told, say};
+use super::{Attendant, Unattended};
+use crate::channel::OWN_PROGRAM;
 
 /// How often to look for what a guardian that was killed has left, and how many times: a process that the kernel holds
 /// cannot be killed.
 const END_STEP: Duration = Duration::from_millis(1);
 const END_TIMES: u32 = 5_000;
 
-/// Runs the plan's command, started with `words`, until it ends or a limit is reached; CPU time is read from `source`,
-/// or from the best that there is. Standard input and output are the command's: afterwards this process has none.
+/// Runs `program`, started with `words`, until nothing is left of it; `task` says what its guardian does about it.
+/// Standard input and output are the command's: afterwards this process has none.
 ///
 /// For a process with one thread. From here on it keeps the signals that are passed on from itself.
 ///
 /// # Errors
-/// See [`LimitError`]. Nothing is left of the command then.
-pub fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, LimitError> {
-    let refused = |error: io::Error| LimitError::Refused(format!("no guardian: {error}"));
-    let (passed, ignored) = (signals::to_pass_on(), signals::ignored());
-    let setup = Setup { plan: plan.clone(), passed, ignored, source };
+/// See [`Unattended`]. Nothing is left of the command then.
+pub(crate) fn attend<A: Attendant>(program: &Path, words: &[OsString], task: A::Task) -> Result<A::Run, Unattended> {
+    let refused = |error: io::Error| Unattended::Refused(format!("no guardian: {error}"));
+    let setup = Setup { task, passed: signals::to_pass_on(), ignored: signals::ignored() };
     let held = Held::of(&setup.passed).map_err(refused)?;
     let strangers = descendants();
     // What a guardian leaves that is killed comes here.
     process::become_subreaper().map_err(refused)?;
-    let (guardian, socket) = start(plan, words).map_err(refused)?;
+    let (guardian, socket) = start(A::WORD, program, words).map_err(refused)?;
     let front = Front { held, socket: BufReader::new(socket), guardian, group: None };
-    front.attend(&setup, &strangers)
+    match front.attend(&setup, &strangers) {
+        Ok(Told::Ended(run)) => Ok(*run),
+        Ok(Told::NotStarted(error)) => Err(Unattended::NotStarted(error)),
+        Ok(Told::Refused(why)) => Err(Unattended::Refused(why)),
+        Ok(Told::Started(_) | Told::Stopped(_) | Told::Continued) | Err(_) => Err(Unattended::GuardianLost),
+    }
 }
 
 /// Starts this very program as a guardian, with all streams, and one end of a socket.
-fn start(plan: &LimitPlan, words: &[OsString]) -> io::Result<(Child, UnixStream)> {
+fn start(word: &str, program: &Path, words: &[OsString]) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
     fcntl_setfd(&theirs, FdFlags::empty())?;
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg0("steady").arg(ARGUMENT).arg(theirs.as_raw_fd().to_string()).arg(&plan.command.program).args(words);
+    command.arg0("steady").arg(word).arg(theirs.as_raw_fd().to_string()).arg(program).args(words);
     let guardian = command.spawn()?;
     // Pipes end when the command closes them, and not when this process does.
     let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -73,22 +76,17 @@ struct Front {
 }
 
 impl Front {
-    fn attend(mut self, setup: &Setup, strangers: &[i32]) -> Result<LimitRun, LimitError> {
+    fn attend<R: DeserializeOwned>(mut self, setup: &impl Serialize, strangers: &[i32]) -> io::Result<Told<R>> {
         let done = say(self.socket.get_ref(), setup).and_then(|()| self.wait());
         if done.is_err() {
             self.end_all(strangers);
         }
         let _ = self.guardian.wait();
-        match done {
-            Ok(Told::Ended(run)) => Ok(*run),
-            Ok(Told::NotStarted(error)) => Err(LimitError::NotStarted(error)),
-            Ok(Told::Refused(why)) => Err(LimitError::Refused(why)),
-            Ok(Told::Started(_) | Told::Stopped(_) | Told::Continued) | Err(_) => Err(LimitError::GuardianLost),
-        }
+        done
     }
 
     /// Until the guardian has said its last; an error where it cannot any more.
-    fn wait(&mut self) -> io::Result<Told> {
+    fn wait<R: DeserializeOwned>(&mut self) -> io::Result<Told<R>> {
         loop {
             self.pass_signals_on();
             if !self.something_is_told(None)? {
@@ -129,7 +127,7 @@ impl Front {
         }
     }
 
-    fn listen(&mut self) -> io::Result<Told> {
+    fn listen<R: DeserializeOwned>(&mut self) -> io::Result<Told<R>> {
         let mut line = String::new();
         match self.socket.read_line(&mut line)? {
             0 => Err(io::ErrorKind::BrokenPipe.into()),

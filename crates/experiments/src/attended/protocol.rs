@@ -5,19 +5,18 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{CpuSource, LimitOutcome, LimitPlan, Nanos, Outcome, Reading};
+
+use super::Unattended;
 
 /// The first line to a guardian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Setup {
-    /// What is allowed.
-    pub plan: LimitPlan,
+pub(super) struct Setup<T> {
+    /// What its attendant is to do.
+    pub task: T,
     /// The signals that are passed on.
     pub passed: Vec<i32>,
     /// The signals that the command is to ignore.
     pub ignored: Vec<i32>,
-    /// The one source of CPU time to use; the best where none is named.
-    pub source: Option<CpuSource>,
 }
 
 /// What a guardian is asked for later.
@@ -31,7 +30,7 @@ pub(super) enum Order {
 /// What a guardian tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Told {
+pub(super) enum Told<R> {
     /// The command runs; the control group that was made for it, if one was.
     Started(Option<PathBuf>),
     /// The command could not be executed: the number of the error.
@@ -43,32 +42,17 @@ pub(super) enum Told {
     /// The command goes on.
     Continued,
     /// It has ended, and nothing is left of it.
-    Ended(Box<LimitRun>),
+    Ended(Box<R>),
 }
 
-/// A limited command that has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitRun {
-    /// What ended it.
-    pub outcome: LimitOutcome,
-    /// How the command itself ended.
-    pub ended: Outcome,
-    /// CPU time of the whole tree.
-    pub cpu: Nanos,
-    /// From its start to its end.
-    pub wall: Nanos,
-    /// Of that, time spent waiting for a CPU.
-    pub waiting: Reading<Nanos>,
-    /// Of that, time in which it was stopped.
-    pub stopped: Nanos,
-    /// CPU time used beyond the limit.
-    pub overshoot: Reading<Nanos>,
-    /// Where the CPU time was read while it ran.
-    pub source: CpuSource,
-    /// Why better sources were not used, best first.
-    pub passed_over: Vec<String>,
-    /// Processes that it left behind, and that were ended.
-    pub left_behind: u32,
+impl<R> From<Unattended> for Told<R> {
+    fn from(error: Unattended) -> Self {
+        match error {
+            Unattended::NotStarted(error) => Told::NotStarted(error),
+            lost @ Unattended::GuardianLost => Told::Refused(lost.to_string()),
+            Unattended::Refused(why) => Told::Refused(why),
+        }
+    }
 }
 
 /// Says one value.

@@ -3,19 +3,29 @@
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use steady_linux::clock;
-use steady_linux::process::{self, Change};
+use steady_linux::process::Change;
 use steady_model::Nanos;
 
 use super::Guardian;
 use super::finish::outcome;
-use super::limits::LOOK_AT_WAITING;
-use crate::limit::protocol::{Order, Told, say};
+use crate::attended::protocol::{Order, Told, say};
+use crate::attended::tree::ask_to_end;
+use crate::attended::{Attendant, Next};
+use crate::channel::timespec;
 
-impl Guardian<'_> {
+impl<A: Attendant> Guardian<A> {
+    /// Has the attendant look, and asks all of the tree to end where it says so.
+    pub(super) fn look(&mut self, now: Nanos) {
+        if let Some(patience) = self.attendant.look(self.stops.at(now)) {
+            self.kill_at = Some(now + patience);
+            ask_to_end(self.attendant.group());
+        }
+    }
+
     /// Sleeps until there is something to do, and takes note of what has happened.
     pub(super) fn sleep(
         &mut self,
@@ -23,10 +33,7 @@ impl Guardian<'_> {
         socket: &UnixStream,
         orders: &mut BufReader<&UnixStream>,
     ) -> io::Result<()> {
-        let due = match self.judged {
-            Some((_, kill_at)) => kill_at,
-            None => self.look_at.min(self.waiting_due),
-        };
+        let due = if self.signals.is_pending() { now } else { self.kill_at.unwrap_or_else(|| self.attendant.due()) };
         let asked = {
             let mut watched = [PollFd::new(socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
             match poll(&mut watched, Some(&timespec(due - now))) {
@@ -51,7 +58,8 @@ impl Guardian<'_> {
             }
             let Order::Pass(signal) = serde_json::from_str(&line)?;
             if self.ended.is_none() {
-                self.signals.pass(signal, self.started.child.pid, self.course.is_stopped())?;
+                let is_stopped = self.stops.at(clock::monotonic()).is_stopped;
+                self.signals.pass(signal, self.child.pid, is_stopped)?;
             }
             if orders.buffer().is_empty() {
                 return Ok(());
@@ -62,26 +70,33 @@ impl Guardian<'_> {
     /// Takes note of what has happened to children: the command, or orphans of its tree.
     fn children(&mut self, socket: &UnixStream) -> io::Result<()> {
         let now = clock::monotonic();
-        if self.ended.is_none() && self.has_ended()? {
-            // Its statistics can be read until it is reaped.
-            self.look_at_waiting(now);
-        }
-        let command = self.started.child.pid;
+        let command = self.child.pid;
+        let mut seen = false;
         loop {
-            match process::next_change() {
-                Ok(Some(Change::Ended(reaped))) => {
-                    self.started.meter.reaped(reaped.usage.user + reaped.usage.system);
+            if !seen && self.ended.is_none() && self.has_ended()? {
+                // Its statistics can be read until it is reaped.
+                self.attendant.ended(self.stops.at(now));
+                seen = true;
+            }
+            match self.attendant.next() {
+                Ok(Next::Happened(Change::Ended(reaped))) => {
+                    self.attendant.reaped(&reaped);
                     if reaped.pid == command {
                         self.ended = Some((outcome(reaped.status), now));
                     }
                 }
-                Ok(Some(Change::Stopped(pid, signal))) if pid == command => {
-                    self.course.stop(now);
-                    say(socket, &Told::Stopped(signal))?;
+                Ok(Next::Happened(Change::Stopped(pid, signal))) if pid == command => {
+                    self.stops.stop(now);
+                    self.attendant.stopped(self.stops.at(now));
+                    say(socket, &Told::<A::Run>::Stopped(signal))?;
                 }
-                Ok(Some(Change::Continued(pid))) if pid == command => self.go_on(now, socket)?,
-                Ok(Some(Change::Stopped(..) | Change::Continued(_))) => {}
-                Ok(None) => return Ok(()),
+                Ok(Next::Happened(Change::Continued(pid))) if pid == command => self.go_on(now, socket)?,
+                Ok(Next::Happened(_)) => {}
+                Ok(Next::More) => {
+                    self.signals.look_again();
+                    return Ok(());
+                }
+                Ok(Next::Nothing) => return Ok(()),
                 Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => {
                     self.alone = true;
                     return Ok(());
@@ -92,10 +107,9 @@ impl Guardian<'_> {
     }
 
     fn go_on(&mut self, now: Nanos, socket: &UnixStream) -> io::Result<()> {
-        self.course.go_on(now);
-        // What was planned while time stood still is out of date.
-        self.look_at = now;
-        say(socket, &Told::Continued)?;
+        self.stops.go_on(now);
+        self.attendant.went_on(self.stops.at(now));
+        say(socket, &Told::<A::Run>::Continued)?;
         // Whoever let the command go on by its number alone means the front too, which has stopped likewise.
         if let Some(front) = rustix::process::getppid() {
             let _ = rustix::process::kill_process(front, Signal::CONT);
@@ -104,22 +118,8 @@ impl Guardian<'_> {
     }
 
     /// Whether the command has ended; it need not have been reaped.
-    pub(super) fn has_ended(&self) -> io::Result<bool> {
-        let mut watched = [PollFd::new(&self.started.child.pidfd, PollFlags::IN)];
+    fn has_ended(&self) -> io::Result<bool> {
+        let mut watched = [PollFd::new(&self.child.pidfd, PollFlags::IN)];
         Ok(poll(&mut watched, Some(&timespec(Nanos::ZERO)))? > 0)
     }
-
-    /// The command's process.
-    pub(super) fn command(&self) -> Pid {
-        self.started.child.pid
-    }
-
-    /// While the command is stopped there is no hurry: its time stands still.
-    pub(super) fn no_hurry(&self, look_at: Nanos, now: Nanos) -> Nanos {
-        if self.course.is_stopped() { look_at.max(now + LOOK_AT_WAITING) } else { look_at }
-    }
-}
-
-fn timespec(time: Nanos) -> Timespec {
-    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }

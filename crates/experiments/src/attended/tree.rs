@@ -2,11 +2,10 @@
 
 use rustix::process::{Pid, Signal};
 use steady_linux::cgroup::OwnGroup;
-use steady_linux::process::{self, LeftOvers};
 use steady_linux::{Root, procfs};
 
 /// All that descends from this process, and what is in the control group, if there is one.
-pub(super) fn members(group: Option<&OwnGroup>) -> Vec<i32> {
+pub(crate) fn members(group: Option<&OwnGroup>) -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
     found.extend(group.map(OwnGroup::processes).unwrap_or_default());
@@ -22,11 +21,4 @@ pub(super) fn ask_to_end(group: Option<&OwnGroup>) {
         let _ = rustix::process::kill_process(pid, Signal::TERM);
         let _ = rustix::process::kill_process(pid, Signal::CONT);
     }
-}
-
-/// Kills and reaps all of it.
-pub(super) fn end(group: Option<&OwnGroup>) -> std::io::Result<LeftOvers> {
-    // At once, before it can fork; then those that are not in the group, and where the kernel cannot do that.
-    group.map(OwnGroup::kill);
-    process::end_descendants()
 }

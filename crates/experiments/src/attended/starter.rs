@@ -1,0 +1,42 @@
+//! Starting the command in this process's place before the user.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use steady_linux::process::{Attached, Begun, Joining, NotStarted, Schedule};
+
+/// The shell that runs programs without a first line that names their own, as execvp(3) does.
+const SHELL: &str = "/bin/sh";
+const ENOEXEC: i32 = 8;
+
+/// The command, and what it is started with.
+pub(crate) struct Starter<'a> {
+    pub(super) program: &'a OsStr,
+    pub(super) words: &'a [OsString],
+    pub(super) ignored: &'a [i32],
+    pub(super) schedule: &'a Schedule,
+}
+
+impl Starter<'_> {
+    /// Starts the command in its group.
+    ///
+    /// # Errors
+    /// Which step failed, and why.
+    pub(crate) fn start(&self, joining: Joining<'_>) -> Result<Begun, NotStarted> {
+        self.execute(|command| command.start(self.ignored, self.schedule, joining))
+    }
+
+    fn execute<T>(&self, start: impl Fn(&Attached) -> Result<T, NotStarted>) -> Result<T, NotStarted> {
+        let begin = |path: &Path, words: Vec<&OsStr>| {
+            let made = Attached::new(path, words).map_err(|error| NotStarted::NoProgram(error.into()))?;
+            start(&made)
+        };
+        match begin(Path::new(self.program), self.words.iter().map(OsString::as_os_str).collect()) {
+            Err(NotStarted::NoProgram(error)) if error.raw_os_error() == Some(ENOEXEC) => {
+                let rest = self.words.iter().skip(1).map(OsString::as_os_str);
+                begin(Path::new(SHELL), [OsStr::new("sh"), self.program].into_iter().chain(rest).collect())
+            }
+            other => other,
+        }
+    }
+}
