@@ -9,8 +9,8 @@ use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
 pub use crate::sys::{
-    Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio, children_usage,
-    inherited_descriptor, next_change, own_usage, thread_usage, wait_any, wait_for,
+    Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio,
+    children_usage, inherited_descriptor, next_change, own_usage, thread_usage, wait_any, wait_for,
 };
 use crate::{Root, procfs};
 

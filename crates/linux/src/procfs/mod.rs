@@ -7,6 +7,7 @@ mod machine;
 mod process;
 mod schedstat;
 mod times;
+mod usage;
 
 pub use children::descendants;
 pub use machine::{
@@ -16,6 +17,7 @@ pub use machine::{
 pub use process::{ProcessStat, StorageIo, parse_process_stat, parse_storage_io, process_stat, storage_io};
 pub use schedstat::{Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
 pub use times::{CpuTicks, CpuTimes, cpu_pressure, cpu_times, parse_cpu_times, parse_pressure_total};
+pub use usage::{ProcessUsage, Switches, parse_process_usage, parse_switches, process_usage, switches};
 
 use std::str::FromStr;
 
