@@ -9,7 +9,7 @@ use proptest::sample::{Index, select, subsequence};
 use serde_json::{Value, json};
 use steady_model::*;
 use steady_report::{ReadError, load_json, load_json_text, read_load_record};
-use values::{command, count, host, nanos, odd_value, places, ratio, reading};
+use values::{changed, command, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field};
 
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: LoadRecord) -> LoadReport {
@@ -22,24 +22,6 @@ fn work() -> impl Strategy<Value = LoadWork> {
         any::<u64>().prop_map(|work| LoadWork::Sum { work }),
         (command(), nanos()).prop_map(|(command, window)| LoadWork::Command { command, window }),
     ]
-}
-
-fn machine() -> impl Strategy<Value = Machine> {
-    let cpus = || prop::collection::vec(any::<usize>(), 0..4);
-    let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
-    let cores = reading(prop::collection::vec(cpus(), 0..3));
-    let kinds = prop::collection::vec((".*", cpus()), 0..2);
-    (cpus(), reading(cpus()), cpus(), cores, reading(any::<usize>()), kinds, reading(quota)).prop_map(
-        |(online, offline, allowed, cores, packages, kinds, quota)| Machine {
-            online,
-            offline,
-            allowed,
-            cores,
-            packages,
-            kinds,
-            quota,
-        },
-    )
 }
 
 prop_compose! {
@@ -139,12 +121,7 @@ proptest! {
 
     #[test]
     fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
-        let mut value = load_json(&report(record), true);
-        for (place, odd) in changes {
-            let mut all = Vec::new();
-            places(&value, "", &mut all);
-            *value.pointer_mut(&all[place.index(all.len())]).unwrap() = odd;
-        }
+        let value = changed(load_json(&report(record), true), changes);
         if let Ok(record) = read_load_record(&value.to_string()) {
             // What is accepted can be written again.
             prop_assert_eq!(read_load_record(&load_json_text(&report(record.clone()), true)), Ok(record));
@@ -153,28 +130,17 @@ proptest! {
 
     #[test]
     fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
-        let value = load_json(&report(record.clone()), true);
-        let mut all = Vec::new();
-        places(&value, "", &mut all);
-        let (parent, key) = place.get(&all[1..]).rsplit_once('/').unwrap();
-        let mut without = value.clone();
-        if let Some(Value::Object(fields)) = without.pointer_mut(parent) {
-            fields.shift_remove(key);
-        }
-        let named = ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
-        if !named && let Ok(found) = read_load_record(&without.to_string()) && !key.ends_with("_absent") {
+        let (key, without) = without_a_field(load_json(&report(record.clone()), true), &place);
+        if let Ok(found) = read_load_record(&without.to_string()) && !key.ends_with("_absent") {
             prop_assert_eq!(found, record);
         }
     }
 
     #[test]
     fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
-        let mut bytes = load_json_text(&report(record), true).into_bytes();
-        let place = cut.index(bytes.len() - 1);
-        bytes[place] = garbage;
-        let _ = read_load_record(&String::from_utf8_lossy(&bytes));
-        bytes.truncate(place);
-        prop_assert!(read_load_record(&String::from_utf8_lossy(&bytes)).is_err());
+        let (garbled, cut) = garbled(load_json_text(&report(record), true), &cut, garbage);
+        let _ = read_load_record(&garbled);
+        prop_assert!(read_load_record(&cut).is_err());
     }
 }
 

@@ -2,6 +2,7 @@
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
 mod goldens;
+mod made;
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -47,25 +48,8 @@ fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
 fn record(neighbour: Option<Neighbour>, rows: Vec<RulerRow>) -> RulerRecord {
     RulerRecord {
         started: Timestamp(1_795_171_242),
-        host: Host {
-            hostname: Ok("build-7".into()),
-            kernel: Ok("Linux 6.12.9".into()),
-            cpu_model: Ok("Intel(R) Xeon(R) Processor".into()),
-            cpus_allowed: 2,
-            cpus_online: 2,
-            cpu_quota: Ok(None),
-            memory: Ok(Bytes(25_276_510_208)),
-            hypervisor: Ok(Some("KVM".into())),
-        },
-        machine: Machine {
-            online: vec![0, 1],
-            offline: Ok(vec![]),
-            allowed: vec![0, 1],
-            cores: Ok(vec![vec![0], vec![1]]),
-            packages: Ok(1),
-            kinds: vec![],
-            quota: Ok(None),
-        },
+        host: made::host("KVM"),
+        machine: made::machine(),
         revision: Ok("0123456789ab".into()),
         neighbour,
         seed: Seed(1_314_300_071_535_409_598),

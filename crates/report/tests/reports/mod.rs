@@ -1,5 +1,8 @@
 //! Reports built by hand, one for each way in which a comparison may end.
 
+#[path = "../made/mod.rs"]
+mod made;
+
 use steady_model::*;
 
 /// A comparison of `names` with nothing judged yet.
@@ -46,7 +49,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
         record: Record {
             plan,
             started: Timestamp(1_795_171_242),
-            host: host(),
+            host: made::host("kvm"),
             revision: Ok("0123456789ab".into()),
             counters: Err(Absent::because("this machine has no counters that can be read")),
             primary: Metric::Cpu,
@@ -63,19 +66,6 @@ fn base(names: &[&str], blocks: usize) -> Report {
 
 fn seconds(seconds: f64) -> Nanos {
     Nanos::from_seconds(seconds)
-}
-
-fn host() -> Host {
-    Host {
-        hostname: Ok("build-7".into()),
-        kernel: Ok("Linux 6.12.9".into()),
-        cpu_model: Ok("Intel(R) Xeon(R) Processor".into()),
-        cpus_allowed: 2,
-        cpus_online: 2,
-        cpu_quota: Ok(None),
-        memory: Ok(Bytes(25_276_510_208)),
-        hypervisor: Ok(Some("kvm".into())),
-    }
 }
 
 fn activity() -> Activity {

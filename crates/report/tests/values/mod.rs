@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
 
@@ -44,6 +44,24 @@ pub(crate) fn host() -> impl Strategy<Value = Host> {
     )
 }
 
+pub(crate) fn machine() -> impl Strategy<Value = Machine> {
+    let cpus = || prop::collection::vec(any::<usize>(), 0..4);
+    let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
+    let cores = reading(prop::collection::vec(cpus(), 0..3));
+    let kinds = prop::collection::vec((".*", cpus()), 0..2);
+    (cpus(), reading(cpus()), cpus(), cores, reading(any::<usize>()), kinds, reading(quota)).prop_map(
+        |(online, offline, allowed, cores, packages, kinds, quota)| Machine {
+            online,
+            offline,
+            allowed,
+            cores,
+            packages,
+            kinds,
+            quota,
+        },
+    )
+}
+
 pub(crate) fn path() -> impl Strategy<Value = std::path::PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
@@ -79,6 +97,39 @@ pub(crate) fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         }
         _ => {}
     }
+}
+
+/// A value with others in some of its places.
+pub(crate) fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
+    for (place, odd) in changes {
+        let mut all = Vec::new();
+        places(&value, "", &mut all);
+        *value.pointer_mut(&all[place.index(all.len())]).unwrap() = odd;
+    }
+    value
+}
+
+/// A value without the field at some place, where one stands there, and the field's name. Names that a user gave, of
+/// variables and parameters, are no fields.
+pub(crate) fn without_a_field(mut value: Value, place: &Index) -> (String, Value) {
+    let mut all = Vec::new();
+    places(&value, "", &mut all);
+    let given = |parent: &str| ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
+    let (parent, key) = place.get(&all[1..]).rsplit_once('/').unwrap();
+    if let Some(Value::Object(fields)) = value.pointer_mut(parent).filter(|_| !given(parent)) {
+        fields.shift_remove(key);
+    }
+    (key.to_owned(), value)
+}
+
+/// A text with one byte of it replaced, and one that ends there. Without its last newline alone an export is whole.
+pub(crate) fn garbled(text: String, place: &Index, garbage: u8) -> (String, String) {
+    let mut bytes = text.into_bytes();
+    let place = place.index(bytes.len() - 1);
+    bytes[place] = garbage;
+    let garbled = String::from_utf8_lossy(&bytes).into_owned();
+    bytes.truncate(place);
+    (garbled, String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(crate) fn odd_value() -> impl Strategy<Value = Value> {
