@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use steady_model::{Joined, LoadReport, Report, RulerRecord};
+use steady_model::{CostsReport, Joined, LoadReport, Report, RulerRecord};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -53,6 +53,18 @@ impl Shown for RulerRecord {
             Form::Csv => steady_report::rulers_csv(self),
             Form::Markdown => steady_report::rulers_markdown(self),
             Form::Html => steady_report::rulers_html(self),
+        }
+    }
+}
+
+impl Shown for CostsReport {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::costs_text(self, style()),
+            Form::Json => steady_report::costs_json_text(self, samples),
+            Form::Csv => steady_report::costs_csv(self),
+            Form::Markdown => steady_report::costs_markdown(self),
+            Form::Html => steady_report::costs_html(self),
         }
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, Ending, Host, LimitReport, LoadReport, LoadWork, Metric, Reading, Report, RulerRecord, Seed, Timestamp,
+    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork, Metric,
+    Probe, Reading, Report, RulerRecord, Seed, Timestamp,
 };
 
 /// What was done.
@@ -18,11 +19,16 @@ pub enum RunKind {
     Rulers,
     /// A command was held to a limit.
     Limit,
+    /// Primitives of the machine and its kernel were measured.
+    Costs,
+    /// It was told where the time of a command went, or that of the difference of two.
+    Explain,
 }
 
 impl RunKind {
     /// Every kind, in the order in which they came to be.
-    pub const ALL: [RunKind; 4] = [RunKind::Compare, RunKind::Load, RunKind::Rulers, RunKind::Limit];
+    pub const ALL: [RunKind; 6] =
+        [RunKind::Compare, RunKind::Load, RunKind::Rulers, RunKind::Limit, RunKind::Costs, RunKind::Explain];
 
     /// The name used in tables and in JSON.
     pub fn name(self) -> &'static str {
@@ -31,6 +37,8 @@ impl RunKind {
             RunKind::Load => "load",
             RunKind::Rulers => "rulers",
             RunKind::Limit => "limit",
+            RunKind::Costs => "costs",
+            RunKind::Explain => "explain",
         }
     }
 }
@@ -109,6 +117,42 @@ impl Facts {
         Facts {
             commands: vec![report.plan.command.name.clone()],
             ..Facts::without_pairs(RunKind::Limit, (report.started, &report.host, &report.revision), verdict)
+        }
+    }
+
+    /// The facts of what primitives cost, summed up as `verdict`.
+    pub fn of_costs(report: &CostsReport, verdict: String) -> Self {
+        let record = &report.record;
+        let names: Vec<&str> = record.plan.probes.iter().map(|probe| probe.name()).collect();
+        let usual = record.plan.probes == Probe::USUAL;
+        let which = if usual { "the usual probes".to_owned() } else { names.join(", ") };
+        let work = if record.plan.sweep { format!("{which}, by length of the loop") } else { which };
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: vec![work],
+            complete: record.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Costs, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of a command whose time was explained, summed up as `verdict`. It is complete however the command ended.
+    pub fn of_explain(report: &ExplainReport, verdict: String) -> Self {
+        let record = &report.record;
+        Facts {
+            commands: vec![record.plan.command.name.clone()],
+            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of two commands whose difference was explained, summed up as `verdict`.
+    pub fn of_explain_pair(report: &ExplainPairReport, verdict: String) -> Self {
+        let record = &report.record.record;
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
+            pairs: Ok(record.blocks.len()),
+            complete: record.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

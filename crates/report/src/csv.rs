@@ -2,10 +2,12 @@
 //!
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
+mod costs;
 mod limit;
 mod load;
 mod rulers;
 
+pub use costs::costs_csv;
 pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;
@@ -90,6 +92,11 @@ fn line(record: &Record, (block, pair): (&Block, usize), (run, order): (&Run, us
 /// What there is, or nothing.
 fn field<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A number, or nothing where it is none.
+fn number(value: f64) -> String {
+    field(Some(value).filter(|value| value.is_finite()))
 }
 
 /// A time in seconds with all of its digits: no double stands between.

@@ -1,5 +1,9 @@
-//! The chart of a load experiment as a drawing by itself, for a text or a slide: it needs nothing besides itself either.
+//! Charts as drawings by themselves, for a text or a slide: they need nothing besides themselves either. That of a load
+//! experiment.
 
+mod histogram;
+
+pub use histogram::costs_histogram_svg;
 use maud::{Markup, PreEscaped, html};
 use steady_model::LoadReport;
 

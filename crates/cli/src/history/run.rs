@@ -1,10 +1,11 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
 use steady_experiments::{judge, load};
-use steady_model::{Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind};
+use steady_model::{CostsReport, Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind};
 use steady_report::{
-    ReadError, limit_summary, load_run_json_text, load_run_text, load_summary, other_run_text, read_limit_report,
-    read_load_record, read_record, read_ruler_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
+    ReadError, costs_summary, limit_summary, load_run_json_text, load_run_text, load_summary, other_run_text,
+    read_limit_report, read_load_record, read_record, read_ruler_record, rulers_summary, run_json_text, run_text,
+    runs_json_text, summary,
 };
 
 use crate::compare;
@@ -35,6 +36,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
         RunKind::Rulers => Box::new(read_ruler_record(text)?),
         RunKind::Limit => Box::new(read_limit_report(text)?),
+        RunKind::Costs | RunKind::Explain => return Err(ReadError::NotShown(kind.name())),
     })
 }
 
@@ -88,5 +90,11 @@ impl Run for RulerRecord {
 impl Run for LimitReport {
     fn facts(&self) -> Facts {
         Facts::of_limit(self, limit_summary(self))
+    }
+}
+
+impl Run for CostsReport {
+    fn facts(&self) -> Facts {
+        Facts::of_costs(self, costs_summary(self))
     }
 }

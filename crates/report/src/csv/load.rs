@@ -2,7 +2,7 @@
 
 use steady_model::{LoadPoint, LoadReport, LoadRow, Reading, Resource};
 
-use super::{field, seconds};
+use super::{field, number, seconds};
 
 /// The columns before those of the rulers; those with a unit end with it.
 const COLUMNS: [&str; 18] = [
@@ -70,10 +70,6 @@ fn machine(row: &LoadRow) -> Vec<String> {
         field(found.map(|read| read.slowdown_ratio).filter(|ratio| ratio.is_finite()))
     });
     std::iter::once(seconds(row.elapsed)).chain(shares).chain(slowdowns).collect()
-}
-
-fn number(value: f64) -> String {
-    field(Some(value).filter(|value| value.is_finite()))
 }
 
 fn reading(reading: &Reading<f64>) -> String {

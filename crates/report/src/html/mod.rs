@@ -1,5 +1,6 @@
 //! The report as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
 
+mod costs;
 mod course;
 mod distribution;
 mod facts;
@@ -19,9 +20,10 @@ use steady_model::{Layout, Report};
 use crate::text::{Paint, Span, headline};
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
+pub use costs::costs_html;
 pub use limit::limit_html;
 use points::Points;
-use scale::Kind;
+pub(crate) use scale::{Kind, Place, Scale};
 
 pub use load::load_html;
 pub use rulers::rulers_html;
@@ -61,6 +63,11 @@ pub fn html(report: &Report) -> String {
 
 /// A page, around what stands in it.
 fn page(title: &str, header: &Markup, main: &Markup) -> String {
+    styled(title, "", header, main)
+}
+
+/// The same with a look of its own beside that of all.
+fn styled(title: &str, style: &str, header: &Markup, main: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -70,7 +77,7 @@ fn page(title: &str, header: &Markup, main: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
             }
             body {
                 header { (header) }

@@ -6,7 +6,7 @@ use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_uni
 
 /// What an axis counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Natural logarithms of ratios, written as relative changes, or as factors where they are large.
     Change,
     /// Seconds that pass.
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 
 /// A range of values, shown from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     pub(super) kind: Kind,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -27,7 +27,7 @@ pub(super) struct Scale {
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Below,
     /// From 0 (the low end) to 1.
     At(f64),
@@ -39,7 +39,7 @@ const FACTORS: f64 = 1.4;
 
 impl Scale {
     /// An axis over these values; one of no width is given some.
-    pub(super) fn new(kind: Kind, low: f64, high: f64) -> Self {
+    pub(crate) fn new(kind: Kind, low: f64, high: f64) -> Self {
         if low.is_finite() && high.is_finite() && high > low {
             return Scale { kind, low, high };
         }
@@ -55,7 +55,7 @@ impl Scale {
     }
 
     /// Where `value` lies.
-    pub(super) fn place(&self, value: f64) -> Place {
+    pub(crate) fn place(&self, value: f64) -> Place {
         match (value - self.low) / (self.high - self.low) {
             share if share < 0.0 => Place::Below,
             share if share > 1.0 => Place::Above,
@@ -65,7 +65,7 @@ impl Scale {
     }
 
     /// The same, kept inside.
-    pub(super) fn clamped(&self, value: f64) -> f64 {
+    pub(crate) fn clamped(&self, value: f64) -> f64 {
         match self.place(value) {
             Place::Below => 0.0,
             Place::At(share) => share,
@@ -91,7 +91,7 @@ impl Scale {
     }
 
     /// Some five ticks: where they lie, from 0 to 1, and their labels.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = match self.kind {
             Kind::Change if self.high - self.low >= FACTORS => factors(self.low, self.high),
             Kind::Change => {

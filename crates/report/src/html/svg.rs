@@ -131,11 +131,12 @@ pub(super) fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), cl
 
 /// A sample of a class for the key below a chart.
 pub(super) fn sample(class: &str) -> Markup {
-    let line = ["zero", "limit", "look", "busy", "pressure", "sight", "estimate", "percpu", "perwall"].contains(&class);
+    let line = ["zero", "limit", "look", "busy", "pressure", "sight", "estimate", "percpu", "perwall", "mode"]
+        .contains(&class);
     html! {
         svg.sample viewBox="0 0 20 12" aria-hidden="true" {
             @if line { path class=(class) d="M0 6H20" {} }
-            @else if class == "dots turns" || class == "dots duet" || class == "point" { path class=(class) d="M10 6h0" {} }
+            @else if class.starts_with("dots ") || class == "point" { path class=(class) d="M10 6h0" {} }
             @else if class == "out" { path class=(class) d="M10 1v10" {} }
             @else { rect class=(class) x="0" y="0" width="20" height="12" {} }
         }

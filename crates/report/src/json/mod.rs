@@ -3,6 +3,7 @@
 
 mod check;
 mod commands;
+mod costs;
 mod error;
 mod history;
 mod joined;
@@ -20,6 +21,7 @@ mod wire;
 use serde_json::{Value, json as literal};
 use steady_model::{Effort, Layout, Report};
 
+pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
 pub use error::ReadError;
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};

@@ -1,5 +1,6 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
+mod costs;
 mod escape;
 mod limit;
 mod load;
@@ -10,6 +11,7 @@ use steady_model::{Judgement, Metric, Report, Verdict};
 use crate::text::{Span, breakdown, fresh_warnings, headline, machine, pairs, secondary};
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
+pub use costs::costs_markdown;
 use escape::{code, fenced, plain};
 pub use limit::limit_markdown;
 

@@ -1,7 +1,9 @@
 //! The report as text for a terminal.
 
 mod absent;
+mod ascii;
 pub(crate) mod breakdown;
+pub(crate) mod costs;
 pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
@@ -18,6 +20,8 @@ pub(crate) mod table;
 
 use steady_model::{Report, Undecided, Warning};
 
+pub use ascii::ascii;
+pub use costs::{clocks_text, costs_text};
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;
 pub use limit::limit_text;

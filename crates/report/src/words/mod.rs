@@ -1,10 +1,13 @@
 //! What metrics, commands and options are called in sentences.
 
+pub(crate) mod clocks;
+pub(crate) mod costs;
 mod effect;
 mod limit;
 pub(crate) mod load;
 mod remedy;
 mod repeat;
+mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
 mod warning;
@@ -14,6 +17,7 @@ pub use limit::limit_summary;
 pub(crate) use limit::{limit_lines, limit_sentence, wall_limit};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
+pub(crate) use repeat_costs::repeat_costs;
 pub(crate) use repeat_load::repeat_load;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};

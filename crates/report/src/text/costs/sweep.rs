@@ -1,0 +1,70 @@
+//! The cost by length of the loop, with the reason where it differs.
+
+use steady_model::{Cost, CostsReport, LengthReason, Probe};
+
+use super::{Footnotes, mark};
+use crate::text::grid::{Column, Grid};
+use crate::text::page::{Page, Paint};
+use crate::units::percent;
+use crate::words::costs::{Figures, below, count, lengths, meaning, reason};
+
+/// The tables and their headings, a probe each; the same in every form.
+pub(crate) fn sweeps(report: &CostsReport) -> Vec<(String, (Grid, Footnotes))> {
+    let mut probes: Vec<Probe> = Vec::new();
+    for (probe, _) in &report.costs {
+        if !probes.contains(probe) {
+            probes.push(*probe);
+        }
+    }
+    let heading = |probe: Probe| format!("{}: the cost of {} by length of the loop", probe.name(), probe.unit());
+    probes.into_iter().map(|probe| (heading(probe), table(report, probe))).collect()
+}
+
+/// One probe's lengths, a line each.
+fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
+    let mut notes = Footnotes::default();
+    let missing = report.costs.iter().filter(|(of, _)| *of == probe).filter_map(|(_, cost)| cost.as_ref().err());
+    // Their reasons stand beneath the table, whether a mark in it points to them or not.
+    missing.for_each(|absent| drop(mark(absent, &mut notes)));
+    let mut lengths = lengths(report, probe);
+    lengths.sort_by_key(|(cost, _)| cost.loops);
+    let column = |head: &str, cell: &dyn Fn(&Cost, LengthReason) -> String| Column {
+        head: head.to_owned(),
+        cells: lengths.iter().map(|(cost, why)| cell(cost, *why)).collect(),
+    };
+    let apart = |cost: &Cost| percent(cost.set_apart as f64 / (cost.set_apart + cost.repetitions).max(1) as f64);
+    let grid = Grid(vec![
+        column("rounds of the loop", &|cost, _| count(cost.loops)),
+        column("median", &|cost, _| if cost.below_resolution { below(cost) } else { Figures::of(cost).median() }),
+        column("95\u{a0}% interval", &|cost, _| Figures::of(cost).interval()),
+        column("set apart", &|cost, _| apart(cost)),
+        column("against the longest", &|_, why| reason(why).to_owned()),
+    ]);
+    (grid, notes)
+}
+
+/// What the reasons that occur mean, a sentence each.
+pub(crate) fn sweep_reasons(report: &CostsReport) -> Vec<&'static str> {
+    const ALL: [LengthReason; 6] = [
+        LengthReason::Agrees,
+        LengthReason::StartUp,
+        LengthReason::TimerGrain,
+        LengthReason::Frequency,
+        LengthReason::Preemption,
+        LengthReason::Unexplained,
+    ];
+    ALL.into_iter().filter(|one| report.reasons.contains(one)).map(meaning).collect()
+}
+
+/// Sets the tables.
+pub(super) fn write(report: &CostsReport, page: &mut Page) {
+    for (heading, (grid, notes)) in sweeps(report) {
+        page.heading(&heading);
+        if grid.rows() > 0 {
+            grid.write(page);
+        }
+        notes.write(page);
+    }
+    page.blank();
+    sweep_reasons(report).into_iter().for_each(|text| page.paragraph(0, 2, &[(Paint::Plain, text.to_owned())]));
+}
