@@ -1,7 +1,7 @@
 //! Clocks: the one place that reads them, and what reading costs here.
 
 use rustix::time::{ClockId, clock_getres, clock_gettime};
-use steady_model::{Nanos, Timestamp};
+use steady_model::{Absent, Nanos, Reading, Timestamp};
 
 /// The time on the monotonic clock: nanoseconds since an arbitrary moment, the same for all processes.
 ///
@@ -24,6 +24,62 @@ pub fn process_cpu() -> Nanos {
 pub fn thread_cpu() -> Nanos {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     nanos(now.tv_sec, now.tv_nsec)
+}
+
+/// A clock of the kernel that programs read: clock_gettime(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// `CLOCK_REALTIME`: the time of day.
+    Realtime,
+    /// `CLOCK_MONOTONIC`: see [`monotonic`].
+    Monotonic,
+    /// `CLOCK_PROCESS_CPUTIME_ID`: see [`process_cpu`].
+    ProcessCpu,
+    /// `CLOCK_THREAD_CPUTIME_ID`: see [`thread_cpu`].
+    ThreadCpu,
+}
+
+/// Readings in a row in search of a clock's step: a clock that moves with the tick is read for some ticks.
+const STEP_READINGS: u32 = 2_000;
+const STEP_LIMIT: Nanos = Nanos(30_000_000);
+
+impl Clock {
+    fn id(self) -> ClockId {
+        match self {
+            Clock::Realtime => ClockId::Realtime,
+            Clock::Monotonic => ClockId::Monotonic,
+            Clock::ProcessCpu => ClockId::ProcessCPUTime,
+            Clock::ThreadCpu => ClockId::ThreadCPUTime,
+        }
+    }
+
+    fn read(self) -> Nanos {
+        let now = clock_gettime(self.id());
+        nanos(now.tv_sec, now.tv_nsec)
+    }
+
+    /// Its step as the kernel states it: clock_getres(2).
+    pub fn stated_resolution(self) -> Nanos {
+        let step = clock_getres(self.id());
+        nanos(step.tv_sec, step.tv_nsec)
+    }
+
+    /// The smallest difference that two readings in a row show, reading cost included; absent where it does not move
+    /// within 30 ms.
+    pub fn smallest_step(self) -> Reading<Nanos> {
+        let begin = monotonic();
+        let mut before = self.read();
+        let (mut smallest, mut readings) = (None::<Nanos>, 0);
+        while readings < STEP_READINGS || (smallest.is_none() && monotonic() - begin < STEP_LIMIT) {
+            let now = self.read();
+            // One that is set back meanwhile tells no step.
+            if now > before {
+                smallest = Some(smallest.map_or(now - before, |least| least.min(now - before)));
+            }
+            (before, readings) = (now, readings + 1);
+        }
+        smallest.ok_or_else(|| Absent::because("it did not move while it was read for 30 ms"))
+    }
 }
 
 /// What the monotonic clock is worth as an instrument on this host.
@@ -115,6 +171,15 @@ mod tests {
         while thread_cpu() - thread < Nanos(1_000_000) {}
         let used = thread_cpu() - thread;
         assert!(process_cpu() - process >= used, "{used:?}");
+    }
+
+    #[test]
+    fn every_clock_moves_by_steps_of_its_own() {
+        for clock in [Clock::Realtime, Clock::Monotonic, Clock::ProcessCpu, Clock::ThreadCpu] {
+            let (step, stated) = (clock.smallest_step().unwrap(), clock.stated_resolution());
+            assert!(step > Nanos::ZERO && step < Nanos(100_000_000), "{clock:?}: {step:?}");
+            assert!(stated > Nanos::ZERO && stated <= Nanos(10_000_000), "{clock:?}: {stated:?}");
+        }
     }
 
     #[test]

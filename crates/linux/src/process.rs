@@ -35,6 +35,15 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
+/// From now on this process is killed when the thread that started it dies (prctl(2), `PR_SET_PDEATHSIG`), whatever it is
+/// in the midst of. Whoever asks for this must see for itself that the parent has not died before.
+///
+/// # Errors
+/// What prctl(2) says; none that is known.
+pub fn die_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
 /// Leaves the terminal and the process group of the parent, so that signals sent to those do not reach this process.
 ///
 /// # Errors

@@ -14,6 +14,8 @@ pub mod descriptive;
 mod estimate;
 mod invert;
 mod joined;
+pub mod location;
+pub mod modes;
 mod normal;
 mod pair;
 pub mod pooled;
