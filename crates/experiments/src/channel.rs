@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 /// How long a helper may take to end what descends from it: a process that the kernel holds cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 const END_STEP: Duration = Duration::from_millis(1);
+/// How long a helper that has hung up may take to be gone.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// A helper process, and the way to it. Dropping it ends it, and everything that it started.
 pub(crate) struct Channel {
@@ -73,6 +75,32 @@ impl Channel {
         }
     }
 
+    /// Lets it end, without waiting for that.
+    pub(crate) fn hang_up(&self) {
+        // Errors mean that it has left already.
+        let _ = self.socket.get_ref().shutdown(Shutdown::Both);
+    }
+
+    /// Ends it at once, in the midst of whatever it does. What it started must end by itself then.
+    pub(crate) fn kill(&mut self) {
+        // As above.
+        let _ = self.process.kill();
+    }
+
+    /// How it ended, in words, where it ends within a moment.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        for _ in 0..MOMENT.as_millis() / END_STEP.as_millis() {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Some(match (status.signal(), status.code()) {
+                    (Some(signal), _) => format!("was ended by signal {signal}"),
+                    (None, code) => format!("exited with status {}", code.unwrap_or_default()),
+                });
+            }
+            thread::sleep(END_STEP);
+        }
+        None
+    }
+
     /// Waits until it says something, `interrupt` becomes readable, or `patience` is over.
     ///
     /// # Errors
@@ -109,8 +137,8 @@ impl AsFd for Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The hang-up makes the helper end its tree and leave. Errors mean that it has left already.
-        let _ = self.socket.get_ref().shutdown(Shutdown::Both);
+        // The hang-up makes the helper end its tree and leave.
+        self.hang_up();
         for _ in 0..END_PATIENCE.as_millis() / END_STEP.as_millis() {
             if !matches!(self.process.try_wait(), Ok(None)) {
                 return;

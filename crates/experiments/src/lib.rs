@@ -9,6 +9,7 @@ mod channel;
 mod coins;
 mod commands;
 pub mod compare;
+pub mod costs;
 pub mod explain;
 pub mod judge;
 pub mod launcher;

@@ -37,7 +37,7 @@ pub enum Priced {
     MinorFault,
     /// A switch from one process to another, without the calls around it.
     Switch,
-    /// A process, its end and the wait for it, without its faults, switches and entries into the kernel.
+    /// A process, its end and the wait for it, the calls for them included, without its faults and switches.
     Fork,
     /// A thread, likewise.
     Thread,

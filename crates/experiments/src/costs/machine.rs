@@ -1,0 +1,106 @@
+//! Probes on the machine itself: a process for each.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use steady_linux::clock;
+use steady_model::{Absent, Nanos, Probe, Reading};
+
+use super::client::Prober;
+use super::protocol::{Calibrated, Opened, Order, Repeat, Repeated, Reply, Setup};
+use super::runner::{CostsError, CostsRunner};
+
+/// The machine.
+pub struct ProberRunner {
+    epoch: Nanos,
+    cpus: (usize, Reading<usize>),
+    probers: Vec<(Probe, Prober)>,
+    interrupt: Option<OwnedFd>,
+}
+
+impl ProberRunner {
+    /// Measures on the first of `cpus`, and with another where one is needed, until `interrupt` becomes readable.
+    pub fn new(cpus: (usize, Reading<usize>), interrupt: Option<OwnedFd>) -> Self {
+        ProberRunner { epoch: clock::monotonic(), cpus, probers: Vec::new(), interrupt }
+    }
+
+    fn setup(&self, probe: Probe) -> Setup {
+        Setup { probe, cpus: self.cpus.clone(), epoch: self.epoch, only_calls: false }
+    }
+
+    fn patience(&self, until: Nanos) -> Nanos {
+        until - self.now()
+    }
+
+    /// What an open probe answers to an order. One that fails is ended and forgotten.
+    fn asked(&mut self, probe: Probe, order: Order, until: Nanos) -> Result<Reply, CostsError> {
+        let patience = self.patience(until);
+        let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
+        let found = self.probers.iter_mut().find(|(of, _)| *of == probe);
+        let (_, prober) = found
+            .ok_or_else(|| CostsError::Lost { probe, reason: "there is no process that measures it".to_owned() })?;
+        let answer = prober.ask(order).and_then(|()| prober.answer(interrupt, patience));
+        if answer.is_err() {
+            self.probers.retain(|(of, _)| *of != probe);
+        }
+        answer
+    }
+}
+
+impl CostsRunner for ProberRunner {
+    fn now(&self) -> Nanos {
+        clock::monotonic() - self.epoch
+    }
+
+    fn open(&mut self, probe: Probe, until: Nanos) -> Result<Reading<Opened>, CostsError> {
+        if let (true, Err(absent)) = (probe.needs_two_cpus(), &self.cpus.1) {
+            return Ok(Err(absent.clone()));
+        }
+        let mut prober = Prober::start(&self.setup(probe))?;
+        match prober.answer(self.interrupt.as_ref().map(AsFd::as_fd), self.patience(until))? {
+            Reply::Ready(opened) => {
+                self.probers.push((probe, prober));
+                Ok(Ok(opened))
+            }
+            Reply::Absent(reason) => Ok(Err(Absent(reason))),
+            _ => Err(out_of_turn(probe)),
+        }
+    }
+
+    fn calibrate(&mut self, probe: Probe, until: Nanos) -> Result<Calibrated, CostsError> {
+        match self.asked(probe, Order::Calibrate, until)? {
+            Reply::Calibrated(calibrated) => Ok(calibrated),
+            _ => Err(out_of_turn(probe)),
+        }
+    }
+
+    fn repeat(&mut self, probe: Probe, order: Repeat, until: Nanos) -> Result<Repeated, CostsError> {
+        match self.asked(probe, Order::Repeat(order), until)? {
+            Reply::Repeated(repeated) => Ok(repeated),
+            _ => Err(out_of_turn(probe)),
+        }
+    }
+
+    fn count_calls(&mut self, probe: Probe, until: Nanos) -> Reading<f64> {
+        let setup = Setup { only_calls: true, ..self.setup(probe) };
+        let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
+        let patience = self.patience(until);
+        let counted = Prober::start(&setup).and_then(|mut prober| prober.answer(interrupt, patience));
+        match counted {
+            Ok(Reply::Calls(calls)) => calls,
+            Ok(_) => Err(Absent::because("the process that counts them spoke out of turn")),
+            Err(CostsError::OutOfTime) => Err(Absent::because("the budget leaves no time to count them")),
+            Err(error) => Err(Absent::because(format!("they were not counted: {error}"))),
+        }
+    }
+}
+
+impl Drop for ProberRunner {
+    /// All of them are told before any is waited for.
+    fn drop(&mut self) {
+        self.probers.iter().for_each(|(_, prober)| prober.hang_up());
+    }
+}
+
+fn out_of_turn(probe: Probe) -> CostsError {
+    CostsError::Lost { probe, reason: "the process that measures it spoke out of turn".to_owned() }
+}

@@ -1,0 +1,85 @@
+//! What `steady` and its probers say to each other, one JSON value a line.
+
+use serde::{Deserialize, Serialize};
+use steady_model::{Nanos, Probe, Reading, Repetition, Timed};
+
+/// The first line to a prober.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// What it measures.
+    pub(super) probe: Probe,
+    /// The CPU that it keeps to, and another for those that need one.
+    pub(super) cpus: (usize, Reading<usize>),
+    /// The monotonic clock's reading when the experiment began.
+    pub(super) epoch: Nanos,
+    /// Whether it only counts the system calls of a round, and times nothing.
+    pub(super) only_calls: bool,
+}
+
+/// What a prober is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// How many rounds take about as long as a timed loop should.
+    Calibrate,
+    /// The probe and its empty loop, once each.
+    Repeat(Repeat),
+}
+
+/// One repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// Rounds of each loop.
+    pub loops: u64,
+    /// Whether the empty loop comes first.
+    pub empty_first: bool,
+    /// Whether a piece of arithmetic is timed beside it.
+    pub ruler: bool,
+}
+
+/// What a prober answers: first `Ready`, `Absent` or `Failed`, then one thing for each order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    /// It is ready to be asked.
+    Ready(Opened),
+    /// What it is to measure cannot be had here.
+    Absent(String),
+    /// See [`Order::Calibrate`].
+    Calibrated(Calibrated),
+    /// See [`Order::Repeat`].
+    Repeated(Repeated),
+    /// How many system calls a round makes; absent where they cannot be counted. It is the last thing that is said.
+    Calls(Reading<f64>),
+    /// Something went wrong.
+    Failed(String),
+}
+
+/// A probe that is ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// How often its event should happen in a round.
+    pub events_per_loop: f64,
+    /// What the empty loop still does, in words; of most nothing.
+    pub subtracted: String,
+    /// How many system calls a round should make; absent where that is not for the probe to say.
+    pub calls_per_loop: Reading<f64>,
+}
+
+/// How long the loop of a probe should be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// Rounds that take about as long as a timed loop should.
+    pub loops: u64,
+    /// The last loop that was tried.
+    pub tried: Timed,
+}
+
+/// A repetition that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Repeated {
+    /// What was measured.
+    pub repetition: Repetition,
+    /// CPU time of a unit of arithmetic beside it, in seconds, where that was asked for.
+    pub alu_seconds: Option<f64>,
+}

@@ -1,0 +1,181 @@
+//! Experiments on simulated probes: what is measured, in which order, within which time, and what is kept.
+
+use steady_experiments::costs::{CostsError, Done, Event, Setting, SimulatedProbes, measure, report};
+use steady_linux::{Root, host, topology};
+use steady_model::{Absent, CostsPlan, CostsReport, Ending, LengthReason, Nanos, Probe, Repetition, Seed, Timestamp};
+
+const PROBES: [Probe; 4] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch, Probe::ForkExit];
+
+fn cost(probe: Probe) -> f64 {
+    match probe {
+        Probe::FunctionCall => 1e-9,
+        Probe::SystemCall => 100e-9,
+        Probe::ProcessSwitch => 1e-6,
+        _ => 70e-6,
+    }
+}
+
+fn plan(budget: f64) -> CostsPlan {
+    CostsPlan {
+        probes: PROBES.to_vec(),
+        repetitions: 100,
+        budget: Nanos::from_seconds(budget),
+        cpus: (0, Err(Absent::because("there is one CPU"))),
+        sweep: false,
+        seed: Seed(1),
+    }
+}
+
+fn setting() -> Setting {
+    Setting {
+        host: host::probe(&Root::default()),
+        machine: topology::machine(&Root::default(), None),
+        started: Timestamp(0),
+        revision: Err(Absent::because("it is simulated")),
+        clocks: vec![],
+    }
+}
+
+fn done(plan: &CostsPlan, probes: &mut SimulatedProbes) -> Done {
+    measure(plan, setting(), probes, &mut |_| ())
+}
+
+fn shown(plan: &CostsPlan, probes: &mut SimulatedProbes) -> CostsReport {
+    report(done(plan, probes).record)
+}
+
+fn repetitions(done: &Done, probe: Probe) -> Vec<Repetition> {
+    let found = done.record.measured.iter().find(|(of, _)| *of == probe);
+    found.unwrap().1.as_ref().map(|measured| measured.repetitions.clone()).unwrap_or_default()
+}
+
+#[test]
+fn what_is_simulated_is_found_again() {
+    let report = shown(&plan(15.0), &mut SimulatedProbes::new(cost));
+    for (probe, found) in &report.costs {
+        let found = found.as_ref().unwrap();
+        assert!((found.median / cost(*probe) - 1.0).abs() < 0.02, "{probe:?}: {found:?}");
+        assert_eq!((found.repetitions, found.set_apart, found.all_disturbed), (100, 0, false));
+    }
+    assert_eq!((report.record.ending, report.reasons.len()), (Ending::Spent, 0));
+}
+
+#[test]
+fn disturbed_repetitions_do_not_move_the_cost() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.disturbed = 0.2;
+    let report = shown(&plan(60.0), &mut probes);
+    for (probe, found) in &report.costs {
+        let found = found.as_ref().unwrap();
+        assert!((found.median / cost(*probe) - 1.0).abs() < 0.02 && found.set_apart > 10, "{probe:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_short_budget_has_fewer_repetitions_of_each_and_is_kept() {
+    for (budget, stretch) in [(0.3, 1.0), (1.0, 10.0), (3.0, 30.0)] {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.stretch = stretch;
+        let done = done(&plan(budget), &mut probes);
+        assert!(done.record.elapsed <= done.record.plan.budget, "{:?}", done.record.elapsed);
+        assert_eq!((done.stopped.clone(), done.record.ending), (None, Ending::Spent));
+        let counts = PROBES.map(|probe| repetitions(&done, probe).len());
+        assert!(counts.iter().all(|count| (1..100).contains(count)), "{counts:?}");
+        assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 2, "{counts:?}");
+    }
+}
+
+#[test]
+fn no_time_at_all_is_told() {
+    let report = shown(&plan(0.004), &mut SimulatedProbes::new(cost));
+    assert!(report.costs.iter().all(|(_, cost)| cost.as_ref().is_err_and(|absent| absent.0.contains("time"))));
+}
+
+#[test]
+fn the_order_is_drawn_and_repeats() {
+    let order = |seed| {
+        let done = done(&CostsPlan { seed: Seed(seed), ..plan(15.0) }, &mut SimulatedProbes::new(cost));
+        let mut all: Vec<(Nanos, Probe, bool)> = PROBES
+            .iter()
+            .flat_map(|probe| repetitions(&done, *probe).into_iter().map(|one| (one.started, *probe, one.empty_first)))
+            .collect();
+        all.sort();
+        all.into_iter().map(|(_, probe, empty_first)| (probe, empty_first)).collect::<Vec<_>>()
+    };
+    let first = order(1);
+    assert_eq!((first.len(), &first), (400, &order(1)));
+    assert_ne!(first, order(2));
+    let empty_first = first.iter().filter(|(_, empty_first)| *empty_first).count();
+    assert!((150..250).contains(&empty_first), "{empty_first}");
+    let each_round_has_all =
+        first.chunks(4).all(|round| PROBES.iter().all(|probe| round.iter().any(|(of, _)| of == probe)));
+    assert!(each_round_has_all);
+    let leads = PROBES.map(|probe| first.chunks(4).filter(|round| round[0].0 == probe).count());
+    assert!(leads.iter().all(|count| (10..45).contains(count)), "{leads:?}");
+}
+
+#[test]
+fn an_interruption_keeps_what_is_whole() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.interrupt_after = Some(50);
+    let done = done(&plan(15.0), &mut probes);
+    assert_eq!((done.stopped.clone(), done.record.ending), (Some(CostsError::Interrupted), Ending::Interrupted));
+    assert_eq!(PROBES.iter().map(|probe| repetitions(&done, *probe).len()).sum::<usize>(), 50);
+    let report = report(done.record);
+    let note = &report.costs[0].1.as_ref().unwrap().notes[0];
+    assert!(note.contains("of 100") && note.contains("interrupted"), "{note}");
+}
+
+#[test]
+fn what_is_lost_is_told_and_the_others_go_on() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.lost = Some((Probe::SystemCall, 30));
+    let done = done(&plan(15.0), &mut probes);
+    assert!(matches!(&done.stopped, Some(CostsError::Lost { probe: Probe::SystemCall, .. })), "{:?}", done.stopped);
+    assert_eq!(repetitions(&done, Probe::FunctionCall).len(), 100);
+    let report = report(done.record);
+    assert_eq!(report.costs[1].1.as_ref().unwrap_err().0, "it is simulated to be lost");
+}
+
+#[test]
+fn what_cannot_be_had_is_absent_and_no_failure() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.absent = vec![Probe::ForkExit];
+    let done = done(&plan(15.0), &mut probes);
+    assert_eq!(done.stopped, None);
+    assert!(report(done.record).costs[3].1.is_err());
+}
+
+#[test]
+fn events_are_told_as_they_happen() {
+    let mut rounds = Vec::new();
+    let mut opened = 0;
+    measure(&plan(15.0), setting(), &mut SimulatedProbes::new(cost), &mut |event| match event {
+        Event::Opening { of, .. } => opened += of,
+        Event::Round { done, of } => rounds.push((done, of)),
+    });
+    assert_eq!((opened, rounds.len(), rounds.last()), (16, 100, Some(&(100, 100))));
+}
+
+#[test]
+fn a_sweep_shows_the_start_in_short_loops() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.start_up = 2e-6;
+    let plan = CostsPlan { sweep: true, probes: vec![Probe::FunctionCall, Probe::ProcessSwitch], ..plan(15.0) };
+    let report = shown(&plan, &mut probes);
+    let of = |probe: Probe| {
+        let costs = report.costs.iter().zip(&report.reasons);
+        costs
+            .filter(move |((of, _), _)| *of == probe)
+            .map(|((_, cost), reason)| (cost.clone(), *reason))
+            .collect::<Vec<_>>()
+    };
+    let call = of(Probe::FunctionCall);
+    assert_eq!(call.len(), 13);
+    assert!(call[..6].iter().all(|(_, reason)| *reason == LengthReason::StartUp), "{call:?}");
+    assert_eq!(call[12].1, LengthReason::Agrees);
+    let switch = of(Probe::ProcessSwitch);
+    let too_long = switch.iter().filter_map(|(cost, _)| cost.as_ref().err());
+    assert!(too_long.clone().count() > 0 && too_long.clone().all(|absent| absent.0.contains("budget")), "{switch:?}");
+    assert!(report.record.elapsed <= plan.budget);
+}
