@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use steady_model::{Reading, Timed};
 
 use super::alone::{self, Facts};
-use super::partner::{Line, Partner};
+use super::partner::{Line, Partner, wait_until};
 use super::{Place, Primitive};
 use crate::raw::{Function, opaque, opaque_function};
 
@@ -118,18 +118,14 @@ impl Primitive for AtomicContended {
         let shared = Arc::clone(&self.shared);
         let before = shared.word.0.load(Ordering::SeqCst);
         shared.stop.0.store(false, Ordering::SeqCst);
-        let begun = || {
-            while shared.word.0.load(Ordering::Relaxed) == before {
-                std::hint::spin_loop();
-            }
-        };
+        let begun = || wait_until(|| shared.word.0.load(Ordering::Relaxed) != before);
         let own = || {
             add(&shared.word.0, loops);
             Ok(())
         };
         let timed = self.partner.together(loops, begun, own, || shared.stop.0.store(true, Ordering::Release))?;
         let added = shared.word.0.load(Ordering::SeqCst) - before;
-        Ok(Timed { events: added - shared.partner.0.load(Ordering::SeqCst), ..timed })
+        Ok(Timed { loops, events: added - shared.partner.0.load(Ordering::SeqCst), ..timed })
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {

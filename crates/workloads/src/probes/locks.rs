@@ -1,6 +1,5 @@
 //! The C library's mutex: taken where nobody wants it, and handed over to a thread on another CPU.
 
-use std::hint::spin_loop;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use steady_model::{Absent, Reading, Timed};
 
 use super::alone::{self, Facts};
-use super::partner::{Line, Partner};
+use super::partner::{Line, Partner, wait_until};
 use super::{Place, Primitive};
+use crate::alu;
 use crate::raw::{Monitor, opaque};
 
 fn refused() -> io::Error {
@@ -69,6 +69,9 @@ impl Owner {
     }
 }
 
+/// How long the mutex is kept once somebody wants it: some microseconds, a few times what going to sleep takes.
+const KEPT_STEPS: u64 = 2048;
+
 const OURS: u64 = 0;
 const THEIRS: u64 = 1;
 
@@ -81,10 +84,10 @@ struct Handovers {
 /// other one held last, by a count that the mutex itself protects.
 ///
 /// The rounds are taken by turns. Whoever's turn is next comes to the mutex as soon as the other one has it: it says so
-/// in a word of memory and calls pthread_mutex_lock(3). The other one keeps the mutex until it has read that, and then
-/// gives it back, so that it is always wanted when it becomes free. Whether the one that waits has gone to sleep by then is
-/// for the C library and the kernel to decide: the voluntary switches tell. The empty loop tells each other the same by the
-/// same words, without the mutex.
+/// in a word of memory and calls pthread_mutex_lock(3). The other one reads that, keeps the mutex for as long as it takes
+/// to go to sleep, and then gives it back: so somebody waits whenever it becomes free, and is asleep, which the voluntary
+/// switches show, unless the C library has its own threads spin. The cost is from there until the other one has it. The empty
+/// loop has the same words and the same time of keeping, without the mutex.
 pub(super) fn contended(place: &Place) -> Reading<Box<dyn Primitive>> {
     let lines = (Line::default(), Line::default());
     let shared = Arc::new(Shared { mutex: Monitor::new(0), taken: lines.0, come: lines.1 });
@@ -100,7 +103,7 @@ impl Shared {
     /// Does this thread's part of rounds 0 to `last`: those that leave `own` when halved.
     fn take_turns(&self, own: u64, last: u64, with_mutex: bool) -> io::Result<()> {
         for round in (own..=last).step_by(2) {
-            wait_until(&self.taken.0, round);
+            wait_until(|| self.taken.0.load(Ordering::Acquire) >= round);
             self.come.0.store(round + 1, Ordering::Release);
             if with_mutex {
                 let mut held = self.mutex.lock().ok_or_else(refused)?;
@@ -118,7 +121,8 @@ impl Shared {
     fn keep(&self, round: u64, last: u64) {
         self.taken.0.store(round + 1, Ordering::Release);
         if round < last {
-            wait_until(&self.come.0, round + 2);
+            wait_until(|| self.come.0.load(Ordering::Acquire) >= round + 2);
+            alu(KEPT_STEPS);
         }
     }
 }
@@ -128,13 +132,6 @@ fn note_owner(number: &mut u64, own: u64) {
     let before = Owner::from(*number);
     let changes = before.changes + u64::from(before.who != own);
     *number = Owner { who: own, changes }.number();
-}
-
-#[inline(always)]
-fn wait_until(word: &AtomicU64, value: u64) {
-    while word.load(Ordering::Acquire) < value {
-        spin_loop();
-    }
 }
 
 impl Handovers {
@@ -154,11 +151,13 @@ impl Handovers {
 
 impl Primitive for Handovers {
     fn subtracted(&self) -> &'static str {
-        "the two threads' telling each other that they have come, by two words in memory"
+        "keeping the mutex until the other thread sleeps, and two words in memory by which they tell of it"
     }
 
     fn calls_per_loop(&self) -> Reading<f64> {
-        Err(Absent::because("whether the kernel is asked to put somebody to sleep depends on who comes first"))
+        Err(Absent::because(
+            "how often somebody who waits looks for the mutex before and after sleeping is not always the same",
+        ))
     }
 
     fn run(&mut self, loops: u64) -> io::Result<Timed> {

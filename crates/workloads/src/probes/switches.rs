@@ -273,7 +273,7 @@ impl<W: Fn() -> io::Result<()>> Primitive for Turns<W> {
     fn run(&mut self, loops: u64) -> io::Result<Timed> {
         let own = || (0..loops).try_for_each(|_| (self.own)());
         let timed = self.partner.together(loops, || (), own, || ())?;
-        Ok(Timed { events: switches(&timed), ..timed })
+        Ok(Timed { loops, events: switches(&timed), ..timed })
     }
 
     fn empty(&mut self, loops: u64) -> io::Result<Timed> {
