@@ -3,11 +3,13 @@
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
 mod costs;
+mod explain;
 mod limit;
 mod load;
 mod rulers;
 
 pub use costs::costs_csv;
+pub use explain::{explain_csv, explain_pair_csv};
 pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;

@@ -12,21 +12,25 @@ mod text;
 mod units;
 mod words;
 
-pub use csv::{costs_csv, csv, limit_csv, load_csv, rulers_csv};
-pub use html::{costs_html, html, limit_html, load_html, rulers_html};
+pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
+pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
 pub use json::{
-    COSTS_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError, SCHEMA,
-    costs_json, costs_json_text, joined_json, joined_json_text, json, json_text, limit_json_text, load_json,
-    load_json_text, load_run_json_text, read_costs_record, read_limit_report, read_load_record, read_record,
-    read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
+    COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError,
+    SCHEMA, costs_json, costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text,
+    explains_a_pair, joined_json, joined_json_text, json, json_text, limit_json_text, load_json, load_json_text,
+    load_run_json_text, read_costs_record, read_explain_pair_record, read_explain_record, read_limit_report,
+    read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
-pub use markdown::{costs_markdown, limit_markdown, load_markdown, markdown, rulers_markdown};
+pub use markdown::{
+    costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
+};
 pub use svg::{costs_histogram_svg, load_svg};
 pub use text::{
-    Style, ascii, clocks_text, costs_text, joined_text, limit_text, load_run_text, load_summary, load_text,
-    other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
+    Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
+    load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
 pub use words::costs::costs_summary;
+pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::rulers::rulers_summary;
 pub use words::{limit_summary, warning_message};

@@ -158,7 +158,7 @@ fn parts<'a>(record: &ExplainPairRecord, pairs: &Pairs<'_>, made: &'a [Made]) ->
     };
     let of_pairs = [
         of_pairs("page faults", Priced::MinorFault, false, |run| run.minor_faults),
-        of_pairs("page faults from storage", Priced::MinorFault, true, |run| run.major_faults),
+        of_pairs("major page faults", Priced::MinorFault, true, |run| run.major_faults),
         of_pairs("switches", Priced::Switch, false, |run| run.voluntary_switches + run.involuntary_switches),
     ];
     let of_counted = made.iter().filter_map(|one| {

@@ -67,7 +67,7 @@ pub(super) fn all(counts: &Counts, prices: &Prices) -> (Vec<Part>, Vec<(String, 
     let mut tally = Tally::new(prices);
     tally.add("page faults", Priced::MinorFault, false, counts.minor_faults as f64);
     // What it waited for its storage is no CPU time: that is in the time spent blocked.
-    tally.add("page faults from storage", Priced::MinorFault, true, counts.major_faults as f64);
+    tally.add("major page faults", Priced::MinorFault, true, counts.major_faults as f64);
     let switches = counts.voluntary_switches.clone().and_then(|one| Ok(one + counts.involuntary_switches.clone()?));
     tally.counted("switches", Priced::Switch, &switches);
     tally.made(counts);

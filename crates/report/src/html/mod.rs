@@ -3,6 +3,7 @@
 mod costs;
 mod course;
 mod distribution;
+mod explain;
 mod facts;
 mod limit;
 mod load;
@@ -21,6 +22,7 @@ use crate::text::{Paint, Span, headline};
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
 pub use costs::costs_html;
+pub use explain::{explain_html, explain_pair_html};
 pub use limit::limit_html;
 use points::Points;
 pub(crate) use scale::{Kind, Place, Scale};

@@ -5,6 +5,7 @@ mod check;
 mod commands;
 mod costs;
 mod error;
+mod explain;
 mod history;
 mod joined;
 mod limit;
@@ -23,6 +24,10 @@ use steady_model::{Effort, Layout, Report};
 
 pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
 pub use error::ReadError;
+pub use explain::{
+    EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
+    read_explain_pair_record, read_explain_record,
+};
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};

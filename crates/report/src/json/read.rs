@@ -39,9 +39,18 @@ struct ExportWire {
 /// command of the plan, and no sum of its times or counts overflows.
 pub fn read_record(json: &str) -> Result<Record, ReadError> {
     let value = Schema { name: SCHEMA, what: "a comparison" }.value(json)?;
-    if value.get("samples").is_none_or(Value::is_null) {
-        return Err(ReadError::WithoutSamples);
-    }
+    with_samples(&value)?;
+    assembled(value)
+}
+
+/// An error where an export was made without its samples.
+pub(super) fn with_samples(value: &Value) -> Result<(), ReadError> {
+    let without = value.get("samples").is_none_or(Value::is_null);
+    if without { Err(ReadError::WithoutSamples) } else { Ok(()) }
+}
+
+/// The record that an export with samples holds among other fields; consistent, as [`read_record`] has it.
+pub(super) fn assembled(value: Value) -> Result<Record, ReadError> {
     let record = assemble(fields(value)?)?;
     check::check(&record)?;
     Ok(record)

@@ -2,6 +2,7 @@
 
 mod costs;
 mod escape;
+mod explain;
 mod limit;
 mod load;
 mod rulers;
@@ -13,6 +14,7 @@ use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 pub use costs::costs_markdown;
 use escape::{code, fenced, plain};
+pub use explain::{explain_markdown, explain_pair_markdown};
 pub use limit::limit_markdown;
 
 pub use load::load_markdown;

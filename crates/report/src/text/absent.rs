@@ -15,7 +15,7 @@ impl Footnotes {
     }
 
     /// The mark of a reason; the same reason keeps its mark.
-    pub(super) fn mark(&mut self, reason: &str) -> String {
+    pub(crate) fn mark(&mut self, reason: &str) -> String {
         let place = self.0.iter().position(|known| known == reason).unwrap_or_else(|| {
             self.0.push(reason.to_owned());
             self.0.len() - 1

@@ -2,7 +2,7 @@
 
 /// What is drawn or measured with, and what stands in its place: a letter for a letter, so that columns stay where they are,
 /// but for the sign of an uncertainty, which no one letter tells.
-const PLAIN: [(char, &str); 35] = [
+const PLAIN: [(char, &str); 36] = [
     ('▁', "."),
     ('▂', ":"),
     ('▃', "-"),
@@ -35,6 +35,7 @@ const PLAIN: [(char, &str); 35] = [
     ('µ', "u"),
     ('–', "-"),
     ('×', "x"),
+    ('→', ">"),
     ('…', "~"),
     ('·', "-"),
     ('±', "+-"),

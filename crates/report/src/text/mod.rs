@@ -4,6 +4,7 @@ mod absent;
 mod ascii;
 pub(crate) mod breakdown;
 pub(crate) mod costs;
+mod explain;
 pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
@@ -17,11 +18,13 @@ pub(crate) mod rulers;
 pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
+pub(crate) mod tree;
 
 use steady_model::{Report, Undecided, Warning};
 
 pub use ascii::ascii;
 pub use costs::{clocks_text, costs_text};
+pub use explain::{explain_pair_text, explain_text};
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;
 pub use limit::limit_text;

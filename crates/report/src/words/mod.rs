@@ -3,6 +3,7 @@
 pub(crate) mod clocks;
 pub(crate) mod costs;
 mod effect;
+pub(crate) mod explain;
 mod limit;
 pub(crate) mod load;
 mod remedy;

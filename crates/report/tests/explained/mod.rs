@@ -1,0 +1,471 @@
+//! Explanations that might have been measured.
+
+use steady_model::*;
+
+fn seconds(seconds: f64) -> Nanos {
+    Nanos::from_seconds(seconds)
+}
+
+fn host() -> Host {
+    Host {
+        hostname: Ok("build-7".into()),
+        kernel: Ok("Linux 6.12.9".into()),
+        cpu_model: Ok("AMD EPYC 7B13".into()),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: Ok(None),
+        memory: Ok(Bytes(8_345_600_000)),
+        hypervisor: Ok(Some("kvm".into())),
+    }
+}
+
+fn command(name: &str) -> Command {
+    let argv = name.split(' ').map(str::to_owned).collect();
+    Command { name: name.to_owned(), argv, program: "/usr/bin/x".into(), ..Command::default() }
+}
+
+fn price(nanoseconds: f64) -> Price {
+    let seconds = nanoseconds * 1e-9;
+    Price { seconds, interval: Interval { low: seconds * 0.97, high: seconds * 1.04 } }
+}
+
+pub(crate) fn prices() -> Prices {
+    Prices {
+        measured: Timestamp(1_795_171_242 - 11_520),
+        kernel: Ok("Linux 6.12.9".into()),
+        boot: Ok("5f7c1d3e-0f43-4d0c-9c1b-8f6d0a7f3b21".into()),
+        prices: vec![
+            (Priced::MinorFault, Ok(price(512.0))),
+            (Priced::Switch, Ok(price(1_480.0))),
+            (Priced::Fork, Ok(price(61_000.0))),
+            (Priced::Thread, Ok(price(7_900.0))),
+            (Priced::Exec, Err(Absent::because("the probe spawn_static is for x86-64 and aarch64"))),
+            (Priced::KernelEntry, Ok(price(92.0))),
+            (Priced::Call(KernelCall::Read), Ok(price(164.0))),
+            (Priced::Call(KernelCall::OpenatClose), Ok(price(1_310.0))),
+        ],
+    }
+}
+
+fn activity() -> Activity {
+    Activity {
+        busy_ratio: Ok(0.71),
+        steal_ratio: Ok(0.004),
+        pressure: Err(Absent::because("the kernel keeps no pressure stall information")),
+        throttled_ratio: Ok(0.0),
+    }
+}
+
+/// A part at the price that is known.
+fn part(name: &str, priced: Priced, at_least: bool, count: f64) -> Part {
+    let price = prices().of(priced).unwrap();
+    let interval = Interval { low: count * price.interval.low, high: count * price.interval.high };
+    Part { name: name.to_owned(), priced, at_least, count, price, seconds: count * price.seconds, interval }
+}
+
+/// The parts, and what they leave of a CPU time.
+fn parts_of(cpu: f64, mut parts: Vec<Part>) -> (Vec<Part>, (f64, Interval)) {
+    parts.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    let left = |of: fn(&Part) -> f64| cpu - parts.iter().map(of).sum::<f64>();
+    let interval = Interval { low: left(|part| part.interval.high), high: left(|part| part.interval.low) };
+    let unexplained = (left(|part| part.seconds), interval);
+    (parts, unexplained)
+}
+
+/// One thread that reads a file and faults pages in, on a machine with others.
+pub(crate) fn alone() -> ExplainReport {
+    let record = ExplainRecord {
+        plan: ExplainPlan { command: command("./scan --pages 'in put.bin'"), trace: false, by_process: false },
+        started: Timestamp(1_795_171_242),
+        host: host(),
+        revision: Ok("0123456789ab".into()),
+        ended: Outcome::Exited(0),
+        wall: seconds(1.234_567),
+        user: seconds(0.512),
+        system: seconds(0.253_2),
+        tick: Some(seconds(0.004)),
+        thread_time: Ok(seconds(1.234_567)),
+        waiting: Ok(seconds(0.038_9)),
+        stopped: Nanos::ZERO,
+        counts: Counts {
+            minor_faults: 214_511,
+            major_faults: 12,
+            voluntary_switches: Ok(1_204),
+            involuntary_switches: Ok(96),
+            forks: Ok(0),
+            threads: Ok(0),
+            execs: Ok(0),
+            calls: Ok(412_233),
+            calls_by_name: Err(Absent::because("only a tracer knows their names: --trace")),
+        },
+        sources: vec![
+            "system calls: the raw_syscalls tracepoint".into(),
+            "forks, threads, execs: the sched tracepoints".into(),
+        ],
+        counting_cost: Ok(seconds(0.011_4)),
+        processes: Err(Absent::because("there was one process")),
+        progress: vec![],
+        activity: activity(),
+        left_behind: 0,
+        prices: prices(),
+    };
+    let (parts, unexplained) = parts_of(
+        0.765_2,
+        vec![
+            part("page faults", Priced::MinorFault, false, 214_511.0),
+            part("major page faults", Priced::MinorFault, true, 12.0),
+            part("switches", Priced::Switch, false, 1_300.0),
+            part("system calls", Priced::KernelEntry, true, 412_233.0),
+        ],
+    );
+    ExplainReport {
+        blocked: Ok(1.234_567 - 0.765_2 - 0.038_9),
+        system_interval: Ok(Interval { low: 0.201_3, high: 0.310_8 }),
+        parts,
+        missing: vec![],
+        unexplained: Ok(unexplained),
+        notes: vec![],
+        record,
+    }
+}
+
+/// A tree of many processes over a long time, with a price that cannot be had.
+pub(crate) fn tree() -> ExplainReport {
+    let at = |second: u32| {
+        let busy = f64::from(second) + 0.4 * f64::from(second.min(20));
+        Progress {
+            at: seconds(f64::from(second)),
+            cpu: seconds(busy),
+            user: seconds(busy * 0.7),
+            waiting: (!(12..15).contains(&second)).then(|| seconds(f64::from(second * second) / 60.0)),
+        }
+    };
+    let process = |number: i32| ProcessUse {
+        pid: 4_000 + number,
+        parent: if number == 0 { 3_999 } else { 4_000 },
+        name: if number == 0 { "make".into() } else { format!("cc1 {number}") },
+        threads: 1 + u32::from(number == 3) * 7,
+        wall: seconds(if number == 0 { 41.2 } else { 2.5 + f64::from(number) }),
+        cpu: seconds(if number == 0 { 0.31 } else { 2.1 + f64::from(number % 7) }),
+        waiting: if number == 5 {
+            Err(Absent::because("its exit record was lost"))
+        } else {
+            Ok(seconds(0.1 * f64::from(number)))
+        },
+        faults: 12_000 + 311 * number as u64,
+        switches: 90 + number as u64,
+    };
+    let record = ExplainRecord {
+        plan: ExplainPlan { command: command("make -j4 all"), trace: false, by_process: true },
+        ended: Outcome::Exited(2),
+        wall: seconds(41.2),
+        user: seconds(33.1),
+        system: seconds(16.4),
+        thread_time: Ok(seconds(149.8)),
+        waiting: Ok(seconds(30.2)),
+        stopped: seconds(3.5),
+        counts: Counts {
+            minor_faults: 8_412_233,
+            major_faults: 0,
+            voluntary_switches: Ok(40_112),
+            involuntary_switches: Ok(8_871),
+            forks: Ok(1_204),
+            threads: Ok(7),
+            execs: Ok(1_180),
+            calls: Err(Absent::because("tracefs cannot be read: permission denied")),
+            calls_by_name: Err(Absent::because("only a tracer knows their names: --trace")),
+        },
+        counting_cost: Err(Absent::because("nothing was counted that costs anything")),
+        processes: Ok((0..12).map(process).collect()),
+        progress: (1..=41).map(at).collect(),
+        left_behind: 2,
+        revision: Err(Absent::because("not a git repository")),
+        sources: vec!["forks, threads, execs: exit records (taskstats)".into()],
+        ..alone().record
+    };
+    let (parts, unexplained) = parts_of(
+        49.5,
+        vec![
+            part("page faults", Priced::MinorFault, false, 8_412_233.0),
+            part("switches", Priced::Switch, false, 48_983.0),
+            part("forks", Priced::Fork, false, 1_204.0),
+            part("threads", Priced::Thread, false, 7.0),
+        ],
+    );
+    ExplainReport {
+        blocked: Ok(149.8 - 49.5 - 30.2),
+        system_interval: Ok(Interval { low: 15.1, high: 17.7 }),
+        parts,
+        missing: vec![
+            ("the price of execs".into(), "the probe spawn_static is for x86-64 and aarch64".into()),
+            ("system calls".into(), "tracefs cannot be read: permission denied".into()),
+        ],
+        unexplained: Ok(unexplained),
+        notes: vec![],
+        record,
+    }
+}
+
+/// A traced command, with more kinds of calls than are shown.
+pub(crate) fn traced() -> ExplainReport {
+    let names: Vec<String> = (0..15).map(|index| format!("call_{index}")).collect();
+    let calls = names.iter().zip(1u64..).map(|(name, index)| CallCount { name: name.clone(), count: 4_000 / index });
+    let record = ExplainRecord {
+        plan: ExplainPlan { trace: true, ..alone().record.plan },
+        tick: None,
+        waiting: Err(Absent::because("the tracer's own stops would be in it")),
+        thread_time: Err(Absent::because("the tracer's own stops would be in it")),
+        ended: Outcome::Signalled(9),
+        counts: Counts {
+            voluntary_switches: Err(Absent::because("each stop of the tracer is one")),
+            involuntary_switches: Err(Absent::because("each stop of the tracer is one")),
+            calls_by_name: Ok(calls.collect()),
+            ..alone().record.counts
+        },
+        ..alone().record
+    };
+    let mut parts: Vec<Part> = names
+        .iter()
+        .zip(1u64..)
+        .map(|(name, index)| part(name, Priced::KernelEntry, true, (4_000 / index) as f64))
+        .collect();
+    parts.push(part("openat, close", Priced::Call(KernelCall::OpenatClose), true, 17.0));
+    let (parts, _) = parts_of(0.765_2, parts);
+    ExplainReport {
+        blocked: Err(Absent::because("the tracer's own stops would be in it")),
+        system_interval: Ok(Interval { low: 0.253_2, high: 0.253_2 }),
+        parts,
+        missing: vec![("switches".into(), "each stop of the tracer is one".into())],
+        unexplained: Err(Absent::because("its times hold what the tracer did to it")),
+        notes: vec!["It was stopped at each of its system calls to count them: its times are not its own.".into()],
+        record,
+    }
+}
+
+/// What could be told where next to nothing is allowed; and the parts come to more than the whole.
+pub(crate) fn refused() -> ExplainReport {
+    let why = "perf_event_paranoid is 4";
+    let record = ExplainRecord {
+        plan: ExplainPlan { by_process: true, ..alone().record.plan },
+        user: seconds(0.02),
+        system: seconds(0.051),
+        thread_time: Err(Absent::because("taskstats needs CAP_NET_ADMIN")),
+        waiting: Err(Absent::because("taskstats needs CAP_NET_ADMIN")),
+        counts: Counts {
+            forks: Err(Absent::because(why)),
+            threads: Err(Absent::because(why)),
+            execs: Err(Absent::because(why)),
+            calls: Err(Absent::because(why)),
+            ..alone().record.counts
+        },
+        processes: Err(Absent::because("taskstats needs CAP_NET_ADMIN")),
+        sources: vec![],
+        ..alone().record
+    };
+    let parts = vec![part("page faults", Priced::MinorFault, false, 214_511.0)];
+    let (parts, unexplained) = parts_of(0.071, parts);
+    ExplainReport {
+        blocked: Err(Absent::because("taskstats needs CAP_NET_ADMIN")),
+        system_interval: Err(Absent::because(
+            "the processes used less than 2 ticks each, so that most of it is not seen by any",
+        )),
+        parts,
+        missing: ["forks", "threads", "execs", "system calls"].map(|what| (what.to_owned(), why.to_owned())).to_vec(),
+        unexplained: Ok(unexplained),
+        notes: vec![
+            "The parts come to 38.8 ms more than the CPU time, which their prices' intervals do not account for: what is \
+             counted was cheaper here than where it was priced. The largest part is page faults."
+                .into(),
+        ],
+        record,
+    }
+}
+
+/// All single commands by name.
+pub(crate) fn all() -> [(&'static str, ExplainReport); 4] {
+    [("explain-alone", alone()), ("explain-tree", tree()), ("explain-traced", traced()), ("explain-refused", refused())]
+}
+
+fn run(command: usize, place: usize, at: f64) -> Run {
+    let new = command == 1;
+    Run {
+        command,
+        cpu: None,
+        padding: 16 * place as u32,
+        started: seconds(at),
+        wall: seconds(if new { 0.052 } else { 0.040 }),
+        user: seconds(0.016),
+        system: seconds(if new { 0.028 } else { 0.019 }),
+        run_delay: Ok(Nanos::ZERO),
+        peak_memory: Ok(Bytes(4 << 20)),
+        minor_faults: if new { 6_300 } else { 1_200 },
+        major_faults: 0,
+        voluntary_switches: 2,
+        involuntary_switches: 1,
+        left_behind: 0,
+        outcome: Outcome::Exited(0),
+        counters: None,
+    }
+}
+
+fn record(pairs: usize) -> Record {
+    let plan = Plan {
+        commands: vec![command("./sort --heap big.txt"), command("./sort --arena big.txt")],
+        seed: Seed(1_314_300_071_535_409_598),
+        effort: Effort::Budget(seconds(10.0)),
+        resolution: 0.01,
+        confidence: 0.95,
+        metric: None,
+        layout: Some(Layout::Turns),
+        warmup: None,
+        setup: PerCommand::NONE,
+        prepare: PerCommand::NONE,
+        conclude: PerCommand::NONE,
+        cleanup: PerCommand::NONE,
+        input: None,
+        output: PerCommand::NONE,
+        failures: FailureRule::Abort,
+        timeout: None,
+        cpus: None,
+        fail_if: None,
+        require_verdict: false,
+    };
+    let block = |index: usize| {
+        let at = index as f64 * 0.1;
+        let first = index % 2;
+        Block::new(Layout::Turns, vec![run(first, 0, at), run(1 - first, 1, at + 0.06)])
+    };
+    Record {
+        plan,
+        started: Timestamp(1_795_171_242),
+        host: host(),
+        revision: Ok("0123456789ab".into()),
+        counters: Err(Absent::because("this machine has no counters")),
+        primary: Metric::Cpu,
+        left_out: vec![],
+        blocks: (0..pairs).map(block).collect(),
+        looks: vec![],
+        activity: activity(),
+        moments: vec![],
+        elapsed: seconds(9.8),
+        ending: Ending::Spent,
+    }
+}
+
+fn counts(calls: u64) -> Counts {
+    Counts { calls: Ok(calls), forks: Ok(1), ..alone().record.counts }
+}
+
+fn line(line: Line, name: &str, depth: u32, seconds: [f64; 2], half: f64) -> Difference {
+    let difference = seconds[1] - seconds[0];
+    Difference {
+        line,
+        name: name.to_owned(),
+        depth,
+        seconds: Ok(seconds),
+        counts: None,
+        more: None,
+        at_least: false,
+        difference: Ok((difference, Interval { low: difference - half, high: difference + half })),
+    }
+}
+
+fn events(name: &str, priced: Priced, at_least: bool, counts: [f64; 2], half: f64) -> Difference {
+    let price = prices().of(priced).unwrap();
+    let more = counts[1] - counts[0];
+    let seconds = counts.map(|count| count * price.seconds);
+    let error = half * price.seconds + more.abs() * 0.04 * price.seconds;
+    Difference {
+        counts: Some(counts),
+        more: Some((more, Interval { low: more - half, high: more + half })),
+        at_least,
+        ..line(Line::Part(priced), name, 2, seconds, error)
+    }
+}
+
+/// NEW faults more.
+pub(crate) fn dearer() -> ExplainPairReport {
+    ExplainPairReport {
+        record: ExplainPairRecord {
+            record: record(12),
+            counted: [Ok(vec![counts(900); 3]), Ok(vec![counts(940), counts(944), counts(941)])],
+            sources: vec!["system calls: the raw_syscalls tracepoint".into()],
+            tick: Some(seconds(0.004)),
+            prices: prices(),
+        },
+        pairs: 12,
+        lines: vec![
+            line(Line::Wall, "wall time", 0, [0.040, 0.052_4], 0.000_6),
+            line(Line::Cpu, "CPU time", 1, [0.035, 0.047_1], 0.000_4),
+            line(Line::User, "user time", 2, [0.016, 0.018_9], 0.000_9),
+            line(Line::System, "system time", 2, [0.019, 0.028_2], 0.000_8),
+            events("page faults", Priced::MinorFault, false, [1_200.0, 15_300.0], 4.0),
+            events("system calls", Priced::KernelEntry, true, [900.0, 941.7], 5.0),
+            events("switches", Priced::Switch, false, [3.0, 3.2], 0.4),
+            events("forks", Priced::Fork, false, [1.0, 1.0], 0.0),
+            line(Line::Unexplained, "unexplained", 2, [0.034_2, 0.039_1], 0.000_7),
+            line(Line::Waiting, "waiting for a CPU", 1, [0.000_1, 0.000_1], 0.000_05),
+            line(Line::Blocked, "blocked", 1, [0.004_9, 0.005_2], 0.000_5),
+        ],
+        missing: vec![("the price of execs".into(), "the probe spawn_static is for x86-64 and aarch64".into())],
+        notes: vec!["The count of system calls is not the same in every run: from 940 to 944 in 3 runs of NEW.".into()],
+    }
+}
+
+/// NEW waits less, and nothing is known of how it spends its CPU time.
+pub(crate) fn quicker() -> ExplainPairReport {
+    let why = Absent::because("the kernel tells it of the main thread only, and other threads or processes did work");
+    let waiting = Difference {
+        seconds: Err(why.clone()),
+        difference: Err(why.clone()),
+        ..line(Line::Waiting, "waiting for a CPU", 1, [0.0; 2], 0.0)
+    };
+    let mut report = dearer();
+    report.record.record.primary = Metric::Wall;
+    report.record.counted = [Err(why.clone()), Err(why)];
+    report.lines = vec![
+        line(Line::Wall, "wall time", 0, [0.240, 0.191], 0.002),
+        line(Line::Cpu, "CPU time", 1, [0.035, 0.035_1], 0.000_4),
+        line(Line::Unexplained, "unexplained", 2, [0.035, 0.035_1], 0.000_4),
+        waiting,
+        line(Line::OffCpu, "waiting for a CPU or blocked", 1, [0.205, 0.155_9], 0.002),
+    ];
+    report.missing = vec![("forks, threads, execs and system calls".into(), "perf_event_paranoid is 4".into())];
+    report.notes = vec![];
+    report
+}
+
+/// There is nothing between them.
+pub(crate) fn alike() -> ExplainPairReport {
+    let mut report = dearer();
+    report.lines = vec![
+        line(Line::Wall, "wall time", 0, [0.040, 0.040_1], 0.000_6),
+        line(Line::Cpu, "CPU time", 1, [0.035, 0.035_1], 0.000_4),
+        line(Line::User, "user time", 2, [0.016, 0.016_1], 0.000_9),
+        line(Line::System, "system time", 2, [0.019, 0.019], 0.000_8),
+        events("page faults", Priced::MinorFault, false, [1_200.0, 1_200.0], 0.0),
+        line(Line::Unexplained, "unexplained", 2, [0.034_4, 0.034_5], 0.000_4),
+        line(Line::Waiting, "waiting for a CPU", 1, [0.0, 0.0], 0.0),
+        line(Line::Blocked, "blocked", 1, [0.005, 0.005], 0.000_5),
+    ];
+    report
+}
+
+/// Too few pairs for any interval.
+pub(crate) fn few() -> ExplainPairReport {
+    let mut report = dearer();
+    report.record.record.blocks.truncate(3);
+    report.record.record.ending = Ending::Interrupted;
+    report.pairs = 3;
+    let why = Absent::because("there are 3 pairs, and an interval needs 6");
+    report.lines.iter_mut().for_each(|line| {
+        line.difference = Err(why.clone());
+        line.more = None;
+    });
+    report
+}
+
+/// All pairs by name.
+pub(crate) fn pairs() -> [(&'static str, ExplainPairReport); 4] {
+    [("explain-dearer", dearer()), ("explain-quicker", quicker()), ("explain-alike", alike()), ("explain-few", few())]
+}
