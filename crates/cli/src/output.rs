@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use steady_model::{CostsReport, Joined, LoadReport, Report, RulerRecord};
+use steady_model::{CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -65,6 +65,31 @@ impl Shown for CostsReport {
             Form::Csv => steady_report::costs_csv(self),
             Form::Markdown => steady_report::costs_markdown(self),
             Form::Html => steady_report::costs_html(self),
+        }
+    }
+}
+
+impl Shown for ExplainReport {
+    /// It has no samples besides what it shows.
+    fn rendered(&self, form: Form, _: bool) -> String {
+        match form {
+            Form::Text => steady_report::explain_text(self, style()),
+            Form::Json => steady_report::explain_json_text(self),
+            Form::Csv => steady_report::explain_csv(self),
+            Form::Markdown => steady_report::explain_markdown(self),
+            Form::Html => steady_report::explain_html(self),
+        }
+    }
+}
+
+impl Shown for ExplainPairReport {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::explain_pair_text(self, style()),
+            Form::Json => steady_report::explain_pair_json_text(self, samples),
+            Form::Csv => steady_report::explain_pair_csv(self),
+            Form::Markdown => steady_report::explain_pair_markdown(self),
+            Form::Html => steady_report::explain_pair_html(self),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
-use steady_experiments::{judge, load};
-use steady_model::{CostsReport, Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind};
+use steady_experiments::{explain, judge, load};
+use steady_model::{
+    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind,
+};
 use steady_report::{
-    ReadError, costs_summary, limit_summary, load_run_json_text, load_run_text, load_summary, other_run_text,
+    ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, limit_summary,
+    load_run_json_text, load_run_text, load_summary, other_run_text, read_explain_pair_record, read_explain_record,
     read_limit_report, read_load_record, read_record, read_ruler_record, rulers_summary, run_json_text, run_text,
     runs_json_text, summary,
 };
@@ -36,7 +39,9 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
         RunKind::Rulers => Box::new(read_ruler_record(text)?),
         RunKind::Limit => Box::new(read_limit_report(text)?),
-        RunKind::Costs | RunKind::Explain => return Err(ReadError::NotShown(kind.name())),
+        RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
+        RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
+        RunKind::Costs => return Err(ReadError::NotShown(kind.name())),
     })
 }
 
@@ -96,5 +101,17 @@ impl Run for LimitReport {
 impl Run for CostsReport {
     fn facts(&self) -> Facts {
         Facts::of_costs(self, costs_summary(self))
+    }
+}
+
+impl Run for ExplainReport {
+    fn facts(&self) -> Facts {
+        Facts::of_explain(self, explain_summary(self))
+    }
+}
+
+impl Run for ExplainPairReport {
+    fn facts(&self) -> Facts {
+        Facts::of_explain_pair(self, explain_pair_summary(self))
     }
 }
