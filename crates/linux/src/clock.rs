@@ -131,6 +131,12 @@ fn stated_resolution() -> Nanos {
     nanos(step.tv_sec, step.tv_nsec)
 }
 
+/// The length of the kernel's tick: the step of its coarse clocks (clock_getres(2)).
+pub fn tick() -> Nanos {
+    let step = clock_getres(ClockId::MonotonicCoarse);
+    nanos(step.tv_sec, step.tv_nsec)
+}
+
 /// The time of day. For labels only: this clock jumps when it is set.
 pub fn time_of_day() -> Timestamp {
     Timestamp(u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0))

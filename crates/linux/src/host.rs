@@ -1,6 +1,10 @@
 //! The machine as reports name it.
 
-use steady_model::{Absent, Host};
+mod tick;
+
+pub use tick::tick;
+
+use steady_model::{Absent, Host, Reading};
 
 use crate::{Root, cgroup, procfs, topology};
 
@@ -22,6 +26,13 @@ pub fn probe(root: &Root) -> Host {
         memory: procfs::memory_total(root),
         hypervisor: procfs::hypervisor(root),
     }
+}
+
+/// The identity of this boot: another one each time the kernel starts.
+///
+/// Source: `/proc/sys/kernel/random/boot_id` (proc_sys_kernel(5)).
+pub fn boot_id(root: &Root) -> Reading<String> {
+    root.read_line("/proc/sys/kernel/random/boot_id")
 }
 
 #[cfg(test)]
@@ -51,5 +62,12 @@ mod tests {
         let host = probe(&Root::default());
         assert!(host.hostname.is_ok() && host.kernel.is_ok() && host.memory.is_ok());
         assert!(host.cpus_allowed <= host.cpus_online);
+    }
+
+    #[test]
+    fn a_boot_has_an_identity() {
+        assert_eq!(boot_id(&tree("vm")).unwrap(), "5d3ec2a1-5b8c-4a52-9d0e-0b6f6c7a8e11");
+        assert!(boot_id(&tree("missing")).is_err());
+        assert_eq!(boot_id(&Root::default()).unwrap().len(), 36);
     }
 }

@@ -7,6 +7,7 @@ pub mod activity;
 pub mod cgroup;
 pub mod clock;
 pub mod counters;
+pub mod exits;
 pub mod host;
 pub mod limits;
 pub mod process;
@@ -14,9 +15,12 @@ pub mod procfs;
 mod root;
 pub mod signals;
 mod sys;
+pub mod syscalls;
 pub mod topology;
+pub mod tracer;
 pub mod tree;
 #[cfg(test)]
 mod trees;
 
+pub use counters::tracepoints;
 pub use root::Root;

@@ -10,6 +10,12 @@ pub(crate) fn tree(name: &str) -> Root {
     Root::at(root)
 }
 
+/// The recorded message `testdata/netlink/NAME.bin`.
+pub(crate) fn netlink(name: &str) -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/netlink");
+    std::fs::read(std::path::Path::new(path).join(format!("{name}.bin"))).unwrap()
+}
+
 /// Trees of whole machines, in which everything that is there is sound.
 pub(crate) const SOUND: [&str; 11] = [
     "vm",

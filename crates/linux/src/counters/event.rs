@@ -1,5 +1,6 @@
 //! One event, as the kernel counts it.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -10,9 +11,10 @@ use super::meter::{Counter, RawCount};
 use crate::Root;
 use crate::sys::{self, Counted};
 
-/// `PERF_TYPE_HARDWARE` and `PERF_TYPE_SOFTWARE` of perf_event_open(2).
+/// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE` and `PERF_TYPE_TRACEPOINT` of perf_event_open(2).
 const HARDWARE_TYPE: u32 = 0;
 const SOFTWARE_TYPE: u32 = 1;
+const TRACEPOINT_TYPE: u32 = 2;
 
 /// Something that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,16 @@ impl Event {
     pub const CONTEXT_SWITCHES: Event = Event { kind: SOFTWARE_TYPE, config: 3 };
     /// Moves from one CPU to another, counted by the kernel.
     pub const CPU_MIGRATIONS: Event = Event { kind: SOFTWARE_TYPE, config: 4 };
+
+    /// The passing of a point in the kernel, by the point's number.
+    pub(super) fn tracepoint(number: u64) -> Event {
+        Event { kind: TRACEPOINT_TYPE, config: number }
+    }
+
+    /// This event while this thread does it, from now on until the descriptor is closed.
+    pub(super) fn of_this_thread(self) -> io::Result<OwnedFd> {
+        sys::open_counter(self.kind, self.config, false, Counted::ThisThread)
+    }
 }
 
 /// What a run is counted by, in the order of [`super::Meter`].
@@ -71,6 +83,14 @@ impl PerfCounter {
             Some(error) if opened.is_empty() => Err(error),
             _ => Ok(PerfCounter(opened)),
         }
+    }
+}
+
+impl PerfCounter {
+    /// Counts only what passes `filter`, an expression over the fields of a point in the kernel.
+    pub(super) fn only(self, filter: &CStr) -> io::Result<Self> {
+        self.0.iter().try_for_each(|opened| sys::filter_counter(&opened.counter, filter))?;
+        Ok(self)
     }
 }
 

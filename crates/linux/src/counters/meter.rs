@@ -37,7 +37,7 @@ impl RawCount {
     }
 
     /// What was counted since `earlier`; `None` where the counter has gone backwards.
-    fn since(self, earlier: RawCount) -> Option<RawCount> {
+    pub(super) fn since(self, earlier: RawCount) -> Option<RawCount> {
         Some(RawCount {
             value: self.value.checked_sub(earlier.value)?,
             enabled: self.enabled.checked_sub(earlier.enabled)?,
@@ -65,7 +65,7 @@ pub struct Meter {
 /// Where a run used more than this many times the CPU time in which its events were enabled, part of it was not
 /// counted: the kernel ends the events of programs that change their user, or that this user may not read, at their
 /// exec. Before its exec no run is counted, which is the most of what the shortest runs need.
-const UNCOUNTED_RATIO: u64 = 4;
+pub(super) const UNCOUNTED_RATIO: u64 = 4;
 
 impl Meter {
     /// A meter of instructions, cycles, branch misses and cache misses, in this order, as far as they can be counted.

@@ -7,6 +7,7 @@
 mod event;
 mod meter;
 mod refusal;
+pub mod tracepoints;
 mod tree;
 
 pub use event::{Event, HARDWARE};

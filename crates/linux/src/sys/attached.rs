@@ -101,6 +101,21 @@ impl Attached {
         self.begin(&Beginning { ignored, schedule: Some(schedule), joining, gate: None, streams: None })?.begun()
     }
 
+    /// As [`Attached::start`], but the child waits at a gate before it does anything, for somebody to get hold of it. Its
+    /// streams are all `streams` where that is given, and it is scheduled as this process is where no `schedule` is.
+    pub(crate) fn start_gated(
+        &self,
+        ignored: &[i32],
+        schedule: Option<&Schedule>,
+        joining: Joining<'_>,
+        streams: Option<BorrowedFd<'_>>,
+    ) -> Result<Gated, NotStarted> {
+        let (waits, gate) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
+        let both = Some([waits.as_raw_fd(), gate.as_raw_fd()]);
+        let forked = self.begin(&Beginning { ignored, schedule, joining, gate: both, streams })?;
+        Ok(Gated { forked, gate })
+    }
+
     fn begin(&self, beginning: &Beginning<'_>) -> Result<Forked, NotStarted> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
         let mut words: Vec<*const c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
@@ -147,6 +162,30 @@ impl Forked {
                 Err(why)
             }
         }
+    }
+}
+
+/// A child that waits at its gate.
+pub(crate) struct Gated {
+    forked: Forked,
+    gate: OwnedFd,
+}
+
+impl Gated {
+    pub(crate) fn pid(&self) -> Pid {
+        self.forked.pid
+    }
+
+    /// Lets it become the command.
+    pub(crate) fn open(self) -> io::Result<Forked> {
+        rustix::io::write(&self.gate, &[1])?;
+        Ok(self.forked)
+    }
+
+    /// Has it end instead.
+    pub(crate) fn turn_away(self) {
+        drop(self.gate);
+        let _ = super::wait_for(self.forked.pid);
     }
 }
 

@@ -5,18 +5,23 @@ mod attached;
 mod inherited;
 mod memory;
 mod perf;
+mod ptrace;
 mod schedule;
 pub(crate) mod signals;
+mod socket;
 mod spawn;
 mod wait;
 
 pub use attached::{Attached, Begun, Joining, NotStarted};
 pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;
-pub(crate) use perf::{Counted, open_counter};
+pub(crate) use perf::{Counted, filter_counter, open_counter};
+pub(crate) use ptrace::{End, GoOn, Stop, await_change, entered_call, event_task, go_on, next_end, next_stop, seize};
 pub use schedule::Schedule;
 pub(crate) use schedule::{process_cpu_time, wake_soon};
+pub(crate) use socket::dropped_messages;
 pub use spawn::{Child, Program, Stdio};
+pub(crate) use wait::reap;
 pub use wait::{
     Change, ChildUsage, Reaped, Status, children_usage, next_change, own_usage, thread_usage, wait_any, wait_for,
 };

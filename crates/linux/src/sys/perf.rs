@@ -1,7 +1,8 @@
 //! Counters of events: perf_event_open(2).
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `read_format`: after the count, for how long the event was enabled and for how long it was counted.
 const TOTAL_TIMES: u64 = 1 | 2;
@@ -39,11 +40,13 @@ pub(crate) enum Counted {
     /// The children of this thread: each from its exec on, with all that descends from it. When one ends, what it
     /// counted is added to the counter.
     Children,
+    /// This thread, from now on.
+    ThisThread,
     /// Nobody.
     Nobody,
 }
 
-/// A counter of one event. This thread itself is not counted.
+/// A counter of one event.
 ///
 /// Reads of 24 bytes give the count, and for how many nanoseconds the event was enabled and was counted.
 ///
@@ -51,7 +54,11 @@ pub(crate) enum Counted {
 /// ENOENT, ENODEV or EOPNOTSUPP where there is no such counter; EACCES or EPERM where it is not allowed; ENOSYS where
 /// the system call is missing.
 pub(crate) fn open_counter(kind: u32, config: u64, user_only: bool, counted: Counted) -> io::Result<OwnedFd> {
-    let children = if counted == Counted::Children { INHERIT | ENABLE_ON_EXEC } else { 0 };
+    let whom = match counted {
+        Counted::Children => DISABLED | INHERIT | ENABLE_ON_EXEC,
+        Counted::ThisThread => 0,
+        Counted::Nobody => DISABLED,
+    };
     let kernel = if user_only { EXCLUDE_KERNEL } else { 0 };
     let attributes = Attributes {
         kind,
@@ -60,7 +67,7 @@ pub(crate) fn open_counter(kind: u32, config: u64, user_only: bool, counted: Cou
         sample_period: 0,
         sample_type: 0,
         read_format: TOTAL_TIMES,
-        flags: DISABLED | children | EXCLUDE_HYPERVISOR | kernel,
+        flags: whom | EXCLUDE_HYPERVISOR | kernel,
         wakeup_events: 0,
         breakpoint_type: 0,
         config1: 0,
@@ -74,4 +81,17 @@ pub(crate) fn open_counter(kind: u32, config: u64, user_only: bool, counted: Cou
         Ok(descriptor) if descriptor >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// `PERF_EVENT_IOC_SET_FILTER`: a request that writes a pointer.
+const SET_FILTER: libc::Ioctl = 0x4008_2406_u32 as libc::Ioctl;
+
+/// Has a counter of a point in the kernel, and those of the children, count only what passes `filter`.
+///
+/// # Errors
+/// EINVAL where the kernel does not understand the filter.
+pub(crate) fn filter_counter(counter: &OwnedFd, filter: &CStr) -> io::Result<()> {
+    // SAFETY: the filter is a string that ends with NUL and outlives the call, which only reads it.
+    let set = unsafe { libc::ioctl(counter.as_raw_fd(), SET_FILTER, filter.as_ptr()) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -67,6 +67,17 @@ pub fn wait_any() -> io::Result<Option<Reaped>> {
     })
 }
 
+/// Reaps the task `pid`, a watched thread perhaps, if it has ended. Without waiting.
+///
+/// # Errors
+/// ECHILD if it is neither a child nor watched.
+pub(crate) fn reap(pid: Pid) -> io::Result<Option<Reaped>> {
+    Ok(match wait4(pid.as_raw_nonzero().get(), libc::WNOHANG | libc::__WALL)? {
+        Some(Change::Ended(reaped)) => Some(reaped),
+        _ => None,
+    })
+}
+
 /// What this process itself has used since it was made, its children not counted: getrusage(2).
 ///
 /// # Errors

@@ -1,0 +1,87 @@
+//! How the kernel splits CPU time into user and system time.
+
+use std::hint::black_box;
+
+use steady_model::{Absent, Nanos, Reading};
+
+use crate::process::ChildUsage;
+use crate::{clock, sys};
+
+/// How many threads work a little of both kinds, and for how long each: shorter than any tick.
+const THREADS: usize = 9;
+const WORK: Nanos = Nanos(250_000);
+
+/// The length of the ticks by which the kernel samples whether CPU time is user or system time; `None` where it measures
+/// both at each entry into the kernel. Takes 5 ms of CPU time.
+///
+/// No file tells it on every system, so it is tried out: of a thread that ends before a tick, or meets just one, a
+/// kernel that samples books all time as one kind, and one that measures never does. Absent where the threads do not
+/// agree, as where only some of the CPUs measure.
+pub fn tick() -> Reading<Option<Nanos>> {
+    let threads: Vec<_> = (0..THREADS).map(|_| std::thread::spawn(both_kinds)).collect();
+    let usages: Vec<ChildUsage> = threads.into_iter().filter_map(|thread| thread.join().ok()?.ok()).collect();
+    judge(&usages, clock::tick())
+}
+
+/// A little user time, and a little system time.
+fn both_kinds() -> std::io::Result<ChildUsage> {
+    let mut number = 1_u64;
+    let start = clock::thread_cpu();
+    while clock::thread_cpu() - start < WORK {
+        for _ in 0..10_000 {
+            number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    }
+    let start = clock::thread_cpu();
+    while clock::thread_cpu() - start < WORK {
+        for _ in 0..100 {
+            black_box(rustix::process::getppid());
+        }
+    }
+    sys::thread_usage()
+}
+
+fn judge(usages: &[ChildUsage], tick: Nanos) -> Reading<Option<Nanos>> {
+    let of_one_kind = usages.iter().filter(|usage| usage.user == Nanos::ZERO || usage.system == Nanos::ZERO).count();
+    match of_one_kind {
+        _ if usages.is_empty() => Err(Absent::because("no thread could be tried out")),
+        0 => Ok(None),
+        // A thread that was crowded out for long may have met two ticks.
+        some if 2 * some > usages.len() => Ok(Some(tick)),
+        _ => Err(Absent::because("some threads' user and system time is sampled, and others' is not")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steady_model::Bytes;
+
+    fn usage(user: u64, system: u64) -> ChildUsage {
+        ChildUsage {
+            user: Nanos(user),
+            system: Nanos(system),
+            peak_memory: Bytes(0),
+            minor_faults: 0,
+            major_faults: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+        }
+    }
+
+    #[test]
+    fn time_of_one_kind_tells_of_ticks() {
+        let tick = Nanos(4_000_000);
+        let (sampled, measured) = (usage(500_000, 0), usage(300_000, 200_000));
+        assert_eq!(judge(&[sampled, usage(0, 500_000), measured], tick), Ok(Some(tick)));
+        assert_eq!(judge(&[measured; 9], tick), Ok(None));
+        assert!(judge(&[sampled, measured, measured], tick).is_err());
+        assert!(judge(&[], tick).is_err());
+    }
+
+    #[test]
+    fn this_kernel_samples_or_measures() {
+        let found = tick().unwrap();
+        assert!(found.is_none_or(|tick| (100_000..=10_000_000).contains(&tick.0)), "{found:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! One command, watched to its end.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+use steady_model::{Absent, Reading};
+
+use super::{CallCounts, Next, Tracer, refused};
+use crate::Root;
+use crate::process::{Change, Joining, NotStarted, Status};
+use crate::sys::{self, Attached};
+
+/// What a command did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// How it ended.
+    pub status: Status,
+    /// What it and all that descends from it asked of the kernel until then.
+    pub counts: CallCounts,
+}
+
+/// Runs `command` to its end with its streams at `/dev/null`, and counts what it and its descendants ask of the kernel.
+/// What it leaves behind is killed. Absent where it cannot be watched, or not be started.
+pub fn count(command: &Attached) -> Reading<Counted> {
+    let failed = |error: io::Error| Absent::because(format!("the command could not be watched: {error}"));
+    let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
+    let gated = command.start_gated(&[], None, Joining::Stay, Some(null.as_fd())).map_err(not_started)?;
+    if let Err(error) = sys::seize(gated.pid()) {
+        // Behind a gate that does not open it ends.
+        gated.turn_away();
+        return Err(refused(&Root::default(), &error));
+    }
+    let mut tracer = Tracer::of(gated.pid());
+    let opened = gated.open().map_err(failed)?;
+    tracer.reach_exec().map_err(failed)?;
+    let child = opened.begun().map_err(not_started)?.child;
+    let status = attend(&mut tracer, child.pid).map_err(failed)?;
+    let status = status.ok_or_else(|| Absent::because("somebody else reaped the command"))?;
+    Ok(Counted { status, counts: tracer.counts })
+}
+
+/// Until the command and all that it made have ended; how it ended.
+fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Status>> {
+    let mut status = None;
+    loop {
+        match tracer.next_change() {
+            Ok(Next::Happened(Change::Ended(reaped))) if reaped.pid == command => status = Some(reaped.status),
+            Ok(Next::Happened(_) | Next::More) => {}
+            Ok(Next::Nothing) => {
+                if status.is_some() {
+                    if tracer.tasks.all().next().is_none() {
+                        return Ok(status);
+                    }
+                    // Again and again, for what is killed may just have made another.
+                    tracer.kill_all();
+                }
+                sys::await_change()?;
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(status),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn not_started(why: NotStarted) -> Absent {
+    match why {
+        NotStarted::NoChild(error) => Absent::because(format!("no process could be started: {error}")),
+        NotStarted::NoProgram(error) => Absent::because(format!("the command could not be started: {error}")),
+    }
+}

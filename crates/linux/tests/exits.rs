@@ -1,0 +1,207 @@
+//! Exit records of real process trees, beside what rusage and schedstat say of the same trees.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use steady_linux::exits::{Listener, TaskExit, tree_of};
+use steady_linux::process::{self, ChildUsage, Program, Stdio};
+use steady_linux::procfs::{Schedstat, SchedstatReader};
+use steady_linux::{Root, clock};
+use steady_model::Nanos;
+
+/// Tests that reap whatever they find run one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A listener, unless this machine has none.
+#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+fn listener(test: &str) -> Option<(MutexGuard<'static, ()>, Listener)> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    process::become_subreaper().unwrap();
+    Listener::open().map_err(|reason| eprintln!("skipped: {test}: {reason}")).ok().map(|listener| (guard, listener))
+}
+
+/// What a command of this process's used: by wait4(2), by the schedstat of its main thread, and the records of its tree.
+struct Run {
+    pid: i32,
+    usage: ChildUsage,
+    schedstat: Schedstat,
+    tasks: Vec<TaskExit>,
+}
+
+fn run(listener: &mut Listener, words: &[&str]) -> Run {
+    let mut program = Program::new(Path::new(words[0]), words.iter().map(OsStr::new), path(), 0).unwrap();
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+    let stdio = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
+    listener.take();
+    let child = program.spawn("0", 0, stdio).unwrap();
+    let mut watched = [rustix::event::PollFd::new(&child.pidfd, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut watched, None).unwrap();
+    let schedstat = SchedstatReader::new(&Root::default()).unwrap().read(child.pid.as_raw_nonzero().get()).unwrap();
+    let usage = process::wait_for(child.pid).unwrap().usage;
+    process::end_descendants().unwrap();
+    let records = listener.take();
+    let own = std::process::id() as i32;
+    Run {
+        pid: child.pid.as_raw_nonzero().get(),
+        usage,
+        schedstat,
+        tasks: tree_of(&records, own).into_iter().cloned().collect(),
+    }
+}
+
+fn path<'a>() -> [(&'a OsStr, &'a OsStr); 1] {
+    [(OsStr::new("PATH"), OsStr::new("/usr/bin:/bin"))]
+}
+
+fn sum(tasks: &[TaskExit], of: impl Fn(&TaskExit) -> Nanos) -> f64 {
+    tasks.iter().map(of).sum::<Nanos>().seconds()
+}
+
+/// Programs that use a CPU until dropped.
+struct Spinners(Vec<std::process::Child>);
+
+impl Spinners {
+    fn start(count: usize) -> Self {
+        Spinners((0..count).map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap()).collect())
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn run_delay_is_that_of_schedstat() {
+    let Some((_alone, mut listener)) = listener("run_delay_is_that_of_schedstat") else { return };
+    let spinners = Spinners::start(2);
+    let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let run = run(&mut listener, &["/bin/sh", "-c", spin]);
+    drop(spinners);
+    // The spinners have been ended as well.
+    let task = run.tasks.iter().find(|task| task.pid == run.pid).unwrap();
+    assert_eq!(task.last_of_process, Some(true));
+    let (told, known) = (task.run_delay.clone().unwrap().seconds(), run.schedstat.run_delay.seconds());
+    // It may wait once more on the way out.
+    assert!(told <= known && known - told < 0.02 + 0.02 * known, "{told} of {known} s");
+    let (cpu, used) = (task.cpu.seconds(), (run.usage.user + run.usage.system).seconds());
+    assert!(used > 0.02 && (cpu - used).abs() < 0.012 + 0.01 * used, "{cpu} of {used} s");
+    assert_eq!(task.voluntary_switches, 0, "it never waited");
+    assert!((task.wall.seconds() - cpu - told).abs() < 1e-5, "so it ran or waited for a CPU all the time");
+}
+
+#[test]
+fn a_tree_of_processes_and_threads_adds_up() {
+    let Some((_alone, mut listener)) = listener("a_tree_of_processes_and_threads_adds_up") else { return };
+    let script = "for i in 1 2 3; do seq 200000 | sort -r --parallel=2 -S 64M | md5sum; done";
+    let run = run(&mut listener, &["/bin/sh", "-c", script]);
+    let processes = run.tasks.iter().filter(|task| task.tgid == Some(task.pid)).count();
+    assert_eq!(processes, 10, "a shell, and three of each");
+    assert_eq!(run.tasks.iter().filter(|task| task.last_of_process == Some(true)).count(), 10);
+    assert!(run.tasks.len() >= 10, "sort may have threads: {}", run.tasks.len());
+    let used = (run.usage.user + run.usage.system).seconds();
+    let told = sum(&run.tasks, |task| task.cpu);
+    // What the end of a process takes is in no record, nor is the last tick of those that waited for something.
+    assert!(told <= used * 1.001 && used - told < 0.05 * used + 10.0 * 0.005, "{told} of {used} s");
+    let faults: u64 = run.tasks.iter().map(|task| task.minor_faults).sum();
+    assert_eq!(faults, run.usage.minor_faults);
+    let switches: u64 = run.tasks.iter().map(|task| task.voluntary_switches).sum();
+    assert!(switches.abs_diff(run.usage.voluntary_switches) <= 12, "{switches} of {}", run.usage.voluntary_switches);
+}
+
+#[test]
+fn every_thread_has_its_record() {
+    let Some((_alone, mut listener)) = listener("every_thread_has_its_record") else { return };
+    let script = "import threading\n\
+                  def work():\n  s = 0\n  for i in range(200000): s += i\n\
+                  ts = [threading.Thread(target=work) for _ in range(4)]\n\
+                  [t.start() for t in ts]; [t.join() for t in ts]";
+    let Some(python) = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|p| Path::new(p).exists())
+    else {
+        return;
+    };
+    let run = run(&mut listener, &[python, "-c", script]);
+    assert_eq!(run.tasks.len(), 5, "{:?}", run.tasks);
+    assert!(run.tasks.iter().all(|task| task.tgid == run.tasks[4].tgid), "the last is the first thread");
+    let told = sum(&run.tasks, |task| task.cpu);
+    let used = (run.usage.user + run.usage.system).seconds();
+    assert!(told <= used * 1.001 && used - told < 0.05 * used + 5.0 * 0.005, "{told} of {used} s");
+    // Not all of the waiting is the main thread's.
+    let delay = sum(&run.tasks, |task| task.run_delay.clone().unwrap());
+    assert!(delay >= run.schedstat.run_delay.seconds() * 0.9);
+}
+
+#[test]
+fn two_thousand_short_processes_are_all_told() {
+    let Some((_alone, mut listener)) = listener("two_thousand_short_processes_are_all_told") else { return };
+    let run = run(&mut listener, &["/bin/bash", "-c", "for ((i = 0; i < 2000; i++)); do (exit 0); done"]);
+    assert_eq!((run.tasks.len(), listener.lost()), (2_001, 0));
+    assert_eq!(run.tasks.iter().filter(|task| task.never_executed).count(), 2_000);
+    // None of them waited for anything, so their CPU time is known however short they were.
+    let told = sum(&run.tasks, |task| task.cpu);
+    let used = (run.usage.user + run.usage.system).seconds();
+    assert!(told < used * 1.02 && told > 0.3 * used, "{told} of {used} s");
+}
+
+#[test]
+fn what_is_left_behind_is_told_of_once_it_is_killed() {
+    let Some((_alone, mut listener)) = listener("what_is_left_behind_is_told_of_once_it_is_killed") else { return };
+    let run = run(&mut listener, &["/bin/sh", "-c", "setsid sh -c 'sleep 100 & sleep 100' & sleep 0.1"]);
+    let names: Vec<&str> = run.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "sleep").count(), 3, "{names:?}");
+    assert_eq!(run.tasks.len(), 5, "{names:?}");
+}
+
+#[test]
+fn taking_never_waits_and_nothing_is_told_twice() {
+    let Some((_alone, mut listener)) = listener("taking_never_waits_and_nothing_is_told_twice") else { return };
+    Command::new("true").status().unwrap();
+    let own = std::process::id() as i32;
+    let started = clock::monotonic();
+    assert_eq!(tree_of(&listener.take(), own).len(), 1);
+    assert_eq!(tree_of(&listener.take(), own).len(), 0);
+    assert!(clock::monotonic() - started < Nanos(1_000_000_000));
+}
+
+/// Run by the test after it, where less is allowed.
+#[test]
+#[ignore = "it only says why there are no records"]
+#[allow(clippy::print_stdout, reason = "it is run for what it says")]
+fn say_why_there_are_none() {
+    println!("{}", Listener::open().map_or_else(|absent| absent.0, |_| "there are".to_owned()));
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+fn where_there_are_none_the_reason_is_told() {
+    if listener("where_there_are_none_the_reason_is_told").is_none() {
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (&["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-all"], "CAP_NET_ADMIN"),
+        (&["unshare", "--user", "--map-root-user"], "CAP_NET_ADMIN"),
+        (&["unshare", "--pid", "--fork"], "first namespace"),
+        (&["unshare", "--net"], "network namespace"),
+    ];
+    for (around, reason) in cases {
+        let mut command = Command::new(around[0]);
+        command.args(&around[1..]).arg(&own).args(["--ignored", "--exact", "say_why_there_are_none", "--nocapture"]);
+        match command.output() {
+            Ok(output) if output.status.success() => {
+                let said = String::from_utf8_lossy(&output.stdout);
+                assert!(said.contains(reason), "{around:?}: {said}");
+            }
+            // Not every machine allows them, nor has every one these programs.
+            other => eprintln!("skipped: where_there_are_none_the_reason_is_told: {around:?}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! System calls counted by stopping at each, beside what strace counts, and of programs whose calls are known.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use steady_linux::process::{Attached, Status};
+use steady_linux::tracer::{self, Counted};
+
+#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+fn skip(test: &str, reason: &str) {
+    eprintln!("skipped: {test}: {reason}");
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    ["/usr/bin", "/bin", "/usr/local/bin"].into_iter().map(|folder| Path::new(folder).join(name)).find(|p| p.exists())
+}
+
+/// What a command asks of the kernel; `None` where watching is not allowed.
+fn count(test: &str, words: &[&str]) -> Option<Counted> {
+    let path = program(words[0]).or_else(|| Some(PathBuf::from(words[0])).filter(|path| path.exists()));
+    let Some(path) = path else {
+        skip(test, &format!("no {}", words[0]));
+        return None;
+    };
+    let command = Attached::new(&path, words.iter().map(OsStr::new)).unwrap();
+    tracer::count(&command).map_err(|absent| skip(test, &absent.0)).ok()
+}
+
+fn named(counted: &Counted) -> BTreeMap<String, u64> {
+    counted.counts.by_name().into_iter().map(|call| (call.name, call.count)).collect()
+}
+
+static FILES: AtomicU32 = AtomicU32::new(0);
+
+/// What strace says that a command asks of the kernel, by name: each call once, where it begins.
+fn strace(test: &str, words: &[&str]) -> Option<BTreeMap<String, u64>> {
+    let Some(strace) = program("strace") else {
+        skip(test, "no strace");
+        return None;
+    };
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let log = std::env::temp_dir().join(format!("steady-strace-{}-{number}", std::process::id()));
+    let null = || std::process::Stdio::null();
+    let mut command = Command::new(strace);
+    command.args(["-f", "-qq", "-o"]).arg(&log).args(words).stdin(null()).stdout(null()).stderr(null());
+    command.status().unwrap();
+    let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+    std::fs::remove_file(&log).unwrap();
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        // "123 read(0, ...", "123  <... read resumed>", "123 --- SIGCHLD ...", "123 +++ exited".
+        let said = line.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start();
+        let Some((name, _)) = said.split_once('(') else { continue };
+        if name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    // The command's own start is not counted here.
+    if let Some(execs) = counts.get_mut("execve") {
+        *execs -= 1;
+    }
+    counts.retain(|_, count| *count > 0);
+    Some(counts)
+}
+
+/// Holds a command whose calls do not depend on chance against strace.
+fn agrees(test: &str, words: &[&str]) -> Option<Counted> {
+    let (counted, known) = (count(test, words)?, strace(test, words)?);
+    assert_eq!(counted.status, Status::Exited(0), "{words:?}");
+    assert_eq!(named(&counted), known, "{words:?}");
+    assert!(counted.counts.calls() > 20, "{words:?}");
+    Some(counted)
+}
+
+#[test]
+fn one_process_asks_for_what_strace_says() {
+    let test = "one_process_asks_for_what_strace_says";
+    agrees(test, &["true"]);
+    agrees(test, &["gzip", "-c", "/etc/passwd"]);
+    agrees(test, &["seq", "10000"]);
+}
+
+#[test]
+fn trees_ask_for_what_strace_says() {
+    let test = "trees_ask_for_what_strace_says";
+    let Some(counted) = agrees(test, &["bash", "-c", "for i in 1 2 3 4 5; do (exit 0); done; /bin/true; echo x"])
+    else {
+        return;
+    };
+    assert_eq!((counted.counts.forks, counted.counts.threads, counted.counts.execs), (6, 0, 1));
+}
+
+#[test]
+fn threads_are_told_from_processes() {
+    let test = "threads_are_told_from_processes";
+    let script = "import threading, os\n\
+                  for _ in range(7):\n  t = threading.Thread(target=os.getppid); t.start(); t.join()\n\
+                  os.waitpid(os.fork() or os._exit(0), 0)";
+    let Some(counted) = count(test, &["python3", "-c", script]) else { return };
+    assert_eq!(counted.status, Status::Exited(0));
+    // Where python3 is a script of somebody's, it has forks of its own.
+    assert_eq!(counted.counts.threads, 7);
+    assert!(counted.counts.forks >= 1);
+    assert_eq!(named(&counted).get("getppid"), Some(&7));
+}
+
+#[test]
+fn signals_arrive_and_ends_are_told() {
+    let test = "signals_arrive_and_ends_are_told";
+    let Some(counted) = count(test, &["sh", "-c", "trap 'exit 7' USR1; kill -USR1 $$; exit 1"]) else { return };
+    assert_eq!(counted.status, Status::Exited(7));
+    let status = |script| count(test, &["bash", "-c", script]).map(|counted| counted.status);
+    assert_eq!(status("kill -KILL $$"), Some(Status::Signalled(9)));
+    assert_eq!(status("sleep 100 & kill -KILL $!; wait $!; exit $?"), Some(Status::Exited(137)));
+    assert_eq!(status("trap '' TERM; kill -TERM $$; exit 3"), Some(Status::Exited(3)));
+}
+
+#[test]
+fn what_is_stopped_stays_so_until_it_is_continued() {
+    let test = "what_is_stopped_stays_so_until_it_is_continued";
+    // A job that stops itself, as its shell sees it; then the shell lets it go on.
+    let script = "set -m; sh -c 'kill -STOP $$; exit 5' & sleep 0.2; \
+                  jobs | grep -q Stopped || exit 1; kill -CONT $!; sleep 0.2; wait $!; exit $?";
+    let Some(counted) = count(test, &["bash", "-c", script]) else { return };
+    assert_eq!(counted.status, Status::Exited(5));
+    // By another process, from outside of its group.
+    let script = "sleep 0.3 & kill -STOP $!; sleep 0.1; grep -q '^State:.*[tT]' /proc/$!/status || exit 1; \
+                  kill -CONT $!; wait $!; exit $?";
+    assert_eq!(count(test, &["bash", "-c", script]).map(|counted| counted.status), Some(Status::Exited(0)));
+}
+
+#[test]
+fn what_is_left_behind_is_killed() {
+    let test = "what_is_left_behind_is_killed";
+    let mark = format!("{}.25", 100_000 + std::process::id());
+    let script = format!("setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exit 4");
+    let Some(counted) = count(test, &["sh", "-c", &script]) else { return };
+    assert_eq!(counted.status, Status::Exited(4));
+    let running = Command::new("pgrep").args(["-f", &mark]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&running.stdout), "");
+}
+
+#[test]
+fn what_cannot_be_started_says_so() {
+    let start = |path: &str| tracer::count(&Attached::new(Path::new(path), [OsStr::new("x")]).unwrap());
+    let said = start("/nonexistent").unwrap_err().0;
+    assert!(said.contains("could not be started") || said.contains("ptrace"), "{said}");
+    assert!(start("/etc/passwd").is_err());
+}
+
+#[test]
+fn a_thread_that_executes_becomes_the_process() {
+    let test = "a_thread_that_executes_becomes_the_process";
+    let script = "import threading, os, time\n\
+                  threading.Thread(target=lambda: os.execv('/bin/sh', ['sh', '-c', 'exit 6'])).start()\n\
+                  time.sleep(100)";
+    let Some(counted) = count(test, &["python3", "-c", script]) else { return };
+    assert_eq!(counted.status, Status::Exited(6));
+    assert_eq!(counted.counts.threads, 1);
+}
