@@ -277,6 +277,31 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan in which nothing else is asked for: what these commands are compared by without options.
+    pub fn new(commands: Vec<Command>, effort: Effort, seed: Seed) -> Self {
+        Plan {
+            commands,
+            seed,
+            effort,
+            resolution: 0.01,
+            confidence: 0.95,
+            metric: None,
+            layout: None,
+            warmup: None,
+            setup: PerCommand::NONE,
+            prepare: PerCommand::NONE,
+            conclude: PerCommand::NONE,
+            cleanup: PerCommand::NONE,
+            input: None,
+            output: PerCommand::NONE,
+            failures: FailureRule::Abort,
+            timeout: None,
+            cpus: None,
+            fail_if: None,
+            require_verdict: false,
+        }
+    }
+
     /// The error rate that the verdicts may have.
     pub fn alpha(&self) -> f64 {
         1.0 - self.confidence

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::judge;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
-use steady_model::{
-    Absent, Command, Effort, FailureRule, Host, Nanos, PerCommand, Plan, Record, Report, Seed, Timestamp,
-};
+use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Record, Report, Seed, Timestamp};
 
 /// A plan for `commands` commands within `seconds`.
 pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
@@ -18,27 +16,8 @@ pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
         program: PathBuf::from("/x"),
         ..Command::default()
     };
-    Plan {
-        commands: (0..commands).map(command).collect(),
-        seed: Seed(seed),
-        effort: Effort::Budget(Nanos::from_seconds(seconds)),
-        resolution: 0.01,
-        confidence: 0.95,
-        metric: None,
-        layout: None,
-        warmup: None,
-        setup: PerCommand::NONE,
-        prepare: PerCommand::NONE,
-        conclude: PerCommand::NONE,
-        cleanup: PerCommand::NONE,
-        input: None,
-        output: PerCommand::NONE,
-        failures: FailureRule::Abort,
-        timeout: None,
-        cpus: None,
-        fail_if: None,
-        require_verdict: false,
-    }
+    let effort = Effort::Budget(Nanos::from_seconds(seconds));
+    Plan::new((0..commands).map(command).collect(), effort, Seed(seed))
 }
 
 /// A host of which nothing is known.

@@ -12,27 +12,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
         let program = format!("/usr/bin/{}", argv[0]).into();
         Command { name: (*name).to_owned(), program, argv, ..Command::default() }
     });
-    let plan = Plan {
-        commands: commands.collect(),
-        seed: Seed(1_314_300_071_535_409_598),
-        effort: Effort::Budget(seconds(10.0)),
-        resolution: 0.01,
-        confidence: 0.95,
-        metric: None,
-        layout: None,
-        warmup: None,
-        setup: PerCommand::NONE,
-        prepare: PerCommand::NONE,
-        conclude: PerCommand::NONE,
-        cleanup: PerCommand::NONE,
-        input: None,
-        output: PerCommand::NONE,
-        failures: FailureRule::Abort,
-        timeout: None,
-        cpus: None,
-        fail_if: None,
-        require_verdict: false,
-    };
+    let plan = Plan::new(commands.collect(), Effort::Budget(seconds(10.0)), Seed(1_314_300_071_535_409_598));
     let blocks: Vec<Block> = (0..blocks).map(|index| block(index, names.len())).collect();
     let looks = vec![
         Look { blocks: blocks.len() / 4, fraction: 0.125, last: false },
