@@ -63,7 +63,7 @@ pub(crate) fn clock_lines(report: &CostsReport) -> Vec<(String, [(&'static str, 
     report.record.clocks.iter().filter_map(lines).collect()
 }
 
-/// Sets the table, and what each is good for below it.
+/// Sets the table.
 pub(super) fn write(report: &CostsReport, page: &mut Page) {
     if report.record.clocks.is_empty() {
         return;
@@ -72,12 +72,13 @@ pub(super) fn write(report: &CostsReport, page: &mut Page) {
     let (grid, notes) = clocks(report);
     grid.write(page);
     notes.write(page);
+}
+
+/// Says what each clock is good for.
+pub(super) fn write_known(report: &CostsReport, page: &mut Page) {
     for (name, said) in clock_lines(report) {
-        page.blank();
-        page.paragraph(0, 2, &[(Paint::Heading, name)]);
+        page.heading(&name);
         let labels = said.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-        said.iter().for_each(|(label, text)| {
-            page.item(label, labels, &[(Paint::Plain, text.replace(" CPU ", &format!(" CPU{TIE}")))])
-        });
+        said.iter().for_each(|(label, text)| page.item(label, labels, &[(Paint::Plain, (*text).to_owned())]));
     }
 }

@@ -38,14 +38,22 @@ pub fn costs_text(report: &CostsReport, style: Style) -> String {
         let few: Vec<_> = measured(report).filter(|_| measured(report).count() <= FEW).collect();
         few.into_iter().for_each(|cost| histogram::write(cost, &mut page));
     }
+    if only_clocks(report) {
+        clocks::write_known(report, &mut page);
+    }
     said(report, &mut page);
     page.finish()
 }
 
-/// The clocks alone: what each costs, how fine it is, and what it is good for.
+/// The clocks: what each costs, how fine it is, and what it is good for. Where nothing else was measured, that is all there
+/// is to say.
 pub fn clocks_text(report: &CostsReport, style: Style) -> String {
+    if only_clocks(report) {
+        return costs_text(report, style);
+    }
     let mut page = Page::new(style);
     clocks::write(report, &mut page);
+    clocks::write_known(report, &mut page);
     said(report, &mut page);
     page.finish()
 }
