@@ -83,3 +83,15 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
     assert!(stderr.contains("same file"), "{stderr}");
     assert!(!Path::new(&mark).exists());
 }
+
+#[test]
+fn a_locale_without_utf8_gets_letters_that_it_has() {
+    let words = ["compare", "--no-history", "--runs", "6", "true"];
+    let in_locale = |locale: &str| told(steady().env("LC_ALL", locale).args(words).output().unwrap());
+    let (status, text, _) = in_locale("C");
+    assert!(status == 0 && text.is_ascii(), "{text}");
+    let (_, text, _) = in_locale("C.UTF-8");
+    assert!(!text.is_ascii(), "{text}");
+    let json = told(steady().env("LC_ALL", "C").args(words).args(["--format", "json"]).output().unwrap()).1;
+    assert!(json.starts_with('{'), "{json}");
+}

@@ -11,6 +11,7 @@ use steady_report::limit_text;
 use crate::failure::Failure;
 use crate::flags::{Form, LimitFlags};
 use crate::history::Keeper;
+use crate::letters::readable;
 use crate::output::{Destinations, Shown, style, style_on};
 use crate::{attended, revisions};
 
@@ -44,7 +45,7 @@ pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
     if !flags.quiet {
         signals::write_as_others_do();
         // Where nobody listens, the exit status speaks.
-        let _ = io::stderr().write_all(limit_text(&report, style_on(&io::stderr())).as_bytes());
+        let _ = io::stderr().write_all(readable(limit_text(&report, style_on(&io::stderr()))).as_bytes());
     }
     let written = destinations.write_files(&report);
     // What cannot be shown is kept all the same.

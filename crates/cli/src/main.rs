@@ -13,6 +13,7 @@ mod flags;
 mod history;
 mod interrupt;
 mod judge;
+mod letters;
 mod limit;
 mod load;
 mod manual;

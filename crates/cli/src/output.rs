@@ -10,6 +10,7 @@ use steady_report::Style;
 
 use crate::failure::Failure;
 use crate::flags::{Form, FormatFlag, OutputFlags};
+use crate::letters::readable;
 
 /// The width of text where the terminal does not say.
 const WIDTH: usize = 80;
@@ -183,7 +184,7 @@ impl Destinations {
         let text = match self.format {
             FormatFlag::Json => steady_report::joined_json_text(joined),
             _ if self.quiet => String::new(),
-            _ => steady_report::joined_text(joined, style()),
+            _ => readable(steady_report::joined_text(joined, style())),
         };
         let printed = print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
         let json = steady_report::joined_json_text(joined);
@@ -194,7 +195,8 @@ impl Destinations {
         if self.quiet && self.format == FormatFlag::Text {
             return Ok(());
         }
-        print(report.rendered(self.format.into(), self.samples).as_bytes())
+        let shown = report.rendered(self.format.into(), self.samples);
+        print(if self.format == FormatFlag::Text { readable(shown) } else { shown }.as_bytes())
     }
 
     /// Says under the report under which number it is kept; only to people.

@@ -12,6 +12,7 @@ use steady_report::{runs_json_text, runs_text};
 
 use crate::failure::Failure;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
+use crate::letters::readable;
 use crate::output::{Destinations, print, style};
 
 pub(crate) use home::Home;
@@ -28,13 +29,14 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
         HistoryCommands::List(flags) => {
             let runs = history.list(flags.limit).map_err(failure)?;
             say(&match flags.format {
-                ListFormat::Text => runs_text(&runs, style()),
+                ListFormat::Text => readable(runs_text(&runs, style())),
                 ListFormat::Json => runs_json_text(&runs),
             })
         }
         HistoryCommands::Show(flags) => {
             let (kept, run) = run_of(&history, flags.run)?;
-            say(&run.shown(&kept, flags.format))
+            let shown = run.shown(&kept, flags.format);
+            say(&if flags.format == ListFormat::Text { readable(shown) } else { shown })
         }
         HistoryCommands::Report(flags) => {
             let (_, run) = run_of(&history, flags.run)?;
