@@ -9,16 +9,18 @@ mod arithmetic;
 mod calls;
 mod clocks;
 mod elf;
+mod files;
 mod loads;
 mod locks;
 mod meter;
 mod pages;
 mod partner;
+mod ping_pong;
 mod pipes;
 mod processes;
 mod signals;
-mod switches;
 mod threads;
+mod turns;
 
 use std::io;
 
@@ -79,9 +81,9 @@ pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
         Probe::AtomicContended => arithmetic::atomic_contended(place),
         Probe::SystemCall => calls::cheapest(),
         Probe::Call(call) => calls::by_name(call),
-        Probe::ProcessSwitch => switches::processes(),
-        Probe::ThreadSwitchCondvar => switches::by_condvar(),
-        Probe::ThreadSwitchFutex => switches::by_futex(),
+        Probe::ProcessSwitch => ping_pong::open(),
+        Probe::ThreadSwitchCondvar => turns::by_condvar(),
+        Probe::ThreadSwitchFutex => turns::by_futex(),
         Probe::LockUncontended => locks::uncontended(),
         Probe::LockContended => locks::contended(place),
         Probe::PageFault => pages::open(),
