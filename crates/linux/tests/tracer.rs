@@ -161,3 +161,77 @@ fn a_thread_that_executes_becomes_the_process() {
     assert_eq!(counted.status, Status::Exited(6));
     assert_eq!(counted.counts.threads, 1);
 }
+
+/// Run by the test after it, in a sandbox.
+#[test]
+#[ignore = "it only says why nothing can be watched"]
+#[allow(clippy::print_stdout, reason = "it is run for what it says")]
+fn say_why_nothing_can_be_watched() {
+    let command = Attached::new(Path::new("/bin/true"), [OsStr::new("true")]).unwrap();
+    println!("{}", tracer::count(&command).map_or_else(|absent| absent.0, |_| "it can".to_owned()));
+}
+
+/// Forbids ptrace(2) with EPERM, as a container may, and becomes what it is told.
+const SANDBOX: &str = r#"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 101, "aarch64": 117}[os.uname().machine]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
+buffer = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn a_sandbox_without_ptrace_is_told() {
+    let test = "a_sandbox_without_ptrace_is_told";
+    let mut command = Command::new("python3");
+    command.args(["-c", SANDBOX]).arg(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "say_why_nothing_can_be_watched", "--nocapture"]);
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(said.contains("a sandbox, or another tracer"), "{said}");
+        }
+        other => skip(test, &format!("no seccomp here: {other:?}")),
+    }
+}
+
+/// How long the sleepers of [`watch_sleepers`] sleep: a number that nobody else uses.
+const SLEEP: &str = "86437.25";
+
+/// Run by the test after it, to be killed.
+#[test]
+#[ignore = "it only watches until it is killed"]
+fn watch_sleepers() {
+    count("watch_sleepers", &["sh", "-c", &format!("sleep {SLEEP} & setsid sh -c 'sleep {SLEEP} & wait' & wait")]);
+}
+
+fn sleepers() -> usize {
+    let running = Command::new("pgrep").args(["-fc", &format!("^sleep {SLEEP}")]).output().unwrap();
+    String::from_utf8_lossy(&running.stdout).trim().parse().unwrap()
+}
+
+#[test]
+fn nothing_is_left_of_what_a_killed_watcher_watched() {
+    let test = "nothing_is_left_of_what_a_killed_watcher_watched";
+    if program("pgrep").is_none() || count(test, &["true"]).is_none() {
+        return skip(test, "no pgrep, or nothing can be watched");
+    }
+    let mut watcher = Command::new(std::env::current_exe().unwrap());
+    watcher.args(["--ignored", "--exact", "watch_sleepers"]).stdout(std::process::Stdio::null());
+    let mut watcher = watcher.spawn().unwrap();
+    let within_5_s = |wanted: usize| {
+        (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            sleepers() == wanted
+        })
+    };
+    assert!(within_5_s(2), "{} sleepers", sleepers());
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+    assert!(within_5_s(0), "{} sleepers are left", sleepers());
+}

@@ -5,10 +5,12 @@
 //!
 //! What a watched program sees: as any under ptrace(2), it cannot be watched by another (a debugger, `strace`); programs that
 //! change their user at their exec do so only if the watcher has CAP_SYS_PTRACE. Signals, stops and continuing reach it
-//! as without.
+//! as without. Tasks that are made so that they are not watched (`CLONE_UNTRACED`) are not counted.
 
 mod counts;
+mod refusal;
 mod run;
+mod stops;
 mod tasks;
 
 pub use counts::CallCounts;
@@ -19,23 +21,15 @@ use std::marker::PhantomData;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
-use steady_model::{Absent, Reading};
+use steady_model::Reading;
 
+use crate::Root;
 use crate::process::{Begun, Change, Joining, NotStarted, Schedule};
-use crate::sys::{self, Attached, End, GoOn, Stop};
-use crate::{Root, procfs};
+use crate::sys::{self, Attached, End, Stop};
+use refusal::refused;
+use stops::{EXEC, resume};
 use tasks::Tasks;
 
-/// Events of ptrace(2): a new task in three kinds, a program executed, a stop that is not for a signal.
-const FORK: i32 = libc::PTRACE_EVENT_FORK;
-const VFORK: i32 = libc::PTRACE_EVENT_VFORK;
-const CLONE: i32 = libc::PTRACE_EVENT_CLONE;
-const EXEC: i32 = libc::PTRACE_EVENT_EXEC;
-const STOP: i32 = libc::PTRACE_EVENT_STOP;
-/// A stop at a system call.
-const AT_CALL: i32 = libc::SIGTRAP | 0x80;
-/// The signals that stop a process.
-const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// After so many stops, others have their turn.
 const STOPS_AT_ONCE: u32 = 256;
 
@@ -147,88 +141,5 @@ impl Tracer {
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => Ok(None),
             other => other,
         }
-    }
-
-    /// Takes note of a stop, and lets the task go on.
-    fn stopped(&mut self, pid: Pid, signal: i32, event: i32) -> Option<Change> {
-        match event {
-            0 if signal == AT_CALL => self.at_call(pid),
-            // Not watched: one that was made so that it is not.
-            0 if !self.tasks.has(pid) => return None,
-            0 => resume(pid, signal),
-            STOP => return self.held(pid, signal),
-            FORK | VFORK | CLONE => {
-                if let Ok(Some(made)) = sys::event_task(pid) {
-                    self.tasks.announced(made, &mut self.counts);
-                }
-                resume(pid, 0);
-            }
-            EXEC => {
-                if let Ok(Some(former)) = sys::event_task(pid) {
-                    self.tasks.executed(former, pid);
-                }
-                self.counts.execs += 1;
-                resume(pid, 0);
-            }
-            _ => resume(pid, 0),
-        }
-        None
-    }
-
-    fn at_call(&mut self, pid: Pid) {
-        // An error means that it was killed meanwhile.
-        if let Ok(Some((table, number))) = sys::entered_call(pid) {
-            self.counts.count(table, number);
-        }
-        resume(pid, 0);
-    }
-
-    /// A task that is new, that was stopped as a program is by job control, or that is continued from there.
-    fn held(&mut self, pid: Pid, signal: i32) -> Option<Change> {
-        self.tasks.seen(pid);
-        if !STOPPING.contains(&signal) {
-            resume(pid, 0);
-            return None;
-        }
-        // An error means that it was killed meanwhile.
-        let _ = sys::go_on(pid, GoOn::Stopped);
-        (pid == self.command).then_some(Change::Stopped(pid, signal))
-    }
-
-    /// Reaps what has ended. Of what is watched but another's child, its own parent learns now.
-    fn ended(&mut self, pid: Pid) -> io::Result<Option<Change>> {
-        let own = self.is_own_child(pid);
-        let reaped = sys::reap(pid)?;
-        self.tasks.ended(pid, &mut self.counts);
-        Ok(reaped.filter(|_| own).map(Change::Ended))
-    }
-
-    /// Whether a task that has ended is a process, and a child of this one.
-    fn is_own_child(&self, pid: Pid) -> bool {
-        let own = rustix::process::getpid();
-        let number = pid.as_raw_nonzero().get();
-        !self.tasks.is_thread(pid)
-            && procfs::process_stat(&Root::default(), number)
-                .is_ok_and(|stat| stat.parent == own.as_raw_nonzero().get())
-    }
-}
-
-/// To the next stop; an error means that it was killed meanwhile.
-fn resume(pid: Pid, signal: i32) {
-    let _ = sys::go_on(pid, GoOn::ToNextCall(signal));
-}
-
-/// Why nothing can be watched.
-fn refused(root: &Root, error: &io::Error) -> Absent {
-    const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
-    let scope = root.read_line(SCOPE).ok().and_then(|scope| scope.parse::<u32>().ok()).unwrap_or(0);
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::PERM | Errno::ACCESS) if scope > 1 => {
-            Absent::because(format!("ptrace(2) is forbidden here: kernel.yama.ptrace_scope is {scope}"))
-        }
-        Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
-            Absent::because("a sandbox, or another tracer, keeps ptrace(2) from watching the command")
-        }
-        _ => Absent::because(format!("ptrace(2): {error}")),
     }
 }

@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use steady_model::{Absent, Reading};
 
-use super::{CallCounts, Next, Tracer, refused};
+use super::refusal::refused;
+use super::{CallCounts, Next, Tracer};
 use crate::Root;
 use crate::process::{Change, Joining, NotStarted, Status};
 use crate::sys::{self, Attached};

@@ -10,11 +10,12 @@ use super::{CALLS, refused};
 use crate::{Root, clock};
 
 /// Rounds of both kinds, and system calls in each.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 5;
 const PER_ROUND: u64 = 2_000;
 
 /// What the counting of a system call adds to it, by this thread's own: the median over rounds with the counter and
-/// without, in turns. Takes some 20 ms, most of which is waiting for the kernel to take the counter away.
+/// without, in turns. What it takes, tenths of a second, is mostly the kernel putting the counter in place and taking it
+/// away.
 pub fn cost_per_call() -> Reading<Nanos> {
     let event = Event::tracepoint(Tracefs::open(&Root::default())?.number(CALLS)?);
     let mut extra = Vec::with_capacity(ROUNDS);
