@@ -18,11 +18,16 @@ pub fn cpu_time(root: &Root, processes: &[i32]) -> Nanos {
         parse_ticks_of_children(&text).map(|ticks| Nanos(ticks.saturating_mul(tick)))
     };
     // Children that are waited for between the two readings are missed, not counted twice.
-    let each = processes.iter().map(|&pid| of_children(pid).unwrap_or_default() + own(pid).unwrap_or_default());
+    let each =
+        processes.iter().map(|&pid| of_children(pid).unwrap_or_default() + own_cpu_time(pid).unwrap_or_default());
     each.sum()
 }
 
-fn own(pid: i32) -> io::Result<Nanos> {
+/// CPU time of a process's own threads, those that have ended included, to the nanosecond.
+///
+/// # Errors
+/// What clock_gettime(2) says: the process is gone.
+pub fn own_cpu_time(pid: i32) -> io::Result<Nanos> {
     sys::process_cpu_time(pid)
 }
 

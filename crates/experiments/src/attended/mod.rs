@@ -106,7 +106,6 @@ pub(crate) enum Next {
     /// This has happened to one.
     Happened(Change),
     /// Nothing has that concerns anybody, but there is more to look at.
-    #[allow(dead_code, reason = "for attendants that watch more than children")]
     More,
     /// Nothing more has happened.
     Nothing,

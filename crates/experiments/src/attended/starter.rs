@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use steady_linux::process::{Attached, Begun, Joining, NotStarted, Schedule};
+use steady_linux::tracer::Tracer;
+use steady_model::Reading;
 
 /// The shell that runs programs without a first line that names their own, as execvp(3) does.
 const SHELL: &str = "/bin/sh";
@@ -24,6 +26,14 @@ impl Starter<'_> {
     /// Which step failed, and why.
     pub(crate) fn start(&self, joining: Joining<'_>) -> Result<Begun, NotStarted> {
         self.execute(|command| command.start(self.ignored, self.schedule, joining))
+    }
+
+    /// Starts it likewise, and watched by this process; where watching is not allowed it runs all the same.
+    ///
+    /// # Errors
+    /// As [`Starter::start`].
+    pub(crate) fn start_traced(&self, joining: Joining<'_>) -> Result<(Begun, Reading<Tracer>), NotStarted> {
+        self.execute(|command| Tracer::start(command, self.ignored, self.schedule, joining))
     }
 
     fn execute<T>(&self, start: impl Fn(&Attached) -> Result<T, NotStarted>) -> Result<T, NotStarted> {

@@ -11,7 +11,7 @@ use steady_model::{Absent, Reading};
 use super::refusal::refused;
 use super::{CallCounts, Next, Tracer};
 use crate::Root;
-use crate::process::{Change, Joining, NotStarted, Status};
+use crate::process::{Change, ChildUsage, Joining, NotStarted, Reaped, Status};
 use crate::sys::{self, Attached};
 
 /// What a command did.
@@ -19,6 +19,8 @@ use crate::sys::{self, Attached};
 pub struct Counted {
     /// How it ended.
     pub status: Status,
+    /// What it used, slowed down by being watched.
+    pub usage: ChildUsage,
     /// What it and all that descends from it asked of the kernel until then.
     pub counts: CallCounts,
 }
@@ -38,29 +40,29 @@ pub fn count(command: &Attached) -> Reading<Counted> {
     let opened = gated.open().map_err(failed)?;
     tracer.reach_exec().map_err(failed)?;
     let child = opened.begun().map_err(not_started)?.child;
-    let status = attend(&mut tracer, child.pid).map_err(failed)?;
-    let status = status.ok_or_else(|| Absent::because("somebody else reaped the command"))?;
-    Ok(Counted { status, counts: tracer.counts })
+    let reaped = attend(&mut tracer, child.pid).map_err(failed)?;
+    let reaped = reaped.ok_or_else(|| Absent::because("somebody else reaped the command"))?;
+    Ok(Counted { status: reaped.status, usage: reaped.usage, counts: tracer.counts })
 }
 
 /// Until the command and all that it made have ended; how it ended.
-fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Status>> {
-    let mut status = None;
+fn attend(tracer: &mut Tracer, command: Pid) -> io::Result<Option<Reaped>> {
+    let mut end = None;
     loop {
         match tracer.next_change() {
-            Ok(Next::Happened(Change::Ended(reaped))) if reaped.pid == command => status = Some(reaped.status),
+            Ok(Next::Happened(Change::Ended(reaped))) if reaped.pid == command => end = Some(reaped),
             Ok(Next::Happened(_) | Next::More) => {}
             Ok(Next::Nothing) => {
-                if status.is_some() {
+                if end.is_some() {
                     if tracer.tasks.all().next().is_none() {
-                        return Ok(status);
+                        return Ok(end);
                     }
                     // Again and again, for what is killed may just have made another.
                     tracer.kill_all();
                 }
                 sys::await_change()?;
             }
-            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(status),
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(end),
             Err(error) => return Err(error),
         }
     }
