@@ -232,7 +232,7 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     let (forks, threads) = match (told, &counted.forks) {
         (Some((number, processes)), _) if processes > 0 => {
             sources.push("forks, threads: exit records of its tasks (taskstats)".to_owned());
-            (Ok(processes - 1), Ok(number as u64 - processes))
+            (Ok(processes - 1), Ok(number - processes))
         }
         (_, Ok(_)) => {
             sources.push(format!("forks, threads: {}", counted.by));

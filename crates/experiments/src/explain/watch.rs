@@ -55,7 +55,6 @@ impl Watch {
     }
 
     /// Looks; `reaped` is what of the tree has been reaped already, and `before` what the command had used before its exec.
-    /// `cost` is what looking costs so far.
     pub(super) fn look(&mut self, moment: Moment, reaped: Usage, before: Usage) {
         let point = self.see(moment, reaped, before);
         self.series.note(point);
