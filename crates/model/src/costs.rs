@@ -414,7 +414,8 @@ pub struct Cost {
     pub notes: Vec<String>,
 }
 
-/// Why the cost at one length of the loop differs from that at the longest.
+/// Why the cost at one length of the loop differs from that at the longest, or at the longest that others left the CPU to in
+/// most of its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthReason {

@@ -150,7 +150,7 @@ impl<R: CostsRunner> Experiment<'_, R> {
         let left = (self.until - self.runner.now()).0 / (self.plan.probes.len() as u64).max(1);
         let lengths = lengths(&calibrated, Nanos(left), self.plan.repetitions);
         let series = lengths.into_iter().map(|length| match length.repetitions {
-            0 => Err(too_long(length.loops, length.expected)),
+            0 => Err(Absent::because("loops of this length would take longer than the budget has room for")),
             wanted => Ok(Series::new(probe, opened.clone(), calls.clone(), length.loops, wanted, length.expected)),
         });
         Ok(series.collect())
@@ -209,9 +209,4 @@ impl<R: CostsRunner> Experiment<'_, R> {
         let of_it = self.all.iter_mut().filter(|(other, _)| *other == probe);
         of_it.flat_map(|(_, series)| series).for_each(|series| series.lost = Some(absent.clone()));
     }
-}
-
-fn too_long(loops: u64, expected: Nanos) -> Absent {
-    let seconds = expected.seconds();
-    Absent::because(format!("{loops} rounds would take {seconds:.1} s each time: more than the budget has room for"))
 }

@@ -39,17 +39,19 @@ pub(super) fn reasons(record: &CostsRecord, costs: &[(Probe, Reading<Cost>)]) ->
     let of = |probe: Probe| points.iter().flatten().filter(move |(other, _)| *other == probe).map(|(_, point)| point);
     let reason = |found: &Option<(Probe, Point<'_>)>| {
         let Some((probe, point)) = found else { return LengthReason::Unexplained };
-        let Some(longest) = of(*probe).max_by_key(|other| other.cost.loops) else { return LengthReason::Agrees };
-        let loops = point.cost.loops;
-        let longer = of(*probe).filter(|other| other.cost.loops > loops).min_by_key(|other| other.cost.loops);
-        let shorter = of(*probe).filter(|other| other.cost.loops < loops).max_by_key(|other| other.cost.loops);
-        // Beside the longest, which is what all are held against, the next longer one tells nothing.
-        let neighbours = match longer {
-            None => return LengthReason::Agrees,
-            Some(longer) if longer.cost.loops < longest.cost.loops => Some((point, longer)),
-            Some(_) => shorter.map(|shorter| (shorter, point)),
-        };
-        decide(point, neighbours, longest)
+        let quiet = of(*probe).filter(|other| other.disturbed < MOSTLY).max_by_key(|other| other.cost.loops);
+        let longest = quiet.or_else(|| of(*probe).max_by_key(|other| other.cost.loops));
+        longest.map_or(LengthReason::Agrees, |longest| {
+            let loops = point.cost.loops;
+            let longer = of(*probe).filter(|other| other.cost.loops > loops).min_by_key(|other| other.cost.loops);
+            let shorter = of(*probe).filter(|other| other.cost.loops < loops).max_by_key(|other| other.cost.loops);
+            // Beside the longest, which is what all are held against, the next longer one tells nothing.
+            let neighbours = match longer.filter(|longer| longer.cost.loops < longest.cost.loops) {
+                Some(longer) => Some((point, longer)),
+                None => shorter.map(|shorter| (shorter, point)),
+            };
+            decide(point, neighbours, longest)
+        })
     };
     points.iter().map(reason).collect()
 }

@@ -180,3 +180,12 @@ fn others_on_the_cpu_are_told() {
     assert_eq!(shown.reasons, [LengthReason::Preemption, LengthReason::Agrees]);
     assert!(shown.costs[0].1.as_ref().unwrap().all_disturbed);
 }
+
+#[test]
+fn a_longest_loop_that_was_disturbed_is_not_what_others_are_held_against() {
+    let (mut record, _) = sweep(&[(1_000, 100.0, 0.0), (10_000, 100.0, 0.0), (100_000, 150.0, 0.0)]);
+    for repetition in &mut record.measured[2].1.as_mut().unwrap().repetitions {
+        repetition.empty.involuntary_switches = 1;
+    }
+    assert_eq!(report(record).reasons, [LengthReason::Agrees, LengthReason::Agrees, LengthReason::Preemption]);
+}
