@@ -1,6 +1,7 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
 mod around;
+mod costs;
 mod exports;
 mod history;
 mod limit;
@@ -18,6 +19,7 @@ use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
+pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use limit::LimitFlags;
@@ -48,6 +50,8 @@ pub(crate) enum Subcommands {
     Judge(JudgeFlags),
     /// End a command by the CPU time that it has used, alike on an idle and on a crowded machine
     Limit(Box<LimitFlags>),
+    /// What calls, switches, faults, processes and other primitives cost on this machine; its clocks
+    Costs(Box<CostsFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -8,6 +8,7 @@ mod attended;
 mod compare;
 mod compared;
 mod completions;
+mod costs;
 mod failure;
 mod flags;
 mod history;
@@ -27,7 +28,7 @@ mod revisions;
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::{launcher, limit as limited, load as crowds, rulers};
+use steady_experiments::{costs as probing, launcher, limit as limited, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
 use failure::Failure;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Limit(flags) => limit::run(&flags),
+        Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers and neighbours are this same
+/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers, neighbours and probers are this same
 /// program, called with a hidden word. They stay small: nothing else of it is touched on their way.
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
@@ -77,6 +79,10 @@ fn helper() -> Option<ExitCode> {
         rulers::serve();
     } else if word == rulers::NEIGHBOUR {
         rulers::be(&mut words);
+    } else if word == probing::PROBER {
+        probing::serve();
+    } else if word == probing::ROUNDS {
+        return Some(if probing::rounds(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == limited::ARGUMENT {
         limited::guard(words);
     } else {

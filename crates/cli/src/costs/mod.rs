@@ -19,18 +19,6 @@ use crate::revisions;
 use bar::RoundBar;
 use plots::Plots;
 
-impl Shown for CostsReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::costs_text(self, style()),
-            Form::Json => steady_report::costs_json_text(self, samples),
-            Form::Csv => steady_report::costs_csv(self),
-            Form::Markdown => steady_report::costs_markdown(self),
-            Form::Html => steady_report::costs_html(self),
-        }
-    }
-}
-
 /// The clocks alone.
 struct Clocks<'a>(&'a CostsReport);
 

@@ -31,6 +31,12 @@ impl Home {
         self.0.join("rulers.json")
     }
 
+    /// The file of what events cost here.
+    #[allow(dead_code, reason = "for what explains a command, which comes next")]
+    pub(crate) fn prices(&self) -> PathBuf {
+        self.0.join("prices.json")
+    }
+
     /// Makes the folders, where they are missing.
     pub(crate) fn make(&self) -> Result<(), String> {
         let logs = self.logs();

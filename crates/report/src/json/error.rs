@@ -28,9 +28,6 @@ pub enum ReadError {
         /// The schema that was found.
         found: String,
     },
-    /// A run of a kind that cannot be shown again yet.
-    #[error("{0} runs are kept, but this version cannot show them again")]
-    NotShown(&'static str),
     /// The results without what they rest on.
     #[error("it holds no samples to judge again: measure with --samples")]
     WithoutSamples,
