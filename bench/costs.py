@@ -1,0 +1,182 @@
+"""steady costs beside its peers: a switch by perf bench sched pipe, a system call by perf bench syscall, spawns by a bare loop.
+
+All of them on one CPU, in rounds, in random order within each round. Of peers the CPU time counts, theirs and their
+children's: that of a long run less that of a short one, so that starting them is no part of it. What is compared are
+ratios within a round, for on a machine that is not quiet a switch now and one a minute later differ.
+
+    bench/run costs [--rounds N] [--cpu N] [--seed N]
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from common.paths import STEADY
+from common.verdicts import check, table
+
+MOST_APART = 0.10
+REPETITIONS = 100
+# How often each peer does its operation in its short run and in its long one.
+PIPE_OPS = (20_000, 220_000)
+CALLS = (500_000, 5_500_000)
+STATIC_SPAWNS = (200, 4_200)
+DYNAMIC_SPAWNS = (50, 550)
+PROBES = ("system_call", "process_switch", "spawn_static", "spawn_dynamic")
+
+# A program that only ends, and one that starts another again and again, as cheaply as the C library can.
+ENDS = {"x86_64": 'asm("mov $60, %eax; xor %edi, %edi; syscall");',
+        "aarch64": 'asm("mov x8, #93; mov x0, #0; svc #0");'}
+NOTHING = "void _start(void) { %s for (;;); }\n"
+LOOP = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int count, char **words) {
+    for (long left = atol(words[1]); left > 0; left--) {
+        pid_t child = vfork();
+        if (child == 0) {
+            execve(words[2], words + 2, environ);
+            _exit(127);
+        }
+        int status;
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+            return 1;
+    }
+    return 0;
+}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run costs", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the CPU (the last one)")
+    parser.add_argument("--seed", type=int, default=None, help="of the order")
+    options = parser.parse_args()
+    random = Random(options.seed)
+    print(f"load average before: {os.getloadavg()[0]:.2f}; CPU {options.cpu}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        peers = {name: peer for name, peer in all_peers(Path(folder), options.cpu).items() if peer is not None}
+        rounds = []
+        for number in range(options.rounds):
+            tools = ["steady", *peers]
+            random.shuffle(tools)
+            found = {tool: ours(options.cpu) if tool == "steady" else peers[tool]() for tool in tools}
+            rounds.append(found)
+            print(f"round {number + 1} of {options.rounds}: {', '.join(tools)}", flush=True)
+    print(report(rounds))
+    sys.exit(1 if "pipe" in peers and apart(rounds, "pipe") > MOST_APART else 0)
+
+
+def all_peers(folder: Path, cpu: int) -> dict:
+    """What each peer's operation costs in seconds of CPU time; nothing where it cannot be had here."""
+    perf, compiler = shutil.which("perf"), shutil.which("cc")
+    for name, path in (("perf", perf), ("cc", compiler)):
+        if path is None:
+            print(f"skipped: there is no {name}")
+    bench = lambda suite, ops: lambda: per_op(lambda count: [perf, "bench", *suite, "--loop", str(count)], ops, cpu)
+    peers = {"pipe": perf and bench(("sched", "pipe"), PIPE_OPS), "syscall": perf and bench(("syscall", "basic"), CALLS)}
+    if compiler:
+        loop = compiled(folder / "loop", LOOP, [])
+        spawns = lambda program, counts: lambda: per_op(lambda count: [loop, str(count), program], counts, cpu)
+        peers["dynamic"] = spawns(shutil.which("true"), DYNAMIC_SPAWNS)
+        ends = ENDS.get(platform.machine())
+        flags = ["-static", "-nostdlib", "-fno-stack-protector", "-Wl,--build-id=none"]
+        peers["static"] = ends and spawns(compiled(folder / "nothing", NOTHING % ends, flags), STATIC_SPAWNS)
+    return {name: peer or None for name, peer in peers.items()}
+
+
+def compiled(path: Path, source: str, flags: list) -> str:
+    subprocess.run(["cc", "-O2", "-x", "c", "-", "-o", str(path), *flags], input=source, text=True, check=True)
+    return str(path)
+
+
+def per_op(argv, counts: tuple, cpu: int) -> float:
+    """The CPU time of one operation: that of many less that of few."""
+    few, many = counts
+    return (cpu_seconds(argv(many), cpu) - cpu_seconds(argv(few), cpu)) / (many - few)
+
+
+def cpu_seconds(argv: list, cpu: int) -> float:
+    """The CPU time of a command and its children, on one CPU."""
+    words = ["taskset", "-c", str(cpu), *argv]
+    null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1)]
+    _, status, usage = os.wait4(os.posix_spawnp(words[0], words, os.environ, file_actions=null), 0)
+    if status:
+        sys.exit(f"{' '.join(words)} ended with status {os.waitstatus_to_exitcode(status)}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def ours(cpu: int) -> dict:
+    """What steady says of each: its cost, and of the switch what is subtracted from it."""
+    words = [str(STEADY), "costs", "--only", ",".join(PROBES), "--repetitions", str(REPETITIONS), "--cpu", str(cpu)]
+    words += ["--samples", "--format", "json", "--no-history"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
+    return read(json.loads(done.stdout))
+
+
+def read(document: dict) -> dict:
+    """The medians of a report, and `calls`: the CPU time of a round of the switch's empty loop."""
+    found = {probe["name"]: probe["median_seconds"] for probe in document["probes"]}
+    switch = next(probe for probe in document["probes"] if probe["name"] == "process_switch")
+    rounds = [one["empty"]["cpu_seconds"] / one["empty"]["loops"] for one in switch["samples"]]
+    return {**found, "calls": median(rounds)}
+
+
+# Each peer, what its operation is made of, and that by steady's figures.
+MADE_OF = {
+    "pipe": ("perf bench sched pipe", "2 switches, 2 reads, 2 writes",
+             lambda costs: 2 * costs["process_switch"] + costs["calls"]),
+    "syscall": ("perf bench syscall basic", "1 system call", lambda costs: costs["system_call"]),
+    "static": ("vfork, exec, wait: static", "1 spawn", lambda costs: costs["spawn_static"]),
+    "dynamic": ("vfork, exec, wait: true", "1 spawn", lambda costs: costs["spawn_dynamic"]),
+}
+
+
+def ratios(rounds: list, peer: str) -> list:
+    """Steady's figure over the peer's, round by round; those that steady could not measure are left out."""
+    made = MADE_OF[peer][2]
+    pairs = [(found["steady"], found[peer]) for found in rounds if peer in found]
+    return [made(costs) / other for costs, other in pairs if None not in costs.values()]
+
+
+def apart(rounds: list, peer: str) -> float:
+    found = ratios(rounds, peer)
+    return abs(median(found) - 1) if found else float("inf")
+
+
+def report(rounds: list) -> str:
+    rows, lines = [], []
+    for peer, (name, made_of, made) in MADE_OF.items():
+        found = ratios(rounds, peer)
+        if not found:
+            continue
+        by_us = median(made(one["steady"]) for one in rounds if None not in one["steady"].values())
+        by_it = median(one[peer] for one in rounds)
+        rows.append([name, made_of, nanos(by_it), nanos(by_us), f"{median(found):.3f}",
+                     f"{min(found):.3f} to {max(found):.3f}"])
+    heads = ["peer", "an operation is", "peer says, ns", "steady says, ns", "ratio", "of the rounds"]
+    if any("pipe" in found for found in rounds):
+        switch, calls = (median(one["steady"][name] for one in rounds) for name in ("process_switch", "calls"))
+        total = 2 * switch + calls
+        lines = [f"2 x {nanos(switch)} ns (switch) + {nanos(calls)} ns (2 reads and 2 writes) = {nanos(total)} ns an operation",
+                 check(f"the switch agrees within {MOST_APART:.0%}", apart(rounds, "pipe") <= MOST_APART)]
+    return "\n\n".join([table(heads, rows), *lines])
+
+
+def nanos(seconds: float) -> str:
+    return f"{seconds * 1e9:,.1f}" if seconds < 1e-6 else f"{seconds * 1e9:,.0f}"
+
+
+if __name__ == "__main__":
+    main()
