@@ -165,8 +165,8 @@ fn who_waits_for_a_lock_sleeps() {
     let pinned = Pinned::new();
     let Some(mut primitive) = pinned.open(Probe::LockContended) else { return };
     let (run, empty) = (primitive.run(500).unwrap(), primitive.empty(500).unwrap());
-    assert!(run.voluntary_switches >= 250, "{run:?}");
-    assert!(empty.voluntary_switches <= 50, "{empty:?}");
+    // On a machine that others keep busy, both sleep now and then while they wait for each other.
+    assert!(run.voluntary_switches >= 250 + empty.voluntary_switches, "{run:?} {empty:?}");
 }
 
 #[test]
