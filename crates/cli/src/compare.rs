@@ -122,7 +122,7 @@ fn met(condition: &FailIf, judgement: &Judgement) -> bool {
 }
 
 /// What to tell the user, with the remedy.
-fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
+pub(crate) fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -> Failure {
     let name = |command: usize| plan.commands.get(command).map_or("?", |command| command.name.as_str());
     match error {
         CompareError::Run(RunError::Interrupted) => Failure::Interrupted(interrupt.signal()),

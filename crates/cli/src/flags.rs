@@ -2,6 +2,7 @@
 
 mod around;
 mod costs;
+mod explain;
 mod exports;
 mod history;
 mod limit;
@@ -20,6 +21,7 @@ use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
 pub(crate) use costs::{CostsFlags, CostsOf};
+pub(crate) use explain::ExplainFlags;
 pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use limit::LimitFlags;
@@ -52,6 +54,8 @@ pub(crate) enum Subcommands {
     Limit(Box<LimitFlags>),
     /// What calls, switches, faults, processes and other primitives cost on this machine; its clocks
     Costs(Box<CostsFlags>),
+    /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
+    Explain(Box<ExplainFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -9,6 +9,7 @@ mod compare;
 mod compared;
 mod completions;
 mod costs;
+mod explain;
 mod failure;
 mod flags;
 mod history;
@@ -28,7 +29,7 @@ mod revisions;
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::{costs as probing, launcher, limit as limited, load as crowds, rulers};
+use steady_experiments::{costs as probing, explain as explained, launcher, limit as limited, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
 use failure::Failure;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Limit(flags) => limit::run(&flags),
         Subcommands::Costs(flags) => costs::run(&flags),
+        Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -85,6 +87,10 @@ fn helper() -> Option<ExitCode> {
         return Some(if probing::rounds(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == limited::ARGUMENT {
         limited::guard(words);
+    } else if word == explained::ARGUMENT {
+        explained::guard(words);
+    } else if word == explained::COUNTER {
+        explained::serve_counter();
     } else {
         return None;
     }
@@ -99,7 +105,11 @@ fn misuse(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Of what returns a command's own status, only those that no command is likely to have are its own.
-    let of_a_command = std::env::args_os().nth(1).is_some_and(|word| word == "limit");
+    let of_a_command = match std::env::args_os().nth(1) {
+        Some(word) if word == "limit" => true,
+        Some(word) if word == "explain" => std::env::args_os().any(|word| word == "--"),
+        _ => false,
+    };
     let failure = if of_a_command { Failure::Own } else { Failure::Usage };
     ExitCode::from(failure(String::new()).status())
 }

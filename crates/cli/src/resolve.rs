@@ -65,7 +65,7 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
     }
 }
 
-fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
+pub(crate) fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
     match flag {
         None => FailureRule::Abort,
         Some(IgnoredFailures::All) => FailureRule::IgnoreAll,
