@@ -39,6 +39,8 @@ pub enum Priced {
     Switch,
     /// A process, its end and the wait for it, the calls for them included, without its faults and switches.
     Fork,
+    /// A process that runs in its maker's memory until it executes a program (vfork(2), posix_spawn(3)), likewise.
+    Vfork,
     /// A thread, likewise.
     Thread,
     /// Executing another program, likewise: the new program's own start is its own.
@@ -305,6 +307,7 @@ impl Priced {
             Priced::MinorFault => vec![Probe::PageFault],
             Priced::Switch => vec![Probe::ProcessSwitch],
             Priced::Fork => vec![Probe::ForkExit, Probe::PageFault, Probe::ProcessSwitch],
+            Priced::Vfork => vec![Probe::VforkExit, Probe::PageFault, Probe::ProcessSwitch],
             Priced::Thread => vec![Probe::ThreadStart, Probe::PageFault, Probe::ProcessSwitch],
             Priced::Exec => vec![Probe::SpawnStatic, Probe::VforkExit, Probe::PageFault, Probe::ProcessSwitch],
             Priced::KernelEntry => vec![Probe::SystemCall],

@@ -12,22 +12,17 @@ use super::parts::Tally;
 type Alike = &'static [&'static str];
 
 /// How many of which calls the price of a process, a thread and a program holds, at most.
-const CARRIED: [(Alike, Bearers); 14] = [
+const CARRIED: [(Alike, Bearers); 9] = [
     (&["fork", "vfork", "clone", "clone3"], Bearers { fork: 1, thread: 1, exec: 0 }),
     (&["exit", "exit_group"], Bearers { fork: 1, thread: 1, exec: 0 }),
     (&["wait4", "waitid"], Bearers { fork: 1, thread: 0, exec: 0 }),
     (&["execve", "execveat"], Bearers { fork: 0, thread: 0, exec: 1 }),
-    // What a C library does around a thread, from its stack to the join.
+    // What a C library does around a thread whose stack is there already, up to the join.
     (&["futex"], THREAD),
     (&["set_robust_list"], THREAD),
     (&["rseq"], THREAD),
-    (&["mmap"], THREAD),
-    (&["munmap"], THREAD),
-    (&["mprotect"], THREAD),
     (&["madvise"], THREAD),
-    (&["set_tid_address"], THREAD),
-    (&["sigaltstack"], Bearers { thread: 2, ..THREAD }),
-    (&["rt_sigprocmask"], Bearers { thread: 3, ..THREAD }),
+    (&["rt_sigprocmask"], Bearers { thread: 4, ..THREAD }),
 ];
 const THREAD: Bearers = Bearers { fork: 0, thread: 1, exec: 0 };
 

@@ -19,7 +19,11 @@ pub(super) const ALPHA: f64 = 0.05;
 /// The explanation of what was measured.
 pub fn pair_report(record: ExplainPairRecord) -> ExplainPairReport {
     let pairs = Pairs::of(&record);
-    let (made, missing, notes) = made::all(&record);
+    let (made, mut missing, notes) = made::all(&record);
+    for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
+    {
+        missing.extend(record.prices.of(priced).err().map(|absent| (what.to_owned(), absent.0)));
+    }
     let parts = parts(&record, &pairs, &made);
     let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
     lines.extend(split(&record, &pairs, &made));
@@ -161,9 +165,12 @@ fn parts<'a>(record: &ExplainPairRecord, pairs: &Pairs<'_>, made: &'a [Made]) ->
         of_pairs("major page faults", Priced::MinorFault, true, |run| run.major_faults),
         of_pairs("switches", Priced::Switch, false, |run| run.voluntary_switches + run.involuntary_switches),
     ];
-    let of_counted = made.iter().filter_map(|one| {
-        let price = record.prices.of(one.priced).ok()?;
-        Some(Part { name: &one.name, priced: one.priced, at_least: one.at_least, price, from: Source::Counted(one) })
+    let of_counted = made.iter().map(|one| Part {
+        name: &one.name,
+        priced: one.priced,
+        at_least: one.at_least,
+        price: one.price,
+        from: Source::Counted(one),
     });
     let mut parts: Vec<Part<'_>> = of_pairs.into_iter().flatten().chain(of_counted).collect();
     let size = |part: &Part<'_>| part.difference(pairs).map_or(0.0, |(difference, _)| difference.abs());

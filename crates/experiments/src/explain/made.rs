@@ -1,6 +1,6 @@
 //! What two commands were counted to make in runs of their own: processes, threads, programs, system calls.
 
-use steady_model::{Absent, Counts, ExplainPairRecord, Priced, Prices, Reading};
+use steady_model::{Absent, Counts, ExplainPairRecord, Part, Price, Priced, Prices, Reading};
 use steady_stats::{Shift, apart};
 
 use super::difference::ALPHA;
@@ -11,6 +11,7 @@ pub(super) struct Made {
     pub(super) name: String,
     pub(super) priced: Priced,
     pub(super) at_least: bool,
+    pub(super) price: Price,
     /// The means of both commands.
     pub(super) counts: [f64; 2],
     /// How many more NEW had; absent where one run has to tell for all.
@@ -27,19 +28,16 @@ pub(super) fn all(record: &ExplainPairRecord) -> (Vec<Made>, Vec<(String, String
     let mut missing = Vec::new();
     let priced =
         runs.each_ref().map(|runs| runs.iter().map(|run| price(run, &record.prices, &mut missing)).collect::<Vec<_>>());
-    let mut kinds: Vec<(&str, Priced, bool)> = Vec::new();
-    for tally in priced.iter().flatten() {
-        let fresh = tally.parts.iter().map(|part| (part.name.as_str(), part.priced, part.at_least));
-        fresh.for_each(|kind| {
-            if !kinds.contains(&kind) {
-                kinds.push(kind)
-            }
-        });
+    let mut kinds: Vec<&Part> = Vec::new();
+    for part in priced.iter().flatten().flat_map(|tally| &tally.parts) {
+        if !kinds.iter().any(|kind| alike_parts(kind, part)) {
+            kinds.push(part);
+        }
     }
     let (mut made, mut notes) = (Vec::new(), Vec::new());
     for kind in kinds {
         let counts = priced.each_ref().map(|runs| runs.iter().map(|tally| count_of(tally, kind)).collect::<Vec<f64>>());
-        notes.extend(varied(kind.0, &counts));
+        notes.extend(varied(&kind.name, &counts));
         made.push(one(kind, &counts));
     }
     (made, missing, notes)
@@ -78,11 +76,16 @@ fn price<'a>(counts: &Counts, prices: &'a Prices, missing: &mut Vec<(String, Str
     tally
 }
 
-fn count_of(tally: &Tally<'_>, (name, priced, _): (&str, Priced, bool)) -> f64 {
-    tally.parts.iter().filter(|part| part.name == name && part.priced == priced).map(|part| part.count).sum()
+/// Whether two parts are of one kind.
+fn alike_parts(one: &Part, other: &Part) -> bool {
+    one.name == other.name && one.priced == other.priced
 }
 
-fn one((name, priced, at_least): (&str, Priced, bool), counts: &[Vec<f64>; 2]) -> Made {
+fn count_of(tally: &Tally<'_>, kind: &Part) -> f64 {
+    tally.parts.iter().filter(|part| alike_parts(part, kind)).map(|part| part.count).sum()
+}
+
+fn one(kind: &Part, counts: &[Vec<f64>; 2]) -> Made {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let more = apart(&counts[0], &counts[1], ALPHA);
     let more = if more.interval.low.is_finite() {
@@ -90,7 +93,8 @@ fn one((name, priced, at_least): (&str, Priced, bool), counts: &[Vec<f64>; 2]) -
     } else {
         Err(Absent::because("it was counted in one run, which does not tell how others differ"))
     };
-    Made { name: name.to_owned(), priced, at_least, counts: counts.each_ref().map(|values| mean(values)), more }
+    let counts = counts.each_ref().map(|values| mean(values));
+    Made { name: kind.name.clone(), priced: kind.priced, at_least: kind.at_least, price: kind.price, counts, more }
 }
 
 /// A sentence where the runs of a command did not all do the same.

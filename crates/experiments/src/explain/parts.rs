@@ -47,6 +47,15 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Widens the price of processes to that of those that share their maker's memory: how each was made is not counted.
+    fn however_made(&mut self) {
+        let Ok(vfork) = self.prices.of(Priced::Vfork) else { return };
+        for part in self.parts.iter_mut().filter(|part| part.priced == Priced::Fork) {
+            part.price.interval.low = part.price.interval.low.min(vfork.interval.low);
+            part.interval.low = part.count * part.price.interval.low;
+        }
+    }
+
     /// Adds the processes, threads, programs and system calls; all but what getrusage(2) tells.
     pub(super) fn made(&mut self, counts: &Counts) {
         let elsewhere = Elsewhere {
@@ -54,6 +63,7 @@ impl<'a> Tally<'a> {
             threads: self.counted("threads", Priced::Thread, &counts.threads),
             execs: self.counted("execs", Priced::Exec, &counts.execs),
         };
+        self.however_made();
         match (&counts.calls_by_name, &counts.calls) {
             (Ok(by_name), _) => calls::by_name(self, by_name, elsewhere),
             (Err(_), Ok(calls)) => calls::in_all(self, *calls, elsewhere),

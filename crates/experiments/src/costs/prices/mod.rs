@@ -19,8 +19,9 @@ const REPETITIONS: u32 = 50;
 
 /// Everything that has a price.
 pub fn all() -> impl Iterator<Item = Priced> {
-    let plain = [Priced::MinorFault, Priced::Switch, Priced::Fork, Priced::Thread, Priced::Exec, Priced::KernelEntry];
-    plain.into_iter().chain(KernelCall::ALL.into_iter().map(Priced::Call))
+    let made = [Priced::Fork, Priced::Vfork, Priced::Thread, Priced::Exec];
+    let plain = [Priced::MinorFault, Priced::Switch].into_iter().chain(made).chain([Priced::KernelEntry]);
+    plain.chain(KernelCall::ALL.into_iter().map(Priced::Call))
 }
 
 /// The boot that prices hold for.

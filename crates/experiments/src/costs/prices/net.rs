@@ -17,6 +17,7 @@ fn price(report: &CostsReport, priced: Priced) -> Reading<Price> {
         Priced::KernelEntry => whole(report, Probe::SystemCall),
         Priced::Call(call) => whole(report, Probe::Call(call)),
         Priced::Fork => increment(report, Probe::ForkExit, None),
+        Priced::Vfork => increment(report, Probe::VforkExit, None),
         Priced::Thread => increment(report, Probe::ThreadStart, None),
         Priced::Exec => increment(report, Probe::SpawnStatic, Some(Probe::VforkExit)),
     }

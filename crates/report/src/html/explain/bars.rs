@@ -15,7 +15,7 @@ fn class(priced: Priced) -> (&'static str, &'static str) {
     match priced {
         Priced::MinorFault => ("faults", "page faults"),
         Priced::Switch => ("switches", "switches"),
-        Priced::Fork | Priced::Thread | Priced::Exec => ("making", "processes, threads and programs"),
+        Priced::Fork | Priced::Vfork | Priced::Thread | Priced::Exec => ("making", "processes, threads and programs"),
         Priced::KernelEntry | Priced::Call(_) => ("calls", "system calls"),
     }
 }

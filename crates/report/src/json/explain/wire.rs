@@ -14,6 +14,7 @@ pub(super) fn priced_name(priced: Priced) -> &'static str {
         Priced::MinorFault => "minor_fault",
         Priced::Switch => "switch",
         Priced::Fork => "fork",
+        Priced::Vfork => "vfork",
         Priced::Thread => "thread",
         Priced::Exec => "exec",
         Priced::KernelEntry => "kernel_entry",
@@ -23,7 +24,15 @@ pub(super) fn priced_name(priced: Priced) -> &'static str {
 
 /// What has that name.
 fn priced_of(name: &str) -> Option<Priced> {
-    let plain = [Priced::MinorFault, Priced::Switch, Priced::Fork, Priced::Thread, Priced::Exec, Priced::KernelEntry];
+    let plain = [
+        Priced::MinorFault,
+        Priced::Switch,
+        Priced::Fork,
+        Priced::Vfork,
+        Priced::Thread,
+        Priced::Exec,
+        Priced::KernelEntry,
+    ];
     let mut all = plain.into_iter().chain(KernelCall::ALL.into_iter().map(Priced::Call));
     all.find(|priced| priced_name(*priced) == name)
 }
