@@ -91,7 +91,7 @@ fn notes(notes: &[String]) -> Markup {
 /// A row per line, indented by its depth.
 fn tree(tree: &Tree, heads: &[&str], last: &str) -> Markup {
     html! {
-        div.scroll role="region" aria-label="Table of times" tabindex="0" { table {
+        div.scroll role="region" aria-label="Table of times" tabindex="0" { table.tree {
             thead { tr {
                 td {}
                 @for head in heads { th scope="col" { (head) } }
