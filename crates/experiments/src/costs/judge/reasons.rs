@@ -72,7 +72,10 @@ fn point<'a>(measured: &Measured, cost: &'a Cost, record: &CostsRecord) -> Point
 /// What explains that `point` differs from the longest; `neighbours` are it and the one next to it, the shorter one first.
 fn decide(point: &Point<'_>, neighbours: Option<(&Point<'_>, &Point<'_>)>, longest: &Point<'_>) -> LengthReason {
     let excess = point.cost.median - longest.cost.median;
-    if agree(point.cost, longest.cost) {
+    if point.cost.below_resolution && !longest.cost.below_resolution {
+        // What cannot be told from nothing agrees with anything.
+        LengthReason::TimerGrain
+    } else if agree(point.cost, longest.cost) {
         LengthReason::Agrees
     } else if point.disturbed >= MOSTLY || longest.disturbed >= MOSTLY {
         LengthReason::Preemption

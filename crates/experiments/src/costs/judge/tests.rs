@@ -161,6 +161,13 @@ fn a_step_of_the_clock_is_told() {
 }
 
 #[test]
+fn what_cannot_be_told_from_nothing_does_not_agree() {
+    let (record, reasons) = sweep(&[(10, 1.0, 0.0), (100_000, 1.0, 0.0)]);
+    assert!(report(record).costs[0].1.as_ref().unwrap().below_resolution);
+    assert_eq!(reasons, [LengthReason::TimerGrain, LengthReason::Agrees]);
+}
+
+#[test]
 fn another_rate_of_the_cpu_is_told_by_the_arithmetic_beside_it() {
     let (mut record, reasons) = sweep(&[(1_000, 120.0, 0.0), (10_000, 120.0, 0.0), (100_000, 100.0, 0.0)]);
     assert_eq!(reasons[..2], [LengthReason::Unexplained, LengthReason::Unexplained]);

@@ -32,11 +32,15 @@ fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
         head: head.to_owned(),
         cells: lengths.iter().map(|(cost, why)| cell(cost, *why)).collect(),
     };
-    let apart = |cost: &Cost| percent(cost.set_apart as f64 / (cost.set_apart + cost.repetitions).max(1) as f64);
+    let apart = |cost: &Cost| match cost.all_disturbed {
+        true => "none: all disturbed".to_owned(),
+        false => percent(cost.set_apart as f64 / (cost.set_apart + cost.repetitions).max(1) as f64),
+    };
+    let interval = |cost: &Cost| if cost.below_resolution { "–".to_owned() } else { Figures::of(cost).interval() };
     let grid = Grid(vec![
         column("rounds of the loop", &|cost, _| count(cost.loops)),
         column("median", &|cost, _| if cost.below_resolution { below(cost) } else { Figures::of(cost).median() }),
-        column("95\u{a0}% interval", &|cost, _| Figures::of(cost).interval()),
+        column("95\u{a0}% interval", &|cost, _| interval(cost)),
         column("set apart", &|cost, _| apart(cost)),
         column("against the longest", &|_, why| reason(why).to_owned()),
     ]);

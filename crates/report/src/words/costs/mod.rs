@@ -100,7 +100,7 @@ pub(crate) fn only_clocks(report: &CostsReport) -> bool {
     !probes.is_empty() && !report.record.plan.sweep && probes.iter().all(|probe| Group::of(*probe) == Group::Clocks)
 }
 
-/// What primitives cost in a few words, for a list: `system_call 102 ns; process_switch 1.52 µs`.
+/// What primitives cost in a few words, for a list: `system call 102 ns; process switch 1.52 µs`.
 pub fn costs_summary(report: &CostsReport) -> String {
     let longest = |probe: Probe| measured(report).filter(move |cost| cost.probe == probe).max_by_key(|cost| cost.loops);
     let mut chosen: Vec<&Cost> = FIRST[1..3].iter().filter_map(|(probe, _)| longest(*probe)).collect();
@@ -108,8 +108,8 @@ pub fn costs_summary(report: &CostsReport) -> String {
         chosen = measured(report).next().and_then(|cost| longest(cost.probe)).into_iter().collect();
     }
     let one = |cost: &&Cost| {
-        let size = if cost.below_resolution { "below resolution".to_owned() } else { Figures::of(cost).median() };
-        format!("{} {size}", cost.probe.name())
+        let size = if cost.below_resolution { "below resolution".to_owned() } else { amount(cost.median) };
+        format!("{} {size}", cost.probe.name().replace('_', " "))
     };
     let all = chosen.iter().map(one).collect::<Vec<_>>().join("; ").replace(TIE, " ");
     if all.is_empty() { "nothing measured".to_owned() } else { all }

@@ -12,22 +12,24 @@ const MANY: f64 = 0.1;
 /// More names than this are counted instead.
 const NAMES: usize = 4;
 
-/// What is to be known of single probes, a sentence each, with their names before them; what is to be known of several is said
-/// once.
+/// What is to be known of single probes, a sentence each; what is to be known of several is said once.
 pub(crate) fn notes(report: &CostsReport) -> Vec<String> {
     let sweep = report.record.plan.sweep;
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for cost in measured(report) {
         let at = if sweep { format!(" at {} rounds", count(cost.loops)) } else { String::new() };
         let name = format!("{}{at}", cost.probe.name());
-        for text in disturbed(cost).into_iter().chain(cost.notes.iter().map(|note| one_line(note))) {
+        for text in cost.notes.iter().map(|note| one_line(note)) {
             match said.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, names)) => names.push(name.clone()),
                 None => said.push((text, vec![name.clone()])),
             }
         }
     }
-    said.into_iter().map(|(text, names)| format!("{}: {text}", together(&names))).collect()
+    let of_probes = said.into_iter().map(|(text, names)| format!("{}: {text}", together(&names)));
+    // The tables of a sweep have a column for it.
+    let disturbed = if sweep { vec![] } else { disturbed(report) };
+    disturbed.into_iter().chain(of_probes).collect()
 }
 
 /// Names as one.
@@ -38,18 +40,21 @@ fn together(names: &[String]) -> String {
     format!("{} and {} more", names[..NAMES - 1].join(", "), names.len() - NAMES + 1)
 }
 
-/// What others did to a probe's repetitions, where it was much.
-fn disturbed(cost: &Cost) -> Option<String> {
-    if cost.all_disturbed {
-        return Some("Somebody else had the CPU in nearly every repetition, so that none is set apart.".to_owned());
+/// Which probes' repetitions others disturbed, where it was much.
+fn disturbed(report: &CostsReport) -> Vec<String> {
+    let all: Vec<&str> = measured(report).filter(|cost| cost.all_disturbed).map(|cost| cost.probe.name()).collect();
+    let share = |cost: &Cost| cost.set_apart as f64 / (cost.repetitions + cost.set_apart).max(1) as f64;
+    let many = measured(report).filter(|cost| share(cost) >= MANY);
+    let many: Vec<String> = many.map(|cost| format!("{}{TIE}{}", cost.probe.name(), percent(share(cost)))).collect();
+    let mut said = Vec::new();
+    if !many.is_empty() {
+        let which = many.join(", ");
+        said.push(format!("Set apart, where it is a tenth of the repetitions or more: {which}."));
     }
-    let all = cost.repetitions + cost.set_apart;
-    let share = cost.set_apart as f64 / all.max(1) as f64;
-    let said = || {
-        let share = percent(share);
-        format!("Somebody else had the CPU in {} of {all} repetitions ({share}); they are set apart.", cost.set_apart)
-    };
-    (share >= MANY).then(said)
+    if !all.is_empty() {
+        said.push(format!("Disturbed in nearly every repetition, so that none is set apart: {}.", all.join(", ")));
+    }
+    said
 }
 
 /// How it was measured, and where: a label and what belongs to it.

@@ -20,7 +20,7 @@ pub(crate) fn reason(reason: LengthReason) -> &'static str {
 /// What the reason means, in a sentence.
 pub(crate) fn meaning(reason: LengthReason) -> &'static str {
     match reason {
-        LengthReason::Agrees => "Agrees: it does not differ from the cost at the longest loop.",
+        LengthReason::Agrees => "Agrees: it does not differ from the cost at the longest loop that was not disturbed.",
         LengthReason::StartUp => {
             "Start-up: what it takes to begin and end the timing is spread over few rounds of the loop."
         }
@@ -48,9 +48,12 @@ pub(crate) fn sweep_sentences(report: &CostsReport) -> Vec<String> {
 fn said(report: &CostsReport, probe: Probe) -> Option<String> {
     let mut lengths = lengths(report, probe);
     lengths.sort_by_key(|(cost, _)| cost.loops);
-    let (longest, _) = lengths.last()?;
+    // Of loops so long that they were always disturbed the cost is no answer.
+    let quiet = lengths.iter().rposition(|(cost, reason)| *reason == LengthReason::Agrees && !cost.all_disturbed);
+    let at = quiet.or(lengths.len().checked_sub(1))?;
+    let (longest, _) = lengths[at];
     let cost = if longest.below_resolution { below(longest) } else { Figures::of(longest).median() };
-    let from = lengths.iter().rev().take_while(|(_, reason)| *reason == LengthReason::Agrees).last();
+    let from = lengths[..=at].iter().rev().take_while(|(_, reason)| *reason == LengthReason::Agrees).last();
     let since = match from {
         Some((cost, _)) if cost.loops < longest.loops => {
             format!(", and as much from {} rounds on", count(cost.loops))
