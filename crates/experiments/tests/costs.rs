@@ -1,8 +1,10 @@
 //! Experiments on simulated probes: what is measured, in which order, within which time, and what is kept.
 
-use steady_experiments::costs::{CostsError, Done, Event, Setting, SimulatedProbes, measure, report};
+use steady_experiments::costs::{CostsError, Done, Event, Setting, SimulatedProbes, measure, prices, report};
 use steady_linux::{Root, host, topology};
-use steady_model::{Absent, CostsPlan, CostsReport, Ending, LengthReason, Nanos, Probe, Repetition, Seed, Timestamp};
+use steady_model::{
+    Absent, CostsPlan, CostsReport, Ending, LengthReason, Nanos, Priced, Prices, Probe, Repetition, Seed, Timestamp,
+};
 
 const PROBES: [Probe; 4] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch, Probe::ForkExit];
 
@@ -178,4 +180,55 @@ fn a_sweep_shows_the_start_in_short_loops() {
     let too_long = switch.iter().filter_map(|(cost, _)| cost.as_ref().err());
     assert!(too_long.clone().count() > 0 && too_long.clone().all(|absent| absent.0.contains("budget")), "{switch:?}");
     assert!(report.record.elapsed <= plan.budget);
+}
+
+fn dear(probe: Probe) -> f64 {
+    match probe {
+        Probe::SpawnStatic => 50e-6,
+        Probe::VforkExit => 15e-6,
+        other => cost(other),
+    }
+}
+
+fn priced(known: Option<Prices>, probes: &mut SimulatedProbes) -> Result<Prices, CostsError> {
+    let with = ((0, Err(Absent::because("there is one CPU"))), Seed(1));
+    prices::measured(known, setting, with, probes, &mut |_| ())
+}
+
+#[test]
+fn every_price_is_measured_once() {
+    let all = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
+    assert_eq!(all.prices.len(), prices::all().count());
+    let near = |priced, expected: f64| {
+        let price = all.of(priced).unwrap();
+        assert!((price.seconds / expected - 1.0).abs() < 0.03, "{priced:?}: {price:?}");
+        assert!(price.interval.low < price.seconds && price.seconds < price.interval.high);
+    };
+    near(Priced::KernelEntry, 100e-9);
+    near(Priced::Switch, 1e-6);
+    near(Priced::Fork, 70e-6);
+    near(Priced::Exec, 35e-6);
+    // Nothing is asked of probes that would fail.
+    let mut interrupted = SimulatedProbes::new(dear);
+    interrupted.interrupt_after = Some(0);
+    assert_eq!(priced(Some(all.clone()), &mut interrupted), Ok(all));
+}
+
+#[test]
+fn what_is_lacking_is_measured_and_the_rest_stays() {
+    let mut probes = SimulatedProbes::new(dear);
+    probes.absent = vec![Probe::SpawnStatic];
+    let mut some = priced(None, &mut probes).unwrap();
+    assert!(some.of(Priced::Exec).unwrap_err().0.contains("spawn_static"));
+    some.prices.retain(|(_, price)| price.is_ok());
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    assert!(all.of(Priced::Exec).is_ok());
+    assert!(some.prices.iter().all(|kept| all.prices.contains(kept)));
+}
+
+#[test]
+fn an_interruption_leaves_no_prices() {
+    let mut probes = SimulatedProbes::new(dear);
+    probes.interrupt_after = Some(10);
+    assert_eq!(priced(None, &mut probes), Err(CostsError::Interrupted));
 }

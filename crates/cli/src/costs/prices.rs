@@ -13,7 +13,6 @@ use crate::resolve;
 
 /// The prices of this host, under this kernel and since its last boot. What is not kept of them is measured, which takes 5 s
 /// at most; `fresh` has all measured. A signal meanwhile does to this process what it does to any.
-#[allow(dead_code, reason = "for what explains a command, which comes next")]
 pub(crate) fn prices(fresh: bool, quiet: bool) -> Result<Prices, Failure> {
     let root = Root::default();
     let file = Home::find().and_then(|home| home.make().map(|()| home.prices()));

@@ -32,7 +32,6 @@ impl Home {
     }
 
     /// The file of what events cost here.
-    #[allow(dead_code, reason = "for what explains a command, which comes next")]
     pub(crate) fn prices(&self) -> PathBuf {
         self.0.join("prices.json")
     }

@@ -59,3 +59,71 @@ fn host(root: &Root) -> Reading<String> {
     let id = root.read_line("/etc/machine-id").or_else(|_| procfs::hostname(root));
     id.map_err(|absent| Absent::because(format!("the host cannot be told from others: {absent}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use steady_model::{Interval, Price, Priced, Timestamp};
+
+    use super::*;
+
+    /// A tree with the files that tell a host, its kernel and its boot.
+    fn tree(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("steady-prices-{}-{name}", std::process::id()));
+        for (file, text) in [
+            ("etc/machine-id", "0123"),
+            ("proc/sys/kernel/ostype", "Linux"),
+            ("proc/sys/kernel/osrelease", "6.1"),
+            ("proc/sys/kernel/random/boot_id", "a-b"),
+        ] {
+            fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            fs::write(folder.join(file), text).unwrap();
+        }
+        folder
+    }
+
+    fn prices(root: &Root) -> Prices {
+        let price = Price { seconds: 1e-6, interval: Interval { low: 9e-7, high: 1.1e-6 } };
+        Prices {
+            measured: Timestamp(1),
+            kernel: procfs::kernel(root),
+            boot: boot(root),
+            prices: vec![(Priced::Switch, Ok(price)), (Priced::Exec, Err(Absent::because("no time")))],
+        }
+    }
+
+    #[test]
+    fn prices_hold_for_one_boot_of_one_kernel_on_one_host() {
+        let folder = tree("holds");
+        let (root, file) = (Root::at(&folder), folder.join("prices.json"));
+        assert_eq!(kept(&file, &root), None);
+        keep(&file, &root, &prices(&root)).unwrap();
+        let found = kept(&file, &root).unwrap();
+        assert_eq!(found.prices, prices(&root).prices[..1], "what could not be measured is not kept");
+        for (other, text) in
+            [("etc/machine-id", "9"), ("proc/sys/kernel/osrelease", "6.2"), ("proc/sys/kernel/random/boot_id", "c")]
+        {
+            let before = fs::read(folder.join(other)).unwrap();
+            fs::write(folder.join(other), text).unwrap();
+            assert_eq!(kept(&file, &root), None, "{other}");
+            fs::remove_file(folder.join(other)).unwrap();
+            assert_eq!(kept(&file, &root), None, "{other} is not told");
+            fs::write(folder.join(other), before).unwrap();
+        }
+        assert!(kept(&file, &root).is_some());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_makes_no_sense_is_as_good_as_none() {
+        let folder = tree("broken");
+        let (root, file) = (Root::at(&folder), folder.join("prices.json"));
+        for broken in ["", "{", "[]", "{\"version\":1}", "{\"version\":99,\"host\":\"0123\",\"prices\":{}}"] {
+            fs::write(&file, broken).unwrap();
+            assert_eq!(kept(&file, &root), None, "{broken}");
+        }
+        assert!(keep(Path::new("/nowhere/prices.json"), &root, &prices(&root)).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

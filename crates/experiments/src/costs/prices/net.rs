@@ -57,7 +57,7 @@ fn switches(timed: &Timed) -> u64 {
 fn measured(report: &CostsReport, probe: Probe) -> Reading<&Measured> {
     let found = report.record.measured.iter().find(|(of, _)| *of == probe);
     let (_, measured) = found.ok_or_else(|| Absent::because(format!("{} was not measured", probe.name())))?;
-    measured.as_ref().map_err(Clone::clone)
+    measured.as_ref().map_err(|absent| Absent::because(format!("{}: {absent}", probe.name())))
 }
 
 /// How often something was counted for each event, in the middle repetition of those that the cost rests on.
