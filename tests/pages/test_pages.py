@@ -108,6 +108,13 @@ class Pages(unittest.TestCase):
                 f"[...document.querySelectorAll('{drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width * r.height)")
             self.assertGreaterEqual(len(sizes), least, drawn)
             self.assertGreater(min(sizes), 0, drawn)
+        for page, drawn, least in (("costs-usual", "path.bars", 20), ("costs-usual", "path.estimate", 20),
+                                   ("costs-few", "path.mode", 2), ("costs-sweep", "path.cost", 2),
+                                   ("costs-sweep", "path.dots", 6)):
+            self.browser.show(REPORTS / f"{page}.html", 800)
+            sizes = self.browser.value(
+                f"[...document.querySelectorAll('.plot svg {drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")
+            self.assertGreaterEqual(len(sizes), least, f"{page}: {drawn}")
 
     def test_drawings_by_themselves_are_whole(self) -> None:
         for drawing in sorted(REPORTS.glob("*.svg")):

@@ -199,6 +199,7 @@ pub(crate) fn sweep() -> CostsReport {
     }
     let shortest = report.costs[0].1.as_mut().unwrap();
     (shortest.resolution, shortest.below_resolution) = (2.3e-8, true);
+    report.costs[6].1.as_mut().unwrap().all_disturbed = true;
     report.reasons = call.iter().chain(&switch).map(|(_, _, why)| *why).collect();
     let why = Absent::because("a loop of 10,000 rounds would take too long for the budget");
     report.record.measured.push((Probe::ProcessSwitch, Err(why.clone())));

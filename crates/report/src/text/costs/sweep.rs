@@ -6,7 +6,7 @@ use super::{Footnotes, mark};
 use crate::text::grid::{Column, Grid};
 use crate::text::page::{Page, Paint};
 use crate::units::percent;
-use crate::words::costs::{Figures, below, count, lengths, meaning, reason};
+use crate::words::costs::{Figures, below, count, lengths, meaning, measured, reason};
 
 /// The tables and their headings, a probe each; the same in every form.
 pub(crate) fn sweeps(report: &CostsReport) -> Vec<(String, (Grid, Footnotes))> {
@@ -33,7 +33,7 @@ fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
         cells: lengths.iter().map(|(cost, why)| cell(cost, *why)).collect(),
     };
     let apart = |cost: &Cost| match cost.all_disturbed {
-        true => "none: all disturbed".to_owned(),
+        true => "disturbed".to_owned(),
         false => percent(cost.set_apart as f64 / (cost.set_apart + cost.repetitions).max(1) as f64),
     };
     let interval = |cost: &Cost| if cost.below_resolution { "–".to_owned() } else { Figures::of(cost).interval() };
@@ -47,7 +47,7 @@ fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
     (grid, notes)
 }
 
-/// What the reasons that occur mean, a sentence each.
+/// What the reasons that occur mean, and what was disturbed, a sentence each.
 pub(crate) fn sweep_reasons(report: &CostsReport) -> Vec<&'static str> {
     const ALL: [LengthReason; 6] = [
         LengthReason::Agrees,
@@ -57,7 +57,9 @@ pub(crate) fn sweep_reasons(report: &CostsReport) -> Vec<&'static str> {
         LengthReason::Preemption,
         LengthReason::Unexplained,
     ];
-    ALL.into_iter().filter(|one| report.reasons.contains(one)).map(meaning).collect()
+    let disturbed = measured(report).any(|cost| cost.all_disturbed);
+    let disturbed = disturbed.then_some("Disturbed: nearly every repetition was, so that none is set apart.");
+    ALL.into_iter().filter(|one| report.reasons.contains(one)).map(meaning).chain(disturbed).collect()
 }
 
 /// Sets the tables.
