@@ -12,6 +12,9 @@ const PARTS: usize = 10;
 /// The times of threads and of the wall that differ by less than this share are those of one thread.
 const ALONE: f64 = 0.01;
 
+/// A lesser share is told as less than that.
+const LEAST: f64 = 0.001;
+
 /// What the shares are shares of: the time that its threads lived, of a single thread the wall time.
 fn whole(record: &ExplainRecord) -> f64 {
     record.thread_time.as_ref().map_or(record.wall, |lived| *lived).seconds()
@@ -29,8 +32,6 @@ fn cpu(record: &ExplainRecord) -> Nanos {
 
 /// A share in sentences and cells; nothing of nothing.
 fn share(seconds: f64, whole: f64) -> String {
-    /// What is less is told as that.
-    const LEAST: f64 = 0.001;
     match seconds / whole {
         _ if whole <= 0.0 => String::new(),
         ratio if ratio > 0.0 && ratio < LEAST => format!("<0.1{TIE}%"),
@@ -42,8 +43,10 @@ fn share(seconds: f64, whole: f64) -> String {
 pub(crate) fn sentences(report: &ExplainReport) -> (String, String) {
     let record = &report.record;
     let whole = whole(record);
-    let under = if record.plan.trace { " under the tracer" } else { "" };
-    let claim = format!("{} of wall time{under}", time(record.wall.seconds()));
+    if record.plan.trace {
+        return traced(report);
+    }
+    let claim = format!("{} of wall time", time(record.wall.seconds()));
     let lived = if several(record) { format!(", in which its threads lived {}", time(whole)) } else { String::new() };
     let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, whole));
     let cpu = cpu(record).seconds();
@@ -57,6 +60,28 @@ pub(crate) fn sentences(report: &ExplainReport) -> (String, String) {
     (claim, format!("{lived}: {told}.{}", explained(report)))
 }
 
+/// What a traced command was counted to do; its times are not its own.
+fn traced(report: &ExplainReport) -> (String, String) {
+    let (record, counts) = (&report.record, &report.record.counts);
+    let counted = [
+        ("system calls", &counts.calls),
+        ("forks", &counts.forks),
+        ("threads", &counts.threads),
+        ("execs", &counts.execs),
+    ];
+    let told = counted.into_iter().filter_map(|(name, count)| {
+        let count = count.as_ref().ok().filter(|count| **count > 0 || name == "system calls")?;
+        Some(named(*count as f64, name))
+    });
+    let told: Vec<String> = told.chain([named(counts.minor_faults as f64, "page faults")]).collect();
+    let rest = format!(
+        "; stopped at each of its calls it took {} of wall time and {} of CPU time, which are not its own.",
+        time(record.wall.seconds()),
+        time(cpu(record).seconds())
+    );
+    (format!("Traced: {}", told.join(", ")), rest)
+}
+
 /// How much of the CPU time the parts are.
 fn explained(report: &ExplainReport) -> String {
     let cpu = cpu(&report.record).seconds();
@@ -68,7 +93,8 @@ fn explained(report: &ExplainReport) -> String {
         let all = share(cpu - left, cpu);
         return format!(" What it was counted to do would be {all} of its CPU time at this host's prices.");
     }
-    let least = if report.parts.iter().any(|part| part.at_least) { " at least" } else { "" };
+    let least = report.parts.iter().any(|part| part.at_least) && (cpu - left) >= LEAST * cpu;
+    let least = if least { " at least" } else { "" };
     let most = format!("{} ({})", named(dearest.count, &dearest.name), share(dearest.seconds, cpu));
     let told = match report.parts.len() {
         1 => format!(
@@ -204,6 +230,10 @@ pub(crate) fn facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
 /// Where its time went in a few words, for a list: `1.23 s: 62 % CPU, 3 % waiting, 35 % blocked`.
 pub fn explain_summary(report: &ExplainReport) -> String {
     let record = &report.record;
+    if record.plan.trace {
+        let calls = record.counts.calls.as_ref().map(|calls| named(*calls as f64, "system calls"));
+        return format!("traced: {}", calls.unwrap_or_else(|_| "nothing counted".to_owned())).replace(TIE, " ");
+    }
     let whole = whole(record);
     let mut told = vec![format!("{} CPU", share(cpu(record).seconds(), whole))];
     told.extend(record.waiting.as_ref().ok().map(|waiting| format!("{} waiting", share(waiting.seconds(), whole))));

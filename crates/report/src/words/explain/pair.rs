@@ -8,8 +8,9 @@ use crate::text::{Paint, Span};
 use crate::units::{TIE, decimals, duration, fixed, time, time_unit};
 use crate::words::{between, count, name, one_line};
 
-/// More parts than this are told together.
+/// More parts than this are told together; of more than a few, those that do not differ.
 const PARTS: usize = 10;
+const FEW: usize = 5;
 /// What is less than this share of a difference is no reason of it that is worth a word.
 const WORTH: f64 = 0.1;
 /// So many reasons of a kind are told.
@@ -123,6 +124,13 @@ fn of_cpu(report: &ExplainPairReport, size: f64) -> Vec<String> {
         }
         told.push(text);
     }
+    if told.is_empty() && !within.is_empty() {
+        // What the split does not tell, the rest does.
+        let left = reasons(report.lines.iter().filter(|line| line.line == Line::Unexplained), size);
+        within.extend(
+            left.into_iter().map(|(_, left, interval)| format!("{} is unexplained", amount(left.abs(), interval))),
+        );
+    }
     if !within.is_empty() {
         let text = within.join(" and ");
         if told.is_empty() { told.push(text) } else { told.push(format!("of all of it {text}")) }
@@ -178,18 +186,21 @@ pub(crate) fn pair_tree(report: &ExplainPairReport) -> Tree {
     let mut branches = Vec::new();
     let (mut shown, mut small) = (0, Vec::new());
     let parts = report.lines.iter().filter(|line| matches!(line.line, Line::Part(_))).count();
+    let mut headed = false;
     for line in &report.lines {
-        if let Line::Part(_) = line.line {
+        let part = matches!(line.line, Line::Part(_));
+        if (part || line.line == Line::Unexplained) && !headed {
+            let label = "the same by what was counted, at this host's prices:".to_owned();
+            branches.push(Branch { depth: 2, label, ..Branch::default() });
+            headed = true;
+        }
+        if part {
             shown += 1;
-            if shown > PARTS && parts > PARTS + 1 {
+            let alike = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
+            if (alike && parts > FEW) || (shown > PARTS && parts > PARTS + 1) {
                 small.push(line);
                 continue;
             }
-        }
-        let first_part = matches!(line.line, Line::Part(_)) && shown == 1;
-        if first_part || (line.line == Line::Unexplained && parts == 0) {
-            let label = "the same by what was counted, at this host's prices:".to_owned();
-            branches.push(Branch { depth: 2, label, ..Branch::default() });
         }
         if line.line == Line::Unexplained && !small.is_empty() {
             branches.push(together(&small));
@@ -230,7 +241,8 @@ fn together(small: &[&Difference]) -> Branch {
     let (old, new): (f64, f64) = (sum(0), sum(1));
     let cells = vec![time(old), time(new), signed(new - old, Interval { low: 0.0, high: 0.0 }), String::new()];
     let label = count(small.len(), "other kind", "other kinds");
-    Branch { depth: 2, label, cells, bar: None, remark: "at least".to_owned() }
+    let least = small.iter().any(|line| line.at_least);
+    Branch { depth: 2, label, cells, bar: None, remark: if least { "at least" } else { "" }.to_owned() }
 }
 
 /// A difference with its sign, in the unit of its interval.
