@@ -16,7 +16,8 @@ pub struct TaskExit {
     pub name: String,
     /// When it began: a label.
     pub began: Timestamp,
-    /// From its start to its end, to the microsecond.
+    /// From its start to its end, to the microsecond. A thread that executes a program goes on as its process's first,
+    /// whose start it takes over: its own life until then is not in it, and that of the first is told a second time.
     pub wall: Nanos,
     /// CPU time by the scheduler. Of a task that never waited for anything it is exact; of others what was used since the
     /// last tick or switch before the end is missing.

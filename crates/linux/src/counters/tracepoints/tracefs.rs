@@ -63,9 +63,9 @@ fn mount() -> Result<OwnedFd, Errno> {
 
 fn why_not(error: Errno) -> Absent {
     match error {
-        Errno::NODEV => Absent::because("the kernel has no trace points (CONFIG_FTRACE)"),
+        Errno::NODEV => Absent::because("the kernel has no tracepoints (CONFIG_FTRACE)"),
         Errno::PERM | Errno::ACCESS => {
-            Absent::because("the kernel's trace points are hidden from this user: tracefs is for root")
+            Absent::because("the kernel's tracepoints are hidden from this user: tracefs is for root")
         }
         Errno::NOSYS => Absent::because("tracefs is not mounted: `mount -t tracefs nodev /sys/kernel/tracing`"),
         other => Absent::because(format!("tracefs could not be mounted: {}", std::io::Error::from(other))),
