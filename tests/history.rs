@@ -221,3 +221,30 @@ fn runs_of_all_kinds_are_told_apart() {
     assert_eq!(run_in(&home, 0, &["history", "remove", "last"]).0, "Removed 1 run.\n");
     assert_eq!(ids(&home), [1]);
 }
+
+#[test]
+fn costs_are_reported_again_in_every_form() {
+    let home = own("costs");
+    let forms = ["json", "csv", "markdown", "html"];
+    let file = |when: &str, form: &str| home.join(format!("{when}.{form}")).display().to_string();
+    let exports = |when: &str| -> Vec<String> {
+        forms.iter().flat_map(|form| [format!("--export-{form}"), file(when, form)]).collect()
+    };
+    fs::create_dir_all(&home).unwrap();
+    let all = |words: &[&str], when: &str| {
+        let exports = exports(when);
+        run_in(&home, 0, &words.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
+    };
+    let words = ["costs", "--only", "function_call,system_call", "--repetitions", "10", "--samples"];
+    let text = all(&words, "first");
+    let again = all(&["history", "report", "last", "--samples"], "again");
+    assert_eq!(text.trim_end().rsplit_once('\n').unwrap().0, again.trim_end());
+    for form in forms {
+        assert!(fs::read(file("first", form)).unwrap() == fs::read(file("again", form)).unwrap(), "{form}");
+    }
+    let run = &runs(&home)[0];
+    assert_eq!((run["kind"].as_str(), run["complete"].as_bool()), (Some("costs"), Some(true)));
+    assert_eq!(run["commands"][0], "function_call, system_call");
+    let shown = run_in(&home, 0, &["history", "show", "last"]).0;
+    assert!(shown.contains("System call "), "{shown}");
+}
