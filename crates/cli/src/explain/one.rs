@@ -13,6 +13,7 @@ use crate::costs::prices::prices;
 use crate::failure::{Failure, notice};
 use crate::flags::ExplainFlags;
 use crate::history::Keeper;
+use crate::letters::readable;
 use crate::output::{Destinations, style_on};
 use crate::{attended, revisions};
 
@@ -44,7 +45,7 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     if !flags.quiet {
         signals::write_as_others_do();
         // Where nobody listens, the exit status speaks.
-        let _ = io::stderr().write_all(explain_text(&report, style_on(&io::stderr())).as_bytes());
+        let _ = io::stderr().write_all(readable(explain_text(&report, style_on(&io::stderr()))).as_bytes());
     }
     let written = destinations.write_files(&report);
     // What cannot be shown is kept all the same.

@@ -227,16 +227,15 @@ pub(crate) fn facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Where its time went in a few words, for a list: `1.23 s: 62 % CPU, 3 % waiting, 35 % blocked`.
+/// Where its time went in a few words, for a list: `1.23 s: 62 % CPU`; of a traced command what it did.
 pub fn explain_summary(report: &ExplainReport) -> String {
     let record = &report.record;
-    if record.plan.trace {
-        let calls = record.counts.calls.as_ref().map(|calls| named(*calls as f64, "system calls"));
-        return format!("traced: {}", calls.unwrap_or_else(|_| "nothing counted".to_owned())).replace(TIE, " ");
-    }
-    let whole = whole(record);
-    let mut told = vec![format!("{} CPU", share(cpu(record).seconds(), whole))];
-    told.extend(record.waiting.as_ref().ok().map(|waiting| format!("{} waiting", share(waiting.seconds(), whole))));
-    told.extend(report.blocked.as_ref().ok().map(|blocked| format!("{} blocked", share(*blocked, whole))));
-    format!("{}: {}", time(record.wall.seconds()), told.join(", ")).replace(TIE, " ")
+    let told = match (record.plan.trace, &record.counts.calls) {
+        (true, Ok(calls)) => format!("{} calls traced", events(*calls as f64)),
+        (true, Err(_)) => "traced".to_owned(),
+        (false, _) => {
+            format!("{}: {} CPU", time(record.wall.seconds()), share(cpu(record).seconds(), whole(record)))
+        }
+    };
+    told.replace(TIE, " ")
 }
