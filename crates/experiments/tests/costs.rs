@@ -88,6 +88,22 @@ fn a_short_budget_has_fewer_repetitions_of_each_and_is_kept() {
 }
 
 #[test]
+fn loops_are_shortened_where_many_would_not_fit() {
+    let loops = |stretch: f64| {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.stretch = stretch;
+        let done = done(&plan(3.0), &mut probes);
+        let count = repetitions(&done, Probe::SystemCall).len();
+        (repetitions(&done, Probe::SystemCall)[0].probe.loops, count)
+    };
+    let (quiet, all) = loops(1.0);
+    let (crowded, some) = loops(40.0);
+    assert_eq!(all, 100);
+    assert!(crowded < quiet && crowded * 10 >= quiet, "{crowded} of {quiet}");
+    assert!(some >= 25, "{some}");
+}
+
+#[test]
 fn no_time_at_all_is_told() {
     let report = shown(&plan(0.004), &mut SimulatedProbes::new(cost));
     assert!(report.costs.iter().all(|(_, cost)| cost.as_ref().is_err_and(|absent| absent.0.contains("time"))));

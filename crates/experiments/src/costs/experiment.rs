@@ -13,11 +13,16 @@ use super::runner::{CostsError, CostsRunner};
 use super::series::{Series, expected};
 use super::sweep::lengths;
 
-/// What is left of the budget for the end: the processes, the report.
+/// What is left of the budget for the end (the processes, the report): so much, or more where the machine is so crowded that
+/// to make a probe ready takes long, but not more than a part of all.
 const RESERVE: Nanos = Nanos(500_000_000);
+const RESERVED_OPENINGS: u64 = 10;
 const RESERVED_PART: u64 = 10;
 /// The part of the time that may go to counting system calls.
 const CALLS_PART: u64 = 8;
+/// Where there is no time for so many rounds, loops are made shorter, but not by more than this factor.
+const ENOUGH_ROUNDS: u32 = 30;
+const SHORTEST_PART: f64 = 0.1;
 
 /// What an experiment is told of the machine.
 #[derive(Clone, Debug)]
@@ -71,13 +76,12 @@ pub fn measure<R: CostsRunner>(
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Done {
-    let begun = runner.now();
-    let reserve = RESERVE.min(Nanos(plan.budget.0 / RESERVED_PART));
-    let mut experiment =
-        Experiment { plan, runner, begun, until: begun + (plan.budget - reserve), all: vec![], stopped: None };
+    let until = plan.budget - RESERVE.min(Nanos(plan.budget.0 / RESERVED_PART));
+    let mut experiment = Experiment { plan, runner, until, all: vec![], stopped: None };
     experiment.open(events);
+    experiment.shorten();
     experiment.rounds(events);
-    let elapsed = experiment.runner.now() - begun;
+    let elapsed = experiment.runner.now();
     let Experiment { all, stopped, .. } = experiment;
     let interrupted = stopped == Some(CostsError::Interrupted);
     let record = CostsRecord {
@@ -97,8 +101,7 @@ pub fn measure<R: CostsRunner>(
 struct Experiment<'a, R> {
     plan: &'a CostsPlan,
     runner: &'a mut R,
-    begun: Nanos,
-    /// When the last repetition must have ended.
+    /// When the last repetition must have ended, on the experiment's clock.
     until: Nanos,
     all: Vec<(Probe, Reading<Series>)>,
     stopped: Option<CostsError>,
@@ -112,11 +115,30 @@ impl<R: CostsRunner> Experiment<'_, R> {
     /// Makes the probes ready, one after the other.
     fn open(&mut self, events: &mut dyn FnMut(Event)) {
         let of = self.plan.probes.len();
+        self.runner.announce(&self.plan.probes);
         for (done, probe) in self.plan.probes.iter().copied().enumerate() {
             events(Event::Opening { probe, done, of });
             let opened = if self.is_interrupted() { Err(CostsError::Interrupted) } else { self.make_ready(probe) };
             let series = opened.unwrap_or_else(|why| vec![Err(self.note(why))]);
             self.all.extend(series.into_iter().map(|series| (probe, series)));
+            if done == 0 {
+                let most = Nanos(self.plan.budget.0 / RESERVED_PART);
+                let reserve = Nanos(RESERVED_OPENINGS * self.runner.now().0).max(RESERVE).min(most);
+                self.until = self.plan.budget - reserve;
+            }
+        }
+    }
+
+    /// Has loops go round less often where a crowded machine leaves too little time: a cost takes repetitions.
+    fn shorten(&mut self) {
+        let left = self.until - self.runner.now();
+        let series = || self.all.iter().flat_map(|(_, series)| series);
+        let round: f64 = series().map(|series| series.expected.seconds()).sum();
+        let rounds = series().map(|series| series.wanted).max().unwrap_or(0).min(ENOUGH_ROUNDS);
+        let part = left.seconds() / (round * f64::from(rounds)).max(f64::MIN_POSITIVE);
+        if part < 1.0 && !self.plan.sweep {
+            let part = part.max(SHORTEST_PART);
+            self.all.iter_mut().flat_map(|(_, series)| series).for_each(|series| series.shorten(part));
         }
     }
 
@@ -159,7 +181,7 @@ impl<R: CostsRunner> Experiment<'_, R> {
     /// How many system calls a round makes, where the probe says how many it should make, and there is time to count them.
     fn calls(&mut self, probe: Probe, opened: &Opened) -> Reading<f64> {
         opened.calls_per_loop.as_ref().map_err(Clone::clone)?;
-        let until = self.begun + Nanos((self.until - self.begun).0 / CALLS_PART);
+        let until = Nanos(self.until.0 / CALLS_PART);
         self.runner.count_calls(probe, until.max(self.runner.now()))
     }
 

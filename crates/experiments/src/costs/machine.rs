@@ -13,6 +13,8 @@ use super::runner::{CostsError, CostsRunner};
 pub struct ProberRunner {
     epoch: Nanos,
     cpus: (usize, Reading<usize>),
+    /// Those that are getting ready.
+    announced: Vec<(Probe, Result<Prober, CostsError>)>,
     probers: Vec<(Probe, Prober)>,
     interrupt: Option<OwnedFd>,
 }
@@ -20,7 +22,7 @@ pub struct ProberRunner {
 impl ProberRunner {
     /// Measures on the first of `cpus`, and with another where one is needed, until `interrupt` becomes readable.
     pub fn new(cpus: (usize, Reading<usize>), interrupt: Option<OwnedFd>) -> Self {
-        ProberRunner { epoch: clock::monotonic(), cpus, probers: Vec::new(), interrupt }
+        ProberRunner { epoch: clock::monotonic(), cpus, announced: Vec::new(), probers: Vec::new(), interrupt }
     }
 
     fn setup(&self, probe: Probe) -> Setup {
@@ -51,11 +53,18 @@ impl CostsRunner for ProberRunner {
         clock::monotonic() - self.epoch
     }
 
+    fn announce(&mut self, probes: &[Probe]) {
+        let possible = probes.iter().filter(|probe| !probe.needs_two_cpus() || self.cpus.1.is_ok());
+        self.announced = possible.map(|probe| (*probe, Prober::start(&self.setup(*probe)))).collect();
+    }
+
     fn open(&mut self, probe: Probe, until: Nanos) -> Result<Reading<Opened>, CostsError> {
         if let (true, Err(absent)) = (probe.needs_two_cpus(), &self.cpus.1) {
             return Ok(Err(absent.clone()));
         }
-        let mut prober = Prober::start(&self.setup(probe))?;
+        let announced = self.announced.iter().position(|(of, _)| *of == probe);
+        let started = announced.map(|place| self.announced.swap_remove(place).1);
+        let mut prober = started.unwrap_or_else(|| Prober::start(&self.setup(probe)))?;
         match prober.answer(self.interrupt.as_ref().map(AsFd::as_fd), self.patience(until))? {
             Reply::Ready(opened) => {
                 self.probers.push((probe, prober));
@@ -98,6 +107,7 @@ impl Drop for ProberRunner {
     /// All of them are told before any is waited for.
     fn drop(&mut self) {
         self.probers.iter().for_each(|(_, prober)| prober.hang_up());
+        self.announced.iter().flat_map(|(_, prober)| prober).for_each(Prober::hang_up);
     }
 }
 

@@ -27,8 +27,11 @@ pub enum CostsError {
 
 /// Something that measures probes.
 pub trait CostsRunner {
-    /// The experiment's clock.
+    /// The experiment's clock: what has passed since it was begun.
     fn now(&self) -> Nanos;
+
+    /// Tells which probes are to be opened soon: they may get ready meanwhile.
+    fn announce(&mut self, probes: &[Probe]);
 
     /// Makes a probe ready; absent where it cannot be had here.
     ///

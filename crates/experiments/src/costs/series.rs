@@ -37,6 +37,13 @@ impl Series {
         Series { probe, opened, calls, loops, wanted, repetitions: vec![], alu: vec![], expected, lost: None }
     }
 
+    /// Has its loops go round so much less often; once they do at least.
+    pub(super) fn shorten(&mut self, part: f64) {
+        let before = self.loops as f64;
+        self.loops = ((before * part) as u64).max(1);
+        self.expected = Nanos::from_seconds(self.expected.seconds() * self.loops as f64 / before);
+    }
+
     /// Takes a repetition that took so long in all.
     pub(super) fn take(&mut self, repeated: Repeated, took: Nanos) {
         self.repetitions.push(repeated.repetition);

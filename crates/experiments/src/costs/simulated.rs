@@ -78,6 +78,8 @@ impl CostsRunner for SimulatedProbes {
         Nanos::from_seconds(self.now)
     }
 
+    fn announce(&mut self, _: &[Probe]) {}
+
     fn open(&mut self, probe: Probe, until: Nanos) -> Result<Reading<Opened>, CostsError> {
         self.now += 0.005;
         if self.now() > until {
