@@ -105,7 +105,7 @@ pub struct ProcessUse {
     pub threads: u32,
     /// From its start to its end.
     pub wall: Nanos,
-    /// User and system time.
+    /// User and system time, without what it took to give its memory back at its end.
     pub cpu: Nanos,
     /// Time that its threads waited for a CPU, together.
     pub waiting: Reading<Nanos>,
@@ -164,7 +164,8 @@ pub struct ExplainRecord {
     pub sources: Vec<String>,
     /// CPU time that the counting itself cost the command, as far as it is known.
     pub counting_cost: Reading<Nanos>,
-    /// Its processes; those too short to be seen are missing where only /proc was there.
+    /// Its processes, the dearest first, and of more than 10,000 only those; such as were too short to be seen are missing
+    /// where only /proc was there.
     pub processes: Reading<Vec<ProcessUse>>,
     /// What it had used from time to time; empty for short runs.
     pub progress: Vec<Progress>,

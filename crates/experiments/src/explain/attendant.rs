@@ -39,8 +39,7 @@ pub(super) struct Explainer {
     before: Usage,
     delayed_before: Reading<Schedstat>,
     ends: Reading<Ends>,
-    points: Reading<Tracepoints>,
-    tracer: Option<Reading<Tracer>>,
+    instrument: Instrument,
     watch: Watch,
     /// The statistics of its first thread, and what they were at the end.
     main: Reading<SchedstatFile>,
@@ -49,6 +48,21 @@ pub(super) struct Explainer {
     reaped: Usage,
     take_due: Nanos,
     stopped: StoppedThreads,
+}
+
+/// Who counts at the kernel.
+enum Instrument {
+    Points(Reading<Tracepoints>),
+    Tracer(Reading<Tracer>),
+    /// The counters have been read and are gone.
+    Done,
+}
+
+/// Counters that have begun.
+fn counting() -> Reading<Tracepoints> {
+    let mut points = Tracepoints::open()?;
+    points.begin().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
+    Ok(points)
 }
 
 /// How late this process is, since it waits for a CPU too.
@@ -91,12 +105,13 @@ struct StoppedThreads {
 }
 
 impl StoppedThreads {
-    /// Counts those that are stopped now, while the command is.
-    fn count(&mut self, now: Nanos) {
+    /// Counts those that are stopped now, while the command is. Those of a tracer that are stopped as others are held by it.
+    fn count(&mut self, now: Nanos, traced: bool) {
         let since = self.since.map_or(now, |(since, _)| since);
         let root = Root::default();
         let threads = tree::threads(&root, &members(None));
-        let stopped = |thread: &i32| procfs::process_stat(&root, *thread).is_ok_and(|stat| stat.state == 'T');
+        let is_stopped = |state: char| state == 'T' || traced && state == 't';
+        let stopped = |thread: &i32| procfs::process_stat(&root, *thread).is_ok_and(|stat| is_stopped(stat.state));
         self.since = Some((since, threads.iter().filter(|thread| stopped(thread)).count() as u64));
     }
 
@@ -118,17 +133,14 @@ impl Attendant for Explainer {
             NotStarted::NoProgram(error) => Unattended::NotStarted(error.raw_os_error().unwrap_or(0)),
         };
         let ends = Ends::open();
-        let points = Tracepoints::open().and_then(|mut points| {
-            points.begin().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
-            Ok(points)
-        });
-        let (begun, tracer) = if task.trace {
+        let (begun, instrument) = if task.trace {
             let (begun, tracer) = starter.start_traced(Joining::Stay).map_err(failed)?;
-            (begun, Some(tracer))
+            (begun, Instrument::Tracer(tracer))
         } else {
-            (starter.start(Joining::Stay).map_err(failed)?, None)
+            let points = counting();
+            (starter.start(Joining::Stay).map_err(failed)?, Instrument::Points(points))
         };
-        let explainer = Explainer::new(&begun, ends, points, tracer);
+        let explainer = Explainer::new(&begun, ends, instrument);
         Ok((begun, explainer))
     }
 
@@ -142,7 +154,7 @@ impl Attendant for Explainer {
             let before = clock::process_cpu();
             self.watch.look(moment, self.reaped, self.before);
             if moment.is_stopped {
-                self.stopped.count(moment.now);
+                self.count_stopped(moment.now);
             }
             self.watch.plan(moment, clock::process_cpu() - before);
         }
@@ -151,7 +163,7 @@ impl Attendant for Explainer {
     }
 
     fn stopped(&mut self, moment: Moment) {
-        self.stopped.count(moment.now);
+        self.count_stopped(moment.now);
         self.own.note();
     }
 
@@ -173,8 +185,8 @@ impl Attendant for Explainer {
     }
 
     fn next(&mut self) -> io::Result<Next> {
-        match &mut self.tracer {
-            Some(Ok(tracer)) => Ok(match tracer.next_change()? {
+        match &mut self.instrument {
+            Instrument::Tracer(Ok(tracer)) => Ok(match tracer.next_change()? {
                 tracer::Next::Happened(change) => Next::Happened(change),
                 tracer::Next::More => Next::More,
                 tracer::Next::Nothing => Next::Nothing,
@@ -214,17 +226,11 @@ impl Attendant for Explainer {
 }
 
 impl Explainer {
-    fn new(
-        begun: &Begun,
-        mut ends: Reading<Ends>,
-        points: Reading<Tracepoints>,
-        tracer: Option<Reading<Tracer>>,
-    ) -> Self {
+    fn new(begun: &Begun, mut ends: Reading<Ends>, instrument: Instrument) -> Self {
         let command = begun.child.pid.as_raw_nonzero().get();
         if let Ok(ends) = &mut ends {
             ends.begun(command);
         }
-        let watched = matches!(tracer, Some(Ok(_)));
         let unread = Absent::because("it had ended before it was looked at");
         Explainer {
             command,
@@ -235,9 +241,7 @@ impl Explainer {
             watch: Watch::new(begun, ends.is_err()),
             take_due: if ends.is_ok() { begun.at + TAKE } else { NEVER },
             ends,
-            // Two that count would be one too many.
-            points: if watched { Err(Absent::because("a tracer counts")) } else { points },
-            tracer,
+            instrument,
             main: SchedstatReader::new(&Root::default()).and_then(|reader| reader.open(command)),
             main_at_end: Err(unread),
             own: Own::new(),
@@ -255,28 +259,27 @@ impl Explainer {
         }
     }
 
-    fn is_traced(&self) -> bool {
-        matches!(self.tracer, Some(Ok(_)))
+    fn count_stopped(&mut self, now: Nanos) {
+        let traced = self.is_traced();
+        self.stopped.count(now, traced);
     }
 
-    /// What was counted at the kernel, of a tree of which nothing is left. The counters are gone afterwards.
+    fn is_traced(&self) -> bool {
+        matches!(self.instrument, Instrument::Tracer(Ok(_)))
+    }
+
+    /// What was counted at the kernel, of a tree of which nothing is left.
     fn counted(&mut self, usage: Usage) -> Counted {
-        let done = || Absent::because("it was read already");
-        match self.tracer.take() {
-            Some(Ok(tracer)) => {
-                let counted = Counted::by_tracer(tracer.counts());
-                self.tracer = Some(Ok(tracer));
-                counted
+        match &mut self.instrument {
+            Instrument::Tracer(Ok(tracer)) => Counted::by_tracer(tracer.counts()),
+            Instrument::Tracer(Err(why)) => Counted::nothing(why),
+            Instrument::Points(points) => {
+                let counts = points.as_mut().map_err(|why| why.clone()).and_then(|points| points.end(usage.cpu()));
+                // What one of them costs can be told from nothing only where there is none.
+                self.instrument = Instrument::Done;
+                Counted::at_points(counts)
             }
-            Some(Err(why)) => {
-                self.tracer = Some(Err(why.clone()));
-                let points = std::mem::replace(&mut self.points, Err(done()));
-                Counted::at_points(points.and_then(|mut points| points.end(usage.cpu()))).or_for(&why)
-            }
-            None => {
-                let points = std::mem::replace(&mut self.points, Err(done()));
-                Counted::at_points(points.and_then(|mut points| points.end(usage.cpu())))
-            }
+            Instrument::Done => Counted::nothing(&Absent::because("the counters were read already")),
         }
     }
 }

@@ -51,19 +51,6 @@ impl Counted {
         }
     }
 
-    /// The same; of what was not counted it is told why not by a tracer, which was asked for.
-    pub(super) fn or_for(self, why: &Absent) -> Self {
-        let count = |count: Reading<u64>| count.map_err(|_| why.clone());
-        Counted {
-            forks: count(self.forks),
-            threads: count(self.threads),
-            execs: count(self.execs),
-            calls: count(self.calls),
-            by_name: Err(why.clone()),
-            ..self
-        }
-    }
-
     /// By the tracer.
     pub(super) fn by_tracer(counts: &CallCounts) -> Self {
         Counted {

@@ -1,0 +1,477 @@
+//! `steady explain` stands between a shell and a command as if it were not there: streams, statuses, signals, job control,
+//! what is left after everything; and what it says where the machine forbids its instruments.
+
+mod steady;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+
+/// With a tracer and without.
+const BOTH: [&[&str]; 2] = [&[], &["--trace"]];
+
+/// Has prices measured once, before tests that run beside each other all find none.
+fn prices() {
+    static MEASURED: LazyLock<()> = LazyLock::new(|| {
+        let (status, _, stderr) = run(&["explain", "--quiet", "--no-history", "--", "true"]);
+        assert_eq!(status, 0, "{stderr}");
+    });
+    LazyLock::force(&MEASURED);
+}
+
+/// Explains a shell's script: status, standard output, standard error, report.
+fn explained(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
+    prices();
+    let file = scratch(&format!("explained-{name}.json"));
+    let words = [&["explain", "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
+    let (status, stdout, stderr) = run(&words);
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
+    (status, stdout, stderr, report)
+}
+
+fn seconds(report: &Value, name: &str) -> f64 {
+    report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
+}
+
+#[test]
+fn a_command_has_its_own_streams_and_status() {
+    for options in BOTH {
+        let (status, stdout, stderr, report) = explained("own", options, "echo out; echo err >&2; exit 7");
+        assert_eq!((status, stdout.as_str()), (7, "out\n"), "{stderr}");
+        assert!(stderr.starts_with("err\nsteady: "), "{stderr}");
+        assert_eq!((&report["schema"], &report["ended"]["exited"]), (&"steady.explain/1".into(), &7.into()));
+        assert_eq!(report["trace"], !options.is_empty(), "{report}");
+        assert!(stderr.lines().all(|line| line.chars().count() <= 80), "{stderr}");
+    }
+    let (status, stdout, stderr) = run(&["explain", "--quiet", "--", "true"]);
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""));
+}
+
+#[test]
+fn the_times_of_a_single_thread_add_up_to_the_wall_time() {
+    let (_, _, _, report) = explained("sum", &[], "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exec sleep 0.3");
+    if report["waiting_seconds"].is_null() {
+        return skip("the_times_of_a_single_thread", &report["waiting_seconds_absent"].to_string());
+    }
+    let wall = seconds(&report, "wall_seconds");
+    let parts = ["cpu_seconds", "waiting_seconds", "blocked_seconds"].map(|name| seconds(&report, name));
+    assert!((parts.iter().sum::<f64>() - wall).abs() < 1e-6, "{report}");
+    assert!((0.29..0.4).contains(&parts[2]), "it sleeps for 0.3 s: {report}");
+    let split = seconds(&report, "user_seconds") + seconds(&report, "system_seconds");
+    assert!((split - parts[0]).abs() < 1e-6, "{report}");
+}
+
+#[test]
+fn standard_input_is_the_commands() {
+    for options in BOTH {
+        prices();
+        let mut command = steady();
+        command.args(["explain", "--quiet"]).args(options).args(["--", "sh", "-c", "read a; read b; echo $b $a"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+        assert_eq!(told(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
+    }
+    // Streams that are closed are no reason to fail.
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let line = format!("exec \"$0\" explain --quiet -- sh -c 'exit 4' {closed}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_steady")]).env("XDG_DATA_HOME", steady::data_home());
+        assert_eq!(command.status().unwrap().code(), Some(4), "{closed}");
+    }
+}
+
+#[test]
+fn signals_are_passed_on_once() {
+    for options in BOTH {
+        for signal in ["TERM", "INT", "USR1"] {
+            let script = format!("trap 'echo got; exit 9' {signal}; echo ready; while :; do sleep 0.01; done");
+            let child = explained_child(options, &script);
+            send(signal, child.id());
+            let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+            assert_eq!((status, stdout.as_str()), (9, "got\n"), "{signal} {options:?}: {stderr}");
+        }
+        // To the whole group: the command has it already.
+        let script = "trap 'echo got' USR1; echo ready; i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
+        let child = explained_child(options, script);
+        let group = format!("-{}", child.id());
+        assert!(Command::new("kill").args(["-USR1", "--", &group]).status().unwrap().success());
+        let (status, stdout, _) = told(child.wait_with_output().unwrap());
+        assert_eq!((status, stdout.as_str()), (0, "got\n"), "{options:?}");
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_command_ends_the_front() {
+    prices();
+    for options in BOTH {
+        for (signal, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11)] {
+            let mut command = steady();
+            command.arg("explain").args(options).args(["--", "sh", "-c", &format!("kill -{signal} $$")]);
+            let output = command.output().unwrap();
+            assert_eq!(output.status.signal(), Some(number), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn time_in_which_it_is_stopped_does_not_count() {
+    for options in BOTH {
+        prices();
+        let file = scratch("explained-stopped.json");
+        let words = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
+        // The child of the shell is stopped with it, and lives on for as long.
+        let script = "sleep 0.1 & kill -STOP $! $$; wait; exit 3";
+        let child = steady().args(words).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
+        // Both are stopped: the command by itself, the front to tell its parent.
+        assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
+        std::thread::sleep(Duration::from_millis(900));
+        send("CONT", child.id());
+        assert_eq!(told(child.wait_with_output().unwrap()).0, 3);
+        let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert!((0.8..1.5).contains(&seconds(&report, "stopped_seconds")), "{report}");
+        assert!(seconds(&report, "wall_seconds") < 0.5, "{report}");
+        assert!(report["thread_seconds"].as_f64().unwrap_or(0.0) < 0.5, "{report}");
+        assert!(report["blocked_seconds"].as_f64().unwrap_or(0.0) < 0.5, "{report}");
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
+    let script = "setsid sh -c 'sleep 7201 & sleep 7201' & (sleep 7201 &) ; echo ready; sleep 7201";
+    for options in BOTH {
+        let child = explained_child(options, script);
+        assert!(within_a_second(|| sleepers("7201") >= 4));
+        send("KILL", child.id());
+        assert_eq!(child.wait_with_output().unwrap().status.signal(), Some(9));
+        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} are left", sleepers("7201"));
+
+        let child = explained_child(options, script);
+        assert!(within_a_second(|| sleepers("7201") >= 4));
+        let guardian = children_of(child.id()).first().copied().expect("there is a guardian");
+        send("KILL", guardian);
+        let (status, _, stderr) = told(child.wait_with_output().unwrap());
+        assert_eq!(status, 125, "{stderr}");
+        assert!(stderr.contains("guardian was killed"), "{stderr}");
+        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} are left", sleepers("7201"));
+    }
+}
+
+#[test]
+fn what_it_leaves_behind_is_ended_with_it() {
+    for options in BOTH {
+        let script = "setsid sleep 7202 & sleep 7202 & exit 0";
+        let (status, _, stderr, report) = explained("leaves", options, script);
+        assert_eq!((status, &report["left_behind"]), (0, &2.into()), "{stderr}");
+        assert_eq!(sleepers("7202"), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_run_has_the_statuses_of_shells() {
+    prices();
+    for options in BOTH {
+        let status = |words: &[&str]| {
+            let (status, stdout, stderr) = run(&[&["explain"], options, &["--"], words].concat());
+            assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
+            assert!(stderr.starts_with("steady: "), "{stderr}");
+            status
+        };
+        assert_eq!([status(&["no-such-program"]), status(&["./nothing"]), status(&[""])], [127, 127, 127]);
+        assert_eq!([status(&["/etc/passwd"]), status(&["/etc"])], [126, 126]);
+        let script = scratch("explained-script");
+        fs::write(&script, "echo $1; exit 6").unwrap();
+        assert!(Command::new("chmod").arg("+x").arg(&script).status().unwrap().success());
+        let words = [&["explain"], options, &["--", script.to_str().unwrap(), "word"]].concat();
+        let (status, stdout, stderr) = run(&words);
+        assert_eq!((status, stdout.as_str()), (6, "word\n"), "as execvp runs it: {stderr}");
+        fs::remove_file(script).unwrap();
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_apart_from_the_commands_status() {
+    for (status, wrong) in [
+        (125, &["--runs", "3", "--", "true"][..]),
+        (125, &["--format", "json", "--", "true"]),
+        (125, &["a", "b", "--", "true"]),
+        (125, &["--export-json", "/nonexistent/x", "--", "true"]),
+        (125, &["--nonsense", "--", "true"]),
+        (2, &[]),
+        (2, &["true"]),
+        (2, &["a", "b", "c"]),
+        (2, &["--trace", "true", "true"]),
+        (2, &["--runs", "0", "true", "true"]),
+        (2, &["true", "no-such-program"]),
+    ] {
+        let (actual, stdout, stderr) = run(&[&["explain"], wrong].concat());
+        assert_eq!((actual, stdout.as_str()), (status, ""), "{wrong:?}: {stderr}");
+        assert!(!stderr.is_empty(), "{wrong:?}");
+    }
+    assert_eq!(run(&["explain", "--help"]).0, 0);
+}
+
+#[test]
+fn words_are_any_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    prices();
+    let mut command = steady();
+    command.args(["explain", "--quiet", "--", "printf", "%s"]).arg(OsStr::from_bytes(b"a\xff b"));
+    assert_eq!(command.output().unwrap().stdout, b"a\xff b");
+}
+
+#[test]
+fn a_tracer_tells_calls_by_name() {
+    let script = "exec dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none";
+    let (status, _, stderr, report) = explained("named", &["--trace"], script);
+    assert_eq!(status, 0, "{stderr}");
+    if report["trace"] == false {
+        return skip("a_tracer_tells_calls_by_name", &report["counts"]["calls_by_name_absent"].to_string());
+    }
+    let count = |name: &str| {
+        let calls = report["counts"]["calls_by_name"].as_array().unwrap();
+        calls.iter().find(|call| call["name"] == name).map_or(0, |call| call["count"].as_u64().unwrap())
+    };
+    assert!((2000..2020).contains(&count("read")) && (2000..2010).contains(&count("write")), "{report}");
+    assert_eq!(report["counts"]["execs"], 1, "the shell's: {report}");
+    assert!(report["unexplained_seconds"].is_null(), "its times are not its own: {report}");
+    assert!(report["counts"]["voluntary_switches"].is_null(), "{report}");
+}
+
+#[test]
+fn processes_and_threads_are_told_apart() {
+    let script = "for i in 1 2 3 4 5; do (:); done; exec python3 -c 'import threading\n\
+                  for _ in range(3):\n t = threading.Thread(target=print); t.start(); t.join()'";
+    for options in BOTH {
+        let (status, _, stderr, report) = explained("kinds", options, script);
+        assert_eq!(status, 0, "{stderr}");
+        let counts = &report["counts"];
+        if counts["forks"].is_null() {
+            skip("processes_and_threads_are_told_apart", &counts["forks_absent"].to_string());
+            continue;
+        }
+        // The interpreter may be a script that starts another one.
+        assert!(counts["forks"].as_u64() >= Some(5), "{report}");
+        assert_eq!(counts["threads"], 3, "{report}");
+    }
+}
+
+#[test]
+fn all_forms_are_written() {
+    prices();
+    let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("explained.{form}"))));
+    let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
+    let options: Vec<String> = options.collect();
+    let words: Vec<&str> = ["explain"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    for ((form, file), mark) in files.iter().zip(["steady.explain/1", ",", "wall time", "<!DOCTYPE html>"]) {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(mark), "{form}: {text}");
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn the_history_keeps_it_unless_told_not_to() {
+    let home = scratch("history-of-explanations");
+    let with_home = |words: &[&str]| told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    assert_eq!(with_home(&["explain", "--", "sh", "-c", "exit 3"]).0, 3);
+    assert_eq!(with_home(&["explain", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
+    assert_eq!(with_home(&["explain", "--runs", "6", "true", "sh -c :"]).0, 0);
+    let (_, list, stderr) = with_home(&["history", "list", "--format", "json"]);
+    let list: Value = serde_json::from_str(&list).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    let runs = list["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["kind"], &runs[1]["kind"]), (2, &"explain".into(), &"explain".into()), "{list}");
+    for run in runs {
+        let (status, shown, stderr) = with_home(&["history", "report", &run["id"].to_string()]);
+        assert_eq!(status, 0, "{stderr}");
+        assert!(shown.contains("wall time"), "{shown}");
+    }
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
+fn two_commands_have_a_difference() {
+    prices();
+    let (less, more) = ("sh -c 'exit 0'", "sh -c 'for i in 1 2 3 4 5 6; do (:); done'");
+    let (status, stdout, stderr) = run(&["explain", "--runs", "12", "--format", "json", less, more]);
+    assert_eq!(status, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
+    assert_eq!(report["schema"], "steady.explain/1");
+    let text = run(&["explain", "--runs", "12", less, more]).1;
+    assert!(text.contains("more CPU time") && text.contains("wall time"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let (status, _, stderr) = run(&["explain", "--runs", "6", "true", "sh -c 'exit 3'"]);
+    assert_eq!(status, 3, "{stderr}");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_killed_while_runs_are_counted() {
+    prices();
+    // The pairs are quick, and the counted runs, which find no STEADY_RUN, hang.
+    let hangs = "sh -c '[ -n \"$STEADY_RUN\" ] || sleep 7203'";
+    let mut child = steady().args(["explain", "--runs", "6", "--quiet", hangs, hangs]).spawn().unwrap();
+    let hanging = (0..20).any(|_| within_a_second(|| sleepers("7203") > 0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(hanging, "a counted run was reached");
+    assert!(within_a_second(|| sleepers("7203") == 0), "{} are left", sleepers("7203"));
+    assert!(within_a_second(|| processes_with("__counter") == 0) || sleepers("7203") == 0);
+}
+
+/// A copy of the program for a user without rights, in a folder of that user's own.
+fn as_nobody(name: &str) -> Option<(Command, std::path::PathBuf)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let folder = std::env::temp_dir().join(format!("steady-explain-{name}-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let copy = folder.join("steady");
+    fs::copy(env!("CARGO_BIN_EXE_steady"), &copy).unwrap();
+    assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    command.env("XDG_DATA_HOME", &folder).stdin(Stdio::null()).current_dir("/");
+    Some((command, folder))
+}
+
+#[test]
+fn without_rights_what_cannot_be_had_says_why() {
+    let test = "without_rights_what_cannot_be_had_says_why";
+    let Some((mut command, folder)) = as_nobody("plain") else {
+        return skip(test, "only root can become somebody else");
+    };
+    let file = folder.join("r.json");
+    command.args(["explain", "--export-json"]).arg(&file).args(["--", "sh", "-c", "sleep 0.2 & sleep 0.3; exit 5"]);
+    let Ok(output) = command.output() else { return skip(test, "there is no setpriv") };
+    let (status, _, stderr) = told(output);
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(status, 5, "{stderr}");
+    assert!(seconds(&report, "cpu_seconds") > 0.0 && seconds(&report, "wall_seconds") > 0.29, "{report}");
+    let why = report["waiting_seconds_absent"].as_str().unwrap_or_default();
+    assert!(report["waiting_seconds"].is_null() && why.contains("CAP_NET_ADMIN"), "{report}");
+    let counts = &report["counts"];
+    assert!(counts["calls"].is_null() && counts["calls_absent"].as_str().unwrap().contains("--trace"), "{report}");
+    assert!(counts["minor_faults"].as_u64() > Some(0), "{report}");
+    // The tree was looked at while it lived.
+    assert!(report["processes"].as_array().is_some_and(|processes| processes.len() >= 3), "{report}");
+}
+
+#[test]
+fn without_rights_a_single_thread_and_a_tracer_tell_all() {
+    let test = "without_rights_a_single_thread_and_a_tracer_tell_all";
+    for trace in [false, true] {
+        let Some((mut command, folder)) = as_nobody(if trace { "traced" } else { "single" }) else {
+            return skip(test, "only root can become somebody else");
+        };
+        let file = folder.join("r.json");
+        command
+            .args(["explain", "--export-json"])
+            .arg(&file)
+            .args(trace.then_some("--trace"))
+            .args(["--", "sleep", "0.2"]);
+        let Ok(output) = command.output() else { return skip(test, "there is no setpriv") };
+        let (status, _, stderr) = told(output);
+        let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(status, 0, "{stderr}");
+        if trace {
+            assert_eq!((&report["trace"], &report["counts"]["forks"]), (&true.into(), &0.into()), "{report}");
+            assert!(report["counts"]["calls_by_name"].as_array().is_some_and(|calls| !calls.is_empty()), "{report}");
+        } else if report["waiting_seconds"].is_null() {
+            skip(test, &report["waiting_seconds_absent"].to_string());
+        } else {
+            assert!((0.19..0.3).contains(&seconds(&report, "blocked_seconds")), "{report}");
+        }
+    }
+}
+
+/// Forbids ptrace(2) with EPERM, as a sandbox may, and becomes `steady`.
+const SANDBOX: &str = r#"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 101, "aarch64": 117}[os.uname().machine]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
+buffer = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn where_tracing_is_forbidden_the_command_runs_all_the_same() {
+    prices();
+    let file = scratch("explained-sandbox.json");
+    let mut command = Command::new("python3");
+    command.env("XDG_DATA_HOME", steady::data_home()).stdin(Stdio::null());
+    command.args(["-c", SANDBOX, env!("CARGO_BIN_EXE_steady"), "explain", "--trace", "--export-json"]);
+    let (status, stdout, stderr) =
+        told(command.arg(&file).args(["--", "sh", "-c", "echo out; exit 8"]).output().unwrap());
+    if stderr.contains("KeyError") || stderr.contains("AssertionError") {
+        return skip("where_tracing_is_forbidden_the_command_runs_all_the_same", "no seccomp here");
+    }
+    assert_eq!((status, stdout.as_str()), (8, "out\n"), "{stderr}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert_eq!(report["trace"], false, "its times are its own: {report}");
+    assert!(report["counts"]["calls_by_name_absent"].as_str().unwrap().contains("ptrace"), "{report}");
+}
+
+/// A command in a process group of its own, as a shell would have it, that has said that it is ready.
+fn explained_child(options: &[&str], script: &str) -> Child {
+    prices();
+    let mut command = steady();
+    command.arg("explain").args(options).args(["--", "sh", "-c", script]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+        line.push(byte[0]);
+    }
+    assert_eq!(line, b"ready\n");
+    child
+}
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
+}
+
+fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let parent = |child: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()) == Some(pid)
+    };
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(parent).collect()
+}
+
+/// Processes that are `sleep SECONDS` and nothing else: fronts and guardians have the same words on their lines.
+fn sleepers(seconds: &str) -> usize {
+    let line = format!("sleep {seconds}\0");
+    let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let is = |pid: &u32| {
+        fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text == line.replace(' ', "\0").as_bytes())
+    };
+    all.filter(is).count()
+}
