@@ -129,7 +129,7 @@ fn time_in_which_it_is_stopped_does_not_count() {
         let file = scratch("explained-stopped.json");
         let words = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
         // The child of the shell is stopped with it, and lives on for as long.
-        let script = "sleep 0.1 & kill -STOP $! $$; wait; exit 3";
+        let script = "sleep 0.1 & kill -STOP $! $$; kill -CONT $!; wait; exit 3";
         let child = steady().args(words).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
         // Both are stopped: the command by itself, the front to tell its parent.
         assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
