@@ -1,0 +1,161 @@
+"""Whether `steady explain` puts the time where it went: on programs that do one thing so many times.
+
+What N events cost in truth is the CPU time of a program that makes N of them less that of one that makes none; the lines
+that should carry it are held against that. Programs that sleep, wait for a CPU or for a lock have their waiting known
+by construction. All are explained in random order, several rounds of them; medians are told.
+
+    bench/run explain [--rounds N]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+from random import SystemRandom
+from statistics import median
+
+from common.loads import end_neighbours_on_signals
+from common.paths import ROOT, STEADY, TARGET, WORK
+from common.verdicts import table
+
+MADE = TARGET / "bench-tools" / "bin" / "made"
+WITHIN = 0.15
+ONE_CPU = ["taskset", "-c", "0"]
+# What is made, how often, on which CPUs, and the events whose lines together are to carry the time.
+COUNTED = {
+    "faults": (20000, [], {"minor_fault"}),
+    "calls": (1000000, [], {"kernel_entry"}),
+    "pingpong": (50000, ONE_CPU, {"switch", "call_read", "call_write", "kernel_entry"}),
+    "forks": (1000, ONE_CPU, {"fork", "minor_fault", "switch", "kernel_entry"}),
+}
+# Programs whose calls are counted by name need a tracer; their times come from runs without it.
+BY_NAME = {"pingpong"}
+THREADS, HELD_SECONDS = 4, 0.1
+SLEPT_SECONDS, SPUN_SECONDS = 0.5, 0.5
+REAL = {
+    "gzip -6 of 30 MB": ["sh", "-c", "head -c 30000000 /dev/zero | gzip -6"],
+    "python3 -c pass": ["python3", "-c", "pass"],
+    "git status": ["git", "-C", str(ROOT), "status", "--short"],
+    "sh: 200 x true": ["sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run explain", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7, help="how often each is explained (7)")
+    options = parser.parse_args()
+    end_neighbours_on_signals()
+    MADE.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-O2", "-pthread", "-o", MADE, ROOT / "testdata" / "made" / "made.c"], check=True)
+    # Prices are measured once, while nothing else runs.
+    explained(["true"], "--fresh")
+    print(f"prices: {', '.join(map(price, explained(['true'])['prices']['events']))}\n")
+    reached = counted(options.rounds) & waited(options.rounds)
+    real(options.rounds)
+    sys.exit(0 if reached else 1)
+
+
+def counted(rounds: int) -> bool:
+    """The lines of so many events, beside what they cost in truth."""
+    seen = defaultdict(list)
+    orders = [(name, count) for name, (number, _, _) in COUNTED.items() for count in (0, number)] * rounds
+    for name, count in SystemRandom().sample(orders, len(orders)):
+        seen[name, count].append(explained([*COUNTED[name][1], str(MADE), name, str(count)]))
+    rows, reached = [], True
+    for name, (number, _, events) in COUNTED.items():
+        truth = median(map(cpu, seen[name, number])) - median(map(cpu, seen[name, 0]))
+        if name in BY_NAME:
+            # Counts do not hang on time: they come from one traced run of each.
+            traced = {count: explained([*COUNTED[name][1], str(MADE), name, str(count)], "--trace") for count in (0, number)}
+            line = carried(traced[number], events) - carried(traced[0], events)
+        else:
+            line = median(carried(one, events) for one in seen[name, number]) - median(
+                carried(one, events) for one in seen[name, 0])
+        most = max(seen[name, number][0]["parts"], key=lambda part: part["seconds"])
+        over = sum(one["unexplained_high_seconds"] < 0 for one in seen[name, number])
+        reached &= abs(line / truth - 1) <= WITHIN and not over
+        rows.append((f"{number:,} {name}", f"{1e3 * truth:.1f} ms", f"{1e3 * line:.1f} ms", f"{line / truth - 1:+.1%}",
+                     told(abs(line / truth - 1) <= WITHIN), f"{most['name']}", f"{over} of {rounds}"))
+    print(table(["made", "costs in truth", "lines", "off by", f"within {WITHIN:.0%}", "dearest line", "parts beyond the whole"], rows))
+    return reached
+
+
+def waited(rounds: int) -> bool:
+    """Time that is no CPU time, where it is known."""
+    sleep = [explained([str(MADE), "sleep", str(SLEPT_SECONDS)]) for _ in range(rounds)]
+    locks = [explained([str(MADE), "locks", str(THREADS), str(HELD_SECONDS)]) for _ in range(rounds)]
+    with ExitStack() as stack:
+        for _ in range(2):
+            spinner = subprocess.Popen([*ONE_CPU, str(WORK), "spin", "600"], stdin=subprocess.DEVNULL)
+            stack.callback(spinner.wait)
+            stack.callback(spinner.kill)
+        spin = [explained([*ONE_CPU, str(MADE), "spin", str(SPUN_SECONDS)]) for _ in range(rounds)]
+    # Each thread waits for those before it, and the first of all for all of them.
+    blocked = HELD_SECONDS * (THREADS * (THREADS - 1) / 2 + THREADS)
+    cells = [
+        (f"sleep {SLEPT_SECONDS:g} s", "blocked_seconds", sleep, lambda _: SLEPT_SECONDS),
+        (f"{THREADS} threads on a lock", "blocked_seconds", locks, lambda _: blocked),
+        (f"{THREADS} threads on a lock", "cpu_seconds", locks, lambda _: THREADS * HELD_SECONDS),
+        ("spin under two spinners", "waiting_seconds", spin, lambda one: one["wall_seconds"] - SPUN_SECONDS),
+        ("spin under two spinners", "cpu_seconds", spin, lambda _: SPUN_SECONDS),
+    ]
+    rows, reached = [], True
+    for name, field, reports, truth in cells:
+        absent = [one[f"{field}_absent"] for one in reports if one[field] is None]
+        if absent:
+            rows.append((name, field, "", "", absent[0], ""))
+            reached = False
+            continue
+        off = median(one[field] / truth(one) - 1 for one in reports)
+        reached &= abs(off) <= WITHIN
+        rows.append((name, field, f"{median(map(truth, reports)):.3f} s", f"{median(one[field] for one in reports):.3f} s",
+                     f"{off:+.1%}", told(abs(off) <= WITHIN)))
+    print("\n" + table(["made", "time", "in truth", "explained", "off by", f"within {WITHIN:.0%}"], rows))
+    return reached
+
+
+def real(rounds: int) -> None:
+    """Real programs: what share of their CPU time the parts explain, with and without a tracer's counts."""
+    rows = []
+    for name, argv in REAL.items():
+        reports = [explained(argv) for _ in range(rounds)]
+        share = median(carried(one) / cpu(one) for one in reports)
+        over = sum(one["unexplained_high_seconds"] < 0 for one in reports)
+        parts = sorted(reports[0]["parts"], key=lambda part: -part["seconds"])[:3]
+        rows.append((name, f"{1e3 * median(map(cpu, reports)):.1f} ms", f"{share:.0%}", f"{over} of {rounds}",
+                     ", ".join(f"{part['name']} {part['seconds'] / cpu(reports[0]):.0%}" for part in parts)))
+    print("\n" + table(["command", "CPU time", "explained by counts", "parts beyond the whole", "the dearest"], rows))
+
+
+def explained(argv: list, *options: str) -> dict:
+    """The report on one run."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        words = [str(STEADY), "explain", "--quiet", "--no-history", "--export-json", file.name, *options, "--", *argv]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return json.loads(Path(file.name).read_text())
+
+
+def cpu(report: dict) -> float:
+    return report["cpu_seconds"]
+
+
+def carried(report: dict, events=None) -> float:
+    """The seconds of the parts of these events, or of all."""
+    return sum(part["seconds"] for part in report["parts"] if events is None or part["event"] in events)
+
+
+def price(entry: dict) -> str:
+    seconds = entry["price_seconds"]
+    return f"{entry['event']} {'absent' if seconds is None else f'{1e9 * seconds:.0f} ns'}"
+
+
+def told(within: bool) -> str:
+    return "reached" if within else "NOT reached"
+
+
+if __name__ == "__main__":
+    main()
