@@ -36,6 +36,8 @@ pub enum Probe {
     AtomicContended,
     /// The first touch of a page of anonymous memory, and giving the page back.
     PageFault,
+    /// The same where a process touches so many pages that none that was given back is still in a cache.
+    PageFaultMany,
     /// A process by fork(2) that ends at once and is waited for.
     ForkExit,
     /// The same by vfork(2).
@@ -180,9 +182,9 @@ impl Probe {
         Probe::LoadMemory,
     ];
 
-    /// All of them: the usual ones and the system calls by name.
+    /// All of them: the usual ones, page faults of many pages, and the system calls by name.
     pub fn all() -> impl Iterator<Item = Probe> {
-        Probe::USUAL.into_iter().chain(KernelCall::ALL.into_iter().map(Probe::Call))
+        Probe::USUAL.into_iter().chain([Probe::PageFaultMany]).chain(KernelCall::ALL.into_iter().map(Probe::Call))
     }
 
     /// Its name on the command line, in tables and JSON.
@@ -202,6 +204,7 @@ impl Probe {
             Probe::AtomicAlone => "atomic_alone",
             Probe::AtomicContended => "atomic_contended",
             Probe::PageFault => "page_fault",
+            Probe::PageFaultMany => "page_fault_many",
             Probe::ForkExit => "fork_exit",
             Probe::VforkExit => "vfork_exit",
             Probe::ThreadStart => "thread_start",
@@ -231,6 +234,7 @@ impl Probe {
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
             Probe::PageFault => "a page touched and given back",
+            Probe::PageFaultMany => "a page touched and given back, with many others",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",
             Probe::SpawnStatic | Probe::SpawnDynamic => "a program, from its start to the wait for its end",

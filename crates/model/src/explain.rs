@@ -35,6 +35,8 @@ pub struct Prices {
 pub enum Priced {
     /// A page fault that needs no storage, and giving the page back.
     MinorFault,
+    /// The same in a process that has very many pages: those are in no cache any more when they are used again.
+    MinorFaultMany,
     /// A switch from one process to another, without the calls around it.
     Switch,
     /// A process, its end and the wait for it, the calls for them included, without its faults and switches.
@@ -306,6 +308,7 @@ impl Priced {
     pub fn probes(self) -> Vec<Probe> {
         match self {
             Priced::MinorFault => vec![Probe::PageFault],
+            Priced::MinorFaultMany => vec![Probe::PageFaultMany],
             Priced::Switch => vec![Probe::ProcessSwitch],
             Priced::Fork => vec![Probe::ForkExit, Probe::PageFault, Probe::ProcessSwitch],
             Priced::Vfork => vec![Probe::VforkExit, Probe::PageFault, Probe::ProcessSwitch],

@@ -178,14 +178,19 @@ fn times(
 ) -> (Reading<Nanos>, Reading<Nanos>) {
     let why = match tasks {
         Ok(Tasks { untold: Some(why), .. }) => why.clone(),
-        Ok(tasks) => {
-            sources.push(match tasks.number {
-                1 => "waiting: the exit record of its only thread (taskstats)".to_owned(),
-                number => format!("waiting: exit records of its {number} threads (taskstats)"),
+        // A record is written before its task gives its memory back, which takes CPU time and so lasts; what waits to be
+        // reaped tells of that too.
+        Ok(Tasks { number: 1, waiting, .. }) => {
+            let told = seen.main.clone().and_then(|main| Ok(main.run_delay - seen.delayed_before.clone()?.run_delay));
+            sources.push(match told {
+                Ok(_) => "waiting: its only thread's schedstat".to_owned(),
+                Err(_) => "waiting: the exit record of its only thread (taskstats)".to_owned(),
             });
-            // A record is written before its task gives its memory back, which takes CPU time and so lasts.
-            let lived = if tasks.number == 1 { seen.wall } else { tasks.lived + (usage.cpu() - tasks.cpu) };
-            return (Ok(lived), Ok(tasks.waiting));
+            return (Ok(seen.wall), Ok(told.unwrap_or(*waiting)));
+        }
+        Ok(tasks) => {
+            sources.push(format!("waiting: exit records of its {} threads (taskstats)", tasks.number));
+            return (Ok(tasks.lived + (usage.cpu() - tasks.cpu)), Ok(tasks.waiting));
         }
         Err(why) => why.clone(),
     };

@@ -10,6 +10,7 @@ mod counted;
 mod counter;
 mod difference;
 mod ends;
+mod faults;
 mod made;
 pub mod pair;
 mod parts;

@@ -3,6 +3,7 @@
 use steady_model::{Absent, Counts, Interval, Part, Price, Priced, Prices, Reading};
 
 use super::calls::{self, Elsewhere};
+use super::faults;
 
 /// What events cost, and what could not be had.
 pub(super) struct Tally<'a> {
@@ -24,13 +25,26 @@ impl<'a> Tally<'a> {
 
     /// Adds so many events; of what did not happen there is no part.
     pub(super) fn add(&mut self, name: &str, priced: Priced, at_least: bool, count: f64) {
+        self.priced(name, (priced, self.prices.of(priced)), at_least, count);
+    }
+
+    fn priced(&mut self, name: &str, (priced, price): (Priced, Reading<Price>), at_least: bool, count: f64) {
         if count <= 0.0 {
             return;
         }
-        match self.prices.of(priced) {
+        match price {
             Ok(price) => self.parts.push(part(name, (priced, price), at_least, count)),
             Err(Absent(reason)) => self.missing.push((format!("the price of {name}"), reason)),
         }
+    }
+
+    /// Adds the page faults, at the price of a process that had as many as the mean one of the tree.
+    fn faults(&mut self, counts: &Counts) {
+        let each = counts.minor_faults as f64 / (1.0 + counts.forks.clone().unwrap_or(0) as f64);
+        let price = faults::price(self.prices, each);
+        self.priced("page faults", (Priced::MinorFault, price.clone()), false, counts.minor_faults as f64);
+        // What it waited for its storage is no CPU time: that is in the time spent blocked.
+        self.priced("major page faults", (Priced::MinorFault, price), true, counts.major_faults as f64);
     }
 
     /// Adds what was counted as a whole, or notes why it was not. How many were priced: their calls are not priced again.
@@ -75,9 +89,7 @@ impl<'a> Tally<'a> {
 /// All parts of what was counted, the dearest first; and what is missing. No time is in two of them.
 pub(super) fn all(counts: &Counts, prices: &Prices) -> (Vec<Part>, Vec<(String, String)>) {
     let mut tally = Tally::new(prices);
-    tally.add("page faults", Priced::MinorFault, false, counts.minor_faults as f64);
-    // What it waited for its storage is no CPU time: that is in the time spent blocked.
-    tally.add("major page faults", Priced::MinorFault, true, counts.major_faults as f64);
+    tally.faults(counts);
     let switches = counts.voluntary_switches.clone().and_then(|one| Ok(one + counts.involuntary_switches.clone()?));
     tally.counted("switches", Priced::Switch, &switches);
     tally.made(counts);

@@ -22,6 +22,8 @@ mod signals;
 mod threads;
 mod turns;
 
+pub use pages::{FEW_PAGES, MANY_PAGES};
+
 use std::io;
 
 use steady_model::{Absent, Bytes, Probe, Reading, Timed};
@@ -86,7 +88,8 @@ pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
         Probe::ThreadSwitchFutex => turns::by_futex(),
         Probe::LockUncontended => locks::uncontended(),
         Probe::LockContended => locks::contended(place),
-        Probe::PageFault => pages::open(),
+        Probe::PageFault => pages::few(),
+        Probe::PageFaultMany => pages::many(),
         Probe::ForkExit => processes::fork(),
         Probe::VforkExit => processes::vfork(),
         Probe::SpawnStatic => processes::spawn_static(),

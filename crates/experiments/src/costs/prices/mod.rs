@@ -20,7 +20,10 @@ const REPETITIONS: u32 = 50;
 /// Everything that has a price.
 pub fn all() -> impl Iterator<Item = Priced> {
     let made = [Priced::Fork, Priced::Vfork, Priced::Thread, Priced::Exec];
-    let plain = [Priced::MinorFault, Priced::Switch].into_iter().chain(made).chain([Priced::KernelEntry]);
+    let plain = [Priced::MinorFault, Priced::MinorFaultMany, Priced::Switch]
+        .into_iter()
+        .chain(made)
+        .chain([Priced::KernelEntry]);
     plain.chain(KernelCall::ALL.into_iter().map(Priced::Call))
 }
 

@@ -13,6 +13,7 @@ pub fn net(report: &CostsReport, lacking: &[Priced]) -> Vec<(Priced, Reading<Pri
 fn price(report: &CostsReport, priced: Priced) -> Reading<Price> {
     match priced {
         Priced::MinorFault => whole(report, Probe::PageFault),
+        Priced::MinorFaultMany => whole(report, Probe::PageFaultMany),
         Priced::Switch => whole(report, Probe::ProcessSwitch),
         Priced::KernelEntry => whole(report, Probe::SystemCall),
         Priced::Call(call) => whole(report, Probe::Call(call)),

@@ -12,6 +12,7 @@ use crate::json::wire::{Seconds, join, read_started, required, split, started};
 pub(super) fn priced_name(priced: Priced) -> &'static str {
     match priced {
         Priced::MinorFault => "minor_fault",
+        Priced::MinorFaultMany => "minor_fault_many",
         Priced::Switch => "switch",
         Priced::Fork => "fork",
         Priced::Vfork => "vfork",
@@ -26,6 +27,7 @@ pub(super) fn priced_name(priced: Priced) -> &'static str {
 fn priced_of(name: &str) -> Option<Priced> {
     let plain = [
         Priced::MinorFault,
+        Priced::MinorFaultMany,
         Priced::Switch,
         Priced::Fork,
         Priced::Vfork,

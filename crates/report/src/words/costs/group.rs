@@ -60,7 +60,12 @@ impl Group {
             Probe::Call(_) => Group::Named,
             Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex => Group::Switches,
             Probe::LockUncontended | Probe::LockContended | Probe::AtomicAlone | Probe::AtomicContended => Group::Locks,
-            Probe::PageFault | Probe::LoadL1 | Probe::LoadL2 | Probe::LoadShared | Probe::LoadMemory => Group::Memory,
+            Probe::PageFault
+            | Probe::PageFaultMany
+            | Probe::LoadL1
+            | Probe::LoadL2
+            | Probe::LoadShared
+            | Probe::LoadMemory => Group::Memory,
             Probe::ForkExit | Probe::VforkExit | Probe::ThreadStart | Probe::SpawnStatic | Probe::SpawnDynamic => {
                 Group::Processes
             }
