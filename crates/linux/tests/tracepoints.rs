@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use steady_linux::process::{self, Attached, Program, Stdio};
-use steady_linux::tracepoints::{Tracepoints, TreeCounts};
+use steady_linux::tracepoints::{Made, Tracepoints, TreeCounts};
 use steady_linux::tracer;
 use steady_model::Reading;
 
@@ -44,7 +44,8 @@ fn agrees(test: &str, points: &mut Tracepoints, words: &[&str]) -> Option<TreeCo
     let counted = run(points, words).unwrap();
     let command = Attached::new(Path::new(words[0]), words.iter().map(OsStr::new)).unwrap();
     let known = tracer::count(&command).map_err(|absent| skip(test, &absent.0)).ok()?.counts;
-    let known = TreeCounts { calls: known.calls(), forks: known.forks, threads: known.threads, execs: known.execs };
+    let made = Made { forks: known.forks, threads: known.threads, execs: known.execs };
+    let known = TreeCounts { calls: known.calls(), made: Some(made) };
     assert_eq!(counted, known, "{words:?}");
     Some(counted)
 }
@@ -56,7 +57,7 @@ fn what_is_counted_is_what_a_tracer_counts() {
     agrees(test, &mut points, &["/bin/true"]);
     let script = "for i in 1 2 3 4 5 6 7; do (exit 0); done; /bin/true; /bin/true; exec /bin/true";
     let Some(counted) = agrees(test, &mut points, &["/bin/bash", "-c", script]) else { return };
-    assert_eq!((counted.forks, counted.threads, counted.execs), (9, 0, 3));
+    assert_eq!(counted.made, Some(Made { forks: 9, threads: 0, execs: 3 }));
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn threads_are_told_from_processes() {
                   os.waitpid(os.fork() or os._exit(0), 0)\n\
                   import subprocess; subprocess.run(['/bin/true'])";
     let counted = run(&mut points, &[python, "-c", script]).unwrap();
-    assert_eq!((counted.forks, counted.threads, counted.execs), (2, 7, 1));
+    assert_eq!(counted.made, Some(Made { forks: 2, threads: 7, execs: 1 }));
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn a_hundred_runs_are_each_counted_alone() {
     let Some((_alone, mut points)) = tracepoints(test) else { return };
     let counts: Vec<TreeCounts> = (0..100).map(|_| run(&mut points, &["/bin/true"]).unwrap()).collect();
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
-    assert!(counts[0].calls > 10 && counts[0].forks == 0 && counts[0].execs == 0, "{:?}", counts[0]);
+    assert!(counts[0].calls > 10 && counts[0].made == Some(Made { forks: 0, threads: 0, execs: 0 }), "{:?}", counts[0]);
     // Calls of this process's own are nobody's.
     std::process::Command::new("/bin/sh").args(["-c", "for i in 1 2 3; do (exit 0); done"]).status().unwrap();
     assert_eq!(run(&mut points, &["/bin/true"]).unwrap(), counts[0]);

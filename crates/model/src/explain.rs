@@ -212,7 +212,7 @@ pub struct ExplainReport {
     pub parts: Vec<Part>,
     /// What could not be priced or counted, with the reason: `(what, why)`.
     pub missing: Vec<(String, String)>,
-    /// CPU time that no part explains, with its interval: the program's own code, and what the kernel did beyond the
+    /// CPU time that neither a part nor the counting explains, with its interval: the program's own code, and what the kernel did beyond the
     /// prices. In seconds; below zero where the parts come to more than the whole. Absent where the times are a tracer's.
     pub unexplained: Reading<(f64, Interval)>,
     /// What a reader must know; sentences.

@@ -58,6 +58,8 @@ struct Tasks {
     usage: Usage,
     /// Processes and threads beside the first of each; absent where records do not tell whose thread each is.
     processes: Option<u64>,
+    /// Processes that executed a program since they were made.
+    executed: u64,
 }
 
 /// The account of what was seen.
@@ -67,6 +69,7 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
     let usage = usage(&seen, &tasks, &mut sources);
     let (thread_time, waiting) = times(&seen, &tasks, usage, &mut sources);
     let counts = counts(&seen, &tasks, usage, &mut sources);
+    let counting_cost = counting_cost(&seen.counted, &counts);
     let processes = match &seen.tasks {
         Ok(tasks) => processes(tasks, &seen).or_else(|why| seen.seen.clone().map_err(|_| why)),
         Err(why) => seen.seen.clone().map_err(|_| why.clone()),
@@ -84,7 +87,7 @@ pub(super) fn account(seen: Seen) -> ExplainRun {
         stopped: seen.stopped,
         counts,
         sources,
-        counting_cost: seen.counted.cost.clone(),
+        counting_cost,
         processes,
         progress: Vec::new(),
         left_behind: seen.left_behind,
@@ -104,6 +107,7 @@ fn sum(ends: &[TaskExit], seen: &Seen) -> Tasks {
         }
         tasks.usage += used(end);
         tasks.processes = tasks.processes.and_then(|sum| Some(sum + u64::from(end.pid == end.tgid?)));
+        tasks.executed += u64::from(end.tgid == Some(end.pid) && !end.never_executed);
     }
     tasks.lived = tasks.lived - seen.threads_stopped;
     tasks.usage = tasks.usage.without(seen.before).scaled_to(tasks.cpu);
@@ -231,9 +235,21 @@ fn is_same(one: Nanos, other: Nanos) -> bool {
 fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<String>) -> Counts {
     let counted = &seen.counted;
     if counted.calls.is_ok() {
-        sources.push(format!("system calls, execs: {}", counted.by));
+        sources.push(format!("system calls: {}", counted.by));
     }
     let told = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
+    let execs = match (told, &counted.execs) {
+        (Some(_), Err(_)) => {
+            sources.push("execs: exit records (taskstats), which tell of one in each process at most".to_owned());
+            // The command's own is not counted.
+            Ok(tasks.as_ref().map_or(0, |tasks| tasks.executed.saturating_sub(1)))
+        }
+        (_, Ok(_)) => {
+            sources.push(format!("execs: {}", counted.by));
+            counted.execs.clone()
+        }
+        _ => counted.execs.clone(),
+    };
     let (forks, threads) = match (told, &counted.forks) {
         (Some((number, processes)), _) if processes > 0 => {
             sources.push("forks, threads: exit records of its tasks (taskstats)".to_owned());
@@ -254,9 +270,21 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
         involuntary_switches: switches(usage.involuntary_switches),
         forks,
         threads,
-        execs: counted.execs.clone(),
+        execs,
         calls: counted.calls.clone(),
         calls_by_name: counted.by_name.clone(),
+    }
+}
+
+/// What the counting cost the tree: its calls, and the tasks that were made in it.
+fn counting_cost(counted: &Counted, counts: &Counts) -> Reading<Nanos> {
+    let cost = counted.cost.clone()?;
+    match (&counts.forks, &counts.threads) {
+        (Ok(0), Ok(0)) => Ok(cost),
+        (Ok(forks), Ok(threads)) => {
+            Ok(cost + Nanos(counted.cost_of_task.clone()?.0.saturating_mul(forks.saturating_add(*threads))))
+        }
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     }
 }
 

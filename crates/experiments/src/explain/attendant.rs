@@ -58,9 +58,9 @@ enum Instrument {
     Done,
 }
 
-/// Counters that have begun.
-fn counting() -> Reading<Tracepoints> {
-    let mut points = Tracepoints::open()?;
+/// Counters that have begun: only those that exit records do not make up for, since each process that is made inherits them.
+fn counting(ends: &Reading<Ends>) -> Reading<Tracepoints> {
+    let mut points = if ends.is_ok() { Tracepoints::of_calls()? } else { Tracepoints::open()? };
     points.begin().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
     Ok(points)
 }
@@ -137,7 +137,7 @@ impl Attendant for Explainer {
             let (begun, tracer) = starter.start_traced(Joining::Stay).map_err(failed)?;
             (begun, Instrument::Tracer(tracer))
         } else {
-            let points = counting();
+            let points = counting(&ends);
             (starter.start(Joining::Stay).map_err(failed)?, Instrument::Points(points))
         };
         let explainer = Explainer::new(&begun, ends, instrument);
@@ -274,10 +274,11 @@ impl Explainer {
             Instrument::Tracer(Ok(tracer)) => Counted::by_tracer(tracer.counts()),
             Instrument::Tracer(Err(why)) => Counted::nothing(why),
             Instrument::Points(points) => {
+                let inherited = points.as_ref().map_or(0, Tracepoints::inherited);
                 let counts = points.as_mut().map_err(|why| why.clone()).and_then(|points| points.end(usage.cpu()));
                 // What one of them costs can be told from nothing only where there is none.
                 self.instrument = Instrument::Done;
-                Counted::at_points(counts)
+                Counted::at_points(counts, inherited)
             }
             Instrument::Done => Counted::nothing(&Absent::because("the counters were read already")),
         }

@@ -19,7 +19,9 @@ pub fn report(record: ExplainRecord) -> ExplainReport {
     let unexplained = if record.plan.trace {
         Err(Absent::because("its times hold what the tracer did to it"))
     } else {
-        Ok(parts::unexplained(cpu, &parts))
+        // What the counting took is told by itself.
+        let counting = record.counting_cost.as_ref().map_or(0.0, |cost| cost.seconds());
+        Ok(parts::unexplained(cpu - counting, &parts))
     };
     let blocked = blocked(&record, cpu);
     let notes = notes(&record, &parts, &unexplained, &blocked);

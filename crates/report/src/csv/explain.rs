@@ -44,6 +44,9 @@ pub fn explain_csv(report: &ExplainReport) -> String {
         ];
         out.push_str(&(fields.join(",") + "\n"));
     }
+    let counting = report.record.counting_cost.as_ref();
+    let took = counting.map_or_else(|_| String::new(), |cost| cost.seconds().to_string());
+    out.push_str(&format!("counting,2,{took},,,,,,{}\n", why(counting.err())));
     let left = report.unexplained.as_ref();
     let (value, low, high) = left.map_or_else(
         |_| Default::default(),

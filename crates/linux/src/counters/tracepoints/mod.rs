@@ -9,7 +9,7 @@
 mod cost;
 mod tracefs;
 
-pub use cost::cost_per_call;
+pub use cost::{cost_per_call, cost_per_process};
 
 use std::io;
 
@@ -27,14 +27,16 @@ const TASKS: &str = "task/task_newtask";
 const EXECS: &str = "sched/sched_process_exec";
 /// Of tasks those that are threads (CLONE_THREAD).
 const THREADS_ONLY: &std::ffi::CStr = c"clone_flags & 0x10000";
-const COUNTERS: usize = 4;
 
 /// Counters for the children of the thread that opened them: each counts from a child's exec on, with all that descends
 /// from it. Programs that change their user, or that this user may not read, drop out at their exec.
+///
+/// Each process that is made inherits the counters, which makes it dearer by some microseconds a counter
+/// ([`cost_per_process`]): so there are no more of them than are wanted.
 pub struct Tracepoints {
-    /// Calls, tasks, threads, execs.
-    counters: [PerfCounter; COUNTERS],
-    before: [RawCount; COUNTERS],
+    /// Calls; and tasks, threads, execs where they are wanted.
+    counters: Vec<PerfCounter>,
+    before: Vec<RawCount>,
 }
 
 /// What a tree did.
@@ -42,6 +44,13 @@ pub struct Tracepoints {
 pub struct TreeCounts {
     /// System calls; the one that executed the command is not among them.
     pub calls: u64,
+    /// What it made, where that was counted.
+    pub made: Option<Made>,
+}
+
+/// Tasks and programs that a tree made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
     /// Processes that were made, the command's own not counted.
     pub forks: u64,
     /// Threads that were made beside the first of each process.
@@ -53,15 +62,23 @@ pub struct TreeCounts {
 impl Tracepoints {
     /// Opens the counters. Absent where the kernel has no such points, or does not let this user count at them.
     pub fn open() -> Reading<Self> {
+        let mut points = Tracepoints::of_calls()?;
+        let (root, tracefs) = (Root::default(), Tracefs::open(&Root::default())?);
+        let threads = counter(&root, &tracefs, TASKS)?.only(THREADS_ONLY).map_err(|error| refused(&error))?;
+        points.counters.extend([counter(&root, &tracefs, TASKS)?, threads, counter(&root, &tracefs, EXECS)?]);
+        Ok(points)
+    }
+
+    /// Opens the one at system calls alone; as [`Tracepoints::open`].
+    pub fn of_calls() -> Reading<Self> {
         let root = Root::default();
-        let points = Tracefs::open(&root)?;
-        let counter = |point| {
-            let event = Event::tracepoint(points.number(point)?);
-            PerfCounter::open(&root, &event, CounterScope::UserAndKernel).map_err(|error| refused(&error))
-        };
-        let threads = counter(TASKS)?.only(THREADS_ONLY).map_err(|error| refused(&error))?;
-        let counters = [counter(CALLS)?, counter(TASKS)?, threads, counter(EXECS)?];
-        Ok(Tracepoints { counters, before: Default::default() })
+        let calls = counter(&root, &Tracefs::open(&root)?, CALLS)?;
+        Ok(Tracepoints { counters: vec![calls], before: Vec::new() })
+    }
+
+    /// How many counters a process inherits.
+    pub fn inherited(&self) -> u64 {
+        self.counters.len() as u64
     }
 
     /// To be called before the command is started.
@@ -77,32 +94,40 @@ impl Tracepoints {
     /// of it was not counted.
     pub fn end(&mut self, cpu_time: Nanos) -> Reading<TreeCounts> {
         let now = self.read().map_err(|error| Absent::because(format!("the counters could not be read: {error}")))?;
-        let mut counted = [RawCount::default(); COUNTERS];
-        for (counted, (now, before)) in counted.iter_mut().zip(now.into_iter().zip(self.before)) {
-            *counted = now.since(before).ok_or_else(|| Absent::because("the counters have gone backwards"))?;
-        }
-        tree_counts(counted, cpu_time)
+        let since = |(now, before): (RawCount, &RawCount)| {
+            now.since(*before).ok_or_else(|| Absent::because("the counters have gone backwards"))
+        };
+        let counted: Vec<RawCount> = now.into_iter().zip(&self.before).map(since).collect::<Reading<_>>()?;
+        tree_counts(&counted, cpu_time)
     }
 
-    fn read(&mut self) -> io::Result<[RawCount; COUNTERS]> {
-        let mut read = [RawCount::default(); COUNTERS];
-        for (read, counter) in read.iter_mut().zip(&mut self.counters) {
-            *read = counter.read()?;
-        }
-        Ok(read)
+    fn read(&mut self) -> io::Result<Vec<RawCount>> {
+        self.counters.iter_mut().map(Counter::read).collect()
     }
 }
 
-fn tree_counts(counted: [RawCount; COUNTERS], cpu_time: Nanos) -> Reading<TreeCounts> {
-    let [calls, tasks, threads, execs] = counted.map(|counted| counted.value);
+fn counter(root: &Root, tracefs: &Tracefs, point: &str) -> Reading<PerfCounter> {
+    let event = Event::tracepoint(tracefs.number(point)?);
+    PerfCounter::open(root, &event, CounterScope::UserAndKernel).map_err(|error| refused(&error))
+}
+
+fn tree_counts(counted: &[RawCount], cpu_time: Nanos) -> Reading<TreeCounts> {
+    let values: Vec<u64> = counted.iter().map(|counted| counted.value).collect();
     // Each is told by itself, and they are read one after the other: with a tree that has ended they belong together.
     let whole = counted.iter().all(|counted| counted.enabled.saturating_mul(UNCOUNTED_RATIO) >= cpu_time.0);
-    match (tasks.checked_sub(threads), execs.checked_sub(1)) {
-        (Some(forks), Some(execs)) if whole => Ok(TreeCounts { calls, forks, threads, execs }),
-        _ => Err(Absent::because(
+    let counts = match values[..] {
+        [calls] => Some(TreeCounts { calls, made: None }),
+        [calls, tasks, threads, execs] => tasks
+            .checked_sub(threads)
+            .zip(execs.checked_sub(1))
+            .map(|(forks, execs)| TreeCounts { calls, made: Some(Made { forks, threads, execs }) }),
+        _ => None,
+    };
+    counts.filter(|_| whole).ok_or_else(|| {
+        Absent::because(
             "part of it was not counted: the kernel does not count programs that change their user at their exec",
-        )),
-    }
+        )
+    })
 }
 
 /// Why nothing may be counted at a point.
@@ -120,14 +145,16 @@ fn refused(error: &io::Error) -> Absent {
 mod tests {
     use super::*;
 
-    fn counts(values: [u64; COUNTERS], enabled: u64) -> Reading<TreeCounts> {
-        tree_counts(values.map(|value| RawCount { value, enabled, running: enabled }), Nanos(1_000))
+    fn counts(values: impl Into<Vec<u64>>, enabled: u64) -> Reading<TreeCounts> {
+        let counted = values.into().into_iter().map(|value| RawCount { value, enabled, running: enabled });
+        tree_counts(&counted.collect::<Vec<_>>(), Nanos(1_000))
     }
 
     #[test]
     fn forks_are_the_tasks_that_are_no_threads() {
-        let told = TreeCounts { calls: 900, forks: 3, threads: 2, execs: 4 };
-        assert_eq!(counts([900, 5, 2, 5], 1_000), Ok(told));
+        let made = Made { forks: 3, threads: 2, execs: 4 };
+        assert_eq!(counts([900, 5, 2, 5], 1_000), Ok(TreeCounts { calls: 900, made: Some(made) }));
+        assert_eq!(counts([900], 1_000), Ok(TreeCounts { calls: 900, made: None }));
     }
 
     #[test]

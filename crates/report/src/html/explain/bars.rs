@@ -20,8 +20,8 @@ fn class(priced: Priced) -> (&'static str, &'static str) {
     }
 }
 
-/// The pieces of these events, one for each class, and what they leave.
-fn pieces(parts: impl Iterator<Item = (Priced, f64)>, left: Option<f64>) -> Vec<Piece> {
+/// The pieces of these events, one for each class, what the counting took, and what they leave.
+fn pieces(parts: impl Iterator<Item = (Priced, f64)>, (counting, left): (Option<f64>, Option<f64>)) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for (priced, seconds) in parts {
         let (class, name) = class(priced);
@@ -30,6 +30,7 @@ fn pieces(parts: impl Iterator<Item = (Priced, f64)>, left: Option<f64>) -> Vec<
             None => pieces.push((class, name, seconds)),
         }
     }
+    pieces.extend(counting.map(|counting| ("counting", "the counting", counting)));
     pieces.extend(left.map(|left| ("unexplained", "unexplained", left)));
     pieces
 }
@@ -47,7 +48,8 @@ pub(super) fn one(report: &ExplainReport) -> Markup {
         (Err(_), _) => whole.push(("blocked", "waiting for a CPU or blocked", record.wall.seconds() - cpu)),
     }
     let left = report.unexplained.as_ref().ok().map(|(left, _)| *left);
-    let counted = pieces(report.parts.iter().map(|part| (part.priced, part.seconds)), left);
+    let counting = record.counting_cost.as_ref().ok().filter(|_| !record.plan.trace).map(|cost| cost.seconds());
+    let counted = pieces(report.parts.iter().map(|part| (part.priced, part.seconds)), (counting, left));
     bars(&[("All of its time", whole), ("Its CPU time by what it was counted to do, at this host's prices", counted)])
 }
 
@@ -60,7 +62,7 @@ pub(super) fn pair(report: &ExplainPairReport) -> Markup {
             Line::Part(priced) => Some((priced, known(line)?)),
             _ => None,
         });
-        let mut all = pieces(parts, find(Line::Unexplained));
+        let mut all = pieces(parts, (None, find(Line::Unexplained)));
         all.extend(find(Line::Waiting).map(|seconds| ("waiting", "waiting for a CPU", seconds)));
         all.extend(find(Line::Blocked).map(|seconds| ("blocked", "blocked", seconds)));
         all.extend(find(Line::OffCpu).map(|seconds| ("blocked", "waiting for a CPU or blocked", seconds)));

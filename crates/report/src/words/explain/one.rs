@@ -89,8 +89,9 @@ fn explained(report: &ExplainReport) -> String {
     if cpu <= 0.0 {
         return String::new();
     }
+    let counted = report.parts.iter().map(|part| part.seconds).sum();
     if *left < 0.0 {
-        let all = share(cpu - left, cpu);
+        let all = share(counted, cpu);
         return format!(" What it was counted to do would be {all} of its CPU time at this host's prices.");
     }
     let least = report.parts.iter().any(|part| part.at_least) && (cpu - left) >= LEAST * cpu;
@@ -104,7 +105,7 @@ fn explained(report: &ExplainReport) -> String {
         ),
         _ => format!(
             "{least} {} is what it was counted to do at this host's prices, most of it {most}",
-            share(cpu - left, cpu)
+            share(counted, cpu)
         ),
     };
     format!(" Of the CPU time,{told}; {} is left unexplained.", share(*left, cpu))
@@ -188,6 +189,9 @@ fn parts_shown(report: &ExplainReport) -> Vec<(String, f64, String)> {
         let label = count(small.len(), "other kind", "other kinds");
         rows.push((label, small.iter().map(|part| part.seconds).sum(), "at least".to_owned()));
     }
+    if let (Ok(cost), false) = (&report.record.counting_cost, report.record.plan.trace) {
+        rows.push(("the counting".to_owned(), cost.seconds(), "about: what telling this takes".to_owned()));
+    }
     if let Ok((left, _)) = &report.unexplained {
         rows.push(("unexplained".to_owned(), *left, "its own code, and all beyond the prices".to_owned()));
     }
@@ -212,12 +216,9 @@ pub(crate) fn facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
     }
     facts.extend(missing(&report.missing));
     facts.extend(record.sources.iter().map(|source| ("counted", crate::words::one_line(source))));
-    facts.push(match &record.counting_cost {
-        Ok(cost) => ("counting", format!("about {} of its CPU time", time(cost.seconds()))),
-        Err(absent) => {
-            ("counting", format!("what it cost the command is absent: {}", crate::words::one_line(&absent.0)))
-        }
-    });
+    if let Err(absent) = &record.counting_cost {
+        facts.push(("counting", format!("what it cost the command is absent: {}", crate::words::one_line(&absent.0))));
+    }
     facts.push(prices(&record.prices, record.started));
     facts.extend(machine(&record.activity));
     if record.left_behind > 0 {
