@@ -397,10 +397,34 @@ pub(super) mod tests {
         assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
         assert_eq!((run.counts.minor_faults, run.counts.major_faults), (48, 1));
         assert_eq!((run.counts.forks, run.counts.threads), (Ok(0), Ok(0)));
-        assert!(run.counts.calls.is_err() && run.counts.execs.is_err());
+        assert!(run.counts.calls.is_err());
+        assert_eq!(run.counts.execs, Ok(0), "its own is not counted");
         let process = &run.processes.unwrap()[0];
         assert_eq!((process.cpu, process.wall, process.faults), (ms(39), ms(97), 49));
         assert_eq!(process.waiting, Ok(ms(8)));
+    }
+
+    #[test]
+    fn what_a_single_thread_waited_for_while_it_gave_its_memory_back_counts() {
+        let run = account(Seen { main: schedstat(41, 15), ..seen() });
+        assert_eq!(run.waiting, Ok(ms(13)));
+        let run = account(Seen { main: Err(no("it was gone")), ..seen() });
+        assert_eq!(run.waiting, Ok(ms(8)), "as its record says");
+    }
+
+    #[test]
+    fn processes_that_executed_a_program_are_told_by_their_records() {
+        let forked = TaskExit { never_executed: true, ..task(40, 40) };
+        let run = account(Seen { tasks: Ok(vec![forked, task(31, 30), task(30, 30), task(20, 20)]), ..seen() });
+        assert_eq!((run.counts.forks, run.counts.execs), (Ok(2), Ok(1)));
+    }
+
+    #[test]
+    fn counting_costs_what_calls_and_tasks_cost() {
+        let counted =
+            Counted { cost: Ok(ms(3)), cost_of_task: Ok(Nanos(10_000)), ..Counted::nothing(&no("not allowed")) };
+        let run = account(Seen { tasks: Ok(vec![task(31, 30), task(30, 30), task(20, 20)]), counted, ..seen() });
+        assert_eq!(run.counting_cost, Ok(Nanos(3_020_000)), "a process and a thread more");
     }
 
     #[test]
