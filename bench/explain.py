@@ -1,14 +1,15 @@
 """Whether `steady explain` puts the time where it went: on programs that do one thing so many times.
 
-What N events cost in truth is the CPU time of a program that makes N of them less that of one that makes none; the lines
-that should carry it are held against that. Programs that sleep, wait for a CPU or for a lock have their waiting known
-by construction. All are explained in random order, several rounds of them; medians are told.
+What N events cost in truth is the CPU time of a program that makes N of them, run by itself, less that of one that makes
+none; the lines that should carry it are held against that. Programs that sleep, wait for a CPU or for a lock have their
+waiting known by construction. All are run in random order, several rounds of them; medians are told.
 
     bench/run explain [--rounds N]
 """
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ COUNTED = {
     "pingpong": (50000, ONE_CPU, {"switch", "call_read", "call_write", "kernel_entry"}),
     "forks": (1000, ONE_CPU, {"fork", "minor_fault", "switch", "kernel_entry"}),
 }
-# Programs whose calls are counted by name need a tracer; their times come from runs without it.
+# Of these, system calls are priced by name: a tracer counts them in a run of its own.
 BY_NAME = {"pingpong"}
 THREADS, HELD_SECONDS = 4, 0.1
 SLEPT_SECONDS, SPUN_SECONDS = 0.5, 0.5
@@ -61,27 +62,47 @@ def main() -> None:
 
 def counted(rounds: int) -> bool:
     """The lines of so many events, beside what they cost in truth."""
-    seen = defaultdict(list)
+    seen, own = defaultdict(list), defaultdict(list)
     orders = [(name, count) for name, (number, _, _) in COUNTED.items() for count in (0, number)] * rounds
     for name, count in SystemRandom().sample(orders, len(orders)):
-        seen[name, count].append(explained([*COUNTED[name][1], str(MADE), name, str(count)]))
+        argv = [*COUNTED[name][1], str(MADE), name, str(count)]
+        for measure in SystemRandom().sample((alone, explained), 2):
+            (own if measure is alone else seen)[name, count].append(measure(argv))
     rows, reached = [], True
-    for name, (number, _, events) in COUNTED.items():
-        truth = median(map(cpu, seen[name, number])) - median(map(cpu, seen[name, 0]))
-        if name in BY_NAME:
-            # Counts do not hang on time: they come from one traced run of each.
-            traced = {count: explained([*COUNTED[name][1], str(MADE), name, str(count)], "--trace") for count in (0, number)}
-            line = carried(traced[number], events) - carried(traced[0], events)
-        else:
-            line = median(carried(one, events) for one in seen[name, number]) - median(
-                carried(one, events) for one in seen[name, 0])
-        most = max(seen[name, number][0]["parts"], key=lambda part: part["seconds"])
+    for name, (number, cpus, events) in COUNTED.items():
+        truth = median(own[name, number]) - median(own[name, 0])
+        with_counts = {count: explained([*cpus, str(MADE), name, str(count)], "--trace") if name in BY_NAME else None
+                       for count in (0, number)}
+        lines = {count: median(carried(named(one, with_counts[count]), events) for one in seen[name, count])
+                 for count in (0, number)}
+        line = lines[number] - lines[0]
+        most = max(named(seen[name, number][0], with_counts[number]), key=lambda part: part["seconds"])
         over = sum(one["unexplained_high_seconds"] < 0 for one in seen[name, number])
-        reached &= abs(line / truth - 1) <= WITHIN and not over
+        within = abs(line / truth - 1) <= WITHIN
+        reached &= within and not over
         rows.append((f"{number:,} {name}", f"{1e3 * truth:.1f} ms", f"{1e3 * line:.1f} ms", f"{line / truth - 1:+.1%}",
-                     told(abs(line / truth - 1) <= WITHIN), f"{most['name']}", f"{over} of {rounds}"))
-    print(table(["made", "costs in truth", "lines", "off by", f"within {WITHIN:.0%}", "dearest line", "parts beyond the whole"], rows))
+                     told(within), most["name"], f"{1e3 * median(counting(one) for one in seen[name, number]):.1f} ms",
+                     f"{1e3 * (median(map(cpu, seen[name, number])) - median(own[name, number])):.1f} ms",
+                     f"{over} of {rounds}"))
+    print(table(["made", "costs in truth", "lines", "off by", f"within {WITHIN:.0%}", "dearest line", "the counting, as told",
+                 "in truth", "parts beyond the whole"], rows))
     return reached
+
+
+def alone(argv: list) -> float:
+    """The CPU time of a command that nobody looks at."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def named(report: dict, traced) -> list:
+    """The parts of a run; its system calls by name where a traced run of the same tells them."""
+    if traced is None:
+        return report["parts"]
+    is_call = lambda part: part["event"] == "kernel_entry" or part["event"].startswith("call_")
+    return [part for part in report["parts"] if not is_call(part)] + [part for part in traced["parts"] if is_call(part)]
 
 
 def waited(rounds: int) -> bool:
@@ -123,7 +144,7 @@ def real(rounds: int) -> None:
     rows = []
     for name, argv in REAL.items():
         reports = [explained(argv) for _ in range(rounds)]
-        share = median(carried(one) / cpu(one) for one in reports)
+        share = median(carried(one["parts"]) / (cpu(one) - counting(one)) for one in reports)
         over = sum(one["unexplained_high_seconds"] < 0 for one in reports)
         parts = sorted(reports[0]["parts"], key=lambda part: -part["seconds"])[:3]
         rows.append((name, f"{1e3 * median(map(cpu, reports)):.1f} ms", f"{share:.0%}", f"{over} of {rounds}",
@@ -143,9 +164,13 @@ def cpu(report: dict) -> float:
     return report["cpu_seconds"]
 
 
-def carried(report: dict, events=None) -> float:
+def counting(report: dict) -> float:
+    return report["counting_cost_seconds"] or 0.0
+
+
+def carried(parts: list, events=None) -> float:
     """The seconds of the parts of these events, or of all."""
-    return sum(part["seconds"] for part in report["parts"] if events is None or part["event"] in events)
+    return sum(part["seconds"] for part in parts if events is None or part["event"] in events)
 
 
 def price(entry: dict) -> str:
