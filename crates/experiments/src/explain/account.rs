@@ -276,16 +276,15 @@ fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<S
     }
 }
 
-/// What the counting cost the tree: its calls, and the tasks that were made in it.
+/// What the counting cost the tree: its calls, the tasks that were made in it, and its switches. What cannot be told from
+/// nothing is left away.
 fn counting_cost(counted: &Counted, counts: &Counts) -> Reading<Nanos> {
     let cost = counted.cost.clone()?;
-    match (&counts.forks, &counts.threads) {
-        (Ok(0), Ok(0)) => Ok(cost),
-        (Ok(forks), Ok(threads)) => {
-            Ok(cost + Nanos(counted.cost_of_task.clone()?.0.saturating_mul(forks.saturating_add(*threads))))
-        }
-        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
-    }
+    let made = counts.forks.clone()?.saturating_add(counts.threads.clone()?);
+    let switches = counts.voluntary_switches.clone()?.saturating_add(counts.involuntary_switches.clone()?);
+    let times = |one: Reading<Nanos>, times: u64| Nanos(one.map_or(0, |one| one.0).saturating_mul(times));
+    let calls = times(cost.per_call, counts.calls.clone()?);
+    Ok(calls + times(cost.per_task, made) + times(cost.per_switch, switches))
 }
 
 /// The processes that the tasks were the threads of, the dearest first.
@@ -327,6 +326,7 @@ fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUse>> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use steady_linux::tracepoints::CountingCost;
     use steady_model::{CallCount, Timestamp};
 
     use super::*;
@@ -421,10 +421,10 @@ pub(super) mod tests {
 
     #[test]
     fn counting_costs_what_calls_and_tasks_cost() {
-        let counted =
-            Counted { cost: Ok(ms(3)), cost_of_task: Ok(Nanos(10_000)), ..Counted::nothing(&no("not allowed")) };
+        let cost = CountingCost { per_call: Ok(Nanos(30)), per_task: Ok(Nanos(10_000)), per_switch: Err(no("noise")) };
+        let counted = Counted { calls: Ok(100), cost: Ok(cost), ..Counted::nothing(&no("not allowed")) };
         let run = account(Seen { tasks: Ok(vec![task(31, 30), task(30, 30), task(20, 20)]), counted, ..seen() });
-        assert_eq!(run.counting_cost, Ok(Nanos(3_020_000)), "a process and a thread more");
+        assert_eq!(run.counting_cost, Ok(Nanos(23_000)), "100 calls, a process and a thread more");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is counted at the kernel itself while the command runs, and by whom.
 
-use steady_linux::tracepoints::{TreeCounts, cost_per_call, cost_per_process};
+use steady_linux::tracepoints::{self, CountingCost, TreeCounts};
 use steady_linux::tracer::CallCounts;
 use steady_model::{Absent, CallCount, Nanos, Reading};
 
@@ -12,10 +12,8 @@ pub(super) struct Counted {
     pub(super) execs: Reading<u64>,
     pub(super) calls: Reading<u64>,
     pub(super) by_name: Reading<Vec<CallCount>>,
-    /// What the counting cost the tree, but for what each task cost that was made in it.
-    pub(super) cost: Reading<Nanos>,
-    /// That.
-    pub(super) cost_of_task: Reading<Nanos>,
+    /// What the counting costs here.
+    pub(super) cost: Reading<CountingCost>,
     /// Who counted.
     pub(super) by: &'static str,
 }
@@ -30,7 +28,6 @@ impl Counted {
             calls: Err(why.clone()),
             by_name: Err(why.clone()),
             cost: Err(Absent::because("nothing was counted by it")),
-            cost_of_task: Err(Absent::because("nothing was counted by it")),
             by: "",
         }
     }
@@ -43,15 +40,16 @@ impl Counted {
             Err(why) => return Counted::nothing(&why),
         };
         let made = counts.made.ok_or_else(|| Absent::because("exit records were to tell it, and there are none"));
-        let times = |one: Nanos, times: u64| Nanos(one.0.saturating_mul(times));
         Counted {
             forks: made.clone().map(|made| made.forks),
             threads: made.clone().map(|made| made.threads),
             execs: made.map(|made| made.execs),
             calls: Ok(counts.calls),
             by_name: Err(Absent::because("only --trace tells them by name")),
-            cost: cost_per_call().map(|one| times(one, counts.calls)),
-            cost_of_task: cost_per_process().map(|one| times(one, inherited)),
+            cost: tracepoints::cost().map(|cost| CountingCost {
+                per_task: cost.per_task.map(|one| Nanos(one.0.saturating_mul(inherited))),
+                ..cost
+            }),
             by: "tracepoints",
         }
     }
@@ -65,7 +63,6 @@ impl Counted {
             calls: Ok(counts.calls()),
             by_name: Ok(counts.by_name()),
             cost: Err(Absent::because("a tracer stops it at each of its calls: its times hold that")),
-            cost_of_task: Err(Absent::because("a tracer stops it at each of its calls: its times hold that")),
             by: "a tracer",
         }
     }

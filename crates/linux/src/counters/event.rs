@@ -46,9 +46,9 @@ impl Event {
         Event { kind: TRACEPOINT_TYPE, config: number }
     }
 
-    /// This event while this thread does it, from now on until the descriptor is closed.
-    pub(super) fn of_this_thread(self) -> io::Result<OwnedFd> {
-        sys::open_counter(self.kind, self.config, false, Counted::ThisThread)
+    /// This event while this thread does it, and those that it makes from now on, until the descriptor is closed.
+    pub(super) fn of_this_thread_and_its_children(self) -> io::Result<OwnedFd> {
+        sys::open_counter(self.kind, self.config, false, Counted::ThisThreadAndItsChildren)
     }
 }
 

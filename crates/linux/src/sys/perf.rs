@@ -40,8 +40,8 @@ pub(crate) enum Counted {
     /// The children of this thread: each from its exec on, with all that descends from it. When one ends, what it
     /// counted is added to the counter.
     Children,
-    /// This thread, from now on.
-    ThisThread,
+    /// This thread from now on, with all that descends from it.
+    ThisThreadAndItsChildren,
     /// Nobody.
     Nobody,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Counted {
 pub(crate) fn open_counter(kind: u32, config: u64, user_only: bool, counted: Counted) -> io::Result<OwnedFd> {
     let whom = match counted {
         Counted::Children => DISABLED | INHERIT | ENABLE_ON_EXEC,
-        Counted::ThisThread => 0,
+        Counted::ThisThreadAndItsChildren => INHERIT,
         Counted::Nobody => DISABLED,
     };
     let kernel = if user_only { EXCLUDE_KERNEL } else { 0 };

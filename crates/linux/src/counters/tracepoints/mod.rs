@@ -1,5 +1,5 @@
 //! Counting what a process tree asks of the kernel at points in the kernel itself: system calls, tasks made, programs
-//! executed. Nothing is stopped; each passing of a point costs a little, which [`cost_per_call`] measures.
+//! executed. Nothing is stopped; each passing of a point costs a little, which [`cost`] measures.
 //!
 //! While the point at system calls is counted for anybody, every program of the machine takes the longer way into the
 //! kernel: so [`Tracepoints`] should be there for no longer than the command.
@@ -9,7 +9,7 @@
 mod cost;
 mod tracefs;
 
-pub use cost::{cost_per_call, cost_per_process};
+pub use cost::{CountingCost, cost};
 
 use std::io;
 
@@ -32,7 +32,7 @@ const THREADS_ONLY: &std::ffi::CStr = c"clone_flags & 0x10000";
 /// from it. Programs that change their user, or that this user may not read, drop out at their exec.
 ///
 /// Each process that is made inherits the counters, which makes it dearer by some microseconds a counter
-/// ([`cost_per_process`]): so there are no more of them than are wanted.
+/// ([`cost`]): so there are no more of them than are wanted.
 pub struct Tracepoints {
     /// Calls; and tasks, threads, execs where they are wanted.
     counters: Vec<PerfCounter>,
