@@ -399,11 +399,11 @@ fn what_one_command_does_not_tell_is_not_compared() {
 struct Counting(u64, Option<u64>);
 
 impl Counter for Counting {
-    fn count(&mut self, command: usize) -> Result<Counts, RunError> {
+    fn count(&mut self, command: usize) -> Result<Reading<Counts>, RunError> {
         self.0 += 1;
         match self.1 {
             Some(most) if self.0 > most => Err(RunError::Interrupted),
-            _ => Ok(counts(&[("read", 10 * (command as u64 + 1) + self.0)])),
+            _ => Ok(Ok(counts(&[("read", 10 * (command as u64 + 1) + self.0)]))),
         }
     }
 

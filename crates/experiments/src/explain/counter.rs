@@ -58,14 +58,11 @@ impl TracedRuns {
 }
 
 impl Counter for TracedRuns {
-    fn count(&mut self, command: usize) -> Result<Counts, RunError> {
+    fn count(&mut self, command: usize) -> Result<Reading<Counts>, RunError> {
         let lost = |error: io::Error| RunError::LauncherLost(error.to_string());
         self.channel.say(&self.jobs[command]).map_err(lost)?;
         match self.channel.wait(self.interrupt.as_ref().map(AsFd::as_fd), self.run_limit).map_err(lost)? {
-            Woken::Readable => {
-                let counts: Reading<Counts> = self.channel.listen().map_err(lost)?;
-                counts.or_else(|why| Ok(nothing(&why)))
-            }
+            Woken::Readable => self.channel.listen().map_err(lost),
             Woken::Interrupted => Err(RunError::Interrupted),
             Woken::TimedOut => Err(RunError::LauncherLost("a counted run did not end".to_owned())),
         }
@@ -114,19 +111,4 @@ fn counted(job: &Job) -> Reading<Counts> {
         calls: Ok(counted.counts.calls()),
         calls_by_name: Ok(counted.counts.by_name()),
     })
-}
-
-/// Nothing was counted, for this reason.
-fn nothing(why: &Absent) -> Counts {
-    Counts {
-        minor_faults: 0,
-        major_faults: 0,
-        voluntary_switches: Err(why.clone()),
-        involuntary_switches: Err(why.clone()),
-        forks: Err(why.clone()),
-        threads: Err(why.clone()),
-        execs: Err(why.clone()),
-        calls: Err(why.clone()),
-        calls_by_name: Err(why.clone()),
-    }
 }

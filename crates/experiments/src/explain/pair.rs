@@ -22,8 +22,8 @@ pub trait Counter {
     /// Runs a command of the plan once, to its end.
     ///
     /// # Errors
-    /// [`RunError::Interrupted`], or a command that cannot be started. What cannot be counted is absent from the counts.
-    fn count(&mut self, command: usize) -> Result<Counts, RunError>;
+    /// [`RunError::Interrupted`], or a command that cannot be started. Where nothing can be counted, that is absent.
+    fn count(&mut self, command: usize) -> Result<Reading<Counts>, RunError>;
 
     /// Where the counts come from, in words.
     fn sources(&self) -> Vec<String>;
@@ -61,16 +61,17 @@ fn absent(why: &str) -> [Reading<Vec<Counts>>; 2] {
 
 /// Both commands' counts, in turns.
 fn counted(counter: &mut dyn Counter) -> Result<[Reading<Vec<Counts>>; 2], RunError> {
-    let mut all = [Vec::new(), Vec::new()];
+    let mut all = [Ok(Vec::new()), Ok(Vec::new())];
     for _ in 0..COUNTED_RUNS {
         for (command, counts) in all.iter_mut().enumerate() {
             match counter.count(command) {
-                Ok(count) => counts.push(count),
+                Ok(Ok(count)) => counts.iter_mut().for_each(|counts| counts.push(count.clone())),
+                Ok(Err(why)) => *counts = Err(why),
                 // The pairs are whole: they are shown without the counts.
                 Err(RunError::Interrupted) => return Ok(absent("it was interrupted before")),
                 Err(error) => return Err(error),
             }
         }
     }
-    Ok(all.map(Ok))
+    Ok(all)
 }

@@ -17,8 +17,9 @@ const ROUNDS: usize = 5;
 const CALLS_MADE: u64 = 2_000;
 const THREADS_MADE: u64 = 30;
 const ROUND_TRIPS: u64 = 300;
-/// Each is a switch there and one back.
+/// Each is a switch there and one back, by two reads and two writes.
 const SWITCHES: u64 = 2 * ROUND_TRIPS;
+const CALLS_TO_SWITCH: u64 = 4 * ROUND_TRIPS;
 
 /// What a counter of system calls makes dearer, for the threads that are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +71,8 @@ fn extra(event: Event) -> Reading<[i64; 3]> {
     let counter = event.of_this_thread_and_its_children().map_err(|error| refused(&error))?;
     let with = pieces().map_err(words)?;
     drop(counter);
-    Ok([0, 1, 2].map(|place| with[place].0 as i64 - without[place].0 as i64))
+    let [calls, threads, switches] = [0, 1, 2].map(|place: usize| with[place].0 as i64 - without[place].0 as i64);
+    Ok([calls, threads, switches - calls * CALLS_TO_SWITCH as i64 / CALLS_MADE as i64])
 }
 
 fn calls() -> Nanos {
