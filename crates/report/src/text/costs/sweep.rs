@@ -20,17 +20,27 @@ pub(crate) fn sweeps(report: &CostsReport) -> Vec<(String, (Grid, Footnotes))> {
     probes.into_iter().map(|probe| (heading(probe), table(report, probe))).collect()
 }
 
+const ROUNDS: &str = "rounds of the loop";
+const MEDIAN: &str = "median";
+
 /// One probe's lengths, a line each.
 fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
     let mut notes = Footnotes::default();
     let missing = report.costs.iter().filter(|(of, _)| *of == probe).filter_map(|(_, cost)| cost.as_ref().err());
-    // Their reasons stand beneath the table, whether a mark in it points to them or not.
-    missing.for_each(|absent| drop(mark(absent, &mut notes)));
+    let mut marks: Vec<String> = missing.map(|absent| mark(absent, &mut notes)).collect();
+    marks.dedup();
     let mut lengths = lengths(report, probe);
     lengths.sort_by_key(|(cost, _)| cost.loops);
-    let column = |head: &str, cell: &dyn Fn(&Cost, LengthReason) -> String| Column {
-        head: head.to_owned(),
-        cells: lengths.iter().map(|(cost, why)| cell(cost, *why)).collect(),
+    // What could not be measured has no length that is known here: it is that of all, or what lies beyond the others.
+    let label = if lengths.is_empty() { "any" } else { "longer" };
+    let column = |head: &str, cell: &dyn Fn(&Cost, LengthReason) -> String| {
+        let absent = |mark: &String| match head {
+            ROUNDS => label.to_owned(),
+            MEDIAN => format!("absent\u{a0}{mark}"),
+            _ => "–".to_owned(),
+        };
+        let measured = lengths.iter().map(|(cost, why)| cell(cost, *why));
+        Column { head: head.to_owned(), cells: measured.chain(marks.iter().map(absent)).collect() }
     };
     let apart = |cost: &Cost| match cost.all_disturbed {
         true => "disturbed".to_owned(),
@@ -38,8 +48,8 @@ fn table(report: &CostsReport, probe: Probe) -> (Grid, Footnotes) {
     };
     let interval = |cost: &Cost| if cost.below_resolution { "–".to_owned() } else { Figures::of(cost).interval() };
     let grid = Grid(vec![
-        column("rounds of the loop", &|cost, _| count(cost.loops)),
-        column("median", &|cost, _| if cost.below_resolution { below(cost) } else { Figures::of(cost).median() }),
+        column(ROUNDS, &|cost, _| count(cost.loops)),
+        column(MEDIAN, &|cost, _| if cost.below_resolution { below(cost) } else { Figures::of(cost).median() }),
         column("95\u{a0}% interval", &|cost, _| interval(cost)),
         column("set apart", &|cost, _| apart(cost)),
         column("against the longest", &|_, why| reason(why).to_owned()),
