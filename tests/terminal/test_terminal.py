@@ -152,7 +152,8 @@ class OnATerminal(unittest.TestCase):
         terminal.expect("in6\n")
         terminal.type(CTRL_Z)
         terminal.expect("Stopped")
-        terminal.type("kill %1; wait; echo gone$((5))")
+        # Until the shell has seen its end, it takes the job for stopped, and would not leave.
+        terminal.type("kill %1; while [ -n \"$(jobs -s)\" ]; do sleep 0.1; done; echo gone$((5))")
         terminal.expect("gone5\n")
         terminal.type("exit 3")
         terminal.expect("ended by itself with status.3")

@@ -234,7 +234,7 @@ impl Probe {
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
             Probe::PageFault => "a page touched and given back",
-            Probe::PageFaultMany => "a page touched and given back, with many others",
+            Probe::PageFaultMany => "a page of many touched and given back",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",
             Probe::SpawnStatic | Probe::SpawnDynamic => "a program, from its start to the wait for its end",

@@ -54,8 +54,12 @@ fn probes(flags: &CostsFlags) -> Result<Vec<Probe>, Failure> {
 fn only(names: &[String]) -> Result<Vec<Probe>, Failure> {
     let named = |name: &str| -> Vec<Probe> {
         let of_group = |probe: &Probe| probe.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
-        let exact: Vec<Probe> = Probe::all().filter(|probe| probe.name() == name).collect();
-        if exact.is_empty() { Probe::all().filter(of_group).collect() } else { exact }
+        if let Some(exact) = Probe::all().find(|probe| probe.name() == name) {
+            return vec![exact];
+        }
+        let group: Vec<Probe> = Probe::all().filter(of_group).collect();
+        // Half a name is no group.
+        if group.len() > 1 { group } else { Vec::new() }
     };
     let mut wanted = Vec::new();
     for name in names {
@@ -83,6 +87,7 @@ pub(super) fn list() -> String {
 fn what(probe: Probe) -> String {
     match probe {
         Probe::Call(call) => format!("{}; only if named", call.calls().join(" and ")),
+        probe if !Probe::USUAL.contains(&probe) => format!("{}; only if named", probe.unit()),
         _ => probe.unit().to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Where the time of a command went: what it did, at the prices of this host.
 //!
-//! The command is [attended](crate::attended): its guardian starts it within instruments that do not touch it, or under a
+//! The command is attended (`crate::attended`): its guardian starts it within instruments that do not touch it, or under a
 //! tracer, and gives an account of it once nothing is left ([`explain`]). What that says of its time is pure ([`report`]).
 
 mod account;

@@ -1,6 +1,6 @@
 //! A command that is ended by the CPU time that it used.
 //!
-//! It is [attended](crate::attended): its guardian reads the CPU time of the tree, judges, and has it end.
+//! It is attended (`crate::attended`): its guardian reads the CPU time of the tree, judges, and has it end.
 
 mod course;
 mod limiter;
