@@ -302,13 +302,16 @@ fn nothing_is_left_of_a_killed_steady() {
     assert!(within_a_second(|| left() == 0), "{} are left", left());
 }
 
-/// How many processes there are in a session; each prober leads one.
+/// How many processes there are in a session that have not ended; each prober leads one. Those that have are for the
+/// system's first process to reap, at its leisure.
 fn in_session(session: i32) -> usize {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let of_it = |entry: &fs::DirEntry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(3)?.parse().ok());
-        field == Some(session)
+        let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let mut fields = fields.split_ascii_whitespace();
+        let lives = fields.next().is_some_and(|state| state != "Z");
+        lives && fields.nth(2).and_then(|field| field.parse().ok()) == Some(session)
     };
     entries.filter(of_it).count()
 }
