@@ -39,7 +39,7 @@ LIMITS = defaultdict(lambda: 0.001, shared=0.005)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run rulers", description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=60, help="seconds beside the bursts (60)")
-    parser.add_argument("--every", type=int, default=40, metavar="MS", help="pause between two rounds of readings (40)")
+    parser.add_argument("--every", type=int, default=10, metavar="MS", help="pause between two rounds of readings (10)")
     parser.add_argument("--seed", type=int, default=None, help="of the bursts")
     parser.add_argument("--fifo", action="store_true", help="real-time priorities")
     parser.add_argument("--same", action="store_true", help="the bursts on the worker's CPU, in turns with it")
