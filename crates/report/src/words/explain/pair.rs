@@ -136,10 +136,9 @@ fn of_cpu(report: &ExplainPairReport, size: f64) -> Vec<String> {
         if told.is_empty() { told.push(text) } else { told.push(format!("of all of it {text}")) }
     }
     if told.is_empty() {
+        // Each part by itself is too small for a word, but together they may be a fifth.
         let left = find(report, Line::Unexplained).and_then(certain).filter(|(left, _)| left.signum() == size.signum());
-        told.extend(
-            left.map(|_| "none of what was counted explains it, so it is in the programs' own code".to_owned()),
-        );
+        told.extend(left.map(|(left, interval)| format!("{} of it is unexplained", amount(left.abs(), interval))));
     }
     told
 }
