@@ -141,6 +141,26 @@ fn the_first_sentence_says_what_the_intervals_support() {
 }
 
 #[test]
+fn what_no_part_explains_by_itself_is_not_said_to_be_none_of_them() {
+    let mut report = dearer();
+    for line in &mut report.lines {
+        let size = match line.line {
+            Line::Part(_) => 0.000_6,
+            Line::Unexplained => 0.009_7,
+            Line::User | Line::System => {
+                line.difference = Err(Absent::because("too short for the ticks"));
+                continue;
+            }
+            _ => continue,
+        };
+        line.difference = Ok((size, Interval { low: 0.9 * size, high: 1.1 * size }));
+    }
+    let text = explain_pair_text(&report, Style { width: 400, color: false });
+    let told = text.lines().next().unwrap();
+    assert!(told.contains("9.7 ms of it is unexplained") && !told.contains("own code"), "{told}");
+}
+
+#[test]
 fn sums_are_short() {
     assert_eq!(explain_summary(&alone()), "1.23 s: 62 % CPU");
     assert_eq!(explain_summary(&traced()), "412,233 calls traced");
