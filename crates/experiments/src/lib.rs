@@ -20,6 +20,7 @@ pub mod rulers;
 pub mod runner;
 mod scripts;
 pub mod simulated;
+pub mod warm;
 
 pub use attended::Unattended;
 pub use commands::CommandRunner;

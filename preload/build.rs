@@ -1,0 +1,79 @@
+//! Builds what is loaded into other programs, with the compiler that builds this.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use object::{Object, ObjectSegment};
+
+/// The stub must be in one piece that runs wherever it is put.
+const STUB_LINK: &str =
+    "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,-z,noseparate-code,--no-eh-frame-hdr";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=warm");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let target = env::var("TARGET")?;
+    if !(target.starts_with("x86_64-") && target.ends_with("-linux-gnu")) {
+        fs::write(out.join("hook.so"), [])?;
+        fs::write(out.join("stub.bin"), [])?;
+        fs::write(out.join("stub_entry.rs"), "0")?;
+        return Ok(());
+    }
+    compile(
+        Path::new("warm/hook/main.rs"),
+        &out.join("hook.so"),
+        &target,
+        &["--crate-type=cdylib", "-Clink-arg=-nostartfiles"],
+    )?;
+    let stub = out.join("stub.elf");
+    let link = format!("-Clink-args={STUB_LINK}");
+    compile(Path::new("warm/stub/main.rs"), &stub, &target, &["--crate-type=bin", "-Crelocation-model=pie", &link])?;
+    let (bytes, entry) = flat(&fs::read(&stub)?)?;
+    fs::write(out.join("stub.bin"), bytes)?;
+    fs::write(out.join("stub_entry.rs"), entry.to_string())?;
+    Ok(())
+}
+
+fn compile(source: &Path, output: &Path, target: &str, more: &[&str]) -> Result<(), Box<dyn Error>> {
+    let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let linker = env::var("RUSTC_LINKER").ok().map(|linker| format!("-Clinker={linker}"));
+    let status = Command::new(compiler)
+        .args([
+            "--edition=2024",
+            "--target",
+            target,
+            "-Cpanic=abort",
+            "-Copt-level=3",
+            "-Cstrip=symbols",
+            "-Ccodegen-units=1",
+        ])
+        .args(["-Clto=fat", "-Cembed-bitcode=yes", "-Dwarnings"])
+        .args(more)
+        .args(linker)
+        .arg("-o")
+        .arg(output)
+        .arg(source)
+        .status()?;
+    if status.success() { Ok(()) } else { Err(format!("{} cannot be built: {status}", source.display()).into()) }
+}
+
+/// The memory of a program as it is once loaded, from its first address on, and its entry.
+fn flat(program: &[u8]) -> Result<(Vec<u8>, u64), Box<dyn Error>> {
+    let file = object::File::parse(program)?;
+    if file.dynamic_relocations().is_some_and(|mut all| all.next().is_some()) {
+        return Err("the stub would have to be relocated".into());
+    }
+    let mut bytes = vec![];
+    for segment in file.segments() {
+        let start = usize::try_from(segment.address())?;
+        let data = segment.data()?;
+        if segment.size() != data.len() as u64 {
+            return Err("the stub has data of its own".into());
+        }
+        bytes.resize(bytes.len().max(start + data.len()), 0);
+        bytes[start..start + data.len()].copy_from_slice(data);
+    }
+    Ok((bytes, file.entry()))
+}
