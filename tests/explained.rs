@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+use steady::{processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
 
 /// With a tracer and without.
 const BOTH: [&[&str]; 2] = [&[], &["--trace"]];
@@ -29,17 +29,7 @@ fn prices() {
 /// Explains a shell's script: status, standard output, standard error, report.
 fn explained(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
     prices();
-    let file = scratch(&format!("explained-{name}.json"));
-    let words = [&["explain", "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
-    let (status, stdout, stderr) = run(&words);
-    let text = fs::read_to_string(&file).unwrap_or_default();
-    let _ = fs::remove_file(&file);
-    let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
-    (status, stdout, stderr, report)
-}
-
-fn seconds(report: &Value, name: &str) -> f64 {
-    report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
+    reported("explain", name, options, script)
 }
 
 #[test]
@@ -398,27 +388,12 @@ fn without_rights_a_single_thread_and_a_tracer_tell_all() {
     }
 }
 
-/// Forbids ptrace(2) with EPERM, as a sandbox may, and becomes `steady`.
-const SANDBOX: &str = r#"
-import ctypes, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-number = {"x86_64": 101, "aarch64": 117}[os.uname().machine]
-rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
-code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
-buffer = ctypes.create_string_buffer(code)
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, program, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"#;
-
 #[test]
 fn where_tracing_is_forbidden_the_command_runs_all_the_same() {
     prices();
     let file = scratch("explained-sandbox.json");
-    let mut command = Command::new("python3");
-    command.env("XDG_DATA_HOME", steady::data_home()).stdin(Stdio::null());
-    command.args(["-c", SANDBOX, env!("CARGO_BIN_EXE_steady"), "explain", "--trace", "--export-json"]);
+    let mut command = steady::without_call("101", "117");
+    command.args(["explain", "--trace", "--export-json"]);
     let (status, stdout, stderr) =
         told(command.arg(&file).args(["--", "sh", "-c", "echo out; exit 8"]).output().unwrap());
     if stderr.contains("KeyError") || stderr.contains("AssertionError") {

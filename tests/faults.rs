@@ -205,25 +205,10 @@ fn a_file_that_is_no_program_is_wrong_usage() {
     assert!(stderr.contains("could not be started"), "{stderr}");
 }
 
-/// Forbids sched_setaffinity(2) with EPERM, as a sandbox may, and becomes `steady`.
-const SANDBOX: &str = r#"
-import ctypes, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-number = {"x86_64": 203, "aarch64": 122}[os.uname().machine]
-rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
-code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
-buffer = ctypes.create_string_buffer(code)
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, program, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"#;
-
 #[test]
 fn without_permission_to_choose_cpus_there_are_turns() {
-    let mut command = Command::new("python3");
-    command.env("XDG_DATA_HOME", data_home());
-    command.args(["-c", SANDBOX, env!("CARGO_BIN_EXE_steady"), "compare", "--format", "json", "--runs", "12"]);
+    let mut command = steady::without_call("203", "122");
+    command.args(["compare", "--format", "json", "--runs", "12"]);
     let (status, stdout, stderr) = told(command.args(["true", "true"]).output().unwrap());
     if stderr.contains("KeyError") || stderr.contains("AssertionError") {
         return skip("without_permission_to_choose_cpus_there_are_turns", "no seccomp here");

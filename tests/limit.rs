@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+use steady::{processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
 
 /// Works until it is ended.
 const SPIN: &str = "while :; do :; done";
@@ -23,17 +23,7 @@ fn limited(name: &str, options: &[&str], script: &str) -> (i32, Value) {
 }
 
 fn limited_with_output(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
-    let file = scratch(&format!("{name}.json"));
-    let words = [&["limit", "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
-    let (status, stdout, stderr) = run(&words);
-    let text = fs::read_to_string(&file).unwrap_or_default();
-    let _ = fs::remove_file(&file);
-    let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
-    (status, stdout, stderr, report)
-}
-
-fn seconds(report: &Value, name: &str) -> f64 {
-    report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
+    reported("limit", name, options, script)
 }
 
 /// The sources that can be had here, and the words that choose them.

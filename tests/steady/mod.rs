@@ -16,6 +16,15 @@ pub(crate) fn steady() -> Command {
     command
 }
 
+/// The same in a sandbox that forbids one system call with EPERM, by its numbers on x86-64 and aarch64; Python says
+/// KeyError or AssertionError where that cannot be had.
+pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-c", include_str!("without_call.py"), x86_64, aarch64, env!("CARGO_BIN_EXE_steady")]);
+    command.stdin(Stdio::null()).env("XDG_DATA_HOME", data_home());
+    command
+}
+
 /// A data directory for this process, where histories go; those of processes that are gone are removed.
 pub(crate) fn data_home() -> &'static Path {
     const NAME: &str = "data-of-";
@@ -43,6 +52,23 @@ pub(crate) fn run(words: &[&str]) -> (i32, String, String) {
 pub(crate) fn told(output: Output) -> (i32, String, String) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("steady prints UTF-8");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// Runs one of the commands that leave standard output to the user's on a shell's script: status, standard output, standard
+/// error, and its report.
+pub(crate) fn reported(command: &str, name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
+    let file = scratch(&format!("{command}-{name}.json"));
+    let words = [&[command, "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
+    let (status, stdout, stderr) = run(&words);
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let _ = fs::remove_file(&file);
+    let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
+    (status, stdout, stderr, report)
+}
+
+/// A number of a report.
+pub(crate) fn seconds(report: &Value, name: &str) -> f64 {
+    report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
 }
 
 /// Compares, and reads the JSON; panics where the status is another than `status`.

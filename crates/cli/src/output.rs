@@ -127,11 +127,11 @@ impl Export {
 impl Destinations {
     /// Checks that the files can be written, and that no two are one.
     pub(crate) fn open(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
-        if samples && flags.export_json.is_none() && flags.format != FormatFlag::Json {
+        if samples && flags.files.export_json.is_none() && flags.format != FormatFlag::Json {
             return Err(Failure::Usage("--samples goes with --export-json FILE or --format json".to_owned()));
         }
         let open = |(option, form, path): (_, _, &PathBuf)| Ok((form, Export::open(option, path)?));
-        let files = flags.files().map(open).collect::<Result<Vec<_>, Failure>>()?;
+        let files = flags.files.wanted().map(open).collect::<Result<Vec<_>, Failure>>()?;
         for (index, (_, file)) in files.iter().enumerate() {
             files[..index].iter().try_for_each(|(_, other)| apart(other, file))?;
         }
@@ -170,7 +170,7 @@ impl Destinations {
         if samples {
             return refused("--samples");
         }
-        if let Some((option, ..)) = flags.files().find(|(_, form, _)| *form != Form::Json) {
+        if let Some((option, ..)) = flags.files.wanted().find(|(_, form, _)| *form != Form::Json) {
             return refused(option);
         }
         if !matches!(flags.format, FormatFlag::Text | FormatFlag::Json) {

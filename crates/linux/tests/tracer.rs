@@ -172,24 +172,13 @@ fn say_why_nothing_can_be_watched() {
 }
 
 /// Forbids ptrace(2) with EPERM, as a container may, and becomes what it is told.
-const SANDBOX: &str = r#"
-import ctypes, os, struct, sys
-libc = ctypes.CDLL(None, use_errno=True)
-number = {"x86_64": 101, "aarch64": 117}[os.uname().machine]
-rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
-code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
-buffer = ctypes.create_string_buffer(code)
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(buffer)))
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, program, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"#;
+const SANDBOX: &str = include_str!("../../../tests/steady/without_call.py");
 
 #[test]
 fn a_sandbox_without_ptrace_is_told() {
     let test = "a_sandbox_without_ptrace_is_told";
     let mut command = Command::new("python3");
-    command.args(["-c", SANDBOX]).arg(std::env::current_exe().unwrap());
+    command.args(["-c", SANDBOX, "101", "117"]).arg(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "say_why_nothing_can_be_watched", "--nocapture"]);
     match command.output() {
         Ok(output) if output.status.success() => {

@@ -1,12 +1,11 @@
 //! The options of `steady explain`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::Args;
 use steady_model::Nanos;
 
-use super::exports::OutputFlags;
+use super::exports::{FileFlags, OutputFlags};
 use super::values::{FormatFlag, IgnoredFailures, duration};
 
 const EXAMPLES: &str = "\
@@ -58,21 +57,8 @@ pub(crate) struct ExplainFlags {
     #[arg(help_heading = PAIRS, long, value_enum)]
     pub(crate) format: Option<FormatFlag>,
 
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Option<PathBuf>,
-
-    /// Write the report's lines to this file as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_csv: Option<PathBuf>,
-
-    /// Write the report as Markdown to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_markdown: Option<PathBuf>,
-
-    /// Write the report as a page of HTML with charts to this file; the page needs nothing besides itself
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileFlags,
 
     /// No report as text
     #[arg(short, long)]
@@ -155,13 +141,6 @@ impl PairsFlags {
 impl ExplainFlags {
     /// Where its report goes.
     pub(crate) fn output(&self) -> OutputFlags {
-        OutputFlags {
-            format: self.format.unwrap_or(FormatFlag::Text),
-            export_json: self.export_json.clone(),
-            export_csv: self.export_csv.clone(),
-            export_markdown: self.export_markdown.clone(),
-            export_html: self.export_html.clone(),
-            quiet: self.quiet,
-        }
+        OutputFlags { format: self.format.unwrap_or(FormatFlag::Text), files: self.files.clone(), quiet: self.quiet }
     }
 }

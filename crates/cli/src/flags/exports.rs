@@ -34,12 +34,23 @@ pub(crate) struct OutputFlags {
     #[arg(long, value_enum, default_value_t = FormatFlag::Text)]
     pub(crate) format: FormatFlag,
 
-    /// Write the report as JSON to this file too
+    #[command(flatten)]
+    pub(crate) files: FileFlags,
+
+    /// No progress bar, and no text report
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The files that a report is written to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FileFlags {
+    /// Write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Option<PathBuf>,
 
-    /// Write the runs (load: the rows) to this file, a line of comma-separated values each; commands count from 0, as in
-    /// the JSON
+    /// Write the report's rows (of compare and judge: the runs) to this file as comma-separated values; commands count from
+    /// 0, as in the JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Option<PathBuf>,
 
@@ -50,15 +61,11 @@ pub(crate) struct OutputFlags {
     /// Write the report as a page of HTML with charts to this file; the page needs nothing besides itself
     #[arg(long, value_name = "FILE")]
     pub(crate) export_html: Option<PathBuf>,
-
-    /// No progress bar, and no text report
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
-impl OutputFlags {
+impl FileFlags {
     /// Every file that was asked for: the option, the form, the path.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
         let files = [
             ("--export-json", Form::Json, &self.export_json),
             ("--export-csv", Form::Csv, &self.export_csv),

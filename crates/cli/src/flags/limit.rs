@@ -1,12 +1,11 @@
 //! The options of `steady limit`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use steady_model::{CpuSource, Nanos};
 
-use super::exports::OutputFlags;
+use super::exports::{FileFlags, OutputFlags};
 use super::values::{FormatFlag, duration};
 
 const EXAMPLES: &str = "\
@@ -51,21 +50,8 @@ pub(crate) struct LimitFlags {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time_or_nothing)]
     pub(crate) kill_after: Nanos,
 
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Option<PathBuf>,
-
-    /// Write the report to this file as one line of comma-separated values below a line of names
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_csv: Option<PathBuf>,
-
-    /// Write the report as Markdown to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_markdown: Option<PathBuf>,
-
-    /// Write the report as a page of HTML to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileFlags,
 
     /// No report on standard error
     #[arg(short, long)]
@@ -87,14 +73,7 @@ pub(crate) struct LimitFlags {
 impl LimitFlags {
     /// Where its report goes; standard output is the command's.
     pub(crate) fn output(&self) -> OutputFlags {
-        OutputFlags {
-            format: FormatFlag::Text,
-            export_json: self.export_json.clone(),
-            export_csv: self.export_csv.clone(),
-            export_markdown: self.export_markdown.clone(),
-            export_html: self.export_html.clone(),
-            quiet: self.quiet,
-        }
+        OutputFlags { format: FormatFlag::Text, files: self.files.clone(), quiet: self.quiet }
     }
 }
 
