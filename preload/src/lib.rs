@@ -7,8 +7,17 @@
 
 #[path = "../warm/shared/card.rs"]
 pub mod card;
+#[path = "../warm/shared/counts.rs"]
+mod counts;
+mod draft;
+#[path = "../warm/shared/identity.rs"]
+pub mod identity;
+#[path = "../warm/shared/reader.rs"]
+mod reader;
 #[path = "../warm/shared/table.rs"]
 pub mod table;
+
+pub use draft::{CardDraft, WarmDraft};
 
 /// The library that is preloaded into shells and the like: a shared object; empty where there is none for this machine.
 pub static HOOK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hook.so"));

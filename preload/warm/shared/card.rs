@@ -3,43 +3,198 @@
 //! A store is a folder, one for each user, boot and version of this format. In it:
 //!
 //! - `hook.so`: the hook, which finds its store by where it lies;
-//! - `cards/DEVICE-INODE`: the [card](Card) of a program or script, replaced whole or not at all;
-//! - `snapshots/DEVICE-INODE/N/NAME`: its snapshots, N from 0; NAME is the program's own, for that is what the kernel calls
-//!   a process by;
-//! - `wanted/DEVICE-INODE`: a symbolic link to a program that was started without a card, or with one that does not hold
-//!   any more: made by the hook in one system call, read and removed by the keeper;
+//! - `cards/KEY`: the [`Card`] of a program or script, replaced whole or not at all; a [`Key`] is made of the numbers of
+//!   the file's device and inode;
+//! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is what the program is called by, for that is what the kernel calls
+//!   a process by: the last part of the path that the caller gave, so that a program with several names (`dash`, and
+//!   `sh` by a symbolic link) has the same file there under several (hard links), and so have its scripts' names. Where the
+//!   caller gave a descriptor, it is the card's own name;
+//! - `wanted/KEY`: a symbolic link to a program or script that was started without a card, with one that does not hold
+//!   any more, or by a name that its snapshots do not have yet: made by the hook in one system call, read and removed by
+//!   the keeper. It leads to the path that the caller gave, made absolute;
 //! - `counts`: [`COUNTERS`] numbers that the hook adds to in shared memory, and never truncated.
+//!
+//! Numbers in a card are in the order of this machine's bytes.
+
+use core::ffi::CStr;
+
+pub use super::counts::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS};
+use super::identity::Identity;
+use super::reader::Reader;
 
 /// The version of the format of a store: stands in its folder's name.
 pub const VERSION: u32 = 1;
-/// How long a card is at most, so that the hook reads it into memory of its own stack.
+/// How long a card is at most.
 pub const LONGEST_CARD: usize = 16 << 10;
-/// How many 64-bit numbers `counts` holds: the first are of the store as a whole ([`Outcome`]), the others of programs, at
-/// the place that the card says.
-pub const COUNTERS: usize = 8192;
-/// Where those of programs begin.
-pub const FIRST_PROGRAM: usize = 64;
+/// How many snapshots a program has at most.
+pub const MOST_COPIES: u32 = 64;
+/// How every card begins.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"steady1c");
+/// The variable that stands in the environment of a program while it is taken, so that the hook in it finds its ways
+/// beforehand, and they are part of what is taken.
+pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
 
-/// How a launch went, as counted by the hook for all programs.
+/// What is known of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Outcome {
-    /// From a snapshot.
-    Warm = 0,
-    /// As usual, for there was no card yet.
-    NoCard = 1,
-    /// As usual, for the program was refused a snapshot.
-    Refused = 2,
-    /// As usual, for the program or a file that it loads has changed.
-    Changed = 3,
-    /// As usual, for a variable of the environment speaks against it.
-    Environment = 4,
-    /// As usual, for a limit or the personality of the process speaks against it.
-    Limits = 5,
-    /// As usual, for the snapshot could not be executed.
-    NotExecuted = 6,
-    /// As usual, for the card could not be read or makes no sense.
-    Broken = 7,
-    /// As usual: by a way that the hook does not know of, as a script with very many arguments.
-    OtherWay = 8,
+pub enum Card<'a> {
+    /// It can be started from a snapshot.
+    Warm(Warm<'a>),
+    /// It is started as usual, always, as long as it stays what it is.
+    Refused {
+        /// The file that was refused.
+        identity: Identity,
+        /// Why.
+        reason: &'a CStr,
+    },
+    /// It begins with `#!`.
+    Script {
+        /// The script.
+        identity: Identity,
+        /// What interprets it, as it stands there.
+        interpreter: &'a CStr,
+        /// What else stands there: one argument, as the kernel takes it.
+        argument: Option<&'a CStr>,
+    },
+}
+
+/// A program with snapshots, and what must hold for one to be executed in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warm<'a> {
+    /// The program itself.
+    pub identity: Identity,
+    /// Whose it is: who took it, and who alone may start it so.
+    pub uid: u32,
+    /// How many snapshots there are, at least one.
+    pub copies: u32,
+    /// Where in `counts` its own [`PROGRAM_COUNTERS`] begin; 0 where it has none.
+    pub slot: u32,
+    /// Whether the hook is part of its snapshots.
+    pub hook_inside: bool,
+    /// The soft limit of the stack that it was taken with, in bytes; the largest number for none.
+    pub stack_limit: u64,
+    /// The last part of its path.
+    pub name: &'a CStr,
+    /// Its path: absolute, without symbolic links.
+    pub program: &'a CStr,
+    dependencies: List<'a>,
+    conditions: List<'a>,
+}
+
+/// A file that the program loaded or asked for before it was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependency<'a> {
+    /// Its path, absolute.
+    pub path: &'a CStr,
+    /// What it must still be; absent where it must not be there.
+    pub identity: Option<Identity>,
+}
+
+/// A variable of the environment that the program asked for before it was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition<'a> {
+    /// Its name.
+    pub name: &'a CStr,
+    /// What it must be; absent where it must not be set.
+    pub value: Option<&'a CStr>,
+}
+
+/// So many entries, checked already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct List<'a> {
+    entries: u32,
+    bytes: &'a [u8],
+}
+
+pub(crate) const KIND_WARM: u32 = 1;
+pub(crate) const KIND_REFUSED: u32 = 2;
+pub(crate) const KIND_SCRIPT: u32 = 3;
+
+impl<'a> Card<'a> {
+    /// Reads a card: all of it is checked, and it must be nothing but a card.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut from = Reader::new(bytes);
+        if bytes.len() > LONGEST_CARD || from.u64()? != MAGIC || from.u32()? as usize != bytes.len() {
+            return None;
+        }
+        let kind = from.u32()?;
+        let identity = from.identity()?;
+        let card = match kind {
+            KIND_WARM => Card::Warm(Warm::parse(identity, &mut from)?),
+            KIND_REFUSED => Card::Refused { identity, reason: from.text()? },
+            KIND_SCRIPT => Card::Script { identity, interpreter: from.text()?, argument: from.optional(Reader::text)? },
+            _ => return None,
+        };
+        from.is_empty().then_some(card)
+    }
+
+    /// The file that the card is about.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        match self {
+            Card::Warm(warm) => &warm.identity,
+            Card::Refused { identity, .. } | Card::Script { identity, .. } => identity,
+        }
+    }
+}
+
+impl<'a> Warm<'a> {
+    fn parse(identity: Identity, from: &mut Reader<'a>) -> Option<Self> {
+        let warm = Warm {
+            identity,
+            uid: from.u32()?,
+            copies: from.u32()?,
+            slot: from.u32()?,
+            hook_inside: from.flag()?,
+            stack_limit: from.u64()?,
+            name: from.text()?,
+            program: from.text()?,
+            dependencies: List::parse(from, Dependency::parse)?,
+            conditions: List::parse(from, Condition::parse)?,
+        };
+        let last = COUNTERS - PROGRAM_COUNTERS;
+        let counted = warm.slot == 0 || (FIRST_PROGRAM..=last).contains(&(warm.slot as usize));
+        let named = !warm.name.is_empty() && !warm.name.to_bytes().contains(&b'/');
+        let copies = (1..=MOST_COPIES).contains(&warm.copies);
+        (counted && named && copies && warm.program.to_bytes().starts_with(b"/")).then_some(warm)
+    }
+
+    /// The files that must be as they were.
+    pub fn dependencies(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
+        self.dependencies.iter(Dependency::parse)
+    }
+
+    /// The variables that must be as they were.
+    pub fn conditions(&self) -> impl Iterator<Item = Condition<'a>> + use<'a> {
+        self.conditions.iter(Condition::parse)
+    }
+}
+
+impl<'a> Dependency<'a> {
+    fn parse(from: &mut Reader<'a>) -> Option<Self> {
+        Some(Dependency { path: from.text()?, identity: from.optional(Reader::identity)? })
+    }
+}
+
+impl<'a> Condition<'a> {
+    fn parse(from: &mut Reader<'a>) -> Option<Self> {
+        Some(Condition { name: from.text()?, value: from.optional(Reader::text)? })
+    }
+}
+
+impl<'a> List<'a> {
+    /// Their number and then each; all are read once, so that the iterator has them all.
+    fn parse<T>(from: &mut Reader<'a>, mut entry: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Self> {
+        let entries = from.u32()?;
+        let start = from.rest();
+        for _ in 0..entries {
+            entry(from)?;
+        }
+        Some(List { entries, bytes: start.get(..start.len() - from.rest().len())? })
+    }
+
+    fn iter<T>(self, mut entry: impl FnMut(&mut Reader<'a>) -> Option<T>) -> impl Iterator<Item = T> {
+        let mut from = Reader::new(self.bytes);
+        (0..self.entries).map_while(move |_| entry(&mut from))
+    }
 }

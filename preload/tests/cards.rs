@@ -1,0 +1,159 @@
+//! A card says what was written into it; anything else is no card, and harms nobody who reads it.
+
+use std::ffi::CString;
+
+use proptest::prelude::*;
+use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, MOST_COPIES, PROGRAM_COUNTERS, Warm};
+use steady_preload::identity::{Identity, Key, Time};
+use steady_preload::{CardDraft, WarmDraft};
+
+fn text() -> impl Strategy<Value = CString> {
+    prop::collection::vec(1..=255_u8, 0..60).prop_map(|bytes| CString::new(bytes).expect("no zero"))
+}
+
+fn named() -> impl Strategy<Value = CString> {
+    "[^/\0]{1,30}".prop_map(|name| CString::new(name).expect("no zero"))
+}
+
+fn path() -> impl Strategy<Value = CString> {
+    "/[^\0]{0,80}".prop_map(|path| CString::new(path).expect("no zero"))
+}
+
+fn time() -> impl Strategy<Value = Time> {
+    (any::<i64>(), any::<i64>()).prop_map(|(seconds, nanoseconds)| Time { seconds, nanoseconds })
+}
+
+fn identity() -> impl Strategy<Value = Identity> {
+    (any::<u64>(), any::<u64>(), any::<u64>(), time(), time())
+        .prop_map(|(device, inode, bytes, modified, changed)| Identity { device, inode, bytes, modified, changed })
+}
+
+fn warm() -> impl Strategy<Value = WarmDraft> {
+    let last = (COUNTERS - PROGRAM_COUNTERS) as u32;
+    let slot = prop_oneof![Just(0), FIRST_PROGRAM as u32..=last];
+    (
+        (identity(), any::<u32>(), 1..=MOST_COPIES, slot, any::<bool>(), any::<u64>()),
+        (named(), path()),
+        prop::collection::vec((path(), prop::option::of(identity())), 0..20),
+        prop::collection::vec((text(), prop::option::of(text())), 0..10),
+    )
+        .prop_map(|((identity, uid, copies, slot, hook_inside, stack_limit), (name, program), files, conditions)| {
+            let dependencies = files;
+            #[rustfmt::skip]
+            let warm = WarmDraft { identity, uid, copies, slot, hook_inside, stack_limit, name, program, dependencies, conditions };
+            warm
+        })
+}
+
+fn card() -> impl Strategy<Value = CardDraft> {
+    prop_oneof![
+        warm().prop_map(CardDraft::Warm),
+        (identity(), text()).prop_map(|(identity, reason)| CardDraft::Refused { identity, reason }),
+        (identity(), text(), prop::option::of(text()))
+            .prop_map(|(identity, interpreter, argument)| CardDraft::Script { identity, interpreter, argument }),
+    ]
+}
+
+/// What a card says, owned.
+fn draft(card: &Card<'_>) -> CardDraft {
+    match *card {
+        Card::Refused { identity, reason } => CardDraft::Refused { identity, reason: reason.into() },
+        Card::Script { identity, interpreter, argument } => {
+            CardDraft::Script { identity, interpreter: interpreter.into(), argument: argument.map(Into::into) }
+        }
+        Card::Warm(warm) => CardDraft::Warm(warm_draft(&warm)),
+    }
+}
+
+fn warm_draft(warm: &Warm<'_>) -> WarmDraft {
+    WarmDraft {
+        identity: warm.identity,
+        uid: warm.uid,
+        copies: warm.copies,
+        slot: warm.slot,
+        hook_inside: warm.hook_inside,
+        stack_limit: warm.stack_limit,
+        name: warm.name.into(),
+        program: warm.program.into(),
+        dependencies: warm.dependencies().map(|file| (file.path.into(), file.identity)).collect(),
+        conditions: warm.conditions().map(|of| (of.name.into(), of.value.map(Into::into))).collect(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(card in card()) {
+        let bytes = card.to_bytes().expect("short enough");
+        let read = Card::parse(&bytes).expect("a card");
+        prop_assert_eq!(draft(&read), card);
+    }
+
+    #[test]
+    fn a_part_of_a_card_is_none(card in card()) {
+        let bytes = card.to_bytes().expect("short enough");
+        for end in 0..bytes.len() {
+            prop_assert_eq!(Card::parse(&bytes[..end]), None);
+        }
+    }
+
+    #[test]
+    fn a_card_with_more_behind_it_is_none(card in card(), more in prop::collection::vec(any::<u8>(), 1..40)) {
+        let mut bytes = card.to_bytes().expect("short enough");
+        bytes.extend(more);
+        prop_assert_eq!(Card::parse(&bytes), None);
+    }
+
+    /// A changed byte makes another card or none; what is a card can be gone through.
+    #[test]
+    fn a_damaged_card_harms_nobody(card in card(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut bytes = card.to_bytes().expect("short enough");
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        if let Some(read) = Card::parse(&bytes) {
+            prop_assert_eq!(draft(&read).to_bytes(), Some(bytes));
+        }
+    }
+
+    #[test]
+    fn noise_is_no_card(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        prop_assert_eq!(Card::parse(&bytes), None);
+    }
+
+    #[test]
+    fn files_have_different_keys(one in (any::<u64>(), any::<u64>()), other in (any::<u64>(), any::<u64>())) {
+        let keys = [one, other].map(|(device, inode)| Key::new(device, inode));
+        prop_assert_eq!(keys[0] == keys[1], one == other);
+        prop_assert_eq!(keys[0].as_str(), format!("{:x}-{:x}", one.0, one.1));
+    }
+}
+
+#[test]
+fn a_card_that_is_too_long_is_not_written() {
+    let reason = |bytes: usize| {
+        let reason = CString::new(vec![b'x'; bytes]).expect("no zero");
+        CardDraft::Refused { identity: Identity::default(), reason }.to_bytes()
+    };
+    let longest = reason(LONGEST_CARD - 77).expect("short enough");
+    assert_eq!(longest.len(), LONGEST_CARD);
+    assert!(Card::parse(&longest).is_some());
+    assert_eq!(reason(LONGEST_CARD - 76), None);
+}
+
+#[test]
+fn what_makes_no_sense_is_no_card() {
+    let card = |change: fn(&mut WarmDraft)| {
+        let mut warm =
+            WarmDraft { copies: 2, name: c"true".into(), program: c"/bin/true".into(), ..WarmDraft::default() };
+        change(&mut warm);
+        let bytes = CardDraft::Warm(warm).to_bytes().expect("short enough");
+        Card::parse(&bytes).is_some()
+    };
+    assert!(card(|_| ()));
+    assert!(!card(|warm| warm.copies = 0));
+    assert!(!card(|warm| warm.copies = MOST_COPIES + 1));
+    assert!(!card(|warm| warm.slot = 1));
+    assert!(!card(|warm| warm.slot = COUNTERS as u32));
+    assert!(!card(|warm| warm.name = c"".into()));
+    assert!(!card(|warm| warm.name = c"../true".into()));
+    assert!(!card(|warm| warm.program = c"true".into()));
+}
