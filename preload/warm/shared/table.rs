@@ -4,6 +4,8 @@
 
 /// Where tables begin: at a multiple of this many bytes.
 pub const ALIGNMENT: u64 = 64;
+/// How many random words a launch draws at most.
+pub const MOST_DRAWN: usize = 8;
 /// The first word of every table.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steady1w");
 
@@ -27,7 +29,7 @@ pub struct Table {
     pub robust_list_bytes: u64,
     /// For rseq(2); 0 for none.
     pub rseq: u64,
-    /// Its length in bytes, and its signature.
+    /// Its length in bytes.
     pub rseq_bytes: u32,
     /// Its signature.
     pub rseq_signature: u32,
@@ -39,8 +41,11 @@ pub struct Table {
     pub program_entry: u64,
     /// AT_BASE.
     pub interpreter: u64,
-    /// AT_EXECFN: the program's path, which lies in the snapshot.
+    /// AT_EXECFN: the program's path, which lies in the snapshot. It is what is executed after all where the stub cannot
+    /// do what it is told.
     pub program_path: u64,
+    /// How many random words are drawn.
+    pub drawn: u64,
     /// How many [`Patch`]es follow.
     pub patches: u64,
     /// How many [`Protection`]s follow those.
@@ -107,6 +112,6 @@ pub mod kind {
     pub const TID: u32 = 15;
     /// The end of the heap, as brk(0) tells it.
     pub const BREAK: u32 = 16;
-    /// An address of the first argument, counted from its end: the addend is negative.
-    pub const ARGV0_END: u32 = 17;
+    /// A random word: the addend says which of those that are drawn at the launch.
+    pub const DRAWN: u32 = 17;
 }

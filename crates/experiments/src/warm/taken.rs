@@ -39,6 +39,8 @@ pub struct Taken {
     pub stack: Stack,
     /// What brk(2) told last; 0 if it was not asked.
     pub heap_end: u64,
+    /// The words that getrandom(2) drew for it, in order: they are drawn anew at each launch.
+    pub drawn: Vec<u64>,
     /// The files that it opened or asked for on the way, in the order of the first time, and those that it found absent:
     /// the program itself, its interpreter, libraries, ld.so's cache, locale data, whatever constructors read.
     pub files: Vec<AskedFile>,
@@ -105,6 +107,8 @@ pub struct Stack {
     pub random: [u8; 16],
     /// The address of the first argument, and how long it is.
     pub name: (u64, u64),
+    /// The address of the first argument's last part, behind its last slash.
+    pub name_part: u64,
     /// Where the kernel's shared object begins and ends.
     pub vdso: (u64, u64),
 }
