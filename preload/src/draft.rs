@@ -14,6 +14,8 @@ pub enum CardDraft {
     Refused {
         /// The file that was refused.
         identity: Identity,
+        /// Its path.
+        program: CString,
         /// Why.
         reason: CString,
     },
@@ -21,6 +23,8 @@ pub enum CardDraft {
     Script {
         /// The script.
         identity: Identity,
+        /// Its path.
+        program: CString,
         /// What interprets it, as it stands there.
         interpreter: CString,
         /// What else stands there: one argument, as the kernel takes it.
@@ -54,12 +58,14 @@ impl CardDraft {
         let mut bytes = Writer::default();
         match self {
             CardDraft::Warm(warm) => warm.write(&mut bytes),
-            CardDraft::Refused { identity, reason } => {
+            CardDraft::Refused { identity, program, reason } => {
                 bytes.begin(KIND_REFUSED, identity);
+                bytes.text(program);
                 bytes.text(reason);
             }
-            CardDraft::Script { identity, interpreter, argument } => {
+            CardDraft::Script { identity, program, interpreter, argument } => {
                 bytes.begin(KIND_SCRIPT, identity);
+                bytes.text(program);
                 bytes.text(interpreter);
                 bytes.optional(argument.as_ref(), |bytes, argument| bytes.text(argument));
             }

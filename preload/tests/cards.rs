@@ -48,18 +48,26 @@ fn warm() -> impl Strategy<Value = WarmDraft> {
 fn card() -> impl Strategy<Value = CardDraft> {
     prop_oneof![
         warm().prop_map(CardDraft::Warm),
-        (identity(), text()).prop_map(|(identity, reason)| CardDraft::Refused { identity, reason }),
-        (identity(), text(), prop::option::of(text()))
-            .prop_map(|(identity, interpreter, argument)| CardDraft::Script { identity, interpreter, argument }),
+        (identity(), text(), text()).prop_map(|(identity, program, reason)| CardDraft::Refused {
+            identity,
+            program,
+            reason
+        }),
+        (identity(), text(), text(), prop::option::of(text())).prop_map(
+            |(identity, program, interpreter, argument)| CardDraft::Script { identity, program, interpreter, argument }
+        ),
     ]
 }
 
 /// What a card says, owned.
 fn draft(card: &Card<'_>) -> CardDraft {
     match *card {
-        Card::Refused { identity, reason } => CardDraft::Refused { identity, reason: reason.into() },
-        Card::Script { identity, interpreter, argument } => {
-            CardDraft::Script { identity, interpreter: interpreter.into(), argument: argument.map(Into::into) }
+        Card::Refused { identity, program, reason } => {
+            CardDraft::Refused { identity, program: program.into(), reason: reason.into() }
+        }
+        Card::Script { identity, program, interpreter, argument } => {
+            let argument = argument.map(Into::into);
+            CardDraft::Script { identity, program: program.into(), interpreter: interpreter.into(), argument }
         }
         Card::Warm(warm) => CardDraft::Warm(warm_draft(&warm)),
     }
@@ -131,12 +139,12 @@ proptest! {
 fn a_card_that_is_too_long_is_not_written() {
     let reason = |bytes: usize| {
         let reason = CString::new(vec![b'x'; bytes]).expect("no zero");
-        CardDraft::Refused { identity: Identity::default(), reason }.to_bytes()
+        CardDraft::Refused { identity: Identity::default(), program: CString::default(), reason }.to_bytes()
     };
-    let longest = reason(LONGEST_CARD - 77).expect("short enough");
+    let longest = reason(LONGEST_CARD - 82).expect("short enough");
     assert_eq!(longest.len(), LONGEST_CARD);
     assert!(Card::parse(&longest).is_some());
-    assert_eq!(reason(LONGEST_CARD - 76), None);
+    assert_eq!(reason(LONGEST_CARD - 81), None);
 }
 
 #[test]

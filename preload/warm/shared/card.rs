@@ -43,6 +43,8 @@ pub enum Card<'a> {
     Refused {
         /// The file that was refused.
         identity: Identity,
+        /// Its path.
+        program: &'a CStr,
         /// Why.
         reason: &'a CStr,
     },
@@ -50,6 +52,8 @@ pub enum Card<'a> {
     Script {
         /// The script.
         identity: Identity,
+        /// Its path.
+        program: &'a CStr,
         /// What interprets it, as it stands there.
         interpreter: &'a CStr,
         /// What else stands there: one argument, as the kernel takes it.
@@ -121,8 +125,13 @@ impl<'a> Card<'a> {
         let identity = from.identity()?;
         let card = match kind {
             KIND_WARM => Card::Warm(Warm::parse(identity, &mut from)?),
-            KIND_REFUSED => Card::Refused { identity, reason: from.text()? },
-            KIND_SCRIPT => Card::Script { identity, interpreter: from.text()?, argument: from.optional(Reader::text)? },
+            KIND_REFUSED => Card::Refused { identity, program: from.text()?, reason: from.text()? },
+            KIND_SCRIPT => Card::Script {
+                identity,
+                program: from.text()?,
+                interpreter: from.text()?,
+                argument: from.optional(Reader::text)?,
+            },
             _ => return None,
         };
         from.is_empty().then_some(card)
