@@ -7,9 +7,9 @@ use std::{env, fs};
 
 use object::{Object, ObjectSegment};
 
-/// The stub must be in one piece that runs wherever it is put.
-const STUB_LINK: &str =
-    "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,-z,noseparate-code,--no-eh-frame-hdr";
+/// The stub must be in one piece that runs wherever it is put. That it is linked as if it were to be relocated shows
+/// whether it would have to be.
+const STUB_LINK: &str = "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,--no-eh-frame-hdr";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=warm");
@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         &["--crate-type=cdylib", "-Clink-arg=-nostartfiles"],
     )?;
     let stub = out.join("stub.elf");
-    let link = format!("-Clink-args={STUB_LINK}");
+    let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("warm/stub/link.ld");
+    let link = format!("-Clink-args={STUB_LINK},-T,{}", script.display());
     compile(Path::new("warm/stub/main.rs"), &stub, &target, &["--crate-type=bin", "-Crelocation-model=pie", &link])?;
     let (bytes, entry) = flat(&fs::read(&stub)?)?;
     fs::write(out.join("stub.bin"), bytes)?;

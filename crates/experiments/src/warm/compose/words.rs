@@ -1,0 +1,98 @@
+//! Why a word is another in the second take.
+
+use steady_preload::table::kind;
+
+use super::launch::Launch;
+use super::layout::Layout;
+use crate::warm::taken::Refusal;
+
+/// How far a mangled pointer is turned to the left.
+const TURN: u32 = 17;
+
+/// A part of a word that is made anew at each launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    /// Where in the word, in bytes.
+    pub(super) at: u64,
+    /// How many bytes.
+    pub(super) bytes: u32,
+    /// What it becomes.
+    pub(super) kind: u32,
+    /// What is added to it in the snapshots of either take.
+    pub(super) addends: [u64; 2],
+}
+
+/// What words can be explained with.
+pub(super) struct Words<'a> {
+    layout: &'a Layout,
+    launches: &'a [Launch; 2],
+}
+
+impl<'a> Words<'a> {
+    /// All that a launch makes must have been another in both: else a word that is it would look like a constant.
+    pub(super) fn new(layout: &'a Layout, launches: &'a [Launch; 2]) -> Result<Words<'a>, Refusal> {
+        let [one, two] = launches;
+        let same_kinds = one.words.len() == two.words.len()
+            && one.words.iter().zip(&two.words).all(|(left, right)| (left.0, left.1) == (right.0, right.1));
+        let words_differ = one.words.iter().zip(&two.words).all(|(left, right)| left.2 != right.2);
+        let halves_differ = one.halves.iter().zip(&two.halves).all(|(left, right)| left.1 != right.1);
+        if !(same_kinds && words_differ && halves_differ) {
+            return Err(Refusal("its launches cannot be told apart: addresses are not random here".into()));
+        }
+        Ok(Words { layout, launches })
+    }
+
+    /// What of the word is made anew at each launch: nothing where it is an address within the program, which lies where it
+    /// lay. None if there is no reason why it differs.
+    pub(super) fn explain(&self, values: [u64; 2]) -> Option<Vec<Made>> {
+        if let Some((kind, which)) = self.of_launch(values) {
+            return Some(vec![Made { at: 0, bytes: 8, kind, addends: [which; 2] }]);
+        }
+        if self.layout.same_place(values) {
+            return Some(vec![]);
+        }
+        if let Some(offset) = self.layout.in_vdso(values) {
+            return Some(vec![Made { at: 0, bytes: 8, kind: kind::VDSO, addends: [offset; 2] }]);
+        }
+        if self.layout.moved_along(values) {
+            return Some(vec![]);
+        }
+        if let Some(offset) = self.layout.moved_with_vdso(values) {
+            return Some(vec![Made { at: 0, bytes: 8, kind: kind::VDSO, addends: [offset; 2] }]);
+        }
+        self.mangled(values).map(|made| vec![made]).or_else(|| self.halves(values))
+    }
+
+    fn of_launch(&self, values: [u64; 2]) -> Option<(u32, u64)> {
+        let [one, two] = self.launches;
+        let mut both = one.words.iter().zip(&two.words);
+        let found = both.find(|(left, right)| [left.2, right.2] == values);
+        found.map(|(left, _)| (left.0, left.1))
+    }
+
+    /// A pointer within the program, or none at all, that was mangled.
+    fn mangled(&self, values: [u64; 2]) -> Option<Made> {
+        let guards = [self.launches[0].guard, self.launches[1].guard];
+        let addends = [0, 1].map(|side| values[side].rotate_right(TURN) ^ guards[side]);
+        let known = addends[0] == addends[1] || self.layout.same_place(addends);
+        known.then_some(Made { at: 0, bytes: 8, kind: kind::MANGLED, addends })
+    }
+
+    /// Two words of 4 bytes, of which one at least is another at each launch.
+    fn halves(&self, values: [u64; 2]) -> Option<Vec<Made>> {
+        let mut made = vec![];
+        for at in [0, 4] {
+            let [left, right] = values.map(|value| (value >> (at * 8)) as u32);
+            if left != right {
+                made.push(Made { at, bytes: 4, kind: self.half([left, right])?, addends: [0; 2] });
+            }
+        }
+        Some(made)
+    }
+
+    fn half(&self, values: [u32; 2]) -> Option<u32> {
+        let [one, two] = self.launches;
+        let mut both = one.halves.iter().zip(&two.halves);
+        both.find(|(left, right)| [left.1, right.1] == values).map(|(left, _)| left.0)
+    }
+}

@@ -1,0 +1,139 @@
+//! The file that a snapshot becomes: a program that needs no loader, whose segments are the memory of the program that was
+//! taken. The kernel maps it; the stub, its first code, does the rest.
+
+mod elf;
+mod segments;
+
+use steady_preload::table::{ALIGNMENT, MAGIC, MOST_DRAWN, Protection, Table};
+use steady_preload::{STUB, STUB_ENTRY};
+
+use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
+use self::segments::{PAGE, Segment, segments};
+use super::snapshot::Snapshot;
+use super::taken::Refusal;
+
+/// Below this address nothing is mapped: processes may be forbidden to.
+const LOWEST: u64 = 1 << 16;
+
+/// The whole file.
+///
+/// # Errors
+/// Where the program's memory is such that no file can stand for it.
+pub fn image(snapshot: &Snapshot) -> Result<Vec<u8>, Refusal> {
+    let (segments, protections) = segments(snapshot)?;
+    let table = table(snapshot, &protections)?;
+    let others = if snapshot.dynamic.is_some() { 3 } else { 2 };
+    let headers = HEADER_BYTES + PROGRAM_HEADER_BYTES * (segments.len() + 1 + others) as u64;
+    let first = Start::new(snapshot, headers, &table, &protections)?;
+    let mut bytes = first.bytes;
+    let mut list = vec![
+        Header {
+            kind: Kind::Headers,
+            flags: elf::READ,
+            offset: HEADER_BYTES,
+            address: first.address + HEADER_BYTES,
+            file_bytes: headers - HEADER_BYTES,
+            memory_bytes: headers - HEADER_BYTES,
+        },
+        Header {
+            kind: Kind::Load,
+            flags: elf::READ | elf::EXECUTE,
+            offset: 0,
+            address: first.address,
+            file_bytes: bytes.len() as u64,
+            memory_bytes: bytes.len() as u64,
+        },
+    ];
+    for segment in &segments {
+        list.push(append(&mut bytes, segment));
+    }
+    list.extend(snapshot.dynamic.map(|(address, size)| Header {
+        kind: Kind::Dynamic,
+        flags: elf::READ | elf::WRITE,
+        offset: 0,
+        address,
+        file_bytes: size,
+        memory_bytes: size,
+    }));
+    list.push(Header { kind: Kind::Stack, flags: elf::READ | elf::WRITE, ..Header::default() });
+    elf::write(&mut bytes, first.entry, &list);
+    Ok(bytes)
+}
+
+/// Appends what a segment holds, at the next page.
+fn append(file: &mut Vec<u8>, segment: &Segment) -> Header {
+    let offset = (file.len() as u64).next_multiple_of(PAGE);
+    if !segment.bytes.is_empty() {
+        file.resize(offset as usize, 0);
+        segment.bytes.iter().for_each(|part| file.extend_from_slice(part));
+    }
+    let held = segment.held();
+    Header {
+        kind: Kind::Load,
+        flags: segment.flags,
+        offset,
+        address: segment.address,
+        file_bytes: held,
+        memory_bytes: held + segment.zeros,
+    }
+}
+
+fn table(snapshot: &Snapshot, protections: &[Protection]) -> Result<Table, Refusal> {
+    let taken = &snapshot.taken;
+    let told = |kind: u64| taken.stack.auxiliary.1.iter().find(|pair| pair.0 == kind).map_or(0, |pair| pair.1);
+    let (robust_list, robust_list_bytes) = taken.thread.robust_list.unwrap_or_default();
+    let (rseq, rseq_bytes, rseq_signature) = taken.thread.rseq.unwrap_or_default();
+    if taken.drawn.len() > MOST_DRAWN {
+        return Err(Refusal("it draws many random numbers before its entry".into()));
+    }
+    Ok(Table {
+        magic: MAGIC,
+        entry: taken.entry,
+        at_exit: taken.at_exit,
+        thread: taken.thread.pointer,
+        tid_address: taken.thread.tid_address,
+        robust_list,
+        robust_list_bytes,
+        rseq,
+        rseq_bytes,
+        rseq_signature,
+        program_headers: told(elf::AT_PHDR),
+        program_header_count: told(elf::AT_PHNUM),
+        program_entry: told(elf::AT_ENTRY),
+        interpreter: told(elf::AT_BASE),
+        program_path: 0,
+        drawn: taken.drawn.len() as u64,
+        patches: snapshot.patches.len() as u64,
+        protections: protections.len() as u64,
+    })
+}
+
+/// The first segment: headers, stub, table and the program's path.
+struct Start {
+    bytes: Vec<u8>,
+    address: u64,
+    entry: u64,
+}
+
+impl Start {
+    fn new(snapshot: &Snapshot, headers: u64, table: &Table, protections: &[Protection]) -> Result<Start, Refusal> {
+        let stub = headers.next_multiple_of(ALIGNMENT);
+        let at = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);
+        let patches = &snapshot.patches;
+        let path_at = at + (size_of::<Table>() + size_of_val(&patches[..]) + size_of_val(protections)) as u64;
+        let path = snapshot.program.as_os_str().as_encoded_bytes();
+        let length = path_at + path.len() as u64 + 1;
+        let lowest = snapshot.taken.regions.first().map_or(0, |region| region.address);
+        let address = lowest.checked_sub(length.next_multiple_of(PAGE)).filter(|address| *address >= LOWEST);
+        let address = address.ok_or_else(|| Refusal("there is no room below its memory".into()))?;
+        let mut bytes = vec![0; stub as usize];
+        bytes.extend_from_slice(STUB);
+        bytes.resize(at as usize, 0);
+        elf::put_table(&mut bytes, &Table { program_path: address + path_at, ..*table });
+        patches.iter().for_each(|patch| elf::put_patch(&mut bytes, patch));
+        protections.iter().for_each(|protection| elf::put_protection(&mut bytes, protection));
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+        Ok(Start { bytes, address, entry: address + stub + STUB_ENTRY })
+    }
+}

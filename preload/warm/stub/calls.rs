@@ -1,0 +1,106 @@
+//! The system calls of the stub.
+
+use core::arch::asm;
+
+const MPROTECT: u64 = 10;
+const BRK: u64 = 12;
+const EXECVE: u64 = 59;
+const ARCH_PRCTL: u64 = 158;
+const SET_TID_ADDRESS: u64 = 218;
+const EXIT_GROUP: u64 = 231;
+const SET_ROBUST_LIST: u64 = 273;
+const GETRANDOM: u64 = 318;
+const RSEQ: u64 = 334;
+
+const ARCH_SET_FS: u64 = 0x1002;
+const GRND_NONBLOCK: u64 = 1;
+/// What a C library finds in its rseq area's `cpu_id` where it could not be registered.
+const RSEQ_CPU_ID_REGISTRATION_FAILED: u32 = -2_i32 as u32;
+
+/// # Safety
+/// As the call itself.
+#[inline(always)]
+unsafe fn call(number: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
+    let result;
+    // SAFETY: the kernel keeps all registers but these three; what the call does is the caller's.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+/// # Safety
+/// `address` is the thread's memory as the C library laid it out.
+pub(crate) unsafe fn set_thread_pointer(address: u64) {
+    // SAFETY: as the caller says.
+    unsafe { call(ARCH_PRCTL, ARCH_SET_FS, address, 0, 0) };
+}
+
+/// The thread's number.
+///
+/// # Safety
+/// `address` is a word of the thread's own.
+pub(crate) unsafe fn set_tid_address(address: u64) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe { call(SET_TID_ADDRESS, address, 0, 0, 0) }
+}
+
+/// # Safety
+/// `head` is a list as set_robust_list(2) wants it.
+pub(crate) unsafe fn set_robust_list(head: u64, bytes: u64) {
+    // SAFETY: as the caller says.
+    unsafe { call(SET_ROBUST_LIST, head, bytes, 0, 0) };
+}
+
+/// Registers the area, or says in it that it could not be done, as the C library does.
+///
+/// # Safety
+/// `area` is one as rseq(2) wants it, and nothing else uses it.
+pub(crate) unsafe fn register_rseq(area: u64, bytes: u32, signature: u32) {
+    // SAFETY: as the caller says; `cpu_id` is the second word of four bytes.
+    unsafe {
+        if call(RSEQ, area, bytes.into(), 0, signature.into()) != 0 {
+            (area as *mut u32).add(1).write(RSEQ_CPU_ID_REGISTRATION_FAILED);
+        }
+    }
+}
+
+/// Whether it could be done.
+///
+/// # Safety
+/// Nobody writes to that memory any more, if it can then not be written.
+pub(crate) unsafe fn mprotect(address: u64, bytes: u64, protection: u64) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { call(MPROTECT, address, bytes, protection, 0) == 0 }
+}
+
+/// Where the heap ends.
+pub(crate) fn heap_end() -> u64 {
+    // SAFETY: brk(0) changes nothing.
+    unsafe { call(BRK, 0, 0, 0, 0) }
+}
+
+/// Fills all of `words`, and says whether it could.
+pub(crate) fn draw(words: &mut [u64]) -> bool {
+    let bytes = size_of_val(words) as u64;
+    // SAFETY: it writes so many bytes there, at most.
+    unsafe { call(GETRANDOM, words.as_mut_ptr() as u64, bytes, GRND_NONBLOCK, 0) == bytes }
+}
+
+/// Comes back only if it could not be done.
+///
+/// # Safety
+/// All three are as execve(2) wants them.
+pub(crate) unsafe fn execve(path: u64, arguments: *const u64, environment: *const u64) {
+    // SAFETY: as the caller says.
+    unsafe { call(EXECVE, path, arguments as u64, environment as u64, 0) };
+}
+
+/// Ends the process.
+pub(crate) fn exit(status: u64) -> ! {
+    loop {
+        // SAFETY: it does not come back.
+        unsafe { call(EXIT_GROUP, status, 0, 0, 0) };
+    }
+}

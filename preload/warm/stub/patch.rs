@@ -1,0 +1,83 @@
+//! The words that are different at each launch.
+
+use crate::calls;
+use crate::launch::Launch;
+use crate::table::{MOST_DRAWN, Patch, Table, kind};
+
+/// How far a mangled pointer is turned to the left.
+const TURN: u32 = 17;
+
+/// Writes all of them, and says whether it could; else some are not written.
+///
+/// # Safety
+/// Each is 4 or 8 bytes of memory that can be written, and nothing of this stub's own.
+pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> bool {
+    let mut heap_end = 0;
+    let mut drawn = [0; MOST_DRAWN];
+    let wanted = table.drawn as usize;
+    if wanted > MOST_DRAWN || launch.random.is_null() || (wanted > 0 && !calls::draw(&mut drawn[..wanted])) {
+        return false;
+    }
+    // SAFETY: AT_RANDOM is the address of 16 bytes, a multiple of nothing in particular.
+    let (canary, guard) =
+        unsafe { (launch.random.read_unaligned() & !0xff, launch.random.wrapping_add(1).read_unaligned()) };
+    for patch in patches {
+        let base = match patch.kind {
+            kind::STACK => launch.stack as u64,
+            kind::ARGC => launch.count,
+            kind::ARGV => launch.arguments as u64,
+            kind::ENVIRONMENT => launch.environment as u64,
+            kind::AUXILIARY => launch.auxiliary as u64,
+            kind::RANDOM => launch.random as u64,
+            kind::PLATFORM if launch.platform != 0 => launch.platform,
+            kind::EXECFN => table.program_path,
+            // SAFETY: the arguments end with a null pointer, which stands first where there are none.
+            kind::ARGV0 => unsafe { launch.arguments.read() },
+            // SAFETY: likewise.
+            kind::ARGV0_NAME => unsafe { last_part(launch.arguments.read()) },
+            kind::VDSO if launch.vdso != 0 => launch.vdso,
+            kind::CANARY => canary,
+            kind::POINTER_GUARD => guard,
+            kind::MANGLED => (patch.addend ^ guard).rotate_left(TURN).wrapping_sub(patch.addend),
+            kind::TID => launch.thread,
+            kind::BREAK => {
+                if heap_end == 0 {
+                    heap_end = calls::heap_end();
+                }
+                heap_end
+            }
+            kind::DRAWN if patch.addend < table.drawn => {
+                drawn[patch.addend as usize & (MOST_DRAWN - 1)].wrapping_sub(patch.addend)
+            }
+            _ => return false,
+        };
+        let value = base.wrapping_add(patch.addend);
+        // SAFETY: as the caller says.
+        unsafe {
+            match patch.bytes {
+                8 => (patch.address as *mut u64).write(value),
+                _ => (patch.address as *mut u32).write(value as u32),
+            }
+        }
+    }
+    true
+}
+
+/// What stands behind the last slash of a text; 0 of nothing.
+///
+/// # Safety
+/// `text` is 0 or the address of a text that ends with a zero.
+unsafe fn last_part(text: u64) -> u64 {
+    let mut part = text;
+    let mut at = text;
+    if text != 0 {
+        // SAFETY: as the caller says.
+        while let letter @ 1.. = unsafe { (at as *const u8).read() } {
+            at += 1;
+            if letter == b'/' {
+                part = at;
+            }
+        }
+    }
+    part
+}
