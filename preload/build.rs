@@ -11,6 +11,13 @@ use object::{Object, ObjectSegment};
 /// whether it would have to be.
 const STUB_LINK: &str = "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,--no-eh-frame-hdr";
 
+/// The hook costs each program that it is loaded into what it takes to load: two pieces of memory, no function looked up before
+/// it is called, and nothing undefined, which would be the end of the program where it is called.
+const HOOK_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,lazy,-z,norelro,-z,noseparate-code,--hash-style=gnu,--build-id=none,\
+--no-eh-frame-hdr";
+/// What makes it two pieces with a linker that would otherwise make three; others do not know the word.
+const HOOK_LINK_LLD: &str = ",--no-rosegment";
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=warm");
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -21,12 +28,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(out.join("stub_entry.rs"), "0")?;
         return Ok(());
     }
-    compile(
-        Path::new("warm/hook/main.rs"),
-        &out.join("hook.so"),
-        &target,
-        &["--crate-type=cdylib", "-Clink-arg=-nostartfiles"],
-    )?;
+    let hook = |more: &str| {
+        let link = format!("-Clink-args={HOOK_LINK}{more}");
+        let how = ["--crate-type=cdylib", "-Copt-level=s", "-Crelro-level=off", "-Cforce-unwind-tables=no", &link];
+        compile(Path::new("warm/hook/main.rs"), &out.join("hook.so"), &target, &how)
+    };
+    hook(HOOK_LINK_LLD).or_else(|_| hook(""))?;
     let stub = out.join("stub.elf");
     let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("warm/stub/link.ld");
     let link = format!("-Clink-args={STUB_LINK},-T,{}", script.display());

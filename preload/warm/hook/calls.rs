@@ -1,0 +1,267 @@
+//! System calls, without the C library: they leave errno alone, and are no points of cancellation.
+
+use core::arch::asm;
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use super::identity::{Identity, Time};
+
+/// What the kernel says went wrong: an errno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error(pub i32);
+
+pub const ENOENT: Error = Error(2);
+pub const ENOTDIR: Error = Error(20);
+
+pub const AT_FDCWD: c_int = -100;
+pub const AT_EACCESS: c_int = 0x200;
+pub const AT_EMPTY_PATH: c_int = 0x1000;
+const O_PATH: c_int = 0o10_000_000;
+
+const O_RDWR: c_int = 2;
+const O_CLOEXEC: c_int = 0o2_000_000;
+
+const READ: usize = 0;
+const CLOSE: usize = 3;
+const FSTAT: usize = 5;
+const MMAP: usize = 9;
+const MUNMAP: usize = 11;
+const GETPID: usize = 39;
+const EXECVE: usize = 59;
+const GETCWD: usize = 79;
+const SYMLINK: usize = 88;
+const READLINK: usize = 89;
+const GETRESUID: usize = 118;
+const GETRESGID: usize = 120;
+const PERSONALITY: usize = 135;
+const OPENAT: usize = 257;
+const NEWFSTATAT: usize = 262;
+const PRLIMIT64: usize = 302;
+const GETRANDOM: usize = 318;
+const FACCESSAT2: usize = 439;
+
+/// The call with this number and these arguments.
+///
+/// # Safety
+///
+/// As the call has it: pointers must be good for what it reads and writes.
+unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
+    let [one, two, three, four, five, six] = arguments;
+    let result: isize;
+    // SAFETY: the kernel changes rcx, r11 and the result, and otherwise what the caller has vouched for.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") one, in("rsi") two, in("rdx") three, in("r10") four, in("r8") five, in("r9") six,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    if (-4095..0).contains(&result) { Err(Error(-result as i32)) } else { Ok(result as usize) }
+}
+
+/// As stat(2) tells it, on this kind of machine.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Stat {
+    device: u64,
+    inode: u64,
+    links: u64,
+    pub mode: u32,
+    pub uid: u32,
+    gid: u32,
+    unused: u32,
+    special: u64,
+    pub bytes: i64,
+    block_bytes: i64,
+    blocks: i64,
+    accessed: [i64; 2],
+    modified: [i64; 2],
+    changed: [i64; 2],
+    more: [i64; 3],
+}
+
+impl Stat {
+    pub fn identity(&self) -> Identity {
+        let time = |[seconds, nanoseconds]: [i64; 2]| Time { seconds, nanoseconds };
+        Identity {
+            device: self.device,
+            inode: self.inode,
+            bytes: self.bytes as u64,
+            modified: time(self.modified),
+            changed: time(self.changed),
+        }
+    }
+
+    pub fn is_file(&self) -> bool {
+        self.mode & 0o170_000 == 0o100_000
+    }
+
+    pub fn is_folder(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+}
+
+pub fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
+    let mut stat = Stat::default();
+    let place = &raw mut stat as usize;
+    // SAFETY: the path ends with a zero, and the struct is the kernel's.
+    unsafe { call(NEWFSTATAT, [folder as usize, path.as_ptr() as usize, place, flags as usize, 0, 0]) }?;
+    Ok(stat)
+}
+
+pub fn stat(path: &CStr) -> Result<Stat, Error> {
+    stat_at(AT_FDCWD, path, 0)
+}
+
+/// Whether the file may be executed, by this process's effective users, where it is mounted.
+pub fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
+    const X_OK: usize = 1;
+    let flags = (flags | AT_EACCESS) as usize;
+    // SAFETY: the path ends with a zero.
+    unsafe { call(FACCESSAT2, [folder as usize, path.as_ptr() as usize, X_OK, flags, 0, 0]) }.map(|_| ())
+}
+
+/// A descriptor, closed at its end.
+pub struct Descriptor(usize);
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and nobody else closes it.
+        let _ = unsafe { call(CLOSE, [self.0, 0, 0, 0, 0, 0]) };
+    }
+}
+
+impl Descriptor {
+    fn open(folder: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
+        let flags = (flags | O_CLOEXEC) as usize;
+        // SAFETY: the path ends with a zero.
+        unsafe { call(OPENAT, [folder as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
+    }
+
+    pub fn to_read(path: &CStr) -> Result<Self, Error> {
+        Self::open(AT_FDCWD, path, 0)
+    }
+
+    pub fn to_write(path: &CStr) -> Result<Self, Error> {
+        Self::open(AT_FDCWD, path, O_RDWR)
+    }
+
+    /// Of a file that is neither read nor written.
+    pub fn of_path(folder: c_int, path: &CStr) -> Result<Self, Error> {
+        Self::open(folder, path, O_PATH)
+    }
+
+    pub fn number(&self) -> c_int {
+        self.0 as c_int
+    }
+
+    pub fn stat(&self) -> Result<Stat, Error> {
+        let mut stat = Stat::default();
+        // SAFETY: the struct is the kernel's.
+        unsafe { call(FSTAT, [self.0, &raw mut stat as usize, 0, 0, 0, 0]) }?;
+        Ok(stat)
+    }
+
+    pub fn read(&self, into: &mut [u8]) -> Result<usize, Error> {
+        // SAFETY: the memory is ours, and so long.
+        unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+    }
+
+    /// Maps so much of its beginning: to be written, in shared memory, or else to be read.
+    pub fn map(&self, bytes: usize, write: bool) -> Result<*mut c_void, Error> {
+        const PROT_READ: usize = 1;
+        const PROT_WRITE: usize = 2;
+        const MAP_SHARED: usize = 1;
+        const MAP_PRIVATE: usize = 2;
+        let (protection, flags) = if write { (PROT_READ | PROT_WRITE, MAP_SHARED) } else { (PROT_READ, MAP_PRIVATE) };
+        // SAFETY: the kernel chooses the place.
+        let place = unsafe { call(MMAP, [0, bytes, protection, flags, self.0, 0]) }?;
+        Ok(core::ptr::with_exposed_provenance_mut(place))
+    }
+}
+
+/// Takes away what was mapped.
+///
+/// # Safety
+///
+/// Nobody may use it any more.
+pub unsafe fn unmap(place: *const c_void, bytes: usize) {
+    // SAFETY: the caller vouches for it.
+    let _ = unsafe { call(MUNMAP, [place as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Returns only if the program could not be executed.
+///
+/// # Safety
+///
+/// The two vectors must be such, each with a null pointer at its end.
+pub unsafe fn execve(path: &CStr, arguments: *const *const c_char, environment: *const *const c_char) -> Error {
+    // SAFETY: the caller vouches for it.
+    match unsafe { call(EXECVE, [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0]) } {
+        Ok(_) => Error(0),
+        Err(error) => error,
+    }
+}
+
+pub fn symlink(target: &CStr, path: &CStr) {
+    // SAFETY: both end with a zero. Whoever made it first was as good.
+    let _ = unsafe { call(SYMLINK, [target.as_ptr() as usize, path.as_ptr() as usize, 0, 0, 0, 0]) };
+}
+
+/// How many bytes the link holds; as many as there is room for.
+pub fn readlink(path: &CStr, into: &mut [u8]) -> Result<usize, Error> {
+    // SAFETY: the path ends with a zero; the memory is ours, and so long.
+    unsafe { call(READLINK, [path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+}
+
+/// How many bytes the working directory's path has, with the zero at its end.
+pub fn getcwd(into: &mut [u8]) -> Result<usize, Error> {
+    // SAFETY: the memory is ours, and so long.
+    unsafe { call(GETCWD, [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0]) }
+}
+
+pub fn getpid() -> u32 {
+    // SAFETY: takes nothing.
+    unsafe { call(GETPID, [0; 6]) }.map_or(0, |pid| pid as u32)
+}
+
+/// The real, the effective and the saved user.
+pub fn users() -> Result<[u32; 3], Error> {
+    three_of(GETRESUID)
+}
+
+/// The real, the effective and the saved group.
+pub fn groups() -> Result<[u32; 3], Error> {
+    three_of(GETRESGID)
+}
+
+fn three_of(number: usize) -> Result<[u32; 3], Error> {
+    let [mut one, mut two, mut three] = [0_u32; 3];
+    let places = [&raw mut one as usize, &raw mut two as usize, &raw mut three as usize, 0, 0, 0];
+    // SAFETY: the three numbers are ours.
+    unsafe { call(number, places) }?;
+    Ok([one, two, three])
+}
+
+/// The soft limit with this number.
+pub fn soft_limit(resource: usize) -> Result<u64, Error> {
+    let mut limits = [0_u64; 2];
+    // SAFETY: the two numbers are ours; no new limit is given.
+    unsafe { call(PRLIMIT64, [0, resource, 0, &raw mut limits as usize, 0, 0]) }?;
+    Ok(limits[0])
+}
+
+pub fn personality() -> Result<usize, Error> {
+    // SAFETY: this number only asks.
+    unsafe { call(PERSONALITY, [0xffff_ffff, 0, 0, 0, 0, 0]) }
+}
+
+/// A random number; 0 where the kernel has none yet.
+pub fn random() -> u32 {
+    const GRND_NONBLOCK: usize = 1;
+    let mut number = 0_u32;
+    // SAFETY: the number is ours.
+    let _ = unsafe { call(GETRANDOM, [&raw mut number as usize, 4, GRND_NONBLOCK, 0, 0, 0]) };
+    number
+}

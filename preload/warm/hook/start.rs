@@ -1,0 +1,133 @@
+//! Starts a program from a snapshot, if it can be; otherwise counts why not.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use super::buffer::NumberText;
+use super::calls::{self, AT_FDCWD, ENOENT, Error};
+use super::card::Outcome;
+use super::decide::{self, Ready};
+use super::script::Script;
+use super::store::{CardMemory, Store};
+use super::{counted, own, wish};
+
+/// A vector of texts with a null pointer at its end.
+pub type Texts = *const *const c_char;
+
+/// A program that somebody is about to start, as execveat(2) has it.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What the path is relative to: a folder; or the program itself, where the flags say AT_EMPTY_PATH.
+    pub folder: c_int,
+    pub path: &'a CStr,
+    pub flags: c_int,
+    pub arguments: Texts,
+    pub environment: Texts,
+    /// What the process is to be called by; the program's own name where that is not known.
+    pub name: Option<&'a [u8]>,
+}
+
+impl<'a> Wanted<'a> {
+    /// A program by its path.
+    pub fn by_path(path: &'a CStr, arguments: Texts, environment: Texts) -> Self {
+        let name = path.to_bytes().rsplit(|&letter| letter == b'/').next();
+        Wanted { folder: AT_FDCWD, path, flags: 0, arguments, environment, name }
+    }
+}
+
+/// How it is to be started: given the path and the arguments, says what went wrong; nothing (0) did if it returns though
+/// all went well, as posix_spawn(3) does.
+pub type How<'a> = &'a mut dyn FnMut(&CStr, Texts) -> Error;
+
+/// What went well.
+pub const WELL: Error = Error(0);
+
+/// Whether it was started from a snapshot. `twice` says whether a failure to execute it may be found out by trying, without
+/// anything being done twice.
+#[inline(never)]
+pub fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
+    if wanted.arguments.is_null() {
+        return false;
+    }
+    if wanted.flags == 0
+        && let Some(program) = own::instead(wanted.path)
+    {
+        wanted.path = program;
+        wanted.name = None;
+    }
+    let Ok(stat) = calls::stat_at(wanted.folder, wanted.path, wanted.flags) else { return false };
+    if !stat.is_file() {
+        return false;
+    }
+    let Some(mut store) = Store::open() else { return false };
+    let mut memory = CardMemory::new();
+    let mut script = Script::new();
+    let identity = stat.identity();
+    let doubt = match decide::decide(&wanted, &identity, &mut store, &mut memory, &mut script) {
+        Ok(ready) => match execute(&wanted, &ready, &mut store, &script, twice, how) {
+            Ok(()) => return true,
+            Err(doubt) => doubt,
+        },
+        Err(doubt) => doubt,
+    };
+    if doubt.wish {
+        wish::make(&wanted, &identity.key(), &mut store);
+    }
+    if let Some(outcome) = doubt.outcome {
+        counted::add(&mut store, outcome);
+        counted::add_at(&mut store, doubt.slot);
+    }
+    false
+}
+
+/// What speaks against a snapshot.
+#[derive(Clone, Copy)]
+pub struct Doubt {
+    /// How it is counted; not at all where it is no launch, or nothing is known of it.
+    pub outcome: Option<Outcome>,
+    /// Whether the keeper should look at the program.
+    pub wish: bool,
+    /// Where else it is counted.
+    pub slot: u32,
+}
+
+impl Doubt {
+    pub fn new(outcome: Outcome) -> Self {
+        let wish = matches!(outcome, Outcome::NoCard | Outcome::Changed | Outcome::Broken);
+        Doubt { outcome: Some(outcome), wish, slot: 0 }
+    }
+
+    /// Left to the real function, which says what is wrong if anything is.
+    pub fn of_nothing() -> Self {
+        Doubt { outcome: None, wish: false, slot: 0 }
+    }
+}
+
+fn execute(
+    wanted: &Wanted<'_>,
+    ready: &Ready,
+    store: &mut Store,
+    script: &Script,
+    twice: bool,
+    how: How<'_>,
+) -> Result<(), Doubt> {
+    // Nothing can be counted any more once it is executed.
+    counted::add(store, Outcome::Warm);
+    counted::add_at(store, ready.slot);
+    let copy = NumberText::new(ready.copy);
+    let parts: [&[u8]; 6] = [b"/snapshots/", ready.key.as_bytes(), b"/", copy.bytes(), b"/", ready.name.bytes()];
+    let error = match store.path(&parts) {
+        None => ENOENT,
+        Some(path) => match if twice { Ok(()) } else { calls::executable(AT_FDCWD, path, 0) } {
+            Err(error) => error,
+            Ok(()) => script.with_arguments(wanted, path, how),
+        },
+    };
+    if error == WELL {
+        return Ok(());
+    }
+    counted::take_back(store, Outcome::Warm, ready.slot);
+    let outcome = if error == ENOENT { Outcome::OtherName } else { Outcome::NotExecuted };
+    // Where it has no such name, the keeper gives it one.
+    let (wish, slot) = (error == ENOENT, decide::as_usual(ready.slot));
+    Err(Doubt { outcome: Some(outcome), wish, slot })
+}
