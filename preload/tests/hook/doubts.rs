@@ -1,0 +1,287 @@
+//! Whatever speaks against a snapshot: the program itself is started, it is counted why, and what the keeper should look
+//! at is wished.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use steady_preload::card::{Card, FIRST_PROGRAM, Outcome};
+use steady_preload::identity::Identity;
+use steady_preload::{CardDraft, WarmDraft};
+
+use crate::fake::{Fake, identity, said, text};
+
+/// The program itself is started, which is counted so.
+fn starts_cold(fake: &Fake, outcome: Outcome) {
+    starts_cold_by(fake, "tool a b", outcome);
+}
+
+fn starts_cold_by(fake: &Fake, script: &str, outcome: Outcome) {
+    let before = fake.count(outcome);
+    assert_eq!(fake.sh(script), "cold a b\n", "{outcome:?}");
+    assert_eq!(fake.count(outcome), before + 1, "{outcome:?}");
+    assert_eq!(fake.count(Outcome::Warm), 0, "{outcome:?}");
+}
+
+fn with(change: impl FnOnce(&mut WarmDraft)) -> Fake {
+    let fake = Fake::empty();
+    fake.keep_warm(&fake.tool, change);
+    fake
+}
+
+#[test]
+fn no_card() {
+    let fake = Fake::empty();
+    starts_cold(&fake, Outcome::NoCard);
+    assert_eq!(fake.wishes(), [fake.tool.clone()]);
+    // The wish is made once.
+    starts_cold(&fake, Outcome::NoCard);
+    assert_eq!(fake.wishes().len(), 1);
+}
+
+#[test]
+fn a_wish_is_absolute() {
+    let fake = Fake::empty();
+    starts_cold_by(&fake, "cd bin; ./tool a b", Outcome::NoCard);
+    let [wish] = &fake.wishes()[..] else { panic!("one wish") };
+    assert_eq!(wish.canonicalize().unwrap(), fake.tool);
+    assert!(wish.is_absolute());
+}
+
+#[test]
+fn refused() {
+    let fake = Fake::empty();
+    let (identity, program) = (identity(&fake.tool), text(&fake.tool));
+    fake.write_card(&fake.tool, &CardDraft::Refused { identity, program, reason: c"setuid".into() });
+    starts_cold(&fake, Outcome::Refused);
+    assert_eq!(fake.wishes().len(), 0);
+}
+
+#[test]
+fn the_program_was_replaced_or_touched() {
+    let fake = Fake::new();
+    assert_eq!(fake.sh("tool"), "warm\n");
+    assert_eq!(fake.sh("touch bin/tool; tool"), "cold\n");
+    assert_eq!((fake.count(Outcome::Changed), fake.wishes()), (1, vec![fake.tool.clone()]));
+
+    let fake = Fake::new();
+    fake.sh("cp bin/tool bin/new; mv bin/new bin/tool");
+    starts_cold(&fake, Outcome::NoCard);
+
+    let fake = Fake::new();
+    fake.sh("chmod 711 bin/tool");
+    starts_cold(&fake, Outcome::Changed);
+}
+
+#[test]
+fn what_it_loads_was_changed() {
+    let library = |fake: &Fake| fake.folder.join("library");
+    let warm = || {
+        let fake = Fake::empty();
+        fs::write(library(&fake), "one").unwrap();
+        let file = (text(&library(&fake)), Some(identity(&library(&fake))));
+        let absent = (text(&fake.folder.join("absent")), None);
+        fake.keep_warm(&fake.tool, |warm| warm.dependencies = vec![file, absent]);
+        assert_eq!(fake.sh("tool a b"), "warm a b\n");
+        fs::write(fake.store().join("counts"), [0; steady_preload::card::COUNTERS * 8]).unwrap();
+        fake
+    };
+    for change in [
+        "echo two >library",
+        "touch library",
+        "rm library",
+        "cp library new; mv new library",
+        "ln library other",
+        "chmod +x library",
+        "touch absent",
+        "ln -s library absent",
+        "mkdir absent",
+    ] {
+        let fake = warm();
+        fake.sh(change);
+        starts_cold(&fake, Outcome::Changed);
+        assert_eq!(fake.wishes(), [fake.tool.clone()], "{change}");
+        assert_eq!(fake.counter(FIRST_PROGRAM + 1), 1, "{change}");
+    }
+}
+
+#[test]
+fn the_environment() {
+    for variable in
+        ["LD_BIND_NOW=", "LD_LIBRARY_PATH=/", "LD_PRELOAD=x", "GLIBC_TUNABLES=", "MALLOC_CHECK_=3", "LOCPATH=/"]
+    {
+        let fake = Fake::new();
+        let said = fake.sh(&format!("{variable} tool a b 2>/dev/null"));
+        assert_eq!((said.as_str(), fake.count(Outcome::Environment)), ("cold a b\n", 1), "{variable}");
+        assert_eq!(fake.wishes().len(), 0);
+    }
+    for variable in ["LDFLAGS=x", "L=x", "MALLOC=", "GCONV=", "LOCPATHS=x"] {
+        assert_eq!(Fake::new().sh(&format!("{variable} tool")), "warm\n", "{variable}");
+    }
+    // Another library beside the hook is not dropped.
+    let fake = Fake::new();
+    let both = format!("{} /lib/x86_64-linux-gnu/libm.so.6", fake.hook().display());
+    let command = fake.command("/bin/bash").args(["-c", "tool"]).env("LD_PRELOAD", both).output();
+    assert_eq!((said(command.unwrap()).as_str(), fake.count(Outcome::Environment)), ("cold\n", 1));
+}
+
+#[test]
+fn what_its_libraries_asked_for() {
+    let fake = with(|warm| {
+        let set = |name: &str, value: Option<&str>| {
+            (CString::new(name).unwrap(), value.map(|value| CString::new(value).unwrap()))
+        };
+        warm.conditions = vec![set("SET", Some("yes")), set("UNSET", None), set("EMPTY", Some(""))];
+    });
+    let run = |variables: &str| fake.sh(&format!("env {variables} tool"));
+    assert_eq!(run("SET=yes EMPTY="), "warm\n");
+    for variables in
+        ["EMPTY=", "SET=no EMPTY=", "SET=yes EMPTY= UNSET=", "SET=yes", "SET=yes1 EMPTY=", "SETT=yes EMPTY="]
+    {
+        assert_eq!(run(variables), "cold\n", "{variables}");
+    }
+    assert_eq!(fake.count(Outcome::Environment), 6);
+}
+
+#[test]
+fn limits_and_personality() {
+    for change in ["ulimit -Ss 4096;", "ulimit -Sv 4000000;", "ulimit -Sd 4000000;", "exec setarch -R"] {
+        let fake = with(|warm| warm.slot = 0);
+        starts_cold_by(&fake, &format!("{change} tool a b"), Outcome::Limits);
+        assert_eq!(fake.wishes().len(), 0, "{change}");
+    }
+    let fake = with(|warm| warm.stack_limit = 4 << 20);
+    starts_cold(&fake, Outcome::Limits);
+    assert_eq!(fake.sh("ulimit -Ss 4096; tool"), "warm\n");
+    let fake = with(|warm| warm.uid += 1);
+    starts_cold(&fake, Outcome::Limits);
+}
+
+#[test]
+fn another_name() {
+    // By a hard link libraries may be found elsewhere.
+    let fake = Fake::new();
+    fs::hard_link(&fake.tool, fake.folder.join("tool")).unwrap();
+    fake.keep_warm(&fake.tool, |_| ());
+    starts_cold_by(&fake, "./tool a b", Outcome::OtherName);
+    assert_eq!(fake.sh("tool"), "warm\n");
+    // By a symbolic link it is the same program, but its process has another name: there is a snapshot of that name or
+    // there is none, and then it is wished for.
+    let fake = Fake::new();
+    std::os::unix::fs::symlink(&fake.tool, fake.folder.join("bin/other")).unwrap();
+    starts_cold_by(&fake, "SAY_NAME= other a b | sed 's/^other //'", Outcome::OtherName);
+    assert_eq!(fake.wishes(), [fake.folder.join("bin/other")]);
+    fake.call(&fake.tool, "other");
+    assert_eq!(fake.sh("SAY_NAME=1 other a b; SAY_NAME=1 tool a b"), "other warm a b\ntool warm a b\n");
+    assert_eq!(fake.count(Outcome::Warm), 2);
+    // By a folder with another name it is the same in all.
+    std::os::unix::fs::symlink("bin", fake.folder.join("links")).unwrap();
+    assert_eq!(fake.sh("links/tool; bin/../bin/tool"), "warm\nwarm\n");
+}
+
+#[test]
+fn snapshots_that_cannot_be_executed() {
+    let fake = Fake::new();
+    for copy in ["0/tool", "1/tool"] {
+        let file = fake.copies(&fake.tool).join(copy);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    starts_cold(&fake, Outcome::NotExecuted);
+    assert_eq!((fake.counter(FIRST_PROGRAM), fake.counter(FIRST_PROGRAM + 1)), (0, 1));
+
+    let fake = Fake::new();
+    fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
+    starts_cold(&fake, Outcome::OtherName);
+    assert_eq!(fake.wishes(), [fake.tool.clone()]);
+}
+
+#[test]
+fn cards_that_are_none() {
+    let fake = Fake::new();
+    let whole = fs::read(fake.card(&fake.tool)).unwrap();
+    assert!(Card::parse(&whole).is_some());
+    for end in 0..whole.len() {
+        fake.write_card_bytes(&fake.tool, &whole[..end]);
+        fs::remove_dir_all(fake.store().join("wanted")).unwrap();
+        fs::create_dir(fake.store().join("wanted")).unwrap();
+        // One process for all of them would not do: each has to read the card.
+        let mut command = fake.command("env");
+        assert_eq!(said(command.args(["tool", "a"]).output().unwrap()), "cold a\n", "{end} bytes");
+        assert_eq!((fake.count(Outcome::Broken), fake.wishes().len()), (end as u64 + 1, 1));
+    }
+}
+
+#[test]
+fn a_long_card() {
+    let fake = with(|warm| {
+        let path = |number: usize| CString::new(format!("/no/such/folder/{number}/{}", "x".repeat(60))).unwrap();
+        warm.dependencies = (0..150).map(|number| (path(number), None)).collect();
+    });
+    assert!(fs::metadata(fake.card(&fake.tool)).unwrap().len() > 10_000);
+    assert_eq!(fake.sh("tool; tool | cat"), "warm\nwarm\n");
+    let mut bytes = fs::read(fake.card(&fake.tool)).unwrap();
+    bytes.resize(20_000, 0);
+    fake.write_card_bytes(&fake.tool, &bytes);
+    starts_cold_by(&Fake::empty(), "tool a b", Outcome::NoCard);
+    assert_eq!((fake.sh("tool"), fake.count(Outcome::Broken)), ("cold\n".into(), 1));
+}
+
+#[test]
+fn a_store_that_others_may_write() {
+    for mode in [0o750, 0o701, 0o722, 0o777] {
+        let fake = Fake::new();
+        fs::set_permissions(fake.store(), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!((fake.sh("tool"), fake.count(Outcome::Warm)), ("cold\n".into(), 0), "{mode:o}");
+        assert_eq!(fake.wishes().len(), 0);
+    }
+    let fake = Fake::new();
+    fs::set_permissions(fake.card(&fake.tool), fs::Permissions::from_mode(0o666)).unwrap();
+    starts_cold(&fake, Outcome::Broken);
+}
+
+#[test]
+fn another_user() {
+    let fake = Fake::new();
+    if identity(&fake.store()) == Identity::default() || fs::metadata("/root").is_err() || !is_root() {
+        eprintln!("skipped: another_user: only root may become another user");
+        return;
+    }
+    // The folder itself can be searched, so that it is the hook that sees whose it is.
+    for folder in [&fake.folder, &fake.store()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let chown = Command::new("chown").args(["-R", "12345"]).arg(fake.store()).status();
+    assert!(chown.unwrap().success());
+    assert_eq!((fake.sh("tool"), fake.count(Outcome::Warm)), ("cold\n".into(), 0));
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+#[test]
+fn a_store_that_goes_away() {
+    // Of a library that is gone, ld.so says so where it is to be preloaded.
+    let fake = Fake::new();
+    assert_eq!(fake.sh("exec 2>/dev/null; tool; rm -r store/cards; tool; rm -r store; tool"), "warm\ncold\ncold\n");
+    let fake = Fake::new();
+    let script = "exec 2>/dev/null; tool; mv store old; tool; mkdir -m 700 store; tool; mv old/* store; tool";
+    assert_eq!(fake.sh(script), "warm\ncold\ncold\nwarm\n");
+    // Without counts nothing is counted.
+    let fake = Fake::new();
+    assert_eq!(fake.sh("rm store/counts; tool; echo x >store/counts; tool"), "warm\nwarm\n");
+}
+
+#[test]
+fn what_cannot_be_executed_fails_as_usual() {
+    let fake = Fake::new();
+    fake.sh("chmod 600 bin/tool");
+    fake.keep_warm(&fake.tool, |_| ());
+    assert!(fake.sh("./bin/tool").contains("Permission denied"));
+    assert!(fake.sh("./bin").contains("Is a directory"));
+    assert!(fake.sh("./nothing").contains("No such file or directory"));
+    assert!(fake.run(&["env", "nothing"]).contains("No such file or directory"));
+    assert_eq!((fake.count(Outcome::Warm), fake.wishes().len()), (0, 0));
+}

@@ -1,0 +1,244 @@
+//! A store with a program in it, and the programs that are started from it.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome};
+use steady_preload::identity::{Identity, Time};
+use steady_preload::{CardDraft, HOOK, WarmDraft};
+
+/// Says its first word, all its arguments, and what the kernel calls it by where it is asked to.
+const SAYS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    char name[64] = "";
+    FILE *file = getenv("SAY_NAME") ? fopen("/proc/self/comm", "r") : NULL;
+    if (file && fgets(name, sizeof name, file)) { name[strcspn(name, "\n")] = ' '; printf("%s", name); }
+    printf("%s", SAYS);
+    for (int i = 1; i < argc; i++) printf(" %s", argv[i]);
+    printf("\n");
+    return STATUS;
+}
+"#;
+
+/// The store, and beside it a folder `bin` with the program `tool`.
+pub(crate) struct Fake {
+    pub(crate) folder: PathBuf,
+    pub(crate) tool: PathBuf,
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A folder for one test.
+fn scratch() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hook-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the build has a folder");
+    fs::canonicalize(folder).expect("it is there")
+}
+
+/// Compiles a program in C, once for all tests.
+pub(crate) fn compiled(name: &str, source: &str, options: &[&str]) -> PathBuf {
+    let folder = scratch();
+    let (text, program) = (folder.join(format!("{name}.c")), folder.join(name));
+    fs::write(&text, source).expect("it can be written");
+    let status = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(&text).args(options).status();
+    assert!(status.expect("what links Rust is there").success(), "{name} does not compile");
+    program
+}
+
+fn says(word: &str, status: i32) -> PathBuf {
+    compiled(word, SAYS, &[&format!("-DSAYS=\"{word}\""), &format!("-DSTATUS={status}")])
+}
+
+pub(crate) static COLD: LazyLock<PathBuf> = LazyLock::new(|| says("cold", 0));
+static WARM: LazyLock<PathBuf> = LazyLock::new(|| says("warm", 0));
+
+pub(crate) fn identity(path: &Path) -> Identity {
+    let stat = fs::metadata(path).expect("it is there");
+    Identity {
+        device: stat.dev(),
+        inode: stat.ino(),
+        bytes: stat.size(),
+        modified: Time { seconds: stat.mtime(), nanoseconds: stat.mtime_nsec() },
+        changed: Time { seconds: stat.ctime(), nanoseconds: stat.ctime_nsec() },
+    }
+}
+
+pub(crate) fn text(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("no zero")
+}
+
+impl Fake {
+    /// A store without any card.
+    pub(crate) fn empty() -> Self {
+        let folder = scratch();
+        let store = folder.join("store");
+        fs::DirBuilder::new().mode(0o700).create(&store).expect("it is new");
+        for name in ["cards", "snapshots", "wanted"] {
+            fs::create_dir(store.join(name)).expect("it is new");
+        }
+        fs::write(store.join("hook.so"), HOOK).expect("it can be written");
+        fs::write(store.join("counts"), [0; COUNTERS * 8]).expect("it can be written");
+        fs::create_dir(folder.join("bin")).expect("it is new");
+        let tool = folder.join("bin/tool");
+        fs::copy(&*COLD, &tool).expect("it can be copied");
+        Fake { folder, tool }
+    }
+
+    /// A store with two snapshots of `tool`.
+    pub(crate) fn new() -> Self {
+        let fake = Self::empty();
+        fake.keep_warm(&fake.tool, |_| ());
+        fake
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.join("store")
+    }
+
+    pub(crate) fn hook(&self) -> PathBuf {
+        self.store().join("hook.so")
+    }
+
+    /// The two snapshots of a program, and its card, with something changed.
+    pub(crate) fn keep_warm(&self, program: &Path, change: impl FnOnce(&mut WarmDraft)) {
+        self.keep_warm_from(program, &WARM, change);
+    }
+
+    /// The same, with snapshots that are copies of another program.
+    pub(crate) fn keep_warm_from(&self, program: &Path, snapshot: &Path, change: impl FnOnce(&mut WarmDraft)) {
+        let program = fs::canonicalize(program).expect("it is there");
+        let identity = identity(&program);
+        let name = Path::new(program.file_name().expect("it has a name"));
+        for copy in 0..2 {
+            let folder = self.copies(&program).join(copy.to_string());
+            fs::create_dir_all(&folder).expect("it can be made");
+            let _ = fs::remove_file(folder.join(name));
+            fs::copy(snapshot, folder.join(name)).expect("it can be copied");
+        }
+        let mut warm = WarmDraft {
+            identity,
+            uid: own_user(),
+            copies: 2,
+            slot: FIRST_PROGRAM as u32,
+            hook_inside: false,
+            stack_limit: soft_stack_limit(),
+            name: text(name),
+            program: text(&program),
+            dependencies: vec![],
+            conditions: vec![],
+        };
+        change(&mut warm);
+        self.write_card(&program, &CardDraft::Warm(warm));
+    }
+
+    /// The folder of a program's snapshots.
+    pub(crate) fn copies(&self, program: &Path) -> PathBuf {
+        self.store().join("snapshots").join(identity(program).key().as_str())
+    }
+
+    /// Gives the snapshots of a program one name more.
+    pub(crate) fn call(&self, program: &Path, name: &str) {
+        for copy in ["0", "1"] {
+            let folder = self.copies(program).join(copy);
+            let own = folder.join(program.file_name().expect("it has a name"));
+            fs::hard_link(own, folder.join(name)).expect("the name is new");
+        }
+    }
+
+    pub(crate) fn card(&self, program: &Path) -> PathBuf {
+        self.store().join("cards").join(identity(program).key().as_str())
+    }
+
+    pub(crate) fn write_card(&self, program: &Path, card: &CardDraft) {
+        self.write_card_bytes(program, &card.to_bytes().expect("short enough"));
+    }
+
+    pub(crate) fn write_card_bytes(&self, program: &Path, bytes: &[u8]) {
+        let card = self.card(program);
+        let _ = fs::remove_file(&card);
+        fs::write(card, bytes).expect("it can be written");
+    }
+
+    /// Writes an executable file beside `tool`.
+    pub(crate) fn script(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.folder.join("bin").join(name);
+        fs::write(&path, content).expect("it can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        path
+    }
+
+    /// How often launches went so.
+    pub(crate) fn count(&self, outcome: Outcome) -> u64 {
+        self.counter(outcome as usize)
+    }
+
+    pub(crate) fn counter(&self, place: usize) -> u64 {
+        let counts = fs::read(self.store().join("counts")).expect("it is there");
+        u64::from_ne_bytes(counts[8 * place..8 * place + 8].try_into().expect("eight bytes"))
+    }
+
+    /// What is wished of the test's own programs: where the links lead.
+    pub(crate) fn wishes(&self) -> Vec<PathBuf> {
+        let links = fs::read_dir(self.store().join("wanted")).expect("it is there");
+        let wishes = links.map(|link| fs::read_link(link.expect("it is there").path()).expect("a link"));
+        wishes.filter(|path| path.starts_with(&self.folder)).collect()
+    }
+
+    /// A program with the hook in it, that finds `tool`.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let path = format!("{}:{}", self.folder.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+        command.env_remove("LD_LIBRARY_PATH").env("LD_PRELOAD", self.hook()).env("PATH", path);
+        command.stdin(Stdio::null()).current_dir(&self.folder);
+        command
+    }
+
+    /// Runs a program with these words: what it says on both streams.
+    pub(crate) fn run(&self, words: &[&str]) -> String {
+        said(self.command(words[0]).args(&words[1..]).output().expect("it starts"))
+    }
+
+    /// Runs a script of the shell.
+    pub(crate) fn sh(&self, script: &str) -> String {
+        self.run(&["/bin/bash", "-c", script])
+    }
+}
+
+pub(crate) fn said(output: Output) -> String {
+    String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+}
+
+/// Whether there is such a program here; says so if there is none.
+pub(crate) fn there_is(test: &str, program: &str) -> bool {
+    let there = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().expect("sh starts");
+    if !there.status.success() {
+        eprintln!("skipped: {test}: there is no {program}");
+    }
+    there.status.success()
+}
+
+fn own_user() -> u32 {
+    fs::metadata("/proc/self").expect("proc is there").uid()
+}
+
+fn soft_stack_limit() -> u64 {
+    let limits = fs::read_to_string("/proc/self/limits").expect("proc is there");
+    let line = limits.lines().find(|line| line.starts_with("Max stack size")).expect("it is listed");
+    let soft = line.split_whitespace().nth(3).expect("it has a value");
+    if soft == "unlimited" { u64::MAX } else { soft.parse().expect("a number") }
+}
