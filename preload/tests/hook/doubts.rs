@@ -34,7 +34,7 @@ fn with(change: impl FnOnce(&mut WarmDraft)) -> Fake {
 fn no_card() {
     let fake = Fake::empty();
     starts_cold(&fake, Outcome::NoCard);
-    assert_eq!(fake.wishes(), [fake.tool.clone()]);
+    assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool));
     // The wish is made once.
     starts_cold(&fake, Outcome::NoCard);
     assert_eq!(fake.wishes().len(), 1);
@@ -101,7 +101,7 @@ fn what_it_loads_was_changed() {
         let fake = warm();
         fake.sh(change);
         starts_cold(&fake, Outcome::Changed);
-        assert_eq!(fake.wishes(), [fake.tool.clone()], "{change}");
+        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
         assert_eq!(fake.counter(FIRST_PROGRAM + 1), 1, "{change}");
     }
 }
@@ -193,7 +193,7 @@ fn snapshots_that_cannot_be_executed() {
     let fake = Fake::new();
     fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
     starts_cold(&fake, Outcome::OtherName);
-    assert_eq!(fake.wishes(), [fake.tool.clone()]);
+    assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool));
 }
 
 #[test]

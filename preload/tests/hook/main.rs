@@ -2,6 +2,7 @@
 //! itself where anything speaks against that.
 //!
 //! Programs are made: the real one says `cold` and its arguments, its snapshot says `warm` and what it is given.
+#![allow(clippy::print_stderr, reason = "skips are told aloud")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod doubts;
