@@ -7,6 +7,8 @@ pub mod activity;
 pub mod cgroup;
 pub mod clock;
 pub mod counters;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+pub mod debuggee;
 pub mod exits;
 pub mod host;
 pub mod limits;

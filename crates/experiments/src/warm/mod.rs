@@ -6,4 +6,6 @@
 pub mod compose;
 pub mod image;
 pub mod snapshot;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+pub mod take;
 pub mod taken;

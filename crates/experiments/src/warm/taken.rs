@@ -126,3 +126,14 @@ pub struct AskedFile {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
+
+/// Why there is nothing taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotTaken {
+    /// It lies in the program.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It lies in this machine, or in this moment; in these words.
+    #[error("{0}")]
+    Failed(String),
+}

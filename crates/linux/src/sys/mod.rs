@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 mod attached;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+pub(crate) mod debuggee;
 mod inherited;
 mod memory;
 mod perf;

@@ -141,21 +141,21 @@ impl Program {
 const ROOM: usize = 2;
 
 /// C strings and the null-terminated array of pointers to them, with room for some more.
-struct Strings {
+pub(super) struct Strings {
     pointers: Vec<*const c_char>,
     /// What the pointers point to.
     _owned: Vec<CString>,
 }
 
 impl Strings {
-    fn new(words: impl Iterator<Item = Vec<u8>>) -> Result<Self, NulError> {
+    pub(super) fn new(words: impl Iterator<Item = Vec<u8>>) -> Result<Self, NulError> {
         let owned = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let mut pointers: Vec<_> = owned.iter().map(|word| word.as_ptr()).collect();
         pointers.extend([ptr::null(); ROOM + 1]);
         Ok(Strings { pointers, _owned: owned })
     }
 
-    fn as_ptr(&self) -> *const *const c_char {
+    pub(super) fn as_ptr(&self) -> *const *const c_char {
         self.pointers.as_ptr()
     }
 
@@ -168,12 +168,12 @@ impl Strings {
 }
 
 /// Every signal blocked in this thread, until dropped: a handler must not run in a child that shares this memory.
-struct BlockedSignals {
+pub(super) struct BlockedSignals {
     before: libc::sigset_t,
 }
 
 impl BlockedSignals {
-    fn all() -> io::Result<Self> {
+    pub(super) fn all() -> io::Result<Self> {
         // SAFETY: both sets are plain data, valid for the calls, which initialise them before they are read.
         unsafe {
             let mut every: libc::sigset_t = std::mem::zeroed();

@@ -1,0 +1,204 @@
+//! Taking a program at its entry: started, held, led there, looked into, and killed.
+//!
+//! ld.so and the constructors of libraries run as usual until then. Each of their system calls is looked at first
+//! ([`calls`]): what would leave something in the kernel that a snapshot cannot make again, or let memory depend on
+//! more than files and the words that were asked for, is a refusal.
+
+mod calls;
+mod files;
+mod locale;
+mod modules;
+mod regions;
+mod stack;
+mod state;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+use steady_linux::debuggee::{Beginning, Debuggee, Stop};
+use steady_linux::process::{NotStarted, Status};
+
+use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
+use calls::Noted;
+use files::Files;
+use modules::Module;
+use stack::Initial;
+
+/// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
+/// of addresses, far from wherever the stack of a later launch may be.
+const STACK_LIMIT: u64 = 8 << 40;
+/// How long a program may take to its entry, in seconds.
+const PATIENCE: u32 = 5;
+/// What functions that read the environment are called.
+const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "__libc_secure_getenv"];
+/// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
+const LOADED: &str = "_dl_debug_state";
+/// The kernel's functions that tell what is another at each moment.
+const MOMENT: [&str; 5] =
+    ["__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time", "__vdso_getcpu", "__vdso_getrandom"];
+
+/// Takes the program that is asked for.
+///
+/// # Errors
+/// It is no program to be kept warm, or it could not be held here and now.
+pub fn take(request: &Request) -> Result<Taken, NotTaken> {
+    let mut taking = Taking::start(request)?;
+    taking.reach_entry()?;
+    taking.finish(request)
+}
+
+/// A program on its way to its entry.
+struct Taking {
+    debuggee: Debuggee,
+    /// Where that is.
+    entry: u64,
+    /// The address of [`LOADED`].
+    loaded: u64,
+    /// Addresses of functions of the kernel's object that must not be called.
+    moment: Vec<u64>,
+    files: Files,
+    thread: Thread,
+    heap_end: u64,
+    variables: Vec<OsString>,
+    /// The system call that is under way.
+    noted: Noted,
+    drawn: Vec<u64>,
+}
+
+impl Taking {
+    fn start(request: &Request) -> Result<Self, NotTaken> {
+        let mut debuggee = hold(request)?;
+        state::is_the_program(&debuggee, &request.program)?;
+        let initial = Initial::of(&debuggee)?;
+        let [entry, base] = [stack::ENTRY, stack::BASE].map(|kind| initial.value(kind).unwrap_or(0));
+        if entry == 0 || base == 0 {
+            return Err(refused("it is linked statically"));
+        }
+        if initial.value(stack::SECURE).unwrap_or(0) != 0 {
+            return Err(refused("it gets more rights than whoever starts it"));
+        }
+        let loader = Module::at(&debuggee, base)?;
+        let loaded = loader.function(&debuggee, LOADED)?;
+        let loaded = loaded.ok_or_else(|| refused("its interpreter is not that of the GNU C library"))?;
+        let moment = match initial.value(stack::VDSO) {
+            Some(vdso) => Module::at(&debuggee, vdso)?.functions(&debuggee, &MOMENT)?,
+            None => vec![],
+        };
+        for &address in moment.iter().chain([&entry, &loaded]) {
+            debuggee.set_breakpoint(address).map_err(failed)?;
+        }
+        let files = Files::of(&debuggee, request, &initial)?;
+        Ok(Taking {
+            debuggee,
+            entry,
+            loaded,
+            moment,
+            files,
+            thread: Thread::default(),
+            heap_end: 0,
+            variables: vec![],
+            noted: Noted::Nothing,
+            drawn: vec![],
+        })
+    }
+
+    /// Leads it to its entry, by whatever it does on the way.
+    fn reach_entry(&mut self) -> Result<(), NotTaken> {
+        loop {
+            match self.debuggee.go_on().map_err(failed)? {
+                Stop::Breakpoint(address) if address == self.entry => return Ok(()),
+                Stop::Breakpoint(address) => self.at_breakpoint(address)?,
+                Stop::Calls(call) => self.noted = self.begins(&call)?,
+                Stop::Returns(result) => self.returns(result)?,
+                Stop::Signal(signal) => return Err(refused(signalled(signal))),
+                Stop::Ended(Status::Exited(status)) => {
+                    return Err(refused(format!("it ends with status {status} before its entry")));
+                }
+                Stop::Ended(Status::Signalled(signal)) => {
+                    return Err(NotTaken::Failed(format!("it was killed by signal {signal} before its entry")));
+                }
+                Stop::Foreign => return Err(refused("it makes system calls of 32-bit programs")),
+            }
+        }
+    }
+
+    fn at_breakpoint(&mut self, address: u64) -> Result<(), NotTaken> {
+        if self.moment.contains(&address) {
+            return Err(refused("a constructor asks for the time, the CPU or a random number before its entry"));
+        }
+        if address == self.loaded {
+            // Whoever answers for the environment is loaded by now, and has not been asked.
+            for module in modules::all(&self.debuggee)? {
+                for function in module.functions(&self.debuggee, &ENVIRONMENT)? {
+                    self.debuggee.set_breakpoint(function).map_err(failed)?;
+                }
+            }
+            return Ok(());
+        }
+        let name = self.debuggee.registers().map_err(failed)?.first_argument();
+        let name = OsString::from_vec(self.debuggee.string(name).map_err(failed)?);
+        if !self.variables.contains(&name) {
+            self.variables.push(name);
+        }
+        Ok(())
+    }
+
+    /// All that is to be known of it, now that it stands at its entry.
+    fn finish(mut self, request: &Request) -> Result<Taken, NotTaken> {
+        let registers = self.debuggee.registers().map_err(failed)?;
+        state::is_alone(&self.debuggee)?;
+        if request.locale {
+            self.load_locale(&registers)?;
+        }
+        self.debuggee.clear_breakpoints().map_err(failed)?;
+        state::has_left_nothing(&self.debuggee)?;
+        let maps = self.debuggee.maps().map_err(failed)?;
+        let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
+        let mut regions = regions::all(&self.debuggee, &maps, &stack)?;
+        regions::forget_cpu(&mut regions, self.thread.rseq);
+        Ok(Taken {
+            regions,
+            entry: self.entry,
+            at_exit: registers.data(),
+            thread: self.thread,
+            stack,
+            heap_end: self.heap_end,
+            drawn: self.drawn,
+            files: self.files.all(),
+            variables: self.variables,
+        })
+    }
+}
+
+/// Starts the program, held at its first instruction.
+fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
+    let beginning = Beginning { program: &request.program, stack_limit: STACK_LIMIT, seconds: PATIENCE };
+    let filler = OsStr::new("x");
+    let more = std::iter::repeat_n(filler, (request.arguments as usize).saturating_sub(1));
+    let arguments = std::iter::once(request.name.as_os_str()).chain(more);
+    let now = request.bind_now.then_some((OsStr::new("LD_BIND_NOW"), OsStr::new("1")));
+    let preload = request.preloaded.as_ref().map(|library| (OsStr::new("LD_PRELOAD"), library.as_os_str()));
+    let own = request.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    Debuggee::start(&beginning, arguments, own.chain(preload).chain(now)).map_err(|why| match why {
+        NotStarted::NoProgram(error) => refused(format!("it cannot be executed: {error}")),
+        NotStarted::NoChild(error) => NotTaken::Failed(format!("no process could be started and held: {error}")),
+    })
+}
+
+fn signalled(signal: i32) -> String {
+    /// SIGALRM: the time is over.
+    const ALARM: i32 = 14;
+    match signal {
+        ALARM => format!("it takes more than {PATIENCE} seconds to its entry"),
+        _ => format!("it gets signal {signal} before its entry"),
+    }
+}
+
+fn refused(why: impl Into<String>) -> NotTaken {
+    NotTaken::Refused(Refusal(why.into()))
+}
+
+fn failed(error: io::Error) -> NotTaken {
+    NotTaken::Failed(format!("the program could not be looked into: {error}"))
+}

@@ -1,0 +1,78 @@
+//! The memory of a program that stands at its entry.
+
+use std::path::Path;
+
+use steady_linux::debuggee::{Debuggee, Mapping};
+
+use super::super::taken::{NotTaken, Protection, Region, Stack};
+use super::{failed, refused};
+
+/// No more memory than this is taken.
+const MOST: u64 = 256 << 20;
+/// What the kernel provides by itself, each time in another place or always in the same.
+const KERNELS: [&str; 5] = ["[stack]", "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]"];
+/// The last address of a process, and how far below it the kernel may begin a stack: `STACK_TOP` and
+/// `stack_maxrandom_size` of arch/x86.
+const LAST: u64 = 1 << 47;
+const RANDOM: u64 = 16 << 30;
+/// Room for the largest stack that is not unlimited, and for the gap below it.
+const ROOM: u64 = 1 << 30;
+
+/// All of it but the stack and what the kernel provides.
+pub(super) fn all(debuggee: &Debuggee, maps: &[Mapping], stack: &Stack) -> Result<Vec<Region>, NotTaken> {
+    let own: Vec<&Mapping> = maps.iter().filter(|mapping| !KERNELS.iter().any(|name| mapping.is_named(name))).collect();
+    let whole: u64 = own.iter().map(|mapping| mapping.length()).sum();
+    if whole > MOST {
+        return Err(refused(format!("it has {} MiB of memory at its entry", whole >> 20)));
+    }
+    own.into_iter().map(|mapping| region(debuggee, mapping, stack)).collect()
+}
+
+fn region(debuggee: &Debuggee, mapping: &Mapping, stack: &Stack) -> Result<Region, NotTaken> {
+    let [read, write, execute] = mapping.protection;
+    let file = mapping.file();
+    if let Some(file) = file {
+        can_be_taken(file, mapping)?;
+    }
+    if mapping.end > LAST - RANDOM - ROOM || (mapping.start < stack.range.1 && stack.range.0 < mapping.end) {
+        return Err(refused("its memory lies where the stack of a later launch may be"));
+    }
+    Ok(Region {
+        address: mapping.start,
+        bytes: debuggee.bytes(mapping.start, mapping.length() as usize).map_err(failed)?,
+        protection: Protection { read, write, execute },
+        file: file.map(|file| (file.to_owned(), mapping.offset)),
+        heap: mapping.is_named("[heap]"),
+    })
+}
+
+fn can_be_taken(file: &Path, mapping: &Mapping) -> Result<(), NotTaken> {
+    let name = file.display();
+    if mapping.shared && mapping.protection[1] {
+        return Err(refused(format!("it shares memory that it may write to at its entry: {name}")));
+    }
+    if file.starts_with("/dev") || file.to_string_lossy().ends_with(" (deleted)") {
+        return Err(refused(format!("it maps {name} at its entry")));
+    }
+    Ok(())
+}
+
+/// Puts back what the kernel writes by itself into the words that a thread has given it by rseq(2): on which CPU it is.
+/// They are as before that call then, and the same in all takes.
+pub(super) fn forget_cpu(regions: &mut [Region], rseq: Option<(u64, u32, u32)>) {
+    /// `cpu_id_start`, `cpu_id` and `node_id` with `mm_cid` of linux/rseq.h, and what they are before.
+    const WORDS: [(usize, [u8; 4]); 4] = [(0, [0; 4]), (4, [0xff; 4]), (20, [0; 4]), (24, [0; 4])];
+    let Some((address, length, _)) = rseq else { return };
+    for region in regions {
+        let Some(place) = address.checked_sub(region.address).and_then(|place| usize::try_from(place).ok()) else {
+            continue;
+        };
+        if let Some(area) = region.bytes.get_mut(place..).and_then(|rest| rest.get_mut(..length as usize)) {
+            for (place, bytes) in WORDS {
+                if let Some(word) = area.get_mut(place..place + 4) {
+                    word.copy_from_slice(&bytes);
+                }
+            }
+        }
+    }
+}

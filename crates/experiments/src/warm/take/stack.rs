@@ -1,0 +1,99 @@
+//! What the kernel puts on the stack of a program that it starts.
+
+use steady_linux::debuggee::{Debuggee, Mapping};
+
+use super::super::taken::{NotTaken, Stack};
+use super::failed;
+
+/// Kinds of the auxiliary vector's values: getauxval(3).
+const PROGRAM_HEADERS: u64 = 3;
+const PROGRAM_HEADER_COUNT: u64 = 5;
+pub(super) const BASE: u64 = 7;
+pub(super) const ENTRY: u64 = 9;
+pub(super) const SECURE: u64 = 23;
+const RANDOM: u64 = 25;
+pub(super) const VDSO: u64 = 33;
+
+/// The stack of a program that has just begun, or is about to be entered.
+pub(super) struct Initial {
+    pointer: u64,
+    arguments: u64,
+    environment: u64,
+    auxiliary: (u64, Vec<(u64, u64)>),
+}
+
+impl Initial {
+    pub(super) fn of(debuggee: &Debuggee) -> Result<Self, NotTaken> {
+        let pointer = debuggee.registers().map_err(failed)?.stack();
+        let arguments = debuggee.word(pointer).map_err(failed)?;
+        let environment = pointer.wrapping_add(8).wrapping_add(arguments.wrapping_add(1).wrapping_mul(8));
+        let mut words = Words { debuggee, next: environment, ahead: vec![] };
+        while words.next()? != 0 {}
+        let place = words.next;
+        let mut values = vec![];
+        loop {
+            match (words.next()?, words.next()?) {
+                (0, _) => break,
+                pair => values.push(pair),
+            }
+        }
+        Ok(Initial { pointer, arguments, environment, auxiliary: (place, values) })
+    }
+
+    pub(super) fn value(&self, kind: u64) -> Option<u64> {
+        self.auxiliary.1.iter().find(|(found, _)| *found == kind).map(|(_, value)| *value)
+    }
+
+    /// Where the program's headers are, and how many.
+    pub(super) fn program_headers(&self) -> Option<(u64, u64)> {
+        Some((self.value(PROGRAM_HEADERS)?, self.value(PROGRAM_HEADER_COUNT)?))
+    }
+
+    /// All that is to be told of it.
+    pub(super) fn stack(self, debuggee: &Debuggee, maps: &[Mapping]) -> Result<Stack, NotTaken> {
+        let range = |name| {
+            let found = maps.iter().find(|mapping| mapping.is_named(name));
+            found.map_or((0, 0), |mapping| (mapping.start, mapping.end))
+        };
+        let mut random = [0; 16];
+        if let Some(address) = self.value(RANDOM) {
+            debuggee.read(address, &mut random).map_err(failed)?;
+        }
+        let name = debuggee.word(self.pointer.wrapping_add(8)).map_err(failed)?;
+        let text = if name == 0 { vec![] } else { debuggee.string(name).map_err(failed)? };
+        let part = text.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        Ok(Stack {
+            range: range("[stack]"),
+            pointer: self.pointer,
+            arguments: self.arguments,
+            environment: self.environment,
+            auxiliary: self.auxiliary,
+            random,
+            name: (name, text.len() as u64),
+            name_part: name + part as u64,
+            vdso: range("[vdso]"),
+        })
+    }
+}
+
+/// Words one after the other, read some at a time.
+struct Words<'a> {
+    debuggee: &'a Debuggee,
+    next: u64,
+    /// Those that were read already, the last first.
+    ahead: Vec<u64>,
+}
+
+impl Words<'_> {
+    fn next(&mut self) -> Result<u64, NotTaken> {
+        const PAGE: u64 = 4096;
+        if self.ahead.is_empty() {
+            let length = PAGE - self.next % PAGE;
+            let bytes = self.debuggee.bytes(self.next, length as usize).map_err(failed)?;
+            let (words, _) = bytes.as_chunks::<8>();
+            self.ahead = words.iter().rev().map(|word| u64::from_ne_bytes(*word)).collect();
+        }
+        self.next = self.next.wrapping_add(8);
+        Ok(self.ahead.pop().unwrap_or(0))
+    }
+}

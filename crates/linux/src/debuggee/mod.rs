@@ -1,0 +1,230 @@
+//! A process that is held from its first instruction on, looked into and led from stop to stop: ptrace(2) on x86-64.
+//!
+//! It is killed and reaped when it is dropped, and killed by the kernel when the thread that holds it ends, however that
+//! ends.
+
+mod maps;
+mod memory;
+mod registers;
+
+pub use maps::{Mapping, parse_maps};
+pub use registers::Registers;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+
+use crate::process::{NotStarted, Status};
+use crate::sys::debuggee::{self as sys, AtCall, Halt};
+
+/// A held process.
+pub struct Debuggee {
+    pid: Pid,
+    memory: File,
+    /// What is written over by breakpoints: the byte at each address.
+    breakpoints: BTreeMap<u64, u8>,
+    /// The breakpoint that it stands at, about to execute what belongs there.
+    at: Option<u64>,
+    ended: Option<Status>,
+    /// The kernel knows one thread as the holder.
+    _one_thread: PhantomData<*const ()>,
+}
+
+/// What to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning<'a> {
+    /// The program: an absolute path.
+    pub program: &'a Path,
+    /// How high the soft limit on its stack is while the kernel lays out its memory, if the hard one allows that.
+    pub stack_limit: u64,
+    /// After so many seconds SIGALRM stops it, once.
+    pub seconds: u32,
+}
+
+/// A stop, or the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is about to make this system call.
+    Calls(Call),
+    /// The call is over and returned this: an error's number is negative.
+    Returns(i64),
+    /// It stands at the breakpoint of this address.
+    Breakpoint(u64),
+    /// It has got this signal, and has not seen it.
+    Signal(i32),
+    /// It has ended.
+    Ended(Status),
+    /// It made a system call of another kind of program.
+    Foreign,
+}
+
+/// A system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number on x86-64.
+    pub number: u64,
+    /// Its arguments.
+    pub arguments: [u64; 6],
+}
+
+impl Call {
+    /// Its name in the kernel's table.
+    #[must_use]
+    pub fn name(&self) -> String {
+        crate::syscalls::syscall_name(0xc000_003e, self.number)
+    }
+}
+
+impl Debuggee {
+    /// Starts a program with these arguments, the first of which is its name, and this environment, and holds it at its
+    /// first instruction: that of its interpreter, as a rule. Its streams are `/dev/null`, its directory is `/`, it leads a
+    /// session, and its limits are this process's.
+    ///
+    /// # Errors
+    /// It could not be started, or not be held.
+    pub fn start<'a>(
+        beginning: &Beginning<'_>,
+        arguments: impl IntoIterator<Item = &'a OsStr>,
+        environment: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+    ) -> Result<Self, NotStarted> {
+        let null = File::options().read(true).write(true).open("/dev/null").map_err(NotStarted::NoChild)?;
+        let held = sys::Held::new(beginning.program, arguments, environment)
+            .map_err(|error| NotStarted::NoProgram(error.into()))?;
+        let limit = getrlimit(Resource::Stack);
+        let pid = held.start(&sys::Beginning {
+            streams: null.as_fd(),
+            stack: raised(&limit, beginning.stack_limit),
+            seconds: beginning.seconds,
+        })?;
+        let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
+        let memory = File::open(path).and_then(|memory| {
+            prlimit(Some(pid), Resource::Stack, limit)?;
+            Ok(memory)
+        });
+        match memory {
+            Ok(memory) => Ok(Debuggee {
+                pid,
+                memory,
+                breakpoints: BTreeMap::new(),
+                at: None,
+                ended: None,
+                _one_thread: PhantomData,
+            }),
+            Err(error) => {
+                end(pid);
+                Err(NotStarted::NoChild(error))
+            }
+        }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// A file of its own in `/proc`.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{name}", self.pid()))
+    }
+
+    /// Lets it go on to the next stop: before and after each system call, at breakpoints and signals.
+    ///
+    /// # Errors
+    /// What ptrace(2) says.
+    pub fn go_on(&mut self) -> io::Result<Stop> {
+        self.go_on_by(sys::to_next_call)
+    }
+
+    /// As [`Debuggee::go_on`], without stops at system calls.
+    ///
+    /// # Errors
+    /// What ptrace(2) says.
+    pub fn go_on_past_calls(&mut self) -> io::Result<Stop> {
+        self.go_on_by(sys::to_next_signal)
+    }
+
+    fn go_on_by(&mut self, how: fn(Pid) -> io::Result<()>) -> io::Result<Stop> {
+        if let Some(stop) = self.step_off()? {
+            return Ok(stop);
+        }
+        how(self.pid)?;
+        match self.await_stop()? {
+            Err(status) => Ok(Stop::Ended(status)),
+            Ok(sys::AT_CALL) => Ok(match sys::at_call(self.pid)? {
+                AtCall::Begins(number, arguments) => Stop::Calls(Call { number, arguments }),
+                AtCall::Ends(result) => Stop::Returns(result),
+                AtCall::Foreign => Stop::Foreign,
+            }),
+            Ok(libc::SIGTRAP) => self.trapped(),
+            Ok(signal) => Ok(Stop::Signal(signal)),
+        }
+    }
+
+    /// Executes the instruction that a breakpoint stands for.
+    fn step_off(&mut self) -> io::Result<Option<Stop>> {
+        let Some(address) = self.at.take() else { return Ok(None) };
+        if !self.breakpoints.contains_key(&address) || self.registers()?.instruction() != address {
+            return Ok(None);
+        }
+        self.clear_breakpoint(address)?;
+        sys::step(self.pid)?;
+        match self.await_stop()? {
+            Ok(libc::SIGTRAP) => self.set_breakpoint(address).map(|()| None),
+            Ok(signal) => Ok(Some(Stop::Signal(signal))),
+            Err(status) => Ok(Some(Stop::Ended(status))),
+        }
+    }
+
+    fn trapped(&mut self) -> io::Result<Stop> {
+        let mut registers = self.registers()?;
+        let address = registers.instruction().wrapping_sub(1);
+        if !self.breakpoints.contains_key(&address) {
+            return Ok(Stop::Signal(libc::SIGTRAP));
+        }
+        registers.set_instruction(address);
+        self.set_registers(&registers)?;
+        self.at = Some(address);
+        Ok(Stop::Breakpoint(address))
+    }
+
+    /// The signal that stopped it, or how it ended.
+    fn await_stop(&mut self) -> io::Result<Result<i32, Status>> {
+        match sys::await_stop(self.pid)? {
+            Halt::Stopped(signal) => Ok(Ok(signal)),
+            Halt::Ended => {
+                let status = crate::process::wait_for(self.pid)?.status;
+                self.ended = Some(status);
+                Ok(Err(status))
+            }
+        }
+    }
+}
+
+impl Drop for Debuggee {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            end(self.pid);
+        }
+    }
+}
+
+/// Kills and reaps.
+fn end(pid: Pid) {
+    let _ = kill_process(pid, Signal::KILL);
+    let _ = crate::process::wait_for(pid);
+}
+
+/// The limits on the stack while memory is laid out: the soft one as high as is wished and allowed.
+fn raised(limit: &Rlimit, wish: u64) -> (u64, u64) {
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let soft = limit.current.filter(|&soft| soft > wish).unwrap_or(wish);
+    (soft.min(hard), hard)
+}
