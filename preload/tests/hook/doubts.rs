@@ -203,8 +203,7 @@ fn cards_that_are_none() {
     assert!(Card::parse(&whole).is_some());
     for end in 0..whole.len() {
         fake.write_card_bytes(&fake.tool, &whole[..end]);
-        fs::remove_dir_all(fake.store().join("wanted")).unwrap();
-        fs::create_dir(fake.store().join("wanted")).unwrap();
+        fake.forget_wishes();
         // One process for all of them would not do: each has to read the card.
         let mut command = fake.command("env");
         assert_eq!(said(command.args(["tool", "a"]).output().unwrap()), "cold a\n", "{end} bytes");

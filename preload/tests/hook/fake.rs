@@ -199,6 +199,13 @@ impl Fake {
         wishes.filter(|path| path.starts_with(&self.folder)).collect()
     }
 
+    /// As the keeper does once it has read them.
+    pub(crate) fn forget_wishes(&self) {
+        let wanted = self.store().join("wanted");
+        fs::remove_dir_all(&wanted).expect("it is there");
+        fs::create_dir(wanted).expect("it is gone");
+    }
+
     /// A program with the hook in it, that finds `tool`.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);

@@ -5,7 +5,9 @@
 #![allow(clippy::print_stderr, reason = "skips are told aloud")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
+mod calls;
 mod doubts;
 mod fake;
+mod own;
 mod scripts;
 mod starters;

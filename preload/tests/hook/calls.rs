@@ -1,0 +1,132 @@
+//! Each function that the hook stands in for, called from a program in C.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use steady_preload::card::Outcome;
+
+use crate::fake::{Fake, compiled, said};
+
+static CALLS: LazyLock<PathBuf> = LazyLock::new(|| compiled("calls", include_str!("calls.c"), &["-pthread"]));
+
+fn call(fake: &Fake, way: &str, program: &str) -> String {
+    said(fake.command(&*CALLS).args([way, program]).output().expect("it starts"))
+}
+
+#[test]
+fn by_a_path() {
+    let fake = Fake::new();
+    let ways =
+        ["execl", "execlp", "execle", "execv", "execve", "execvp", "execvpe", "execveat", "execve-no-environment"];
+    let spawns = ["spawn", "spawn-null", "spawn-dup2", "spawnp", "spawnp-dup2", "spawn-chdir", "spawnp-chdir"];
+    let others = ["fexecve", "execveat-file", "execveat-folder", "vfork"];
+    let all = ways.iter().chain(&spawns).chain(&others);
+    for (times, way) in (1..).zip(all) {
+        assert_eq!(call(&fake, way, fake.tool.to_str().unwrap()), "warm a b\n", "{way}");
+        assert_eq!(fake.count(Outcome::Warm), times, "{way}");
+    }
+    assert_eq!(call(&fake, "execl-many", "bin/tool"), "warm 1 2 3 4 5 6 7 8 9 10 11\n");
+    assert_eq!(call(&fake, "execle-many", "./bin/tool"), "warm 1 2 3 4 5 6 7 8\n");
+}
+
+#[test]
+fn by_a_name() {
+    let fake = Fake::new();
+    for (times, way) in (1..).zip(["execlp", "execvp", "execvpe", "spawnp", "spawnp-dup2"]) {
+        assert_eq!(call(&fake, way, "tool"), "warm a b\n", "{way}");
+        assert_eq!(fake.count(Outcome::Warm), times, "{way}");
+    }
+}
+
+#[test]
+fn without_a_card() {
+    let fake = Fake::empty();
+    for way in
+        ["execl", "execlp", "execle", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat", "spawn", "spawnp"]
+    {
+        assert_eq!(call(&fake, way, fake.tool.to_str().unwrap()), "cold a b\n", "{way}");
+        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{way}");
+        fake.forget_wishes();
+    }
+    assert_eq!(call(&fake, "execl-many", "bin/tool"), "cold 1 2 3 4 5 6 7 8 9 10 11\n");
+    assert_eq!(call(&fake, "execle-many", "bin/tool"), "cold 1 2 3 4 5 6 7 8\n");
+    // By a descriptor, and relative to a folder's: the wish names the path all the same.
+    for way in ["execveat-folder", "execveat-file"] {
+        fake.forget_wishes();
+        assert_eq!(call(&fake, way, "bin/tool"), "cold a b\n", "{way}");
+        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{way}");
+    }
+}
+
+#[test]
+fn what_is_left_to_the_real_functions() {
+    let fake = Fake::new();
+    for way in ["execle-tells", "execveat-nofollow", "execve-no-arguments"] {
+        let said = call(&fake, way, "bin/tool");
+        assert!(said.starts_with("cold"), "{way}: {said}");
+    }
+    // Where the path may be another one once the actions are done.
+    assert_eq!(call(&fake, "spawn-dup2", "bin/tool"), "cold a b\n");
+    assert_eq!(call(&fake, "spawn-chdir", "./tool"), "cold a b\n");
+    assert_eq!(call(&fake, "spawn-dup2", "/proc/self/cwd/bin/tool"), "cold a b\n");
+    assert_eq!(call(&fake, "spawn", "bin/tool"), "warm a b\n");
+    // An empty vector of arguments is the kernel's to fill.
+    assert_eq!(call(&fake, "execve-empty-arguments", "bin/tool"), "warm\n");
+    assert_eq!(fake.count(Outcome::Warm), 2);
+}
+
+#[test]
+fn errors_are_those_of_the_real_functions() {
+    let fake = Fake::new();
+    let without = |way: &str, program: &str| {
+        let mut command = fake.command(&*CALLS);
+        said(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("it starts"))
+    };
+    for way in ["execl", "execlp", "execv", "execve", "execvp", "execveat", "fexecve", "spawn", "spawnp-dup2"] {
+        for program in
+            ["bin/nothing", "nothing", "./bin", "bin", "bin/tool/nothing", "/dev/null", "/proc/self/fd/99", ""]
+        {
+            let usual = without(way, program);
+            assert!(!usual.contains("cold") && !usual.is_empty(), "{way} '{program}': {usual}");
+            assert_eq!(call(&fake, way, program), usual, "{way} '{program}'");
+        }
+    }
+    assert!(call(&fake, "execve", "").contains("No such file or directory"));
+    assert!(call(&fake, "execveat-bad", "").contains("Bad file descriptor"));
+    assert_eq!(call(&fake, "spawn-wrong", fake.tool.to_str().unwrap()), "Bad file descriptor\n");
+    assert_eq!(fake.count(Outcome::Warm), 0);
+}
+
+#[test]
+fn actions_are_done_once() {
+    let fake = Fake::new();
+    let program = fake.tool.to_str().unwrap();
+    assert_eq!(call(&fake, "spawn-once", program), "warm a b\n");
+    fs::remove_file(fake.folder.join("once")).unwrap();
+    // Nor are they done for a snapshot that is not there.
+    fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
+    assert_eq!(call(&fake, "spawn-once", program), "cold a b\n");
+    assert_eq!((fake.count(Outcome::Warm), fake.count(Outcome::OtherName)), (1, 1));
+}
+
+#[test]
+fn very_many_arguments() {
+    let fake = Fake::new();
+    let said = call(&fake, "huge", "bin/tool");
+    assert_eq!((said.len(), &said[..6]), (4 + 7999 * 251 + 1, "warm w"));
+}
+
+#[test]
+fn closed_streams() {
+    let fake = Fake::new();
+    assert_eq!(call(&fake, "closed", "bin/tool"), "");
+    assert_eq!(fake.count(Outcome::Warm), 1);
+}
+
+#[test]
+fn many_threads_at_once() {
+    let fake = Fake::new();
+    assert_eq!(call(&fake, "threads", fake.tool.to_str().unwrap()), "warm a b\n".repeat(320));
+    assert_eq!(fake.count(Outcome::Warm), 320);
+}
