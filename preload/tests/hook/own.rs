@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use steady_preload::card::Outcome;
@@ -21,7 +21,7 @@ fn look(fake: &Fake, way: &str, path: &str) -> String {
     fake.run(&["env", "tool", way, fake.tool.to_str().unwrap(), path])
 }
 
-fn with(program: &PathBuf) -> Fake {
+fn with(program: &Path) -> Fake {
     let fake = Fake::empty();
     fake.keep_warm_from(&fake.tool, program, |_| ());
     fake

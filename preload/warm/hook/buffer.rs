@@ -4,31 +4,31 @@ use core::ffi::CStr;
 
 /// A text with so many bytes at most, less the zero at its end.
 #[derive(Clone)]
-pub struct Text<const LONGEST: usize> {
+pub(crate) struct Text<const LONGEST: usize> {
     bytes: [u8; LONGEST],
     length: usize,
     overflown: bool,
 }
 
 /// A path being put together; what is longer is left to the real functions.
-pub type PathBuffer = Text<1024>;
+pub(crate) type PathBuffer = Text<1024>;
 /// The name of a file, or what stands behind `#!`: the kernel has no longer ones.
-pub type ShortText = Text<257>;
+pub(crate) type ShortText = Text<257>;
 
 impl<const LONGEST: usize> Text<LONGEST> {
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Text { bytes: [0; LONGEST], length: 0, overflown: false }
     }
 
     /// This very text, if there is room for it.
-    pub fn new(text: &[u8]) -> Option<Self> {
+    pub(crate) fn new(text: &[u8]) -> Option<Self> {
         let mut new = Self::empty();
         new.push(text);
         (!new.overflown).then_some(new)
     }
 
     /// Adds to the end; what does not fit makes it no path any more.
-    pub fn push(&mut self, more: &[u8]) -> &mut Self {
+    pub(crate) fn push(&mut self, more: &[u8]) -> &mut Self {
         let end = self.length.wrapping_add(more.len());
         // One byte stays for the zero.
         match self.bytes.get_mut(self.length..end) {
@@ -51,14 +51,14 @@ impl<const LONGEST: usize> Text<LONGEST> {
     }
 
     /// Begins anew.
-    pub fn clear(&mut self) -> &mut Self {
+    pub(crate) fn clear(&mut self) -> &mut Self {
         self.end_at(0);
         self.overflown = false;
         self
     }
 
     /// Fills it from a call that writes so many bytes into what it is given; whether all of it had room.
-    pub fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> bool {
+    pub(crate) fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> bool {
         self.clear();
         match write(&mut self.bytes) {
             // What is cut off fills all.
@@ -68,12 +68,12 @@ impl<const LONGEST: usize> Text<LONGEST> {
         !self.overflown
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&[])
     }
 
     /// The path so far; none if not all of it found room.
-    pub fn path(&self) -> Option<&CStr> {
+    pub(crate) fn path(&self) -> Option<&CStr> {
         if self.overflown {
             return None;
         }
@@ -82,13 +82,13 @@ impl<const LONGEST: usize> Text<LONGEST> {
 }
 
 /// A number in decimal digits.
-pub struct NumberText {
+pub(crate) struct NumberText {
     digits: [u8; 10],
     first: usize,
 }
 
 impl NumberText {
-    pub fn new(mut number: u32) -> Self {
+    pub(crate) fn new(mut number: u32) -> Self {
         let mut text = NumberText { digits: [b'0'; 10], first: 9 };
         for (place, digit) in text.digits.iter_mut().enumerate().rev() {
             *digit = b'0' + (number % 10) as u8;
@@ -101,7 +101,7 @@ impl NumberText {
         text
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.digits.get(self.first..).unwrap_or(&[])
     }
 }

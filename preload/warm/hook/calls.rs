@@ -7,14 +7,14 @@ use super::identity::{Identity, Time};
 
 /// What the kernel says went wrong: an errno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error(pub i32);
+pub(crate) struct Error(pub(crate) i32);
 
-pub const ENOENT: Error = Error(2);
-pub const ENOTDIR: Error = Error(20);
+pub(crate) const ENOENT: Error = Error(2);
+pub(crate) const ENOTDIR: Error = Error(20);
 
-pub const AT_FDCWD: c_int = -100;
-pub const AT_EACCESS: c_int = 0x200;
-pub const AT_EMPTY_PATH: c_int = 0x1000;
+pub(crate) const AT_FDCWD: c_int = -100;
+pub(crate) const AT_EACCESS: c_int = 0x200;
+pub(crate) const AT_EMPTY_PATH: c_int = 0x1000;
 const O_PATH: c_int = 0o10_000_000;
 
 const O_RDWR: c_int = 2;
@@ -63,16 +63,16 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
 /// As stat(2) tells it, on this kind of machine.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct Stat {
+pub(crate) struct Stat {
     device: u64,
     inode: u64,
     links: u64,
-    pub mode: u32,
-    pub uid: u32,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
     gid: u32,
     unused: u32,
     special: u64,
-    pub bytes: i64,
+    pub(crate) bytes: i64,
     block_bytes: i64,
     blocks: i64,
     accessed: [i64; 2],
@@ -82,7 +82,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    pub fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         let time = |[seconds, nanoseconds]: [i64; 2]| Time { seconds, nanoseconds };
         Identity {
             device: self.device,
@@ -93,16 +93,16 @@ impl Stat {
         }
     }
 
-    pub fn is_file(&self) -> bool {
+    pub(crate) fn is_file(&self) -> bool {
         self.mode & 0o170_000 == 0o100_000
     }
 
-    pub fn is_folder(&self) -> bool {
+    pub(crate) fn is_folder(&self) -> bool {
         self.mode & 0o170_000 == 0o040_000
     }
 }
 
-pub fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
+pub(crate) fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
     let mut stat = Stat::default();
     let place = &raw mut stat as usize;
     // SAFETY: the path ends with a zero, and the struct is the kernel's.
@@ -110,12 +110,12 @@ pub fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> 
     Ok(stat)
 }
 
-pub fn stat(path: &CStr) -> Result<Stat, Error> {
+pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
     stat_at(AT_FDCWD, path, 0)
 }
 
 /// Whether the file may be executed, by this process's effective users, where it is mounted.
-pub fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
+pub(crate) fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const X_OK: usize = 1;
     let flags = (flags | AT_EACCESS) as usize;
     // SAFETY: the path ends with a zero.
@@ -123,7 +123,7 @@ pub fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error>
 }
 
 /// A descriptor, closed at its end.
-pub struct Descriptor(usize);
+pub(crate) struct Descriptor(usize);
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
@@ -139,37 +139,37 @@ impl Descriptor {
         unsafe { call(OPENAT, [folder as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
     }
 
-    pub fn to_read(path: &CStr) -> Result<Self, Error> {
+    pub(crate) fn to_read(path: &CStr) -> Result<Self, Error> {
         Self::open(AT_FDCWD, path, 0)
     }
 
-    pub fn to_write(path: &CStr) -> Result<Self, Error> {
+    pub(crate) fn to_write(path: &CStr) -> Result<Self, Error> {
         Self::open(AT_FDCWD, path, O_RDWR)
     }
 
     /// Of a file that is neither read nor written.
-    pub fn of_path(folder: c_int, path: &CStr) -> Result<Self, Error> {
+    pub(crate) fn of_path(folder: c_int, path: &CStr) -> Result<Self, Error> {
         Self::open(folder, path, O_PATH)
     }
 
-    pub fn number(&self) -> c_int {
+    pub(crate) fn number(&self) -> c_int {
         self.0 as c_int
     }
 
-    pub fn stat(&self) -> Result<Stat, Error> {
+    pub(crate) fn stat(&self) -> Result<Stat, Error> {
         let mut stat = Stat::default();
         // SAFETY: the struct is the kernel's.
         unsafe { call(FSTAT, [self.0, &raw mut stat as usize, 0, 0, 0, 0]) }?;
         Ok(stat)
     }
 
-    pub fn read(&self, into: &mut [u8]) -> Result<usize, Error> {
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Error> {
         // SAFETY: the memory is ours, and so long.
         unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
     }
 
     /// Maps so much of its beginning: to be written, in shared memory, or else to be read.
-    pub fn map(&self, bytes: usize, write: bool) -> Result<*mut c_void, Error> {
+    pub(crate) fn map(&self, bytes: usize, write: bool) -> Result<*mut c_void, Error> {
         const PROT_READ: usize = 1;
         const PROT_WRITE: usize = 2;
         const MAP_SHARED: usize = 1;
@@ -186,7 +186,7 @@ impl Descriptor {
 /// # Safety
 ///
 /// Nobody may use it any more.
-pub unsafe fn unmap(place: *const c_void, bytes: usize) {
+pub(crate) unsafe fn unmap(place: *const c_void, bytes: usize) {
     // SAFETY: the caller vouches for it.
     let _ = unsafe { call(MUNMAP, [place as usize, bytes, 0, 0, 0, 0]) };
 }
@@ -196,7 +196,7 @@ pub unsafe fn unmap(place: *const c_void, bytes: usize) {
 /// # Safety
 ///
 /// The two vectors must be such, each with a null pointer at its end.
-pub unsafe fn execve(path: &CStr, arguments: *const *const c_char, environment: *const *const c_char) -> Error {
+pub(crate) unsafe fn execve(path: &CStr, arguments: *const *const c_char, environment: *const *const c_char) -> Error {
     // SAFETY: the caller vouches for it.
     match unsafe { call(EXECVE, [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0]) } {
         Ok(_) => Error(0),
@@ -204,35 +204,35 @@ pub unsafe fn execve(path: &CStr, arguments: *const *const c_char, environment: 
     }
 }
 
-pub fn symlink(target: &CStr, path: &CStr) {
+pub(crate) fn symlink(target: &CStr, path: &CStr) {
     // SAFETY: both end with a zero. Whoever made it first was as good.
     let _ = unsafe { call(SYMLINK, [target.as_ptr() as usize, path.as_ptr() as usize, 0, 0, 0, 0]) };
 }
 
 /// How many bytes the link holds; as many as there is room for.
-pub fn readlink(path: &CStr, into: &mut [u8]) -> Result<usize, Error> {
+pub(crate) fn readlink(path: &CStr, into: &mut [u8]) -> Result<usize, Error> {
     // SAFETY: the path ends with a zero; the memory is ours, and so long.
     unsafe { call(READLINK, [path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
 }
 
 /// How many bytes the working directory's path has, with the zero at its end.
-pub fn getcwd(into: &mut [u8]) -> Result<usize, Error> {
+pub(crate) fn getcwd(into: &mut [u8]) -> Result<usize, Error> {
     // SAFETY: the memory is ours, and so long.
     unsafe { call(GETCWD, [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0]) }
 }
 
-pub fn getpid() -> u32 {
+pub(crate) fn getpid() -> u32 {
     // SAFETY: takes nothing.
     unsafe { call(GETPID, [0; 6]) }.map_or(0, |pid| pid as u32)
 }
 
 /// The real, the effective and the saved user.
-pub fn users() -> Result<[u32; 3], Error> {
+pub(crate) fn users() -> Result<[u32; 3], Error> {
     three_of(GETRESUID)
 }
 
 /// The real, the effective and the saved group.
-pub fn groups() -> Result<[u32; 3], Error> {
+pub(crate) fn groups() -> Result<[u32; 3], Error> {
     three_of(GETRESGID)
 }
 
@@ -245,20 +245,20 @@ fn three_of(number: usize) -> Result<[u32; 3], Error> {
 }
 
 /// The soft limit with this number.
-pub fn soft_limit(resource: usize) -> Result<u64, Error> {
+pub(crate) fn soft_limit(resource: usize) -> Result<u64, Error> {
     let mut limits = [0_u64; 2];
     // SAFETY: the two numbers are ours; no new limit is given.
     unsafe { call(PRLIMIT64, [0, resource, 0, &raw mut limits as usize, 0, 0]) }?;
     Ok(limits[0])
 }
 
-pub fn personality() -> Result<usize, Error> {
+pub(crate) fn personality() -> Result<usize, Error> {
     // SAFETY: this number only asks.
     unsafe { call(PERSONALITY, [0xffff_ffff, 0, 0, 0, 0, 0]) }
 }
 
 /// A random number; 0 where the kernel has none yet.
-pub fn random() -> u32 {
+pub(crate) fn random() -> u32 {
     const GRND_NONBLOCK: usize = 1;
     let mut number = 0_u32;
     // SAFETY: the number is ours.

@@ -14,19 +14,19 @@ const BYTES: usize = COUNTERS * 8;
 static MAPPED: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
 /// One launch more that went so; where the counts cannot be had, it is not counted.
-pub fn add(store: &mut Store, outcome: Outcome) {
+pub(crate) fn add(store: &mut Store, outcome: Outcome) {
     change(store, outcome as usize, 1);
 }
 
 /// One more at this place, if it is one.
-pub fn add_at(store: &mut Store, place: u32) {
+pub(crate) fn add_at(store: &mut Store, place: u32) {
     if place != 0 {
         change(store, place as usize, 1);
     }
 }
 
 /// One less, for it was counted too soon.
-pub fn take_back(store: &mut Store, outcome: Outcome, place: u32) {
+pub(crate) fn take_back(store: &mut Store, outcome: Outcome, place: u32) {
     change(store, outcome as usize, -1);
     if place != 0 {
         change(store, place as usize, -1);

@@ -14,25 +14,25 @@ use super::store::{CardMemory, Lookup, Store};
 use super::{environment, process};
 
 /// A snapshot that may be executed.
-pub struct Ready {
+pub(crate) struct Ready {
     /// Whose it is.
-    pub key: Key,
+    pub(crate) key: Key,
     /// Which one.
-    pub copy: u32,
+    pub(crate) copy: u32,
     /// What it is called there.
-    pub name: ShortText,
+    pub(crate) name: ShortText,
     /// Where it is counted.
-    pub slot: u32,
+    pub(crate) slot: u32,
 }
 
 /// Where launches as usual of a program are counted, beside those from a snapshot.
-pub fn as_usual(slot: u32) -> u32 {
+pub(crate) fn as_usual(slot: u32) -> u32 {
     if slot == 0 { 0 } else { slot + 1 }
 }
 
 /// Which snapshot may be executed in place of what is wanted. Of a script it is the interpreter's, and the script says with
 /// which arguments.
-pub fn decide(
+pub(crate) fn decide(
     wanted: &Wanted<'_>,
     identity: &Identity,
     store: &mut Store,

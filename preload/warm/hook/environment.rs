@@ -10,7 +10,7 @@ const TOLD_BY_NAME: [&[u8]; 3] = [b"GLIBC_TUNABLES=", b"LOCPATH=", b"GCONV_PATH=
 const TOLD_BY_BEGINNING: [&[u8]; 2] = [b"LD_", b"MALLOC_"];
 
 /// The entries of an environment; none where there is none.
-pub fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'a CStr> {
+pub(crate) fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'a CStr> {
     let mut place = environment;
     core::iter::from_fn(move || {
         if place.is_null() {
@@ -29,13 +29,13 @@ pub fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'
 }
 
 /// What a variable is set to: the first one of that name.
-pub fn value<'a>(environment: *const *const c_char, name: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn value<'a>(environment: *const *const c_char, name: &[u8]) -> Option<&'a [u8]> {
     entries(environment).find_map(|entry| entry.to_bytes().strip_prefix(name)?.strip_prefix(b"="))
 }
 
 /// Whether nothing in the environment speaks against a snapshot: nothing that the loader or the C library would heed but
 /// the hook itself, and all that the program's libraries asked for is as it was.
-pub fn fits(environment: *const *const c_char, hook: &[u8], warm: &Warm<'_>) -> bool {
+pub(crate) fn fits(environment: *const *const c_char, hook: &[u8], warm: &Warm<'_>) -> bool {
     entries(environment).all(|entry| harmless(entry.to_bytes(), hook))
         && warm
             .conditions()

@@ -13,7 +13,7 @@ unsafe extern "C" {
 
 /// The path to be used instead of this one: the program's own, if the program runs from a snapshot and this leads to it by
 /// way of `/proc`.
-pub fn instead(path: &CStr) -> Option<&'static CStr> {
+pub(crate) fn instead(path: &CStr) -> Option<&'static CStr> {
     let rest = path.to_bytes().strip_prefix(b"/proc/")?;
     own(rest)
 }

@@ -10,7 +10,7 @@ const NO_LIMIT: u64 = u64::MAX;
 
 /// The user, if it runs as one user and one group altogether: otherwise the kernel might call the next program a secure
 /// one.
-pub fn user() -> Option<u32> {
+pub(crate) fn user() -> Option<u32> {
     let same = |[real, effective, saved]: [u32; 3]| real == effective && effective == saved;
     let users = calls::users().ok().filter(|&users| same(users))?;
     calls::groups().is_ok_and(same).then_some(users[0])
@@ -18,7 +18,7 @@ pub fn user() -> Option<u32> {
 
 /// Whether memory can be laid out as it was for the snapshot. The C library derives the stacks of threads from the limit of
 /// the stack.
-pub fn has_room(warm: &Warm<'_>) -> bool {
+pub(crate) fn has_room(warm: &Warm<'_>) -> bool {
     calls::soft_limit(RLIMIT_STACK) == Ok(warm.stack_limit)
         && calls::soft_limit(RLIMIT_AS) == Ok(NO_LIMIT)
         && calls::soft_limit(RLIMIT_DATA) == Ok(NO_LIMIT)

@@ -36,14 +36,14 @@ macro_rules! functions {
     ($($name:ident)*) => {
         $(
             /// The real function; null where there is none.
-            pub fn $name() -> *mut c_void {
+            pub(crate) fn $name() -> *mut c_void {
                 static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
                 found(&FOUND, rtld_next(), concat!(stringify!($name), "\0"))
             }
         )*
 
         /// Finds them all.
-        pub fn find_all() {
+        pub(crate) fn find_all() {
             environ();
             $(let _ = $name();)*
         }
@@ -58,7 +58,7 @@ functions! {
 }
 
 /// The environment of the process.
-pub fn environ() -> *const *const c_char {
+pub(crate) fn environ() -> *const *const c_char {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let place = found(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
     // SAFETY: it is the C library's own variable, or none.
@@ -66,7 +66,7 @@ pub fn environ() -> *const *const c_char {
 }
 
 /// What a function returns that the C library does not have.
-pub fn missing() -> c_int {
+pub(crate) fn missing() -> c_int {
     const ENOSYS: c_int = 38;
     // SAFETY: each thread has its own errno.
     unsafe { *__errno_location() = ENOSYS };

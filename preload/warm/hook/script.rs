@@ -13,19 +13,19 @@ const MOST_ARGUMENTS: usize = 256;
 const MOST_POINTERS: usize = MOST_ARGUMENTS + 4;
 
 /// What stands behind `#!`, if what is started is a script.
-pub struct Script {
+pub(crate) struct Script {
     interpreter: ShortText,
     argument: Option<ShortText>,
 }
 
 impl Script {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Script { interpreter: ShortText::empty(), argument: None }
     }
 
     /// Keeps what the card says; whether it is what can be followed: an absolute path, for from where else it counts
     /// depends on the process.
-    pub fn set(&mut self, interpreter: &CStr, argument: Option<&CStr>) -> bool {
+    pub(crate) fn set(&mut self, interpreter: &CStr, argument: Option<&CStr>) -> bool {
         let Some(text) = ShortText::new(interpreter.to_bytes()).filter(|text| text.bytes().starts_with(b"/")) else {
             return false;
         };
@@ -41,17 +41,17 @@ impl Script {
     }
 
     /// The path of the interpreter; none if this is no script.
-    pub fn interpreter(&self) -> Option<&CStr> {
+    pub(crate) fn interpreter(&self) -> Option<&CStr> {
         self.interpreter.path().filter(|path| !path.is_empty())
     }
 
     /// Whether the arguments can be put together; if not, that should be known before anything is counted.
-    pub fn has_room(&self, arguments: Texts) -> bool {
+    pub(crate) fn has_room(&self, arguments: Texts) -> bool {
         self.interpreter().is_none() || length(arguments) <= MOST_ARGUMENTS
     }
 
     /// Starts the snapshot with the arguments that the program gets: the caller's own, or the interpreter's.
-    pub fn with_arguments(&self, wanted: &Wanted<'_>, snapshot: &CStr, how: How<'_>) -> Error {
+    pub(crate) fn with_arguments(&self, wanted: &Wanted<'_>, snapshot: &CStr, how: How<'_>) -> Error {
         match self.interpreter() {
             None => how(snapshot, wanted.arguments),
             Some(interpreter) => self.interpreted(interpreter, wanted, snapshot, how),

@@ -12,7 +12,7 @@ const USUAL: &[u8] = b"/bin:/usr/bin";
 /// The path that the C library would execute: the first file of this name that is there. None where it would have to go on
 /// searching for another reason than that there was nothing, or where the program is not found.
 #[inline(never)]
-pub fn find<'a>(name: &'a CStr, path: &'a mut PathBuffer) -> Option<&'a CStr> {
+pub(crate) fn find<'a>(name: &'a CStr, path: &'a mut PathBuffer) -> Option<&'a CStr> {
     let letters = name.to_bytes();
     if letters.is_empty() {
         return None;

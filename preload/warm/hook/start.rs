@@ -11,24 +11,24 @@ use super::store::{CardMemory, Store};
 use super::{counted, own, wish};
 
 /// A vector of texts with a null pointer at its end.
-pub type Texts = *const *const c_char;
+pub(crate) type Texts = *const *const c_char;
 
 /// A program that somebody is about to start, as execveat(2) has it.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// What the path is relative to: a folder; or the program itself, where the flags say AT_EMPTY_PATH.
-    pub folder: c_int,
-    pub path: &'a CStr,
-    pub flags: c_int,
-    pub arguments: Texts,
-    pub environment: Texts,
+    pub(crate) folder: c_int,
+    pub(crate) path: &'a CStr,
+    pub(crate) flags: c_int,
+    pub(crate) arguments: Texts,
+    pub(crate) environment: Texts,
     /// What the process is to be called by; the program's own name where that is not known.
-    pub name: Option<&'a [u8]>,
+    pub(crate) name: Option<&'a [u8]>,
 }
 
 impl<'a> Wanted<'a> {
     /// A program by its path.
-    pub fn by_path(path: &'a CStr, arguments: Texts, environment: Texts) -> Self {
+    pub(crate) fn by_path(path: &'a CStr, arguments: Texts, environment: Texts) -> Self {
         let name = path.to_bytes().rsplit(|&letter| letter == b'/').next();
         Wanted { folder: AT_FDCWD, path, flags: 0, arguments, environment, name }
     }
@@ -36,15 +36,15 @@ impl<'a> Wanted<'a> {
 
 /// How it is to be started: given the path and the arguments, says what went wrong; nothing (0) did if it returns though
 /// all went well, as posix_spawn(3) does.
-pub type How<'a> = &'a mut dyn FnMut(&CStr, Texts) -> Error;
+pub(crate) type How<'a> = &'a mut dyn FnMut(&CStr, Texts) -> Error;
 
 /// What went well.
-pub const WELL: Error = Error(0);
+pub(crate) const WELL: Error = Error(0);
 
 /// Whether it was started from a snapshot. `twice` says whether a failure to execute it may be found out by trying, without
 /// anything being done twice.
 #[inline(never)]
-pub fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
+pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
     if wanted.arguments.is_null() {
         return false;
     }
@@ -81,23 +81,23 @@ pub fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
 
 /// What speaks against a snapshot.
 #[derive(Clone, Copy)]
-pub struct Doubt {
+pub(crate) struct Doubt {
     /// How it is counted; not at all where it is no launch, or nothing is known of it.
-    pub outcome: Option<Outcome>,
+    pub(crate) outcome: Option<Outcome>,
     /// Whether the keeper should look at the program.
-    pub wish: bool,
+    pub(crate) wish: bool,
     /// Where else it is counted.
-    pub slot: u32,
+    pub(crate) slot: u32,
 }
 
 impl Doubt {
-    pub fn new(outcome: Outcome) -> Self {
+    pub(crate) fn new(outcome: Outcome) -> Self {
         let wish = matches!(outcome, Outcome::NoCard | Outcome::Changed | Outcome::Broken);
         Doubt { outcome: Some(outcome), wish, slot: 0 }
     }
 
     /// Left to the real function, which says what is wrong if anything is.
-    pub fn of_nothing() -> Self {
+    pub(crate) fn of_nothing() -> Self {
         Doubt { outcome: None, wish: false, slot: 0 }
     }
 }

@@ -28,7 +28,7 @@ unsafe extern "C" {
 }
 
 /// The path of the hook: absolute, for so it was preloaded; none otherwise.
-pub fn find() -> Option<&'static CStr> {
+pub(crate) fn find() -> Option<&'static CStr> {
     let mut path = HOOK.load(Ordering::Relaxed);
     if path.is_null() {
         let mut found =
@@ -45,16 +45,16 @@ pub fn find() -> Option<&'static CStr> {
 }
 
 /// A store that can be trusted, and room to put paths in it together.
-pub struct Store {
-    pub hook: &'static [u8],
+pub(crate) struct Store {
+    pub(crate) hook: &'static [u8],
     /// Whose it is.
-    pub user: u32,
+    pub(crate) user: u32,
     path: PathBuffer,
     folder: usize,
 }
 
 /// What lies in the store of a file.
-pub enum Lookup<'a> {
+pub(crate) enum Lookup<'a> {
     Card(&'a [u8]),
     None,
     Broken,
@@ -62,7 +62,7 @@ pub enum Lookup<'a> {
 
 impl Store {
     /// The store, if it belongs to the one user that this process runs as, and nobody else may look into it.
-    pub fn open() -> Option<Self> {
+    pub(crate) fn open() -> Option<Self> {
         let hook = find()?.to_bytes();
         let folder = hook.iter().rposition(|&letter| letter == b'/')?;
         let mut store = Store { hook, user: process::user()?, path: PathBuffer::empty(), folder };
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// The path in the store that these parts make.
-    pub fn path(&mut self, parts: &[&[u8]]) -> Option<&CStr> {
+    pub(crate) fn path(&mut self, parts: &[&[u8]]) -> Option<&CStr> {
         self.path.clear().push(self.hook.get(..self.folder)?);
         for part in parts {
             self.path.push(part);
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Reads the card of a file into memory that it is given, or maps it where it is longer.
-    pub fn card<'a>(&mut self, key: &Key, memory: &'a mut CardMemory) -> Lookup<'a> {
+    pub(crate) fn card<'a>(&mut self, key: &Key, memory: &'a mut CardMemory) -> Lookup<'a> {
         let Some(path) = self.path(&[b"/cards/", key.as_bytes()]) else { return Lookup::Broken };
         match Descriptor::to_read(path) {
             Ok(file) => memory.read(&file, self.user).map_or(Lookup::Broken, Lookup::Card),
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Tells the keeper what should be taken.
-    pub fn wish(&mut self, key: &Key, path: &CStr) {
+    pub(crate) fn wish(&mut self, key: &Key, path: &CStr) {
         if let Some(link) = self.path(&[b"/wanted/", key.as_bytes()]) {
             calls::symlink(path, link);
         }
@@ -102,13 +102,13 @@ impl Store {
 const ON_THE_STACK: usize = 3 << 10;
 
 /// Where a card is kept while it is looked at.
-pub struct CardMemory {
+pub(crate) struct CardMemory {
     bytes: [u8; ON_THE_STACK],
     mapped: Option<(*const c_void, usize)>,
 }
 
 impl CardMemory {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         CardMemory { bytes: [0; ON_THE_STACK], mapped: None }
     }
 

@@ -8,7 +8,7 @@ use super::store::Store;
 
 /// Makes the wish, if the program's path can be told.
 #[inline(never)]
-pub fn make(wanted: &Wanted<'_>, key: &Key, store: &mut Store) {
+pub(crate) fn make(wanted: &Wanted<'_>, key: &Key, store: &mut Store) {
     if wanted.flags == 0 && wanted.path.to_bytes().starts_with(b"/") {
         return store.wish(key, wanted.path);
     }

@@ -51,8 +51,10 @@ variadic! {
 unsafe extern "C" fn look_execl(pushed: &Pushed) -> *mut c_void {
     let mut arguments = [ptr::null(); MOST];
     // SAFETY: the caller gave a path and arguments with a null pointer behind the last.
-    if unsafe { pushed.arguments(&mut arguments) }.is_some() {
-        unsafe { attempt_path(pushed.path, arguments.as_ptr(), real::environ()) };
+    unsafe {
+        if pushed.arguments(&mut arguments).is_some() {
+            attempt_path(pushed.path, arguments.as_ptr(), real::environ());
+        }
     }
     real::execl()
 }
@@ -60,8 +62,10 @@ unsafe extern "C" fn look_execl(pushed: &Pushed) -> *mut c_void {
 unsafe extern "C" fn look_execlp(pushed: &Pushed) -> *mut c_void {
     let mut arguments = [ptr::null(); MOST];
     // SAFETY: as above.
-    if unsafe { pushed.arguments(&mut arguments) }.is_some() {
-        unsafe { attempt_name(pushed.path, arguments.as_ptr(), real::environ()) };
+    unsafe {
+        if pushed.arguments(&mut arguments).is_some() {
+            attempt_name(pushed.path, arguments.as_ptr(), real::environ());
+        }
     }
     real::execlp()
 }
