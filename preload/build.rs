@@ -36,8 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     hook(HOOK_LINK_LLD).or_else(|_| hook(""))?;
     let stub = out.join("stub.elf");
     let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("warm/stub/link.ld");
-    let link = format!("-Clink-args={STUB_LINK},-T,{}", script.display());
-    compile(Path::new("warm/stub/main.rs"), &stub, &target, &["--crate-type=bin", "-Crelocation-model=pie", &link])?;
+    let (link, script) = (format!("-Clink-args={STUB_LINK}"), format!("-Clink-arg=-Wl,-T,{}", script.display()));
+    let how = ["--crate-type=bin", "-Crelocation-model=pie", &link, &script];
+    compile(Path::new("warm/stub/main.rs"), &stub, &target, &how)?;
     let (bytes, entry) = flat(&fs::read(&stub)?)?;
     fs::write(out.join("stub.bin"), bytes)?;
     fs::write(out.join("stub_entry.rs"), entry.to_string())?;

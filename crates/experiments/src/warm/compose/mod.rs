@@ -8,7 +8,6 @@ mod launch;
 mod layout;
 mod lazy;
 mod program;
-mod rseq;
 mod words;
 
 use steady_preload::table::{Patch, kind};
@@ -27,7 +26,7 @@ const PAGE: usize = 4096;
 /// # Errors
 /// What differs without a reason, or cannot be made anew.
 pub fn compose(first: &Taken, second: &Taken, unbound: Option<&Taken>) -> Result<(Snapshot, Snapshot), Refusal> {
-    let mut takes = [first, second].map(rseq::without);
+    let mut takes = [first.clone(), second.clone()];
     let patches = differences(&takes[0], &takes[1])?;
     if let Some(unbound) = unbound {
         let flag = lazy::Flag::find(&takes[0], &takes[1], unbound)?;
@@ -75,11 +74,12 @@ fn compare(
         for (word, (left, right)) in both.filter(|(_, (left, right))| left != right) {
             let values = [u64::from_le_bytes(*left), u64::from_le_bytes(*right)];
             let offset = (page * PAGE + word * 8) as u64;
-            let explained = words.explain(values).or_else(|| program::loaders_clock(taken, one, values));
+            let places = [one.address + offset, two.address + offset];
+            let explained = words.explain(places, values).or_else(|| program::loaders_clock(taken, one, values));
             let made = explained.ok_or_else(|| program::unexplained(one, offset, values))?;
             for made in made {
-                for (side, region) in [one, two].into_iter().enumerate() {
-                    let address = region.address + offset + made.at;
+                for (side, place) in places.into_iter().enumerate() {
+                    let address = place + made.at;
                     patches[side].push(Patch {
                         address,
                         kind: made.kind,

@@ -8,6 +8,8 @@ use crate::warm::taken::Refusal;
 
 /// How far a mangled pointer is turned to the left.
 const TURN: u32 = 17;
+/// How far the C library's allocator shifts the address of a pointer that it hides by it.
+const SHIFT: u32 = 12;
 
 /// A part of a word that is made anew at each launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +44,9 @@ impl<'a> Words<'a> {
         Ok(Words { layout, launches })
     }
 
-    /// What of the word is made anew at each launch: nothing where it is an address within the program, which lies where it
-    /// lay. None if there is no reason why it differs.
-    pub(super) fn explain(&self, values: [u64; 2]) -> Option<Vec<Made>> {
+    /// What of the word at these places is made anew at each launch: nothing where it is an address within the program,
+    /// which lies where it lay. None if there is no reason why it differs.
+    pub(super) fn explain(&self, places: [u64; 2], values: [u64; 2]) -> Option<Vec<Made>> {
         if let Some((kind, which)) = self.of_launch(values) {
             return Some(vec![Made { at: 0, bytes: 8, kind, addends: [which; 2] }]);
         }
@@ -54,7 +56,7 @@ impl<'a> Words<'a> {
         if let Some(offset) = self.layout.in_vdso(values) {
             return Some(vec![Made { at: 0, bytes: 8, kind: kind::VDSO, addends: [offset; 2] }]);
         }
-        if self.layout.moved_along(values) {
+        if self.layout.moved_along(values) || self.hidden(places, values) {
             return Some(vec![]);
         }
         if let Some(offset) = self.layout.moved_with_vdso(values) {
@@ -68,6 +70,13 @@ impl<'a> Words<'a> {
         let mut both = one.words.iter().zip(&two.words);
         let found = both.find(|(left, right)| [left.2, right.2] == values);
         found.map(|(left, _)| (left.0, left.1))
+    }
+
+    /// Whether it is the link of a free piece of memory: an address within the program, or none, hidden by where it stands
+    /// itself. That is the same at each launch.
+    fn hidden(&self, places: [u64; 2], values: [u64; 2]) -> bool {
+        let links = [0, 1].map(|side| values[side] ^ places[side] >> SHIFT);
+        links == [0, 0] || self.layout.same_place(links)
     }
 
     /// A pointer within the program, or none at all, that was mangled.
