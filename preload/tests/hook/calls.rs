@@ -70,6 +70,7 @@ fn what_is_left_to_the_real_functions() {
     assert_eq!(call(&fake, "spawn-dup2", "bin/tool"), "cold a b\n");
     assert_eq!(call(&fake, "spawn-chdir", "./tool"), "cold a b\n");
     assert_eq!(call(&fake, "spawn-dup2", "/proc/self/cwd/bin/tool"), "cold a b\n");
+    assert_eq!(fake.count(Outcome::OtherWay), 4);
     assert_eq!(call(&fake, "spawn", "bin/tool"), "warm a b\n");
     // An empty vector of arguments is the kernel's to fill.
     assert_eq!(call(&fake, "execve-empty-arguments", "bin/tool"), "warm\n");

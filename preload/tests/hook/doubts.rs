@@ -270,7 +270,9 @@ fn a_store_that_goes_away() {
     assert_eq!(fake.sh(script), "warm\ncold\ncold\nwarm\n");
     // Without counts nothing is counted.
     let fake = Fake::new();
-    assert_eq!(fake.sh("rm store/counts; tool; echo x >store/counts; tool"), "warm\nwarm\n");
+    let script = "rm store/counts; tool; : >store/counts; tool; truncate -s 65536 store/counts; tool";
+    assert_eq!(fake.sh(script), "warm\nwarm\nwarm\n");
+    assert_eq!(fake.count(Outcome::Warm), 0);
 }
 
 #[test]

@@ -93,6 +93,11 @@ impl Stat {
         }
     }
 
+    /// What it takes of its disk.
+    pub(crate) fn disk_bytes(&self) -> i64 {
+        self.blocks.saturating_mul(512)
+    }
+
     pub(crate) fn is_file(&self) -> bool {
         self.mode & 0o170_000 == 0o100_000
     }

@@ -59,8 +59,8 @@ fn mapped(store: &mut Store) -> Option<&'static [AtomicU64]> {
 fn map(store: &mut Store) -> Option<*mut AtomicU64> {
     let file = Descriptor::to_write(store.path(&[b"/counts"])?).ok()?;
     let stat = file.stat().ok()?;
-    // What is shorter would end the process where it is touched.
-    if !stat.is_file() || stat.bytes < BYTES as i64 {
+    // What is shorter, or has no room on its disk yet, might end the process where it is touched.
+    if !stat.is_file() || stat.bytes < BYTES as i64 || stat.disk_bytes() < BYTES as i64 {
         return None;
     }
     file.map(BYTES, true).ok().map(<*mut _>::cast)

@@ -87,6 +87,7 @@ fn card<'m>(key: &Key, identity: &Identity, store: &mut Store, memory: &'m mut C
         Lookup::Card(bytes) => bytes,
         Lookup::None => return Err(Doubt::new(Outcome::NoCard)),
         Lookup::Broken => return Err(Doubt::new(Outcome::Broken)),
+        Lookup::Unknown => return Err(Doubt { wish: false, ..Doubt::new(Outcome::Broken) }),
     };
     let card = Card::parse(bytes).ok_or(Doubt::new(Outcome::Broken))?;
     if card.identity() == identity { Ok(card) } else { Err(Doubt::new(Outcome::Changed)) }

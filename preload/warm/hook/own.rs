@@ -4,11 +4,18 @@ use core::ffi::{CStr, c_char, c_ulong};
 
 use super::{calls, store};
 
+const AT_SECURE: c_ulong = 23;
 const AT_EXECFN: c_ulong = 31;
 
 #[link(name = "c")]
 unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
+}
+
+/// Whether the kernel calls the program a secure one.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: takes a number.
+    unsafe { getauxval(AT_SECURE) != 0 }
 }
 
 /// The path to be used instead of this one: the program's own, if the program runs from a snapshot and this leads to it by

@@ -1,16 +1,19 @@
 //! What the process says against a snapshot: its users and its limits are the next program's too.
 
-use super::calls;
 use super::card::Warm;
+use super::{calls, own};
 
 const RLIMIT_DATA: usize = 2;
 const RLIMIT_STACK: usize = 3;
 const RLIMIT_AS: usize = 9;
 const NO_LIMIT: u64 = u64::MAX;
 
-/// The user, if it runs as one user and one group altogether: otherwise the kernel might call the next program a secure
-/// one.
+/// The user, if it runs as one user and one group altogether, and is no secure program: otherwise the kernel might call the
+/// next one secure.
 pub(crate) fn user() -> Option<u32> {
+    if own::is_secure() {
+        return None;
+    }
     let same = |[real, effective, saved]: [u32; 3]| real == effective && effective == saved;
     let users = calls::users().ok().filter(|&users| same(users))?;
     calls::groups().is_ok_and(same).then_some(users[0])

@@ -57,7 +57,10 @@ pub(crate) struct Store {
 pub(crate) enum Lookup<'a> {
     Card(&'a [u8]),
     None,
+    /// It makes no sense, or it is not only its user's.
     Broken,
+    /// It cannot be opened now, as where there are too many descriptors.
+    Unknown,
 }
 
 impl Store {
@@ -86,7 +89,7 @@ impl Store {
         match Descriptor::to_read(path) {
             Ok(file) => memory.read(&file, self.user).map_or(Lookup::Broken, Lookup::Card),
             Err(ENOENT) => Lookup::None,
-            Err(_) => Lookup::Broken,
+            Err(_) => Lookup::Unknown,
         }
     }
 

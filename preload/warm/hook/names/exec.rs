@@ -105,6 +105,6 @@ fn attempt_at(folder: c_int, path: &CStr, arguments: Texts, environment: Texts, 
         0 => attempt(Wanted { folder, ..by_path }),
         AT_EMPTY_PATH if path.is_empty() && folder >= 0 => attempt(Wanted { folder, flags, name: None, ..by_path }),
         // That links are not to be followed is left to the kernel.
-        _ => {}
+        _ => start::other_way(),
     }
 }

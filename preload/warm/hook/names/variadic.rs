@@ -9,7 +9,7 @@ use core::ptr;
 
 use super::exec::{attempt_name, attempt_path};
 use crate::real;
-use crate::start::Texts;
+use crate::start::{self, Texts};
 
 /// So many arguments are looked at, with the null pointer at the end; with more, a program is started as usual.
 const MOST: usize = 256;
@@ -92,6 +92,7 @@ impl Pushed {
                 return Some(number);
             }
         }
+        start::other_way();
         None
     }
 
