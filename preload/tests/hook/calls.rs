@@ -8,7 +8,8 @@ use steady_preload::card::Outcome;
 
 use crate::fake::{Fake, compiled, said};
 
-static CALLS: LazyLock<PathBuf> = LazyLock::new(|| compiled("calls", include_str!("calls.c"), &["-pthread"]));
+pub(crate) static CALLS: LazyLock<PathBuf> =
+    LazyLock::new(|| compiled("calls", include_str!("calls.c"), &["-pthread"]));
 
 fn call(fake: &Fake, way: &str, program: &str) -> String {
     said(fake.command(&*CALLS).args([way, program]).output().expect("it starts"))

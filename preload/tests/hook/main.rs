@@ -10,4 +10,5 @@ mod doubts;
 mod fake;
 mod own;
 mod scripts;
+mod search;
 mod starters;

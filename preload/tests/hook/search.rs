@@ -1,0 +1,74 @@
+//! Programs that are searched for in PATH: the snapshot is that of the program that the C library would have found.
+
+use std::fs;
+
+use steady_preload::card::Outcome;
+
+use crate::calls::CALLS;
+use crate::fake::{COLD, Fake, said};
+
+/// What is started by `tool` where this is searched, in the folder `bin`; with the hook and without.
+fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
+    [true, false].map(|hook| {
+        let mut command = fake.command(&*CALLS);
+        command.current_dir(fake.folder.join("bin")).args([way, "tool"]);
+        match path {
+            Some(path) => command.env("PATH", path.replace('@', fake.folder.to_str().unwrap())),
+            None => command.env_remove("PATH"),
+        };
+        if !hook {
+            command.env_remove("LD_PRELOAD");
+        }
+        said(command.output().expect("it starts"))
+    })
+}
+
+/// A folder that is searched first, and what it has by the name of `tool`.
+fn first(fake: &Fake, name: &str, make: impl FnOnce(&std::path::Path)) {
+    let folder = fake.folder.join(name);
+    fs::create_dir(&folder).unwrap();
+    make(&folder.join("tool"));
+}
+
+#[test]
+fn the_snapshot_is_of_what_is_found() {
+    let fake = Fake::new();
+    first(&fake, "other", |tool| {
+        fs::copy(&*COLD, tool).unwrap();
+    });
+    first(&fake, "empty", |_| ());
+    let long = format!("{}:@/bin", "x/".repeat(1000));
+    for way in ["execvp", "execvpe", "execlp", "spawnp"] {
+        for path in
+            ["@/bin", "@/empty:@/bin", "/nothing:@/bin/tool:@/bin", "", ":/nothing", "/nothing::@/other", ".", "../bin"]
+        {
+            let [with, without] = found(&fake, way, Some(path));
+            assert_eq!((with.as_str(), without.as_str()), ("warm a b\n", "cold a b\n"), "{way} {path}");
+        }
+        // Another program of that name, before this one; and a path that is too long for the hook.
+        for path in ["@/other:@/bin", &long] {
+            let [with, without] = found(&fake, way, Some(path));
+            assert_eq!((with.as_str(), without.as_str()), ("cold a b\n", "cold a b\n"), "{way} {path}");
+        }
+    }
+    assert_eq!(fake.count(Outcome::Warm), 4 * 8);
+}
+
+#[test]
+fn what_is_not_clear_is_left_to_the_c_library() {
+    let fake = Fake::new();
+    first(&fake, "locked", |tool| fs::write(tool, "not to be executed").unwrap());
+    first(&fake, "folder", |tool| fs::create_dir(tool).unwrap());
+    for way in ["execvp", "spawnp"] {
+        for path in ["@/locked:@/bin", "@/folder:@/bin"] {
+            let [with, without] = found(&fake, way, Some(path));
+            assert_eq!((with.as_str(), without.as_str()), ("cold a b\n", "cold a b\n"), "{way} {path}");
+        }
+        for path in [None, Some("/nothing"), Some("@/locked"), Some("@/folder:/nothing")] {
+            let [with, without] = found(&fake, way, path);
+            assert!(!without.contains("cold"), "{way} {path:?}: {without}");
+            assert_eq!(with, without, "{way} {path:?}");
+        }
+    }
+    assert_eq!(fake.count(Outcome::Warm), 0);
+}
