@@ -3,7 +3,8 @@
 use steady_experiments::costs::{CostsError, Done, Event, Setting, SimulatedProbes, measure, prices, report};
 use steady_linux::{Root, host, topology};
 use steady_model::{
-    Absent, CostsPlan, CostsReport, Ending, LengthReason, Nanos, Priced, Prices, Probe, Repetition, Seed, Timestamp,
+    Absent, AluTime, CostsPlan, CostsReport, Ending, LengthReason, Nanos, Priced, Prices, Probe, Repetition, Seed,
+    Timestamp,
 };
 
 const PROBES: [Probe; 4] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch, Probe::ForkExit];
@@ -239,7 +240,29 @@ fn what_is_lacking_is_measured_and_the_rest_stays() {
     some.prices.retain(|(_, price)| price.is_ok());
     let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
     assert!(all.of(Priced::Exec).is_ok());
-    assert!(some.prices.iter().all(|kept| all.prices.contains(kept)));
+    // Both were measured at one rate of the clock, but for what is rounded in its mean.
+    for (priced, kept) in &some.prices {
+        let (kept, now) = (kept.clone().unwrap(), all.of(*priced).unwrap());
+        let same = |one: f64, other: f64| (one - other).abs() <= 1e-12 * one.abs();
+        assert!(same(kept.seconds, now.seconds) && same(kept.interval.low, now.interval.low), "{priced:?}");
+        assert!(same(kept.interval.high, now.interval.high), "{priced:?}");
+    }
+}
+
+#[test]
+fn what_stays_is_told_at_the_rate_of_what_is_new() {
+    let mut some = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
+    // The clock ran at half the rate when these were measured.
+    some.alu = some.alu.map(|alu| AluTime { seconds: 2.0 * alu.seconds, ..alu });
+    some.prices.retain(|(priced, _)| *priced != Priced::Exec);
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    let ratio = all.of(Priced::KernelEntry).unwrap().seconds / some.of(Priced::KernelEntry).unwrap().seconds;
+    assert!((ratio - 0.5).abs() < 1e-9 && (all.alu.unwrap().seconds - 1e-9).abs() < 1e-15, "{ratio}");
+    // What is not known of one time cannot be told at the other.
+    some.alu = Err(Absent::because("not read"));
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    assert_eq!(all.of(Priced::KernelEntry), some.of(Priced::KernelEntry));
+    assert!(all.alu.is_err());
 }
 
 #[test]

@@ -16,6 +16,11 @@ fn price(seconds: f64, share: f64) -> Price {
     Price { seconds, interval: Interval { low: seconds * (1.0 - share), high: seconds * (1.0 + share) } }
 }
 
+/// A rate of the clock, and where it lies.
+fn alu(seconds: f64, low: f64, high: f64) -> Reading<AluTime> {
+    Ok(AluTime { seconds, interval: Interval { low, high }, readings: 20 })
+}
+
 /// Prices of everything, each known to this share of it.
 fn prices(share: f64) -> Prices {
     let of = |priced: Priced, seconds: f64| (priced, Ok(price(seconds, share)));
@@ -23,6 +28,7 @@ fn prices(share: f64) -> Prices {
         measured: Timestamp(0),
         kernel: Ok("Linux".into()),
         boot: Ok("boot".into()),
+        alu: alu(2e-9, 2e-9, 2e-9),
         prices: vec![
             of(Priced::MinorFault, 0.5e-6),
             of(Priced::Switch, 1.5e-6),
@@ -80,6 +86,7 @@ fn record(user: Nanos, system: Nanos, counts: Counts) -> ExplainRecord {
         progress: vec![],
         activity: activity(),
         left_behind: 0,
+        alu: alu(2e-9, 2e-9, 2e-9),
         prices: prices(0.02),
     }
 }
@@ -301,7 +308,14 @@ fn pairs(programs: [Program; 2], pairs: usize, fault: f64, coin: &mut ChaCha8Rng
     record.blocks =
         (0..pairs).map(|at| Block::new(Layout::Turns, vec![run(at % 2, 0, at), run(1 - at % 2, 1, at)])).collect();
     let of = |calls| Ok(vec![counts(&[("read", calls), ("getppid", 3)]); 3]);
-    ExplainPairRecord { record, counted: [of(100), of(400)], sources: vec![], tick: None, prices: prices(0.02) }
+    ExplainPairRecord {
+        record,
+        counted: [of(100), of(400)],
+        sources: vec![],
+        tick: None,
+        alu: alu(2e-9, 2e-9, 2e-9),
+        prices: prices(0.02),
+    }
 }
 
 fn line(report: &ExplainPairReport, line: Line) -> &Difference {
@@ -419,7 +433,7 @@ fn run_pair(counter: Reading<&mut dyn Counter>, interrupt_after: Option<u64>) ->
 }
 
 fn on(machine: &mut SimulatedMachine, counter: Reading<&mut dyn Counter>) -> ExplainPairRecord {
-    let means = Means { prices: prices(0.02), tick: None };
+    let means = Means { prices: prices(0.02), tick: None, ruler: || 2e-9 };
     pair::run(&plan(2, 1.0, 7), setting(), means, (machine, counter), &mut |_| {}).unwrap()
 }
 
@@ -466,4 +480,27 @@ fn interrupted_counting_leaves_the_pairs() {
     assert!(record.counted[1].is_err() && pair_report(record).pairs > 6);
     let record = run_pair(Err(Absent::because("ptrace is not allowed")), None);
     assert_eq!(record.counted[0], absent("ptrace is not allowed"));
+}
+
+#[test]
+fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
+    // At 0.9 of the time for a step 10,000 calls take 0.9 ms, and nothing is left.
+    let of = |rate: Reading<AluTime>| ExplainRecord {
+        alu: rate,
+        ..record(Nanos::ZERO, Nanos(900_000), counts(&[("getpid", 10_000)]))
+    };
+    let at = report(of(alu(1.8e-9, 1.75e-9, 1.85e-9)));
+    let (left, interval) = at.unexplained.unwrap();
+    assert!(left.abs() < 1e-9 && interval.holds(0.0), "{left} {interval:?}");
+    assert!(interval.half_width() > 0.02 * 0.9e-3 + 0.02e-3, "the rate is not known to the last");
+    // Taken as they were, they would be more than the whole.
+    let as_they_were = report(of(absent("not read")));
+    assert!(as_they_were.unexplained.unwrap().1.high < 0.0 && as_they_were.notes.len() == 1);
+}
+
+#[test]
+fn the_rate_of_the_clock_is_read_between_pairs() {
+    let record = run_pair(absent("not counted"), None);
+    let rate = record.alu.unwrap();
+    assert!((rate.seconds - 2e-9).abs() < 1e-18 && rate.readings >= 16, "{rate:?}");
 }

@@ -319,7 +319,7 @@ pub struct Measured {
     pub subtracted: String,
     /// How many system calls a round makes, as a tracer counted them outside the timed loops, beside what it should make.
     pub calls_per_loop: Reading<(f64, f64)>,
-    /// CPU time of a unit of arithmetic beside it (a ruler), in seconds: how fast the clock was; sweeps have it.
+    /// CPU time of a unit of arithmetic beside it (a ruler), in seconds: how fast the clock was.
     pub alu_seconds: Reading<f64>,
     /// The repetitions, in the order of time.
     pub repetitions: Vec<Repetition>,

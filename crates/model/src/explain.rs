@@ -25,8 +25,21 @@ pub struct Prices {
     pub kernel: Reading<String>,
     /// The identity of the boot (`/proc/sys/kernel/random/boot_id`): after another one they are measured again.
     pub boot: Reading<String>,
+    /// How fast the CPU's clock ran meanwhile: the prices are told at the mean of these readings.
+    pub alu: Reading<AluTime>,
     /// The prices; absent for what cannot be measured here.
     pub prices: Vec<(Priced, Reading<Price>)>,
+}
+
+/// How fast a CPU's clock ran: the CPU time of a step of dependent arithmetic, which follows nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AluTime {
+    /// The mean of the readings, in seconds.
+    pub seconds: f64,
+    /// Where it lies, as far as the spread of the readings tells.
+    pub interval: Interval,
+    /// How many readings there were.
+    pub readings: u32,
 }
 
 /// An event that has a price. Prices are net: what an event brings about and is counted by itself is not in it.
@@ -173,6 +186,8 @@ pub struct ExplainRecord {
     pub progress: Vec<Progress>,
     /// What the machine was doing meanwhile.
     pub activity: Activity,
+    /// How fast the CPU's clock ran just before it and just after.
+    pub alu: Reading<AluTime>,
     /// Processes that it left behind, and that were ended.
     pub left_behind: u32,
     /// What events cost here.
@@ -231,6 +246,8 @@ pub struct ExplainPairRecord {
     pub sources: Vec<String>,
     /// Whether user and system time are sampled by ticks of so long; exact where it is none.
     pub tick: Option<Nanos>,
+    /// How fast the CPU's clock ran between the pairs.
+    pub alu: Reading<AluTime>,
     /// What events cost here.
     pub prices: Prices,
 }

@@ -21,8 +21,8 @@ pub use costs::{
     Repetition, Timed,
 };
 pub use explain::{
-    CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord, ExplainReport,
-    Line, Part, Price, Priced, Prices, ProcessUse, Progress,
+    AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,
+    ExplainReport, Line, Part, Price, Priced, Prices, ProcessUse, Progress,
 };
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};

@@ -44,7 +44,8 @@ pub(crate) fn run(flags: &CostsFlags) -> Result<u8, Failure> {
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let bar = RoundBar::new(flags.output.quiet);
     let mut runner = ProberRunner::new(plan.cpus.clone(), Some(readable));
-    let Done { record, stopped } = costs::measure(&plan, setting(machine), &mut runner, &mut |event| bar.show(&event));
+    let Done { record, stopped, .. } =
+        costs::measure(&plan, setting(machine), &mut runner, &mut |event| bar.show(&event));
     drop((runner, bar));
     let report = costs::report(record);
     if report.costs.iter().all(|(_, cost)| cost.is_err()) {

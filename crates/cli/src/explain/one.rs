@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use steady_experiments::explain::{ExplainRun, explain, report};
+use steady_experiments::rulers::Pace;
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, procfs, signals};
-use steady_model::{Absent, Activity, ExplainPlan, ExplainRecord, Nanos, Prices, Timestamp};
+use steady_model::{Absent, Activity, AluTime, ExplainPlan, ExplainRecord, Nanos, Prices, Reading, Timestamp};
 use steady_report::explain_text;
 
 use super::tick;
@@ -23,7 +24,11 @@ struct Frame {
     tick: Option<Nanos>,
     prices: Prices,
     activity: Activity,
+    alu: Reading<AluTime>,
 }
+
+/// How often the clock's rate is read before the command, and after it: that takes a few milliseconds each.
+const PACE_READINGS: usize = 5;
 
 /// Runs the command and explains it; the exit status.
 pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
@@ -39,9 +44,14 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     let tick = tick();
     let root = Root::default();
     let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
+    let mut pace = Pace::default();
+    pace.read_apart(PACE_READINGS);
     let ran = explain(&plan, &flags.words).map_err(|error| attended::failure(&plan.command, &error))?;
     let activity = before.until(&Snapshot::take(&root));
-    let report = report(record(plan, ran, Frame { started, tick, prices, activity }));
+    pace.read_apart(PACE_READINGS);
+    // It ran at whichever rate: of a short run none of these need be the one, and of a long one any.
+    let alu = pace.anywhere();
+    let report = report(record(plan, ran, Frame { started, tick, prices, activity, alu }));
     if !flags.quiet {
         signals::write_as_others_do();
         // Where nobody listens, the exit status speaks.
@@ -77,6 +87,7 @@ fn without_prices(failure: &Failure) -> Prices {
         measured: clock::time_of_day(),
         kernel: procfs::kernel(&root),
         boot: host::boot_id(&root),
+        alu: Err(why.clone()),
         prices: steady_experiments::costs::prices::all().map(|priced| (priced, Err(why.clone()))).collect(),
     }
 }
@@ -102,6 +113,7 @@ fn record(plan: ExplainPlan, ran: ExplainRun, frame: Frame) -> ExplainRecord {
         processes: ran.processes,
         progress: ran.progress,
         activity: frame.activity,
+        alu: frame.alu,
         left_behind: ran.left_behind,
         prices: frame.prices,
     }

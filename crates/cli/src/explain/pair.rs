@@ -7,6 +7,7 @@ use steady_experiments::compare::CompareError;
 use steady_experiments::compare::Setting;
 use steady_experiments::explain::pair::{self, Counter, Means};
 use steady_experiments::explain::{TracedRuns, pair_report};
+use steady_experiments::rulers::alu_seconds;
 use steady_experiments::runner::RunError;
 use steady_linux::{Root, clock, host};
 use steady_model::{Absent, Effort, Ending, ExplainPairRecord, Layout, Nanos, Output, PerCommand, Plan, Reading};
@@ -32,7 +33,7 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     check(flags)?;
     let plan = plan(flags)?;
     let destinations = Destinations::open(&flags.output(), flags.pairs.samples)?;
-    let means = Means { prices: prices(flags.fresh, flags.quiet)?, tick: tick() };
+    let means = Means { prices: prices(flags.fresh, flags.quiet)?, tick: tick(), ruler: alu_seconds };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let bar = Bar::new(flags.quiet);
     let measured = measure(&plan, means, readable, &bar);

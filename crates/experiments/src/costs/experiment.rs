@@ -67,6 +67,8 @@ pub struct Done {
     pub record: CostsRecord,
     /// What ended it, or a part of it, early; that the time was over is no such thing.
     pub stopped: Option<CostsError>,
+    /// What the arithmetic beside each repetition took, in seconds and in their order, by probe.
+    pub beside: Vec<(Probe, Vec<f64>)>,
 }
 
 /// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the record.
@@ -83,6 +85,7 @@ pub fn measure<R: CostsRunner>(
     experiment.rounds(events);
     let elapsed = experiment.runner.now();
     let Experiment { all, stopped, .. } = experiment;
+    let beside = all.iter().filter_map(|(probe, series)| Some((*probe, series.as_ref().ok()?.alu.clone()))).collect();
     let interrupted = stopped == Some(CostsError::Interrupted);
     let record = CostsRecord {
         plan: plan.clone(),
@@ -95,7 +98,7 @@ pub fn measure<R: CostsRunner>(
         elapsed,
         ending: if interrupted { Ending::Interrupted } else { Ending::Spent },
     };
-    Done { record, stopped }
+    Done { record, stopped, beside }
 }
 
 struct Experiment<'a, R> {
@@ -212,7 +215,7 @@ impl<R: CostsRunner> Experiment<'_, R> {
         if series.lost.is_some() || before + series.expected > self.until {
             return;
         }
-        let order = Repeat { loops: series.loops, empty_first, ruler: self.plan.sweep };
+        let order = Repeat { loops: series.loops, empty_first };
         match self.runner.repeat(*probe, order, self.until) {
             Ok(repeated) => series.take(repeated, self.runner.now() - before),
             // What is whole is kept: the process that was cut short is gone, and so is the time.

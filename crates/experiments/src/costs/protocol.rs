@@ -33,8 +33,6 @@ pub struct Repeat {
     pub loops: u64,
     /// Whether the empty loop comes first.
     pub empty_first: bool,
-    /// Whether a piece of arithmetic is timed beside it.
-    pub ruler: bool,
 }
 
 /// What a prober answers: first `Ready`, `Absent` or `Failed`, then one thing for each order.
@@ -80,6 +78,6 @@ pub struct Calibrated {
 pub struct Repeated {
     /// What was measured.
     pub repetition: Repetition,
-    /// CPU time of a unit of arithmetic beside it, in seconds, where that was asked for.
-    pub alu_seconds: Option<f64>,
+    /// CPU time of a unit of arithmetic just before and just after it, in seconds.
+    pub alu_seconds: f64,
 }

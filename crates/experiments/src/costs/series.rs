@@ -18,7 +18,8 @@ pub(super) struct Series {
     /// How many repetitions there are to be.
     pub(super) wanted: u32,
     repetitions: Vec<Repetition>,
-    alu: Vec<f64>,
+    /// What arithmetic took beside each of them.
+    pub(super) alu: Vec<f64>,
     /// The longest that a repetition should take, by those before it.
     pub(super) expected: Nanos,
     /// Why there are to be no more, and none that count.
@@ -47,7 +48,7 @@ impl Series {
     /// Takes a repetition that took so long in all.
     pub(super) fn take(&mut self, repeated: Repeated, took: Nanos) {
         self.repetitions.push(repeated.repetition);
-        self.alu.extend(repeated.alu_seconds);
+        self.alu.push(repeated.alu_seconds);
         // One that was held up tells little about the next.
         self.expected = Nanos((3 * self.expected.0 + took.0) / 4);
     }
@@ -73,7 +74,7 @@ impl Series {
             events_per_loop: self.opened.events_per_loop,
             subtracted: self.opened.subtracted,
             calls_per_loop: expected_calls.and_then(|expected| Ok((self.calls?, expected))),
-            alu_seconds: quantile(&self.alu, 0.5).ok_or_else(|| Absent::because("only sweeps have it")),
+            alu_seconds: quantile(&self.alu, 0.5).ok_or_else(|| Absent::because("it was not read")),
             repetitions: self.repetitions,
         })
     }

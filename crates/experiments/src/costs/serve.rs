@@ -10,17 +10,14 @@ use steady_linux::topology::Topology;
 use steady_linux::{Root, clock, process};
 use steady_model::{Nanos, Repetition, Timed};
 use steady_workloads::probes::{self, Place, Primitive};
-use steady_workloads::rulers::{Alu, Kernel};
 
 use super::calibrate::calibrate;
 use super::calls;
 use super::protocol::{Opened, Order, Repeat, Repeated, Reply, Setup};
-use crate::rulers::Sizes;
+use crate::rulers::{Sizes, alu_seconds};
 
 /// A repetition begins with so small a part of itself, untimed: code and data are where they are wanted then.
 const WARMING_PART: u64 = 16;
-/// Steps of the arithmetic beside a repetition: some tens of microseconds.
-const ALU_UNITS: u64 = 8_192;
 
 /// The whole life of a prober. Returns when `steady` hangs up or something is wrong; by then no descendant is left.
 pub fn serve() {
@@ -82,7 +79,7 @@ pub(super) fn place(setup: &Setup) -> Place {
 /// The probe and its empty loop, in the order that was drawn.
 fn repeat(primitive: &mut dyn Primitive, order: Repeat, epoch: Nanos) -> io::Result<Repeated> {
     let started = clock::monotonic() - epoch;
-    let alu_seconds = order.ruler.then(alu_seconds);
+    let before = alu_seconds();
     let (probe, empty) = if order.empty_first {
         let empty = timed(order.loops, &mut |loops| primitive.empty(loops))?;
         (timed(order.loops, &mut |loops| primitive.run(loops))?, empty)
@@ -91,21 +88,13 @@ fn repeat(primitive: &mut dyn Primitive, order: Repeat, epoch: Nanos) -> io::Res
         (probe, timed(order.loops, &mut |loops| primitive.empty(loops))?)
     };
     let repetition = Repetition { started, probe, empty, empty_first: order.empty_first };
-    Ok(Repeated { repetition, alu_seconds })
+    // Its clock may change its rate meanwhile.
+    Ok(Repeated { repetition, alu_seconds: (before + alu_seconds()) / 2.0 })
 }
 
 fn timed(loops: u64, run: &mut dyn FnMut(u64) -> io::Result<Timed>) -> io::Result<Timed> {
     run((loops / WARMING_PART).max(1))?;
     run(loops)
-}
-
-/// CPU time of a step of arithmetic, as fast as the CPU's clock runs now.
-fn alu_seconds() -> f64 {
-    let mut alu = Alu;
-    alu.run(ALU_UNITS / WARMING_PART);
-    let before = clock::thread_cpu();
-    alu.run(ALU_UNITS);
-    (clock::thread_cpu() - before).seconds() / ALU_UNITS as f64
 }
 
 fn has_hung_up(control: &UnixStream) -> bool {

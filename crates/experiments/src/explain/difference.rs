@@ -5,13 +5,14 @@
 
 use steady_model::{
     Absent, Difference, ExplainPairRecord, ExplainPairReport, Interval, Layout, Line, Metric, Nanos, Price, Priced,
-    Reading, Run,
+    Prices, Reading, Run,
 };
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
 use super::faults;
 use super::made::{self, Made};
 use super::report::TICKS;
+use crate::costs::prices::at_rate;
 use crate::judge::succeeded;
 
 /// Each line's interval is at this level, by one look at its end.
@@ -20,12 +21,13 @@ pub(super) const ALPHA: f64 = 0.05;
 /// The explanation of what was measured.
 pub fn pair_report(record: ExplainPairRecord) -> ExplainPairReport {
     let pairs = Pairs::of(&record);
-    let (made, mut missing, notes) = made::all(&record);
+    let prices = at_rate(&record.prices, &record.alu);
+    let (made, mut missing, notes) = made::all(&record, &prices);
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
     {
         missing.extend(record.prices.of(priced).err().map(|absent| (what.to_owned(), absent.0)));
     }
-    let parts = parts(&record, &pairs, &made);
+    let parts = parts(&prices, &pairs, &made);
     let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
     lines.extend(split(&record, &pairs, &made));
     lines.extend(parts.iter().map(|part| part.line(&pairs)));
@@ -155,15 +157,14 @@ enum Source<'a> {
 }
 
 /// What happened in some run, at prices that are known; the dearest difference first.
-fn parts<'a>(record: &ExplainPairRecord, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
+fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
     let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
     // Both at one price, that of the command whose processes have more of them.
     let faults = pairs.means(&|run| Ok(run.minor_faults as f64)).unwrap_or_default();
     let each = (0..2).map(|command| faults[command] / (1.0 + forks[command])).fold(0.0, f64::max);
     let of_pairs = |name: &'static str, priced, at_least, count: fn(&Run) -> u64| {
         let happened = pairs.runs.iter().flatten().any(|run| count(run) > 0);
-        let price =
-            if priced == Priced::MinorFault { faults::price(&record.prices, each) } else { record.prices.of(priced) };
+        let price = if priced == Priced::MinorFault { faults::price(prices, each) } else { prices.of(priced) };
         let price = price.ok().filter(|_| happened)?;
         Some(Part { name, priced, at_least, price, from: Source::Pairs(count) })
     };

@@ -29,7 +29,7 @@ mod tests {
         let price = |seconds| Price { seconds, interval: Interval { low: 0.9 * seconds, high: 1.1 * seconds } };
         let no = || Err(Absent::because("not asked for"));
         let prices = vec![(Priced::MinorFault, Ok(price(1.0))), (Priced::MinorFaultMany, many.map(price))];
-        Prices { measured: Timestamp(0), kernel: no(), boot: no(), prices }
+        Prices { measured: Timestamp(0), kernel: no(), boot: no(), alu: Err(Absent::because("not read")), prices }
     }
 
     #[test]

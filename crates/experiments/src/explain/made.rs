@@ -19,7 +19,7 @@ pub(super) struct Made {
 }
 
 /// The kinds of what was counted, what is missing, and what was not the same in every run.
-pub(super) fn all(record: &ExplainPairRecord) -> (Vec<Made>, Vec<(String, String)>, Vec<String>) {
+pub(super) fn all(record: &ExplainPairRecord, prices: &Prices) -> (Vec<Made>, Vec<(String, String)>, Vec<String>) {
     let runs = match &record.counted {
         [Ok(old), Ok(new)] if !old.is_empty() && !new.is_empty() => alike([old, new]),
         [Err(absent), _] | [_, Err(absent)] => return (vec![], vec![(WHAT.to_owned(), absent.0.clone())], vec![]),
@@ -27,7 +27,7 @@ pub(super) fn all(record: &ExplainPairRecord) -> (Vec<Made>, Vec<(String, String
     };
     let mut missing = Vec::new();
     let priced =
-        runs.each_ref().map(|runs| runs.iter().map(|run| price(run, &record.prices, &mut missing)).collect::<Vec<_>>());
+        runs.each_ref().map(|runs| runs.iter().map(|run| price(run, prices, &mut missing)).collect::<Vec<_>>());
     let mut kinds: Vec<&Part> = Vec::new();
     for part in priced.iter().flatten().flat_map(|tally| &tally.parts) {
         if !kinds.iter().any(|kind| alike_parts(kind, part)) {

@@ -1,9 +1,12 @@
 //! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted.
 
-use steady_model::{Absent, Counts, ExplainPairRecord, Layout, Nanos, Plan, Prices, Reading};
+use steady_model::{
+    Absent, Activity, Block, Counts, ExplainPairRecord, Hook, Layout, Moment, Nanos, Plan, Prices, Reading,
+};
 
 use crate::compare::{CompareError, Event, Setting, compare};
-use crate::runner::{RunError, Runner};
+use crate::rulers::Pace;
+use crate::runner::{BlockSpec, RunError, Runner, Traits};
 
 /// So many runs of each command are counted: enough to see whether they all do the same.
 pub const COUNTED_RUNS: usize = 3;
@@ -15,6 +18,8 @@ pub struct Means {
     pub prices: Prices,
     /// Whether user and system time are sampled by ticks of so long.
     pub tick: Option<Nanos>,
+    /// Reads the arithmetic ruler now: CPU time of a step, in seconds.
+    pub ruler: fn() -> f64,
 }
 
 /// Something that runs a command and counts what it makes: processes, threads, programs, system calls.
@@ -46,13 +51,50 @@ pub fn run<R: Runner>(
     let plan = Plan { layout: Some(Layout::Turns), ..plan.clone() };
     let duets = Err(Absent::because("times are told by turns alone"));
     let setting = Setting { one_look: true, duets, ..setting };
-    let record = compare(&plan, setting, runner, events)?;
+    let mut paced = Paced { runner, ruler: means.ruler, pace: Pace::default() };
+    let record = compare(&plan, setting, &mut paced, events)?;
+    let alu = paced.pace.throughout();
     let (counted, sources) = match counter {
         _ if record.ending == steady_model::Ending::Interrupted => (absent("it was interrupted before"), vec![]),
         Err(why) => (absent(&why.0), vec![]),
         Ok(counter) => (counted(counter)?, counter.sources()),
     };
-    Ok(ExplainPairRecord { record, counted, sources, tick: means.tick, prices: means.prices })
+    Ok(ExplainPairRecord { record, counted, sources, tick: means.tick, alu, prices: means.prices })
+}
+
+/// A runner between whose runs the clock's rate is read, while nothing is measured.
+struct Paced<'a, R> {
+    runner: &'a mut R,
+    ruler: fn() -> f64,
+    pace: Pace,
+}
+
+impl<R: Runner> Runner for Paced<'_, R> {
+    fn now(&self) -> Nanos {
+        self.runner.now()
+    }
+
+    fn run(&mut self, blocks: &[BlockSpec], done: &mut dyn FnMut(Block)) -> Result<(), RunError> {
+        let ran = self.runner.run(blocks, done);
+        self.pace.note((self.ruler)());
+        ran
+    }
+
+    fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError> {
+        self.runner.probe(block)
+    }
+
+    fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
+        self.runner.hook(hook, command)
+    }
+
+    fn activity(&self) -> Activity {
+        self.runner.activity()
+    }
+
+    fn moment(&mut self) -> Moment {
+        self.runner.moment()
+    }
 }
 
 fn absent(why: &str) -> [Reading<Vec<Counts>>; 2] {

@@ -6,6 +6,7 @@
 mod best;
 mod gauge;
 mod neighbours;
+mod pace;
 mod rows;
 mod serve;
 mod sizes;
@@ -18,6 +19,7 @@ use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, Pages, System
 
 pub use best::Best;
 pub use gauge::limit;
+pub use pace::{Pace, alu_seconds};
 pub use rows::{Event, Measured, RulerPlan, Stage, Stop, measure};
 pub use serve::{NEIGHBOUR, NEIGHBOURS, be, serve};
 pub use sizes::Sizes;

@@ -29,11 +29,17 @@ fn price(nanoseconds: f64) -> Price {
     Price { seconds, interval: Interval { low: seconds * 0.97, high: seconds * 1.04 } }
 }
 
+/// A rate of the clock.
+fn alu(seconds: f64, half: f64, readings: u32) -> Reading<AluTime> {
+    Ok(AluTime { seconds, interval: Interval { low: seconds - half, high: seconds + half }, readings })
+}
+
 pub(crate) fn prices() -> Prices {
     Prices {
         measured: Timestamp(1_795_171_242 - 11_520),
         kernel: Ok("Linux 6.12.9".into()),
         boot: Ok("5f7c1d3e-0f43-4d0c-9c1b-8f6d0a7f3b21".into()),
+        alu: alu(1.75e-9, 0.01e-9, 1_350),
         prices: vec![
             (Priced::MinorFault, Ok(price(512.0))),
             (Priced::Switch, Ok(price(1_480.0))),
@@ -107,6 +113,7 @@ pub(crate) fn alone() -> ExplainReport {
         progress: vec![],
         activity: activity(),
         left_behind: 0,
+        alu: alu(1.70e-9, 0.06e-9, 10),
         prices: prices(),
     };
     let (parts, unexplained) = parts_of(
@@ -156,6 +163,7 @@ pub(crate) fn tree() -> ExplainReport {
         switches: 90 + number as u64,
     };
     let record = ExplainRecord {
+        alu: alu(1.752e-9, 0.004e-9, 10),
         plan: ExplainPlan { command: command("make -j4 all"), trace: false, by_process: true },
         ended: Outcome::Exited(2),
         wall: seconds(41.2),
@@ -247,6 +255,7 @@ pub(crate) fn refused() -> ExplainReport {
     let why = "perf_event_paranoid is 4";
     let record = ExplainRecord {
         plan: ExplainPlan { by_process: true, ..alone().record.plan },
+        alu: Err(Absent::because("the clock of CPU time is too coarse for the ruler of arithmetic")),
         user: seconds(0.02),
         system: seconds(0.051),
         thread_time: Err(Absent::because("taskstats needs CAP_NET_ADMIN")),
@@ -391,6 +400,7 @@ pub(crate) fn dearer() -> ExplainPairReport {
             counted: [Ok(vec![counts(900); 3]), Ok(vec![counts(940), counts(944), counts(941)])],
             sources: vec!["system calls: the raw_syscalls tracepoint".into()],
             tick: Some(seconds(0.004)),
+            alu: alu(1.82e-9, 0.02e-9, 96),
             prices: prices(),
         },
         pairs: 12,

@@ -7,16 +7,19 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use steady_linux::{Root, procfs};
 use steady_model::{Absent, Prices, Reading};
+use steady_workloads::rulers;
 
 use super::boot;
 
 /// The version of the file and of how prices are measured.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the file holds.
 #[derive(Serialize, Deserialize)]
 struct Content {
     version: u32,
+    /// What a step of the arithmetic ruler is: another build's may be another.
+    ruler: String,
     host: String,
     prices: Prices,
 }
@@ -25,8 +28,9 @@ struct Content {
 /// it cannot be read, or it makes no sense.
 pub fn kept(file: &Path, root: &Root) -> Option<Prices> {
     let bytes = fs::read(file).ok()?;
-    let content: Content =
-        serde_json::from_slice(&bytes).ok().filter(|content: &Content| content.version == VERSION)?;
+    let content: Content = serde_json::from_slice(&bytes)
+        .ok()
+        .filter(|content: &Content| content.version == VERSION && content.ruler == rulers::VERSION)?;
     // What cannot be told is not taken to be the same.
     let same = |kept: &Reading<String>, now: Reading<String>| kept.is_ok() && *kept == now;
     let prices = content.prices;
@@ -45,7 +49,7 @@ pub fn keep(file: &Path, root: &Root, prices: &Prices) -> io::Result<()> {
     let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
     let mut prices = prices.clone();
     prices.prices.retain(|(_, price)| price.is_ok());
-    let text = serde_json::to_vec(&Content { version: VERSION, host, prices })?;
+    let text = serde_json::to_vec(&Content { version: VERSION, ruler: rulers::VERSION.to_owned(), host, prices })?;
     let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
         // What cannot be removed could not be written either.
@@ -89,6 +93,7 @@ mod tests {
             measured: Timestamp(1),
             kernel: procfs::kernel(root),
             boot: boot(root),
+            alu: Err(Absent::because("not read")),
             prices: vec![(Priced::Switch, Ok(price)), (Priced::Exec, Err(Absent::because("no time")))],
         }
     }

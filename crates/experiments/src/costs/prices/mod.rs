@@ -1,13 +1,16 @@
 //! What events cost here, net: an event's price holds nothing of what it brings about and what is counted by itself.
 
+mod clock;
 mod file;
 mod net;
+mod rate;
 
 use steady_linux::{Root, procfs};
-use steady_model::{CostsPlan, KernelCall, Nanos, Priced, Prices, Probe, Reading, Seed};
+use steady_model::{AluTime, CostsPlan, Interval, KernelCall, Nanos, Price, Priced, Prices, Probe, Reading, Seed};
 
 pub use file::{keep, kept};
 pub use net::net;
+pub use rate::at_rate;
 
 use super::experiment::{Done, Event, Setting, measure};
 use super::judge::report;
@@ -52,16 +55,28 @@ pub fn measured<R: CostsRunner>(
         CostsPlan { probes: probes(&lacking), repetitions: REPETITIONS, budget: BUDGET, cpus, sweep: false, seed };
     let (setting, root) = (setting(), Root::default());
     let measured = setting.started;
-    let Done { record, stopped } = measure(&plan, setting, runner, events);
+    let Done { mut record, stopped, beside } = measure(&plan, setting, runner, events);
     if let Some(stopped) = stopped
         && (stopped == CostsError::Interrupted || record.measured.iter().all(|(_, measured)| measured.is_err()))
     {
         return Err(stopped);
     }
+    let alu = clock::at_its_mean(&mut record, &beside);
     let fresh = net(&report(record), &lacking);
-    let prices = known.into_iter().flat_map(|known| known.prices).filter(|(priced, _)| !lacking.contains(priced));
-    let prices = prices.chain(fresh).collect();
-    Ok(Prices { measured, kernel: procfs::kernel(&root), boot: boot(&root), prices })
+    let fresh = Prices { measured, kernel: procfs::kernel(&root), boot: boot(&root), alu, prices: fresh };
+    Ok(known.map_or(fresh.clone(), |known| joined(known, fresh)))
+}
+
+/// Those that were kept, with those that they lacked, all at the rate that the clock has now.
+fn joined(known: Prices, fresh: Prices) -> Prices {
+    let alu = known.alu.clone().and(fresh.alu.clone());
+    // The rate that prices are told at is a convention, and so known to the last.
+    let rate =
+        fresh.alu.clone().map(|alu| AluTime { interval: Interval { low: alu.seconds, high: alu.seconds }, ..alu });
+    let kept = at_rate(&known, &rate).prices;
+    let lacked = |(priced, _): &(Priced, Reading<Price>)| !fresh.prices.iter().any(|(of, _)| of == priced);
+    let prices = kept.into_iter().filter(lacked).chain(fresh.prices.clone()).collect();
+    Prices { alu, prices, ..fresh }
 }
 
 fn holds(known: Option<&Prices>, priced: Priced) -> bool {

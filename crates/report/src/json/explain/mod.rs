@@ -6,7 +6,7 @@ mod one;
 mod pair;
 mod wire;
 
-use steady_model::{Interval, Reading};
+use steady_model::{AluTime, Interval, Reading};
 
 pub use one::{explain_json, explain_json_text, read_explain_record};
 pub use pair::{explain_pair_json, explain_pair_json_text, read_explain_pair_record};
@@ -41,4 +41,15 @@ fn with_interval(object: &mut Object, name: &str, unit: &str, reading: &Reading<
 fn missing(missing: &[(String, String)]) -> serde_json::Value {
     let one = |(what, why): &(String, String)| serde_json::json!({ "what": what, "why": why });
     missing.iter().map(one).collect()
+}
+
+/// How fast the CPU's clock ran at the run.
+fn put_alu(object: &mut Object, alu: &Reading<AluTime>) {
+    match alu {
+        Ok(alu) => {
+            with_interval(object, "alu", "_seconds", &Ok((alu.seconds, alu.interval)));
+            object.put("alu_readings", alu.readings);
+        }
+        Err(absent) => object.absent("alu_seconds", &absent.0),
+    }
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use steady_model::{ExplainPlan, ExplainRecord, ExplainReport, Nanos, Outcome, Part, Reading, Timestamp};
 
-use super::wire::{CountsWire, PricesWire, ProcessWire, ProgressWire, list, priced_name};
-use super::{EXPLAIN_SCHEMA, SCHEMA, missing, with_interval};
+use super::wire::{AluWire, CountsWire, PricesWire, ProcessWire, ProgressWire, list, priced_name};
+use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::check::{LONGEST, holds};
 use crate::json::object::Object;
 use crate::json::schema::fields;
@@ -42,6 +42,7 @@ pub fn explain_json(report: &ExplainReport) -> Value {
     }
     top.put("progress", record.progress.iter().map(|one| to_value(&ProgressWire::from(one))).collect::<Value>());
     top.put("load", to_value(&ActivityWire::from(&record.activity)));
+    put_alu(&mut top, &record.alu);
     top.put("left_behind", record.left_behind);
     top.put("prices", to_value(&PricesWire::from(&record.prices)));
     top.into()
@@ -126,6 +127,8 @@ struct ExportWire {
     progress: Vec<ProgressWire>,
     load: ActivityWire,
     left_behind: u32,
+    #[serde(flatten)]
+    alu: AluWire,
     prices: PricesWire,
 }
 
@@ -158,6 +161,7 @@ pub fn read_explain_record(json: &str) -> Result<ExplainRecord, ReadError> {
         progress: wire.progress.into_iter().map(Into::into).collect(),
         activity: wire.load.into_activity().map_err(|error| error.within("load"))?,
         left_behind: wire.left_behind,
+        alu: wire.alu.into_alu()?,
         prices: wire.prices.into_prices().map_err(|error| error.within("prices"))?,
     };
     holds(!record.plan.command.argv.is_empty(), "command.argv", "empty")?;

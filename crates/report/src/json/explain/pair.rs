@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use steady_model::{Counts, Difference, ExplainPairRecord, ExplainPairReport, Line, Reading};
 
 use super::one::EXACT;
-use super::wire::{CountsWire, PricesWire, list, priced_name};
-use super::{EXPLAIN_SCHEMA, SCHEMA, missing, with_interval};
+use super::wire::{AluWire, CountsWire, PricesWire, list, priced_name};
+use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::object::Object;
 use crate::json::read::{assembled, with_samples};
 use crate::json::schema::fields;
@@ -41,6 +41,7 @@ pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
         Some(tick) => top.put("tick_seconds", Seconds(tick).as_f64()),
         None => top.absent("tick_seconds", EXACT),
     }
+    put_alu(&mut top, &pair.alu);
     top.put("prices", to_value(&PricesWire::from(&pair.prices)));
     top.put("load", to_value(&ActivityWire::from(&record.activity)));
     top.put("primary", record.primary.name());
@@ -100,6 +101,8 @@ struct ExportWire {
     counted: [CountedWire; 2],
     #[serde(deserialize_with = "required")]
     tick_seconds: Option<Seconds>,
+    #[serde(flatten)]
+    alu: AluWire,
     prices: PricesWire,
 }
 
@@ -128,6 +131,7 @@ pub fn read_explain_pair_record(json: &str) -> Result<ExplainPairRecord, ReadErr
         counted: [old.into_counts("counted[0]")?, new.into_counts("counted[1]")?],
         sources: wire.sources,
         tick: wire.tick_seconds.map(|seconds| seconds.0),
+        alu: wire.alu.into_alu()?,
         prices: wire.prices.into_prices().map_err(|error| error.within("prices"))?,
     })
 }

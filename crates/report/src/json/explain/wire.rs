@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use steady_model::{
-    Absent, CallCount, Counts, Interval, KernelCall, Price, Priced, Prices, ProcessUse, Progress, Reading, Timestamp,
+    Absent, AluTime, CallCount, Counts, Interval, KernelCall, Price, Priced, Prices, ProcessUse, Progress, Reading,
+    Timestamp,
 };
 
 use crate::json::ReadError;
@@ -52,8 +53,60 @@ pub(super) struct PricesWire {
     boot: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     boot_absent: Option<String>,
+    #[serde(flatten)]
+    alu: AluWire,
     events: Vec<PriceWire>,
 }
+
+/// How fast the CPU's clock ran.
+#[derive(Serialize, Deserialize)]
+pub(super) struct AluWire {
+    #[serde(default)]
+    alu_seconds: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alu_low_seconds: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alu_high_seconds: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alu_readings: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alu_seconds_absent: Option<String>,
+}
+
+impl From<&Reading<AluTime>> for AluWire {
+    fn from(alu: &Reading<AluTime>) -> Self {
+        let known = alu.as_ref().ok();
+        AluWire {
+            alu_seconds: known.map(|alu| alu.seconds),
+            alu_low_seconds: known.map(|alu| alu.interval.low),
+            alu_high_seconds: known.map(|alu| alu.interval.high),
+            alu_readings: known.map(|alu| alu.readings),
+            alu_seconds_absent: alu.as_ref().err().map(|absent| absent.0.clone()),
+        }
+    }
+}
+
+impl AluWire {
+    /// The reading; exports from before there was one have none.
+    pub(super) fn into_alu(self) -> Result<Reading<AluTime>, ReadError> {
+        let Some(seconds) = self.alu_seconds else {
+            let why = self.alu_seconds_absent.unwrap_or_else(|| "it was not read when this was recorded".to_owned());
+            return Ok(Err(Absent(why)));
+        };
+        let end = |name, end: Option<f64>| end.ok_or_else(|| ReadError::field(name, "missing".to_owned()));
+        let interval = Interval {
+            low: end("alu_low_seconds", self.alu_low_seconds)?,
+            high: end("alu_high_seconds", self.alu_high_seconds)?,
+        };
+        let holds =
+            0.0 < interval.low && interval.low <= seconds && seconds <= interval.high && interval.high < LONGEST_STEP;
+        crate::json::check::holds(holds, "alu_seconds", "no time of a step, or not in its interval")?;
+        Ok(Ok(AluTime { seconds, interval, readings: self.alu_readings.unwrap_or_default() }))
+    }
+}
+
+/// No step of arithmetic takes so long, in seconds.
+const LONGEST_STEP: f64 = 1.0;
 
 /// The price of one event.
 #[derive(Serialize, Deserialize)]
@@ -74,7 +127,8 @@ impl From<&Prices> for PricesWire {
         let (kernel, kernel_absent) = split(&prices.kernel, |kernel| kernel);
         let (boot, boot_absent) = split(&prices.boot, |boot| boot);
         let events = prices.prices.iter().map(|(priced, price)| PriceWire::of(*priced, price)).collect();
-        PricesWire { measured: prices.measured, kernel, kernel_absent, boot, boot_absent, events }
+        let alu = AluWire::from(&prices.alu);
+        PricesWire { measured: prices.measured, kernel, kernel_absent, boot, boot_absent, alu, events }
     }
 }
 
@@ -87,6 +141,7 @@ impl PricesWire {
             measured: self.measured,
             kernel: join("kernel", self.kernel, self.kernel_absent)?,
             boot: join("boot", self.boot, self.boot_absent)?,
+            alu: self.alu.into_alu()?,
             prices: self.events.into_iter().enumerate().map(one).collect::<Result<_, _>>()?,
         })
     }

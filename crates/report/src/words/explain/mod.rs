@@ -4,7 +4,7 @@ mod one;
 mod pair;
 mod processes;
 
-use steady_model::{Activity, Prices, Timestamp};
+use steady_model::{Absent, Activity, AluTime, Prices, Reading, Timestamp};
 
 pub use one::explain_summary;
 pub(crate) use one::{facts, sentences, tree};
@@ -20,8 +20,11 @@ fn missing(missing: &[(String, String)]) -> impl Iterator<Item = (&'static str, 
     missing.iter().map(|(what, why)| ("absent", format!("{}: {}", one_line(what), one_line(why))))
 }
 
-/// When the prices were measured, seen from a run.
-fn prices(prices: &Prices, started: Timestamp) -> (&'static str, String) {
+/// A clock that runs faster or slower by less than this is not worth a word.
+const SAME_CLOCK: f64 = 0.01;
+
+/// When the prices were measured, seen from a run, and how fast the clock ran then.
+fn prices(prices: &Prices, started: Timestamp, run: &Reading<AluTime>) -> (&'static str, String) {
     let age = started.0.saturating_sub(prices.measured.0);
     let when = match age {
         0..=59 => "measured just before".to_owned(),
@@ -29,7 +32,23 @@ fn prices(prices: &Prices, started: Timestamp) -> (&'static str, String) {
     };
     let kernel =
         prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", under {}", one_line(kernel)));
-    ("prices", format!("{when}{kernel}; --fresh measures them again"))
+    ("prices", format!("{when}{kernel}{}; --fresh measures them again", clock(&prices.alu, run)))
+}
+
+/// How much faster the clock ran than when the prices were measured, which are told at its rate.
+fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
+    let (then, now) = match (then, run) {
+        (Ok(then), Ok(now)) => (then, now),
+        (Err(Absent(why)), _) | (_, Err(Absent(why))) => {
+            return format!("; not adjusted to the clock: its rate is absent, {}", one_line(why));
+        }
+    };
+    let faster = then.seconds / now.seconds - 1.0;
+    if faster.abs() < SAME_CLOCK {
+        return String::new();
+    }
+    let word = if faster > 0.0 { "faster" } else { "slower" };
+    format!("; told at the rate of the clock at the run, {} {word} than then", percent(faster.abs()))
 }
 
 /// What the machine was doing, as far as it says.

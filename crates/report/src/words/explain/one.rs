@@ -219,7 +219,7 @@ pub(crate) fn facts(report: &ExplainReport) -> Vec<(&'static str, String)> {
     if let Err(absent) = &record.counting_cost {
         facts.push(("counting", format!("what it cost the command is absent: {}", crate::words::one_line(&absent.0))));
     }
-    facts.push(prices(&record.prices, record.started));
+    facts.push(prices(&record.prices, record.started, &record.alu));
     facts.extend(machine(&record.activity));
     if record.left_behind > 0 {
         let left = count(record.left_behind as usize, "process", "processes");

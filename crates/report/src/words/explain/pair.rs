@@ -275,7 +275,7 @@ pub(crate) fn pair_facts(report: &ExplainPairReport) -> Vec<(&'static str, Strin
     )];
     facts.extend(missing(&report.missing));
     facts.extend(report.record.sources.iter().map(|source| ("counted", one_line(source))));
-    facts.push(prices(&report.record.prices, record.started));
+    facts.push(prices(&report.record.prices, record.started, &report.record.alu));
     facts.extend(machine(&record.activity));
     facts.push(("seed", record.plan.seed.to_string()));
     facts
