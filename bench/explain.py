@@ -4,17 +4,21 @@ What N events cost in truth is the CPU time of a program that makes N of them, r
 none; the lines that should carry it are held against that. Programs that sleep, wait for a CPU or for a lock have their
 waiting known by construction. All are run in random order, several rounds of them; medians are told.
 
-    bench/run explain [--rounds N]
+Prices are measured beside no spinner, two and four, and each of them explains pairs and single runs beside each of these
+loads: what their parts come to is held against the CPU time that the very runs took.
+
+    bench/run explain [--rounds N] [--pairs N] [--only counted,waited,real,pairs]
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from statistics import median
@@ -35,6 +39,9 @@ COUNTED = {
 }
 # Of these, system calls are priced by name: a tracer counts them in a run of its own.
 BY_NAME = {"pingpong"}
+# Pairs: how often OLD and NEW make it, and the events whose lines are to carry the difference.
+PAIRS = {"faults": (100, 5200, {"minor_fault"}), "calls": (100, 60100, {"kernel_entry"})}
+SPINNERS, PAIR_SECONDS = (0, 2, 4), 1.5
 THREADS, HELD_SECONDS = 4, 0.1
 SLEPT_SECONDS, SPUN_SECONDS = 0.5, 0.5
 REAL = {
@@ -48,15 +55,21 @@ REAL = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run explain", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="how often each is explained (7)")
+    parser.add_argument("--pairs", type=int, default=3, help="how often each pair is explained at each price (3)")
+    parser.add_argument("--only", default="counted,waited,real,pairs", help="which tables")
     options = parser.parse_args()
+    only = options.only.split(",")
+    reached = True
     end_neighbours_on_signals()
     MADE.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-O2", "-pthread", "-o", MADE, ROOT / "testdata" / "made" / "made.c"], check=True)
-    # Prices are measured once, while nothing else runs.
-    explained(["true"], "--fresh")
-    print(f"prices: {', '.join(map(price, explained(['true'])['prices']['events']))}\n")
-    reached = counted(options.rounds) & waited(options.rounds)
-    real(options.rounds)
+    if set(only) - {"pairs"}:
+        # Prices are measured once, while nothing else runs.
+        explained(["true"], "--fresh")
+        print(f"prices: {', '.join(map(price, explained(['true'])['prices']['events']))}\n")
+    for name, check in {"counted": counted, "waited": waited, "real": real}.items():
+        reached &= name not in only or check(options.rounds)
+    reached &= "pairs" not in only or pairs(options.pairs)
     sys.exit(0 if reached else 1)
 
 
@@ -109,11 +122,7 @@ def waited(rounds: int) -> bool:
     """Time that is no CPU time, where it is known."""
     sleep = [explained([str(MADE), "sleep", str(SLEPT_SECONDS)]) for _ in range(rounds)]
     locks = [explained([str(MADE), "locks", str(THREADS), str(HELD_SECONDS)]) for _ in range(rounds)]
-    with ExitStack() as stack:
-        for _ in range(2):
-            spinner = subprocess.Popen([*ONE_CPU, str(WORK), "spin", "600"], stdin=subprocess.DEVNULL)
-            stack.callback(spinner.wait)
-            stack.callback(spinner.kill)
+    with spinners(2, ONE_CPU):
         spin = [explained([*ONE_CPU, str(MADE), "spin", str(SPUN_SECONDS)]) for _ in range(rounds)]
     # Each thread waits for those before it, and the first of all for all of them.
     blocked = HELD_SECONDS * (THREADS * (THREADS - 1) / 2 + THREADS)
@@ -139,7 +148,7 @@ def waited(rounds: int) -> bool:
     return reached
 
 
-def real(rounds: int) -> None:
+def real(rounds: int) -> bool:
     """Real programs: what share of their CPU time the parts explain, with and without a tracer's counts."""
     rows = []
     for name, argv in REAL.items():
@@ -150,13 +159,81 @@ def real(rounds: int) -> None:
         rows.append((name, f"{1e3 * median(map(cpu, reports)):.1f} ms", f"{share:.0%}", f"{over} of {rounds}",
                      ", ".join(f"{part['name']} {part['seconds'] / cpu(reports[0]):.0%}" for part in parts)))
     print("\n" + table(["command", "CPU time", "explained by counts", "parts beyond the whole", "the dearest"], rows))
+    return True
 
 
-def explained(argv: list, *options: str) -> dict:
+def pairs(rounds: int) -> bool:
+    """Prices of one load and the runs of another: what the parts come to, beside what the runs took."""
+    with tempfile.TemporaryDirectory() as folder:
+        homes = {load: Path(folder) / str(load) for load in SPINNERS}
+        for load, home in homes.items():
+            with spinners(load):
+                explained(["true"], "--fresh", home=home)
+        cells = [(prices, load, made) for prices in SPINNERS for load in SPINNERS for made in PAIRS] * rounds
+        seen, single = defaultdict(list), defaultdict(list)
+        for prices, load, made in SystemRandom().sample(cells, len(cells)):
+            old, new, events = PAIRS[made]
+            with spinners(load):
+                seen[load, made].append(judged(pair(made, old, new, homes[prices]), events))
+                one = explained([str(MADE), made, str(new)], home=homes[prices])
+            single[load, made].append(one["unexplained_high_seconds"] < 0)
+    rows, reached = [], True
+    for (load, made), found in sorted(seen.items()):
+        over, ones = sum(one["over"] for one in found), sum(single[load, made])
+        off = median(one["off"] for one in found)
+        within = abs(off) <= WITHIN
+        reached &= within and not over and not ones
+        rows.append((f"{PAIRS[made][1] - PAIRS[made][0]:,} {made} more", f"{load} spinners",
+                     f"{1e3 * median(one['whole'] for one in found):.2f} ms", f"{1e3 * median(one['part'] for one in found):.2f} ms",
+                     f"{off:+.1%}", told(within), f"±{median(one['half'] for one in found):.1%}",
+                     f"{sum(one['holds'] for one in found)} of {len(found)}", f"{over} of {len(found)}", f"{ones} of {len(found)}"))
+    print("\n" + table(["pair", "beside", "CPU time", "line", "off by", f"within {WITHIN:.0%}", "its interval", "holds the CPU time",
+                        "parts beyond the whole", "of single runs"], rows))
+    return reached
+
+
+@contextmanager
+def spinners(number: int, cpus: list = []):
+    """So many neighbours that only compute."""
+    with ExitStack() as stack:
+        for _ in range(number):
+            spinner = subprocess.Popen([*cpus, str(WORK), "spin", "600"], stdin=subprocess.DEVNULL)
+            stack.callback(spinner.wait)
+            stack.callback(spinner.kill)
+        yield
+
+
+def pair(made: str, old: int, new: int, home: Path) -> dict:
+    """The report on the difference of two."""
+    commands = [f"{MADE} {made} {count}" for count in (old, new)]
+    options = ["--quiet", "--no-history", "--format", "json", "--budget", f"{PAIR_SECONDS}s"]
+    out = subprocess.run([str(STEADY), "explain", *options, *commands], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         env=at_home(home)).stdout
+    return json.loads(out)
+
+
+def judged(report: dict, events: set) -> dict:
+    """What the lines of a difference come to, as shares of that of the CPU time."""
+    whole = next(line for line in report["lines"] if line["line"] == "cpu")
+    parts = [line for line in report["lines"] if line["line"] == "part"]
+    right = [line for line in parts if line["event"] in events]
+    sums = {end: sum(line[f"difference{end}_seconds"] for line in right) for end in ("", "_low", "_high")}
+    size, low, high = (whole[f"difference{end}_seconds"] for end in ("", "_low", "_high"))
+    return {"whole": size, "part": sums[""], "off": sums[""] / size - 1, "half": (sums["_high"] - sums["_low"]) / 2 / size,
+            "holds": sums["_low"] <= high and sums["_high"] >= low,
+            "over": sum(line["difference_low_seconds"] for line in parts) > high}
+
+
+def at_home(home) -> dict:
+    """An environment in which prices are kept in a folder of their own."""
+    return os.environ if home is None else {**os.environ, "XDG_DATA_HOME": str(home)}
+
+
+def explained(argv: list, *options: str, home=None) -> dict:
     """The report on one run."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         words = [str(STEADY), "explain", "--quiet", "--no-history", "--export-json", file.name, *options, "--", *argv]
-        subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=at_home(home))
         return json.loads(Path(file.name).read_text())
 
 

@@ -292,6 +292,41 @@ fn the_history_keeps_it_unless_told_not_to() {
 }
 
 #[test]
+fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
+    let home = scratch("rate-of-the-clock");
+    let (file, export) = (home.join("steady/prices.json"), home.join("report.json"));
+    let words =
+        ["explain", "--no-history", "--by-process", "--export-json", export.to_str().unwrap(), "--", "sh", "-c", ":"];
+    let explained = || {
+        let (status, _, stderr) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        assert_eq!(status, 0, "{stderr}");
+        (stderr, serde_json::from_str::<Value>(&fs::read_to_string(&export).unwrap()).unwrap())
+    };
+    fs::create_dir_all(&home).unwrap();
+    let (text, first) = explained();
+    assert!(text.ends_with('\n'), "{text}");
+    assert!(seconds(&first, "alu_seconds") > 0.0 && first["alu_readings"] == 10, "{first}");
+    // As if the clock had run at half its rate when the prices were measured.
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let alu = &mut kept["prices"]["alu"]["Ok"];
+    for path in ["/seconds", "/interval/low", "/interval/high"] {
+        let value = alu.pointer_mut(path).unwrap_or_else(|| panic!("no {path}"));
+        *value = (2.0 * value.as_f64().unwrap()).into();
+    }
+    fs::write(&file, kept.to_string()).unwrap();
+    let (text, second) = explained();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the rate of the clock at the run") && text.contains("faster than then"), "{text}");
+    let price = |report: &Value| {
+        let faults = |part: &&Value| part["event"] == "minor_fault";
+        seconds(report["parts"].as_array().unwrap().iter().find(faults).unwrap(), "price_seconds")
+    };
+    let ratio = price(&second) / price(&first);
+    assert!((0.35..0.7).contains(&ratio), "{ratio}");
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
 fn two_commands_have_a_difference() {
     prices();
     let (less, more) = ("sh -c 'exit 0'", "sh -c 'for i in 1 2 3 4 5 6; do (:); done'");

@@ -12,7 +12,7 @@ use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 use super::faults;
 use super::made::{self, Made};
 use super::report::TICKS;
-use crate::costs::prices::at_rate;
+use crate::costs::prices::at_run;
 use crate::judge::succeeded;
 
 /// Each line's interval is at this level, by one look at its end.
@@ -21,7 +21,7 @@ pub(super) const ALPHA: f64 = 0.05;
 /// The explanation of what was measured.
 pub fn pair_report(record: ExplainPairRecord) -> ExplainPairReport {
     let pairs = Pairs::of(&record);
-    let prices = at_rate(&record.prices, &record.alu);
+    let prices = at_run(&record.prices, &record.alu);
     let (made, mut missing, notes) = made::all(&record, &prices);
     for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
     {

@@ -3,7 +3,7 @@
 use steady_model::{Absent, ExplainRecord, ExplainReport, Interval, Nanos, Part, Reading};
 
 use super::parts;
-use crate::costs::prices::at_rate;
+use crate::costs::prices::at_run;
 
 /// Sources of times that disagree by less than this, or by less than this share, agree.
 const GRAIN: f64 = 1e-3;
@@ -18,7 +18,7 @@ const LEVEL: f64 = 1.96;
 /// The explanation of what was measured.
 pub fn report(record: ExplainRecord) -> ExplainReport {
     let cpu = (record.user + record.system).seconds();
-    let (parts, missing) = parts::all(&record.counts, &at_rate(&record.prices, &record.alu));
+    let (parts, missing) = parts::all(&record.counts, &at_run(&record.prices, &record.alu));
     let unexplained = if record.plan.trace {
         Err(Absent::because("its times hold what the tracer did to it"))
     } else {

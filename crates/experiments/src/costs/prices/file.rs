@@ -117,6 +117,11 @@ mod tests {
             fs::write(folder.join(other), before).unwrap();
         }
         assert!(kept(&file, &root).is_some());
+        let text = fs::read_to_string(&file).unwrap();
+        let other = text.replace(&format!("\"ruler\":\"{}\"", rulers::VERSION), "\"ruler\":\"of another build\"");
+        assert_ne!(text, other);
+        fs::write(&file, other).unwrap();
+        assert_eq!(kept(&file, &root), None, "readings of another ruler are not comparable");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -10,7 +10,8 @@ use steady_model::{AluTime, CostsPlan, Interval, KernelCall, Nanos, Price, Price
 
 pub use file::{keep, kept};
 pub use net::net;
-pub use rate::at_rate;
+use rate::at_rate;
+pub use rate::at_run;
 
 use super::experiment::{Done, Event, Setting, measure};
 use super::judge::report;
