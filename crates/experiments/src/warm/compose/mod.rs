@@ -10,6 +10,9 @@ mod lazy;
 mod program;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 use steady_preload::table::{Patch, kind};
 
 use self::launch::Launch;

@@ -3,6 +3,8 @@
 
 mod elf;
 mod segments;
+#[cfg(test)]
+mod tests;
 
 use steady_preload::table::{ALIGNMENT, MAGIC, MOST_DRAWN, Protection, Table};
 use steady_preload::{STUB, STUB_ENTRY};
