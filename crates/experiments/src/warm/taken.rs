@@ -54,7 +54,7 @@ pub struct Taken {
 pub struct Region {
     /// Where it begins.
     pub address: u64,
-    /// What it holds.
+    /// What it holds; zeros where it maps a file with nothing allowed, which only keeps a place free.
     pub bytes: Vec<u8>,
     /// How it is protected now.
     pub protection: Protection,

@@ -27,6 +27,8 @@ use crate::sys::debuggee::{self as sys, AtCall, Halt};
 pub struct Debuggee {
     pid: Pid,
     memory: File,
+    /// The limit on its stack that it is to have.
+    limit: Rlimit,
     /// What is written over by breakpoints: the byte at each address.
     breakpoints: BTreeMap<u64, u8>,
     /// The breakpoint that it stands at, about to execute what belongs there.
@@ -84,7 +86,7 @@ impl Call {
 impl Debuggee {
     /// Starts a program with these arguments, the first of which is its name, and this environment, and holds it at its
     /// first instruction: that of its interpreter, as a rule. Its streams are `/dev/null`, its directory is `/`, it leads a
-    /// session, and its limits are this process's.
+    /// session. Its limits are this process's, but for that on the stack until [`Debuggee::put_back_limit`].
     ///
     /// # Errors
     /// It could not be started, or not be held.
@@ -103,14 +105,11 @@ impl Debuggee {
             seconds: beginning.seconds,
         })?;
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
-        let memory = File::open(path).and_then(|memory| {
-            prlimit(Some(pid), Resource::Stack, limit)?;
-            Ok(memory)
-        });
-        match memory {
+        match File::open(path) {
             Ok(memory) => Ok(Debuggee {
                 pid,
                 memory,
+                limit,
                 breakpoints: BTreeMap::new(),
                 at: None,
                 ended: None,
@@ -121,6 +120,15 @@ impl Debuggee {
                 Err(NotStarted::NoChild(error))
             }
         }
+    }
+
+    /// Gives it this process's limit on the stack, now that its memory is laid out.
+    ///
+    /// # Errors
+    /// What prlimit(2) says: it runs as another user.
+    pub fn put_back_limit(&mut self) -> io::Result<()> {
+        prlimit(Some(self.pid), Resource::Stack, self.limit)?;
+        Ok(())
     }
 
     /// Its number.

@@ -15,11 +15,22 @@ const ASKS: [u64; 4] = [0x1003, 0x1004, 0x3001, 0x5005];
 const STACK: u64 = 3;
 /// Of fcntl(2): the flags of a descriptor and of what it is open on are asked for, or those of the former set.
 const FLAGS: std::ops::RangeInclusive<u64> = 1..=3;
-/// Of prctl(2): whether a capability may be had at all, by which its library finds how many there are; a name for memory.
+/// Of prctl(2): whether a capability may be had at all, and whether it is passed on (`PR_CAP_AMBIENT_IS_SET`), by which its
+/// library finds how many there are; a name for memory.
 const CAPABILITY: u64 = 23;
+const PASSED_ON: (u64, u64) = (47, 1);
 const MEMORY_NAME: u64 = 0x5356_4d41;
+/// Of mmap(2), what does not show in `/proc/PID/maps`: `MAP_GROWSDOWN`, `MAP_LOCKED`, `MAP_HUGETLB`.
+const UNUSUAL_MAPPING: u64 = 0x100 | 0x2000 | 0x4_0000;
+/// Of madvise(2), what says how memory is passed on: `MADV_DONTFORK`, `MADV_WIPEONFORK`.
+const UNUSUAL_ADVICE: [u64; 2] = [10, 18];
 /// `GRND_NONBLOCK`.
 const NONBLOCK: u64 = 1;
+
+/// No more pieces than these are looked at of what is written at once.
+const MOST_PIECES: u64 = 64;
+/// `ERESTARTSYS` to `ERESTART_RESTARTBLOCK`, which programs never see.
+const RESTARTED: std::ops::RangeInclusive<i64> = -516..=-512;
 
 /// What is to be done when the call that is under way returns.
 #[derive(Debug)]
@@ -52,14 +63,17 @@ impl Taking {
             "read" | "pread64" | "fstat" | "fstatfs" | "newfstatat" | "statx" | "getdents64" | "lseek"
             | "fadvise64" | "readahead" => Noted::Nothing,
             "close" if !stream(a) => Noted::Nothing,
-            "mmap" | "munmap" | "mprotect" | "mremap" | "madvise" | "futex" | "getpid" | "gettid" | "sched_yield" => {
-                Noted::Nothing
-            }
+            // Of its own path, or of a descriptor's.
+            "readlink" | "readlinkat" => Noted::Nothing,
+            "mmap" if d & UNUSUAL_MAPPING == 0 => Noted::Nothing,
+            "madvise" if !UNUSUAL_ADVICE.contains(&c) => Noted::Nothing,
+            "munmap" | "mprotect" | "mremap" | "futex" | "getpid" | "gettid" | "sched_yield" => Noted::Nothing,
             // What they leave behind is looked at in the end.
             "rt_sigaction" => Noted::Nothing,
             "rt_sigprocmask" if b == 0 => Noted::Nothing,
             "fcntl" if FLAGS.contains(&b) && !stream(a) => Noted::Nothing,
-            "prctl" if [CAPABILITY, MEMORY_NAME].contains(&a) => Noted::Nothing,
+            "prctl" if [CAPABILITY, MEMORY_NAME].contains(&a) || (a, b) == PASSED_ON => Noted::Nothing,
+            "prctl" => return Err(refused(format!("it calls prctl(2) with {a} before its entry"))),
             "brk" => Noted::Break,
             "arch_prctl" if a == SET_FS => Noted::Pointer(b),
             "arch_prctl" => Noted::Feature(a),
@@ -69,12 +83,16 @@ impl Taking {
             // It is one of the conditions under which a snapshot is used.
             "prlimit64" if a == 0 && b == STACK && c == 0 => Noted::Nothing,
             "getrlimit" if a == STACK => Noted::Nothing,
+            // A library that finds out whether this call is there.
+            "getrandom" if b == 1 => Noted::Nothing,
             "getrandom" if b == 8 && c == NONBLOCK => Noted::Drawn(a),
-            "write" if a as u32 == 2 => return Err(self.complains(b, c)?),
+            "write" if a as u32 == 2 => return Err(self.complains(&[(b, c)])?),
             "writev" if a as u32 == 2 => {
-                let place = self.debuggee.word(b).map_err(failed)?;
-                let length = self.debuggee.word(b.wrapping_add(8)).map_err(failed)?;
-                return Err(self.complains(place, length)?);
+                let pieces = self.debuggee.bytes(b, c.min(MOST_PIECES) as usize * 16).map_err(failed)?;
+                let (words, _) = pieces.as_chunks::<8>();
+                let word = |word: [u8; 8]| u64::from_ne_bytes(word);
+                let pieces: Vec<_> = words.chunks_exact(2).map(|pair| (word(pair[0]), word(pair[1]))).collect();
+                return Err(self.complains(&pieces)?);
             }
             "exit" | "exit_group" => {
                 return Err(refused(format!("it ends with status {} before its entry", a as u8)));
@@ -86,15 +104,22 @@ impl Taking {
         })
     }
 
-    /// It writes to its standard error: what ld.so does where it cannot load a program.
-    fn complains(&self, address: u64, length: u64) -> Result<NotTaken, NotTaken> {
-        const LONGEST: u64 = 200;
-        let text = self.debuggee.bytes(address, length.min(LONGEST) as usize).map_err(failed)?;
+    /// It writes these stretches of its memory to its standard error: what ld.so does where it cannot load a program.
+    fn complains(&self, pieces: &[(u64, u64)]) -> Result<NotTaken, NotTaken> {
+        const LONGEST: u64 = 300;
+        let mut text = vec![];
+        for &(address, length) in pieces {
+            text.extend(self.debuggee.bytes(address, length.min(LONGEST) as usize).map_err(failed)?);
+        }
         Ok(refused(format!("it writes before its entry: {}", String::from_utf8_lossy(&text).trim_end())))
     }
 
     /// The call that was begun last has returned.
     pub(super) fn returns(&mut self, result: i64) -> Result<(), NotTaken> {
+        // A signal has come in between, and is told next.
+        if RESTARTED.contains(&result) {
+            return Ok(());
+        }
         let succeeded = result >= 0;
         match std::mem::replace(&mut self.noted, Noted::Nothing) {
             Noted::Nothing => {}

@@ -20,7 +20,8 @@ const ABSENT: [i64; 2] = [-2, -20];
 /// What is no file of a disk, and is another for each process or moment.
 const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// What of that stays the same from boot to boot.
-const SETTLED: [&str; 3] = ["/proc/filesystems", "/proc/cpuinfo", "/sys/fs/selinux"];
+const SETTLED: [&str; 5] =
+    ["/proc/filesystems", "/proc/cpuinfo", "/sys/fs/selinux", "/sys/devices/system/cpu/possible", "/dev/null"];
 /// `PT_INTERP`.
 const INTERPRETER: u32 = 3;
 
@@ -40,12 +41,22 @@ impl Asked {
             "faccessat" | "faccessat2" | "newfstatat" | "statx" | "readlinkat" => (a, b, 0),
             _ => return Ok(None),
         };
+        if path == 0 {
+            return Ok(None);
+        }
         let path = PathBuf::from(OsString::from_vec(debuggee.string(path).map_err(failed)?));
         if path.as_os_str().is_empty() {
             return Ok(None);
         }
-        if flags & WRITING != 0 {
+        if flags & WRITING != 0 && path != Path::new("/dev/null") {
             return Err(refused(format!("it opens {} to write before its entry", path.display())));
+        }
+        if path == Path::new("/proc/self/exe") {
+            return if name.starts_with("readlink") {
+                own_path(debuggee)
+            } else {
+                Err(refused("it opens itself before its entry"))
+            };
         }
         if path.is_absolute() {
             return Ok(Some(Asked(path)));
@@ -55,6 +66,16 @@ impl Asked {
         }
         let folder = std::fs::read_link(debuggee.file(&format!("fd/{}", folder as i32))).map_err(failed)?;
         Ok(Some(Asked(folder.join(path))))
+    }
+}
+
+/// It asks for its own path, as ld.so does where libraries lie beside the program (`$ORIGIN`): the same for all who start
+/// it, if it has one name.
+fn own_path(debuggee: &Debuggee) -> Result<Option<Asked>, NotTaken> {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::metadata(debuggee.file("exe")).map_err(failed)?.nlink() {
+        1 => Ok(None),
+        names => Err(refused(format!("it asks for its own path before its entry, and has {names} of them"))),
     }
 }
 

@@ -35,8 +35,7 @@ const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "_
 /// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
 const LOADED: &str = "_dl_debug_state";
 /// The kernel's functions that tell what is another at each moment.
-const MOMENT: [&str; 5] =
-    ["__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time", "__vdso_getcpu", "__vdso_getrandom"];
+const MOMENT: [&str; 5] = ["clock_gettime", "gettimeofday", "time", "getcpu", "getrandom"];
 
 /// Takes the program that is asked for.
 ///
@@ -56,7 +55,7 @@ struct Taking {
     /// The address of [`LOADED`].
     loaded: u64,
     /// Addresses of functions of the kernel's object that must not be called.
-    moment: Vec<u64>,
+    moment: Vec<(u64, &'static str)>,
     files: Files,
     thread: Thread,
     heap_end: u64,
@@ -69,23 +68,21 @@ struct Taking {
 impl Taking {
     fn start(request: &Request) -> Result<Self, NotTaken> {
         let mut debuggee = hold(request)?;
-        state::is_the_program(&debuggee, &request.program)?;
         let initial = Initial::of(&debuggee)?;
         let [entry, base] = [stack::ENTRY, stack::BASE].map(|kind| initial.value(kind).unwrap_or(0));
         if entry == 0 || base == 0 {
             return Err(refused("it is linked statically"));
         }
         if initial.value(stack::SECURE).unwrap_or(0) != 0 {
-            return Err(refused("it gets more rights than whoever starts it"));
+            return Err(refused("it gets other rights than whoever starts it"));
         }
+        state::is_the_program(&debuggee, &request.program)?;
+        debuggee.put_back_limit().map_err(failed)?;
         let loader = Module::at(&debuggee, base)?;
         let loaded = loader.function(&debuggee, LOADED)?;
         let loaded = loaded.ok_or_else(|| refused("its interpreter is not that of the GNU C library"))?;
-        let moment = match initial.value(stack::VDSO) {
-            Some(vdso) => Module::at(&debuggee, vdso)?.functions(&debuggee, &MOMENT)?,
-            None => vec![],
-        };
-        for &address in moment.iter().chain([&entry, &loaded]) {
+        let moment = moment(&debuggee, &initial)?;
+        for address in moment.iter().map(|(address, _)| *address).chain([entry, loaded]) {
             debuggee.set_breakpoint(address).map_err(failed)?;
         }
         let files = Files::of(&debuggee, request, &initial)?;
@@ -124,8 +121,8 @@ impl Taking {
     }
 
     fn at_breakpoint(&mut self, address: u64) -> Result<(), NotTaken> {
-        if self.moment.contains(&address) {
-            return Err(refused("a constructor asks for the time, the CPU or a random number before its entry"));
+        if let Some((_, name)) = self.moment.iter().find(|(function, _)| *function == address) {
+            return Err(refused(format!("a constructor calls {name}(2) before its entry")));
         }
         if address == self.loaded {
             // Whoever answers for the environment is loaded by now, and has not been asked.
@@ -184,6 +181,18 @@ fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
         NotStarted::NoProgram(error) => refused(format!("it cannot be executed: {error}")),
         NotStarted::NoChild(error) => NotTaken::Failed(format!("no process could be started and held: {error}")),
     })
+}
+
+/// The functions of the kernel's object that tell what is another at each moment.
+fn moment(debuggee: &Debuggee, initial: &Initial) -> Result<Vec<(u64, &'static str)>, NotTaken> {
+    let Some(vdso) = initial.value(stack::VDSO) else { return Ok(vec![]) };
+    let module = Module::at(debuggee, vdso)?;
+    let mut found = vec![];
+    for name in MOMENT {
+        let address = module.function(debuggee, &format!("__vdso_{name}"))?;
+        found.extend(address.map(|address| (address, name)));
+    }
+    Ok(found)
 }
 
 fn signalled(signal: i32) -> String {

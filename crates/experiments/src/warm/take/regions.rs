@@ -5,7 +5,7 @@ use std::path::Path;
 use steady_linux::debuggee::{Debuggee, Mapping};
 
 use super::super::taken::{NotTaken, Protection, Region, Stack};
-use super::{failed, refused};
+use super::refused;
 
 /// No more memory than this is taken.
 const MOST: u64 = 256 << 20;
@@ -20,6 +20,9 @@ const ROOM: u64 = 1 << 30;
 
 /// All of it but the stack and what the kernel provides.
 pub(super) fn all(debuggee: &Debuggee, maps: &[Mapping], stack: &Stack) -> Result<Vec<Region>, NotTaken> {
+    if maps.iter().any(|mapping| mapping.is_named("[stack]") && mapping.protection[2]) {
+        return Err(refused("its stack may be executed"));
+    }
     let own: Vec<&Mapping> = maps.iter().filter(|mapping| !KERNELS.iter().any(|name| mapping.is_named(name))).collect();
     let whole: u64 = own.iter().map(|mapping| mapping.length()).sum();
     if whole > MOST {
@@ -39,10 +42,23 @@ fn region(debuggee: &Debuggee, mapping: &Mapping, stack: &Stack) -> Result<Regio
     }
     Ok(Region {
         address: mapping.start,
-        bytes: debuggee.bytes(mapping.start, mapping.length() as usize).map_err(failed)?,
+        bytes: held(debuggee, mapping)?,
         protection: Protection { read, write, execute },
         file: file.map(|file| (file.to_owned(), mapping.offset)),
         heap: mapping.is_named("[heap]"),
+    })
+}
+
+/// What a mapping holds. Files are mapped with nothing allowed only to keep places between a library's parts free, beyond
+/// the end of the file even, where nothing can be read: zeros stand for that.
+fn held(debuggee: &Debuggee, mapping: &Mapping) -> Result<Vec<u8>, NotTaken> {
+    let length = mapping.length() as usize;
+    if mapping.file().is_some() && mapping.protection == [false; 3] {
+        return Ok(vec![0; length]);
+    }
+    debuggee.bytes(mapping.start, length).map_err(|error| {
+        let (start, name) = (mapping.start, mapping.name.display());
+        NotTaken::Failed(format!("the memory at {start:#x} ({name}) could not be read: {error}"))
     })
 }
 

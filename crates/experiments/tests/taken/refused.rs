@@ -1,0 +1,86 @@
+//! What a constructor may not do before the entry, if its program is to be kept warm.
+
+use std::fs;
+
+use super::made::Made;
+use super::refusal;
+
+/// A constructor's body, and what the refusal then says.
+const CONSTRUCTORS: [(&str, &str, &str); 28] = [
+    ("thread", "pthread_t other; pthread_create(&other, 0, thread, 0);", "before its entry"),
+    ("fork", "if (fork() == 0) for (;;) pause();", "it calls clone(2)"),
+    ("exec", "execl(\"/bin/true\", \"true\", (char *)0);", "it calls execve(2)"),
+    ("handler", "signal(SIGUSR1, handler);", "it handles signal 10"),
+    ("ignored", "signal(SIGPIPE, SIG_IGN);", "it ignores signal 13"),
+    ("held", "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0);", "holds signals back"),
+    ("stack", "stack_t other = {malloc(65536), 0, 65536}; sigaltstack(&other, 0);", "it calls sigaltstack(2)"),
+    ("timer", "alarm(100);", "it calls alarm(2)"),
+    ("socket", "socket(AF_UNIX, SOCK_STREAM, 0);", "it calls socket(2)"),
+    ("kill", "kill(getpid(), SIGCONT);", "it calls kill(2)"),
+    ("open", "open(\"/etc/passwd\", O_RDONLY);", "it has /etc/passwd open"),
+    ("write", "open(HERE \"/made-by-it\", O_WRONLY | O_CREAT, 0600);", "to write"),
+    ("output", "write(1, \"x\", 1);", "it calls write(2)"),
+    ("complaint", "fputs(\"this and that\", stderr);", "it writes before its entry: this and that"),
+    ("shared", "mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);", "it shares memory"),
+    ("forks-clean", "madvise(mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 18);", "it calls madvise(2)"),
+    ("ends", "_exit(3);", "it ends with status 3"),
+    ("crash", "*(volatile int *)8 = 1;", "signal 11"),
+    ("aborts", "abort();", "before its entry"),
+    ("trap", "__asm__ volatile(\"int3\");", "signal 5"),
+    (
+        "clock",
+        "kept[0] = time(0);",
+        "it calls time(2)|a constructor calls time(2)|a constructor calls clock_gettime(2)",
+    ),
+    ("random", "getrandom(kept, 16, 0);", "draws a random number"),
+    ("own-eight", "getrandom(kept, 8, GRND_NONBLOCK);", "draws a random number"),
+    ("device", "close(open(\"/dev/urandom\", O_RDONLY));", "it asks for /dev/urandom"),
+    ("itself", "close(open(\"/proc/self/maps\", O_RDONLY));", "it asks for /proc/self/maps"),
+    ("relative", "close(open(\"here\", O_RDONLY));", "it asks for here, wherever it is started"),
+    ("streams", "kept[0] = isatty(1);", "it calls ioctl(2)"),
+    ("old-calls", "__asm__ volatile(\"int $0x80\" :: \"a\"(20) : \"memory\");", "32-bit"),
+];
+
+#[test]
+fn what_cannot_be_made_again_is_refused() {
+    let mut others = vec![];
+    for (name, body, expected) in CONSTRUCTORS {
+        let Some(made) = Made::new(name, body) else { return };
+        let why = refusal(&made.program());
+        if !expected.split('|').any(|expected| why.contains(expected)) {
+            others.push(format!("{name}: {why}"));
+        }
+        assert!(!made.0.join("made-by-it").exists(), "{name} was not stopped before that");
+    }
+    assert!(others.is_empty(), "{}", others.join("\n"));
+}
+
+#[test]
+fn a_program_that_waits_is_given_up() {
+    let Some(made) = Made::new("waits", "open(HERE \"/pipe\", O_RDONLY);") else { return };
+    rustix::fs::mknodat(rustix::fs::CWD, made.0.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(refusal(&made.program()).contains("more than 5 seconds"));
+}
+
+#[test]
+fn what_ld_so_cannot_load_is_told_in_its_words() {
+    let Some(made) = Made::new("lost", "") else { return };
+    fs::remove_file(made.0.join("libmade.so")).unwrap();
+    let why = refusal(&made.program());
+    assert!(why.contains("libmade.so") && why.contains("it writes before its entry"), "{why}");
+}
+
+#[test]
+fn a_static_program_is_refused() {
+    let Some(made) = Made::new("static", "") else { return };
+    fs::write(made.0.join("alone.c"), "int main(void) { return 0; }\n").unwrap();
+    made.compile(&["-static", "alone.c", "-o", "alone"]);
+    assert!(refusal(&made.0.join("alone")).contains("statically"));
+}
+
+#[test]
+fn a_program_with_two_names_that_asks_for_its_own_is_refused() {
+    let Some(made) = Made::new("names", "") else { return };
+    fs::hard_link(made.program(), made.0.join("other")).unwrap();
+    assert!(refusal(&made.program()).contains("has 2 of them"));
+}
