@@ -59,7 +59,10 @@ fn mapped(file: &[u8]) -> Vec<(u64, u32, Vec<u8>)> {
         let SegmentFlags::Elf { p_flags: flags } = segment.flags() else { panic!("it has no flags") };
         assert_eq!(segment.address() % PAGE, segment.file_range().0 % PAGE);
         let mut bytes = segment.data().expect("it is in the file").to_vec();
-        assert!(bytes.len() as u64 % PAGE == 0 || bytes.len() as u64 == segment.size(), "zeros begin within a page");
+        assert!(
+            (bytes.len() as u64).is_multiple_of(PAGE) || bytes.len() as u64 == segment.size(),
+            "zeros begin within a page"
+        );
         bytes.resize(segment.size().next_multiple_of(PAGE) as usize, 0);
         let parts = bytes.chunks(PAGE as usize).enumerate();
         pages.extend(parts.map(|(index, part)| (segment.address() + index as u64 * PAGE, flags, part.to_vec())));
