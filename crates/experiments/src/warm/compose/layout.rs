@@ -57,6 +57,14 @@ impl Layout {
         !on_stack && self.distances.contains(&distance(values))
     }
 
+    /// Whether both are the upper halves of addresses in the same region.
+    pub(super) fn same_upper_half(&self, halves: [u32; 2]) -> bool {
+        self.regions.iter().any(|(starts, length)| {
+            let half = |side: usize| (starts[side] >> 32) as u32..=((starts[side] + length - 1) >> 32) as u32;
+            half(0).contains(&halves[0]) && half(1).contains(&halves[1])
+        })
+    }
+
     /// Where in the kernel's shared object both are.
     pub(super) fn in_vdso(&self, values: [u64; 2]) -> Option<u64> {
         let [(start, end), (other, _)] = self.vdsos;

@@ -87,12 +87,14 @@ impl<'a> Words<'a> {
         known.then_some(Made { at: 0, bytes: 8, kind: kind::MANGLED, addends })
     }
 
-    /// Two words of 4 bytes, of which one at least is another at each launch.
+    /// Two words of 4 bytes, of which one at least is another at each launch. The upper one may be what is left of an
+    /// address within the program in memory that was given back and used again for a smaller number.
     fn halves(&self, values: [u64; 2]) -> Option<Vec<Made>> {
         let mut made = vec![];
         for at in [0, 4] {
             let [left, right] = values.map(|value| (value >> (at * 8)) as u32);
-            if left != right {
+            let left_over = at == 4 && self.layout.same_upper_half([left, right]);
+            if left != right && !left_over {
                 made.push(Made { at, bytes: 4, kind: self.half([left, right])?, addends: [0; 2] });
             }
         }

@@ -133,6 +133,21 @@ fn an_address_at_the_end_of_one_thing_and_the_start_of_another_is_what_holds_in_
 }
 
 #[test]
+fn half_an_address_that_was_left_is_no_reason_to_refuse() {
+    let draws = some_draws().map(|draw| Draw { libraries: draw.libraries << 20, ..draw });
+    let half = |taken: &Taken| taken.regions[LIBRARY].address >> 32 << 32;
+    let composed = |addends: [u64; 2]| {
+        let mut takes = takes(&draws);
+        let values = [0, 1].map(|side| half(&takes[side]) + addends[side]);
+        takes.iter_mut().zip(values).for_each(|(taken, value)| put(taken, HEAP, 8, value));
+        compose(&takes[0], &takes[1], None).map(|(one, _)| one.patches)
+    };
+    assert_eq!(composed([1, 1]), Ok(vec![]), "written over by a number");
+    assert!(composed([1, 2]).is_err(), "another number at each launch");
+    assert!(composed([1, 1 + (1 << 32)]).is_err(), "half of no address");
+}
+
+#[test]
 fn takes_that_cannot_be_told_apart_are_refused() {
     let [one, two] = some_draws();
     let same = [
