@@ -32,6 +32,14 @@ pub(crate) fn status(ended: Outcome) -> u8 {
     }
 }
 
+/// Why it could not take the place of this process.
+pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(number) => failure(command, &Unattended::NotStarted(number)),
+        None => Failure::Own(error.to_string()),
+    }
+}
+
 /// Why it was not run to its end.
 pub(crate) fn failure(command: &Command, error: &Unattended) -> Failure {
     let program = command.program.display();

@@ -10,6 +10,7 @@ mod load;
 mod procs;
 mod values;
 mod variants;
+mod warm;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;
+pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
 
 /// What pages of the manual name as their source.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
@@ -56,6 +58,8 @@ pub(crate) enum Subcommands {
     Costs(Box<CostsFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
+    /// Start the programs of a script from snapshots of themselves, taken once they were started
+    Warm(Box<WarmFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -25,10 +25,12 @@ mod programs;
 mod progress;
 mod resolve;
 mod revisions;
+mod warm;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use steady_experiments::warm::keeper;
 use steady_experiments::{costs as probing, explain as explained, launcher, limit as limited, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Subcommands::Limit(flags) => limit::run(&flags),
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
+        Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -89,6 +92,8 @@ fn helper() -> Option<ExitCode> {
         limited::guard(words);
     } else if word == explained::ARGUMENT {
         explained::guard(words);
+    } else if word == keeper::ARGUMENT {
+        return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == explained::COUNTER {
         explained::serve_counter();
     } else {
@@ -107,7 +112,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let of_a_command = match std::env::args_os().nth(1) {
         Some(word) if word == "limit" => true,
-        Some(word) if word == "explain" => std::env::args_os().any(|word| word == "--"),
+        Some(word) if word == "explain" || word == "warm" => std::env::args_os().any(|word| word == "--"),
         _ => false,
     };
     let failure = if of_a_command { Failure::Own } else { Failure::Usage };

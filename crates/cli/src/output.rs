@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use steady_model::{CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord};
+use steady_model::{
+    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmReport,
+};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -91,6 +93,19 @@ impl Shown for ExplainPairReport {
             Form::Csv => steady_report::explain_pair_csv(self),
             Form::Markdown => steady_report::explain_pair_markdown(self),
             Form::Html => steady_report::explain_pair_html(self),
+        }
+    }
+}
+
+impl Shown for WarmReport {
+    /// It has no samples.
+    fn rendered(&self, form: Form, _: bool) -> String {
+        match form {
+            Form::Text => steady_report::warm_status_text(self, style()),
+            Form::Json => steady_report::warm_status_json_text(self),
+            Form::Csv => steady_report::warm_status_csv(self),
+            Form::Markdown => steady_report::warm_status_markdown(self),
+            Form::Html => steady_report::warm_status_html(self),
         }
     }
 }

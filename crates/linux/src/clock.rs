@@ -137,6 +137,11 @@ pub fn tick() -> Nanos {
     nanos(step.tv_sec, step.tv_nsec)
 }
 
+/// The time of day in nanoseconds since 1970, to be held against the times of files. This clock jumps when it is set.
+pub fn real_time() -> Nanos {
+    Clock::Realtime.read()
+}
+
 /// The time of day. For labels only: this clock jumps when it is set.
 pub fn time_of_day() -> Timestamp {
     Timestamp(u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0))

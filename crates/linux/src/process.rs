@@ -10,7 +10,8 @@ use steady_model::{Absent, Bytes, Nanos, Reading};
 
 pub use crate::sys::{
     Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio,
-    children_usage, inherited_descriptor, next_change, own_usage, thread_usage, wait_any, wait_for,
+    children_usage, execute, inherited_descriptor, next_change, own_usage, start_detached, thread_usage, wait_any,
+    wait_for,
 };
 use crate::{Root, procfs};
 
@@ -107,6 +108,16 @@ pub fn wake_soon() -> Schedule {
     /// The shortest that the kernel takes: the sooner a slice would end, the sooner it begins.
     const SLICE: Nanos = Nanos(100_000);
     crate::sys::wake_soon(NICE, SLICE)
+}
+
+/// Has this process give way to all others, from now on and with all that it starts: for work that nobody waits for. What is
+/// refused changes nothing.
+pub fn give_way() {
+    /// Where the kernel groups tasks by session, nice values count within a session only, and sessions have one of their own
+    /// (`/proc/PID/autogroup`, sched(7)).
+    const OF_THE_SESSION: &str = "/proc/self/autogroup";
+    let _ = std::fs::write(OF_THE_SESSION, "19");
+    crate::sys::give_way();
 }
 
 /// Keeps this thread, and what it starts, to `cpus`.

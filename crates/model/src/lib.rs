@@ -15,6 +15,7 @@ mod rulers;
 mod samples;
 mod units;
 mod verdict;
+mod warm;
 
 pub use costs::{
     ClockFacts, Cost, CostsPlan, CostsRecord, CostsReport, Histogram, KernelCall, LengthReason, Measured, Mode, Probe,
@@ -40,3 +41,4 @@ pub use samples::{
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
+pub use warm::{KeptProgram, LaunchOutcome, WarmQuestion, WarmReport, WarmState, WarmStore};

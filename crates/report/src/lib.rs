@@ -12,7 +12,9 @@ mod text;
 mod units;
 mod words;
 
+pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
+pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
 pub use json::{
     COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError,
@@ -21,10 +23,13 @@ pub use json::{
     load_run_json_text, read_costs_record, read_explain_pair_record, read_explain_record, read_limit_report,
     read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
+pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
+pub use markdown::warm_status_markdown;
 pub use markdown::{
     costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
 };
 pub use svg::{costs_histogram_svg, load_svg};
+pub use text::warm_status_text;
 pub use text::{
     Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
     load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,

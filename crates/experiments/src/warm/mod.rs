@@ -4,8 +4,15 @@
 //!     store (a folder per user and boot) <- keeper (takes what is wanted, in the background); the hook reads it
 
 pub mod compose;
+pub mod identity;
 pub mod image;
+pub mod inspect;
+pub mod keeper;
+pub mod launch;
+pub mod make;
 pub mod snapshot;
+pub mod status;
+pub mod store;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub mod take;
 pub mod taken;

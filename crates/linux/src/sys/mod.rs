@@ -1,9 +1,11 @@
 //! The system calls that have no safe form: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
+mod atstart;
 mod attached;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub(crate) mod debuggee;
+mod detached;
 mod inherited;
 mod memory;
 mod perf;
@@ -15,12 +17,13 @@ mod spawn;
 mod wait;
 
 pub use attached::{Attached, Begun, Joining, NotStarted};
+pub use detached::{execute, start_detached};
 pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;
 pub(crate) use perf::{Counted, filter_counter, open_counter};
 pub(crate) use ptrace::{End, GoOn, Stop, await_change, entered_call, event_task, go_on, next_end, next_stop, seize};
 pub use schedule::Schedule;
-pub(crate) use schedule::{process_cpu_time, wake_soon};
+pub(crate) use schedule::{give_way, process_cpu_time, wake_soon};
 pub(crate) use socket::dropped_messages;
 pub use spawn::{Child, Program, Stdio};
 pub(crate) use wait::reap;

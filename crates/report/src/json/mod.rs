@@ -17,6 +17,7 @@ mod read;
 mod rulers;
 mod schema;
 mod verdicts;
+mod warm;
 mod wire;
 
 use serde_json::{Value, json as literal};
@@ -34,6 +35,7 @@ pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
+pub use warm::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 
 use crate::words::warning_message;
 use object::Object;

@@ -6,6 +6,7 @@ mod explain;
 mod limit;
 mod load;
 mod rulers;
+mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
@@ -19,6 +20,7 @@ pub use limit::limit_markdown;
 
 pub use load::load_markdown;
 pub use rulers::rulers_markdown;
+pub use warm::warm_status_markdown;
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.
 ///

@@ -19,6 +19,7 @@ pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
 pub(crate) mod tree;
+mod warm;
 
 use steady_model::{Report, Undecided, Warning};
 
@@ -31,6 +32,7 @@ pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
+pub use warm::warm_status_text;
 
 use crate::words::message;
 pub(crate) use absent::Footnotes;

@@ -11,6 +11,7 @@ mod repeat;
 mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
+pub(crate) mod warm;
 mod warning;
 
 pub(crate) use effect::{Effect, between, signed};

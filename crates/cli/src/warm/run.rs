@@ -1,0 +1,138 @@
+//! The command: with the hook before all other libraries, in the place of this process.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use steady_experiments::warm::launch::{Here, Launch, is_current, launch};
+use steady_experiments::warm::make::{Maker, Traced};
+use steady_experiments::warm::store::Store;
+use steady_experiments::warm::{identity, keeper};
+use steady_linux::{Root, process};
+use steady_preload::card::Card;
+
+use super::{absolute, environment, named, store};
+use crate::attended;
+use crate::failure::{Failure, notice};
+use crate::flags::{ModeFlag, WarmFlags};
+use crate::programs::executed;
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// A list of variables.
+type Environment = Vec<(OsString, OsString)>;
+
+/// Becomes the command; returns where that failed.
+pub(super) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
+    let program = executed(flags.words.first().map_or(OsStr::new(""), OsString::as_os_str))?;
+    let wanted = flags.programs.iter().map(|name| executed(name.as_os_str()).map(|path| absolute(&path)));
+    let wanted = wanted.collect::<Result<Vec<_>, _>>().map_err(|failure| Failure::Own(failure.to_string()))?;
+    if !wanted.is_empty() && flags.mode != ModeFlag::Prewarm {
+        return Err(Failure::Own("--programs goes with --mode prewarm".to_owned()));
+    }
+    let before = environment();
+    let mut executes = program.clone();
+    let mut after = before.clone();
+    if flags.mode != ModeFlag::Off {
+        match store() {
+            Ok(store) => {
+                if flags.mode == ModeFlag::Prewarm {
+                    let wanted = if wanted.is_empty() { named::programs(&program, &flags.words) } else { wanted };
+                    prewarm(&store, wanted, &before);
+                }
+                (executes, after) = warm(&store, &program, &before);
+            }
+            Err(why) => notice(&format!("not available here: {why}; the command runs as usual")),
+        }
+    }
+    let error = become_it(&executes, &flags.words, &after);
+    // A snapshot that cannot be executed is no reason not to run the program.
+    let error = if executes == program { error } else { become_it(&program, &flags.words, &after) };
+    let name = flags.words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>();
+    let command = steady_model::Command { argv: name, program, ..Default::default() };
+    Err(attended::not_started(&command, &error))
+}
+
+fn become_it(program: &Path, words: &[OsString], environment: &Environment) -> std::io::Error {
+    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    process::execute(program, words.iter().map(OsString::as_os_str), environment)
+}
+
+/// What is executed, and with which environment; a keeper is started.
+fn warm(store: &Store, program: &Path, before: &Environment) -> (PathBuf, Environment) {
+    let after = preloaded(store, before);
+    let path = absolute(program);
+    let root = Root::default();
+    let executes = match launch(store, &path, Here { environment: before, root: &root }) {
+        // A script is started by its interpreter, whose arguments the kernel makes.
+        Launch::Warm(snapshot) if is_itself(store, &path) => snapshot,
+        _ => {
+            wish(store, &path);
+            program.to_owned()
+        }
+    };
+    if let Err(error) = keeper::start(store, before) {
+        notice(&format!("no snapshots are taken, for there can be no process that does: {error}"));
+    }
+    (executes, after)
+}
+
+/// Whether a program has snapshots of its own.
+fn is_itself(store: &Store, path: &Path) -> bool {
+    let card = fs::metadata(path).ok().and_then(|file| store.card(&identity::key(&file)).ok().flatten());
+    card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
+}
+
+/// Has the keeper take the command's own program, where nobody has asked for that yet.
+fn wish(store: &Store, path: &Path) {
+    let Ok(file) = fs::metadata(path) else { return };
+    let key = identity::key(&file);
+    let known = store.card(&key).ok().flatten();
+    if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_current(&card, path))) {
+        // Where there is one already, or there can be none, nothing is lost.
+        let _ = symlink(path, store.wanted().join(key));
+    }
+}
+
+/// The environment with the hook before all other libraries that are to be preloaded: none of those is dropped.
+fn preloaded(store: &Store, before: &Environment) -> Environment {
+    let hook = store.hook().into_os_string();
+    let own = before.iter().find(|(name, _)| name == PRELOAD).map(|(_, value)| value).filter(|value| !value.is_empty());
+    let first = |value: &OsStr| {
+        value.as_encoded_bytes().split(|byte| matches!(byte, b':' | b' ')).next() == Some(hook.as_encoded_bytes())
+    };
+    let value = match own {
+        None => hook,
+        Some(own) if first(own) => own.clone(),
+        Some(own) => [&hook, OsStr::new(":"), own].into_iter().collect(),
+    };
+    let others = before.iter().filter(|(name, _)| name != PRELOAD).cloned();
+    others.chain([(OsString::from(PRELOAD), value)]).collect()
+}
+
+/// Takes programs before the command begins, on all CPUs.
+fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len());
+    let queue = Mutex::new(programs.into_iter());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                let mut maker = Maker::new(store, Traced, environment.clone());
+                while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+                    if !is_known(store, &program) {
+                        // What is refused, or cannot be taken now, starts as usual.
+                        let _ = maker.make(&program);
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn is_known(store: &Store, program: &Path) -> bool {
+    let card = fs::metadata(program).ok().and_then(|file| store.card(&identity::key(&file)).ok().flatten());
+    card.is_some_and(|card| Card::parse(&card.bytes).is_some_and(|card| is_current(&card, program)))
+}

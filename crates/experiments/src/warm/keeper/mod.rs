@@ -1,0 +1,173 @@
+//! The keeper: makes programs warm in the background, while a command runs that wants them.
+//!
+//! It belongs to nobody: it has a session of its own, no streams, and gives way to all others. One works at a time in a
+//! store; keepers of other commands wait until that one ends, however it ends. What it does is whole after each step, so
+//! that it can be killed at any moment.
+
+mod queue;
+mod watch;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use steady_linux::{clock, process};
+use steady_model::Nanos;
+use steady_preload::card::{Card, Warm};
+
+use super::identity;
+use super::launch::{is_current, os};
+use super::make::{Camera, Maker, Unmade};
+use super::store::{Store, StoredCard, Wish};
+use queue::Queue;
+use watch::{Seen, Watch};
+
+/// The hidden word that makes this binary a keeper; the place of its store follows.
+pub const ARGUMENT: &str = "warm-keeper";
+
+/// How long it goes on once its command has ended: what is wanted then is taken for the next one.
+const AFTERWARDS: Nanos = Nanos(3_000_000_000);
+/// A program's snapshots are made anew after so many launches, or so long, for each draws its addresses at random once.
+const LAUNCHES: u64 = 4096;
+const AGE_SECONDS: u64 = 600;
+/// How often it is looked whether that is so.
+const LOOK: Nanos = Nanos(30_000_000_000);
+
+/// Keeps programs warm until the process behind `command` has ended.
+///
+/// # Errors
+/// What the file system says of the store.
+pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd) -> io::Result<()> {
+    process::give_way();
+    let store = maker.store();
+    let watch = Watch::new(store, command)?;
+    let Some(_lock) = watch.turn(store)? else { return Ok(()) };
+    store.tidy()?;
+    let mut keeper = Keeper { maker, queue: Queue::default(), looked: clock::monotonic() };
+    let mut last: Option<Nanos> = None;
+    loop {
+        keeper.fulfil(last)?;
+        let now = clock::monotonic();
+        if last.is_some_and(|last| now >= last || keeper.queue.next().is_none()) {
+            return Ok(());
+        }
+        keeper.renew(now)?;
+        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK));
+        if watch.wait(until - now)? == Seen::Ended && last.is_none() {
+            last = Some(clock::monotonic() + AFTERWARDS);
+        }
+    }
+}
+
+struct Keeper<'a, 'b, C> {
+    maker: &'a mut Maker<'b, C>,
+    queue: Queue,
+    looked: Nanos,
+}
+
+impl<C: Camera> Keeper<'_, '_, C> {
+    /// Makes what is wanted, one by one, until nothing is or the time has come.
+    fn fulfil(&mut self, last: Option<Nanos>) -> io::Result<()> {
+        loop {
+            let now = clock::monotonic();
+            if last.is_some_and(|last| now >= last) {
+                return Ok(());
+            }
+            let wishes = self.maker.store().wishes()?;
+            let Some(wish) = wishes.into_iter().find(|wish| self.queue.is_due(&wish.key, now)) else { return Ok(()) };
+            let made = self.made(&wish);
+            match made {
+                Ok(()) => {
+                    self.queue.forget(&wish.key);
+                    self.maker.store().fulfilled(&wish.key);
+                }
+                // The wish stays where it is, so that the hook need not make it again.
+                Err(Unmade::NoRoom(_)) => self.queue.give_up(&wish.key),
+                Err(_) => self.queue.put_off(&wish.key, clock::monotonic()),
+            }
+        }
+    }
+
+    /// Fulfils a wish, as far as it is not fulfilled already.
+    fn made(&mut self, wish: &Wish) -> Result<(), Unmade> {
+        let store = self.maker.store();
+        if let Some(known) = store.card(&wish.key).ok().flatten()
+            && let Some(card) = Card::parse(&known.bytes)
+            && is_current(&card, &wish.program)
+        {
+            return match card {
+                Card::Warm(warm) => self.name_too(&wish.key, &warm, wish.program.file_name()),
+                Card::Script { interpreter, .. } => self.interpreter(Path::new(os(interpreter)), &wish.program),
+                Card::Refused { .. } => Ok(()),
+            };
+        }
+        self.make(&wish.program)
+    }
+
+    /// Gives a program's snapshots the name that it was called by; makes them anew where that cannot be.
+    fn name_too(&mut self, key: &str, warm: &Warm<'_>, name: Option<&OsStr>) -> Result<(), Unmade> {
+        let named = name.map_or(Ok(()), |name| self.maker.store().name_too(key, warm.copies, os(warm.name), name));
+        named.or_else(|_| self.make(Path::new(os(warm.program))))
+    }
+
+    /// The interpreter of a script is called by the script's name.
+    fn interpreter(&mut self, interpreter: &Path, script: &Path) -> Result<(), Unmade> {
+        let store = self.maker.store();
+        let known = || {
+            let key = identity::key(&std::fs::metadata(interpreter).ok()?);
+            store.card(&key).ok().flatten()
+        };
+        let current = |card: &StoredCard| Card::parse(&card.bytes).is_some_and(|card| is_current(&card, interpreter));
+        if !known().is_some_and(|card| current(&card)) {
+            self.make(interpreter)?;
+        }
+        match known().as_ref().map(|known| (&known.key, Card::parse(&known.bytes))) {
+            Some((key, Some(Card::Warm(warm)))) => self.name_too(key, &warm, script.file_name()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a program warm. What makes this program itself fail is refused, for it would the next time too.
+    fn make(&mut self, program: &Path) -> Result<(), Unmade> {
+        let maker = AssertUnwindSafe(&mut *self.maker);
+        let made = catch_unwind(move || { maker }.make(program));
+        made.unwrap_or_else(|_| self.maker.refuse_for_good(program, "it could not be understood")).map(drop)
+    }
+
+    /// Makes snapshots anew whose time has come, one program at a time.
+    fn renew(&mut self, now: Nanos) -> io::Result<()> {
+        if now < self.looked + LOOK {
+            return Ok(());
+        }
+        self.looked = now;
+        let (store, today) = (self.maker.store(), clock::time_of_day());
+        let counts = store.counts()?;
+        for known in store.cards()? {
+            let Some(Card::Warm(warm)) = Card::parse(&known.bytes) else { continue };
+            let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
+            let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
+            let old = today.0.saturating_sub(known.written.0) >= AGE_SECONDS;
+            if since >= LAUNCHES || (old && since > 0) {
+                self.queue.launched(&known.key, launches);
+                // Where it fails, those that are there stay.
+                let _ = self.make(Path::new(os(warm.program)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts a keeper for this very process, which is about to become a command: a process that nobody waits for.
+///
+/// # Errors
+/// What the system calls say.
+pub fn start(store: &Store, environment: &[(OsString, OsString)]) -> io::Result<()> {
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let program = std::env::current_exe()?;
+    let words = [program.as_os_str(), ARGUMENT.as_ref(), store.folder().as_os_str()];
+    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    process::start_detached(&program, words, environment, std::os::fd::AsFd::as_fd(&own))
+}

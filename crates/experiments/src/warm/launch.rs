@@ -1,0 +1,153 @@
+//! Whether a program would be started from a snapshot here and now: what the hook looks at, in words.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, getrlimit};
+use steady_linux::Root;
+use steady_preload::card::{Card, Warm};
+
+use super::identity;
+use super::make::speaks_to_loader;
+use super::store::Store;
+
+/// The process that would start it.
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    /// Its environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// Where kernel files are.
+    pub root: &'a Root,
+}
+
+/// How a program would be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launch {
+    /// From this snapshot, one of several.
+    Warm(PathBuf),
+    /// As usual, for all of these reasons.
+    AsUsual(Vec<String>),
+}
+
+/// How the program at `path` would be started, if it were now.
+#[must_use]
+pub fn launch(store: &Store, path: &Path, here: Here<'_>) -> Launch {
+    let reasons = match fs::metadata(path) {
+        Err(error) => vec![format!("its file cannot be looked at: {error}")],
+        Ok(file) => {
+            let found = store.card(&identity::key(&file));
+            match found.map(|found| found.map(|found| found.bytes)) {
+                Err(error) => vec![format!("its card cannot be read: {error}")],
+                Ok(None) => vec!["it has not been taken yet".to_owned()],
+                Ok(Some(bytes)) => match Card::parse(&bytes) {
+                    None => vec!["its card makes no sense".to_owned()],
+                    Some(card) if *card.identity() != identity::of(&file) => {
+                        vec!["its file has changed since".to_owned()]
+                    }
+                    Some(Card::Refused { reason, .. }) => vec![reason.to_string_lossy().into_owned()],
+                    Some(Card::Script { interpreter, .. }) => return launch(store, Path::new(os(interpreter)), here),
+                    Some(Card::Warm(warm)) => return of_warm(store, path, &warm, here),
+                },
+            }
+        }
+    };
+    Launch::AsUsual(reasons)
+}
+
+fn of_warm(store: &Store, path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Launch {
+    let reasons = against(path, warm, here);
+    // The copies are as good as each other; the hook draws one.
+    let copy = std::process::id() % warm.copies;
+    let name = path.file_name().unwrap_or_default();
+    let snapshot = store.snapshot(warm.identity.key().as_str(), copy, name);
+    match reasons.is_empty() {
+        true if snapshot.is_file() => Launch::Warm(snapshot),
+        true => Launch::AsUsual(vec!["its snapshots do not have that name yet".to_owned()]),
+        false => Launch::AsUsual(reasons),
+    }
+}
+
+/// All that speaks against a snapshot.
+fn against(path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if path.canonicalize().is_ok_and(|path| path != Path::new(os(warm.program))) {
+        reasons.push(format!("it was taken by another path, '{}'", Path::new(os(warm.program)).display()));
+    }
+    if rustix::process::geteuid().as_raw() != warm.uid {
+        reasons.push("another user had it taken".to_owned());
+    }
+    reasons.extend(changed(warm));
+    reasons.extend(of_environment(warm, here.environment));
+    reasons.extend(of_limits(warm, here.root));
+    reasons
+}
+
+/// Whether a card says what is so of its program and of the files that this loads.
+#[must_use]
+pub fn is_current(card: &Card<'_>, program: &Path) -> bool {
+    let same = identity::at(program).is_ok_and(|now| now == Some(*card.identity()));
+    let loaded = match card {
+        Card::Warm(warm) => changed(warm).is_none(),
+        _ => true,
+    };
+    same && loaded
+}
+
+/// Which of the files that it loads is not what it was, if any.
+#[must_use]
+pub fn changed(warm: &Warm<'_>) -> Option<String> {
+    warm.dependencies().find_map(|dependency| {
+        let path = Path::new(os(dependency.path));
+        let name = path.display();
+        match (identity::at(path), dependency.identity) {
+            (Ok(now), before) if now == before => None,
+            (Ok(None), Some(_)) => Some(format!("'{name}', which it loads, is not there any more")),
+            (Ok(Some(_)), None) => Some(format!("'{name}' was not there when it was taken")),
+            (Ok(_), _) => Some(format!("'{name}', which it loads, has changed since")),
+            (Err(error), _) => Some(format!("'{name}' cannot be looked at: {error}")),
+        }
+    })
+}
+
+fn of_environment(warm: &Warm<'_>, environment: &[(OsString, OsString)]) -> Vec<String> {
+    let value = |name: &OsStr| environment.iter().find(|(given, _)| given == name).map(|(_, value)| value);
+    let told = environment.iter().filter(|(name, _)| speaks_to_loader(name));
+    let told = told.map(|(name, _)| format!("{} tells the loader or the C library how to begin", name.display()));
+    let other = warm.conditions().filter(|condition| {
+        value(os(condition.name)).map(|value| value.as_bytes()) != condition.value.map(CStr::to_bytes)
+    });
+    let other = other.map(|condition| match condition.value {
+        Some(value) => {
+            format!("{} is not '{}', as when it was taken", os(condition.name).display(), os(value).display())
+        }
+        None => format!("{} is set, and was not when it was taken", os(condition.name).display()),
+    });
+    told.chain(other).collect()
+}
+
+fn of_limits(warm: &Warm<'_>, root: &Root) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let soft = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
+    if soft(Resource::Stack) != warm.stack_limit {
+        reasons.push("the limit on the stack (ulimit -s) is another than when it was taken".to_owned());
+    }
+    for (resource, name) in [(Resource::As, "address space (ulimit -v)"), (Resource::Data, "data (ulimit -d)")] {
+        if soft(resource) != u64::MAX {
+            reasons.push(format!("the {name} is limited"));
+        }
+    }
+    // A kernel that does not tell has no other than the usual.
+    let personality = root.read_line("/proc/self/personality").unwrap_or_default();
+    if personality.bytes().any(|digit| digit != b'0') {
+        reasons.push("the process has a personality of its own (personality(2))".to_owned());
+    }
+    reasons
+}
+
+/// Text of a card as the system has it.
+#[must_use]
+pub fn os(text: &CStr) -> &OsStr {
+    OsStr::from_bytes(text.to_bytes())
+}

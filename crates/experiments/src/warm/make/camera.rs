@@ -1,0 +1,41 @@
+//! Who takes programs: the one effect that making them warm has besides files, and so the one that tests put another for.
+
+use crate::warm::compose::compose;
+use crate::warm::image::image;
+use crate::warm::taken::{NotTaken, Refusal, Request, Taken};
+
+/// Takes programs, and makes images of what was taken.
+pub trait Camera {
+    /// Takes a program at its entry.
+    ///
+    /// # Errors
+    /// Why there is no take.
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken>;
+
+    /// Two files that can be executed: of two takes, and of a third in which functions were not bound at once.
+    ///
+    /// # Errors
+    /// What cannot be explained in them.
+    fn images(&mut self, takes: [&Taken; 2], unbound: &Taken) -> Result<[Vec<u8>; 2], Refusal>;
+}
+
+/// Takes real programs under ptrace(2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traced;
+
+impl Camera for Traced {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
+        crate::warm::take::take(request)
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+    fn take(&mut self, _: &Request) -> Result<Taken, NotTaken> {
+        Err(NotTaken::Failed("programs are taken on x86-64 with the GNU C library only".to_owned()))
+    }
+
+    fn images(&mut self, [first, second]: [&Taken; 2], unbound: &Taken) -> Result<[Vec<u8>; 2], Refusal> {
+        let (first, second) = compose(first, second, Some(unbound))?;
+        Ok([image(&first)?, image(&second)?])
+    }
+}

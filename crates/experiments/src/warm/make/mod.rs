@@ -1,0 +1,319 @@
+//! Making a program warm: look at its file, take it twice, compose, and put snapshots and card into the store.
+
+mod camera;
+mod evidence;
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, getrlimit};
+use steady_linux::clock;
+use steady_model::Nanos;
+use steady_preload::identity::Identity;
+use steady_preload::{CardDraft, WarmDraft};
+use thiserror::Error;
+
+pub use camera::{Camera, Traced};
+
+use super::identity;
+use super::inspect::{Inspected, Needs, Script, inspect};
+use super::store::{Shelf, Store, Work};
+use super::taken::{NotTaken, Refusal, Request, Taken};
+use evidence::Evidence;
+
+/// How many snapshots a program has: what is taken twice in order to be understood becomes two.
+pub const COPIES: u32 = 2;
+
+/// What became of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// It has snapshots.
+    Warm,
+    /// It is a script: its interpreter may have.
+    Script(Script),
+    /// It is started as usual, always.
+    Refused(Refusal),
+}
+
+/// Why nothing became of it now.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unmade {
+    /// Somebody else is at it.
+    #[error("another process makes its snapshots now")]
+    Busy,
+    /// Something changed meanwhile, or just before.
+    #[error("{0}; it is tried again later")]
+    Unsettled(String),
+    /// The disk, or what a store may take of it, is full.
+    #[error("there is no room for its snapshots: {0} bytes")]
+    NoRoom(u64),
+    /// The system or the store said no.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Makes programs warm.
+pub struct Maker<'a, C> {
+    store: &'a Store,
+    camera: C,
+    environment: Vec<(OsString, OsString)>,
+}
+
+/// Which take it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    First,
+    Second,
+    /// As the first, but functions are bound when they are called first.
+    Unbound,
+}
+
+/// A program that is to be made warm.
+struct Subject {
+    /// Its path without symbolic links.
+    path: PathBuf,
+    /// The names that it is called by: that of the path, and of the path that was asked for.
+    names: [OsString; 2],
+    identity: Identity,
+}
+
+impl<'a, C: Camera> Maker<'a, C> {
+    /// Who makes programs warm in `store`, taken by `camera` with `environment`, but for what the loader and the C library
+    /// are told by it.
+    pub fn new(store: &'a Store, camera: C, environment: Vec<(OsString, OsString)>) -> Self {
+        let environment = environment.into_iter().filter(|(name, _)| !speaks_to_loader(name)).collect();
+        Maker { store, camera, environment }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// Makes the program at an absolute path warm, whatever is there of it.
+    ///
+    /// # Errors
+    /// Why nothing became of it: what was there before is there still.
+    pub fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
+        let before = clock::process_cpu();
+        let subject = Subject::at(program)?;
+        let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
+        let made = match inspect(&subject.path) {
+            Ok(Inspected::Script(script)) => self.script(&shelf, &subject, script),
+            Ok(Inspected::Program(needs)) => self.program(&shelf, &subject, needs),
+            Err(refusal) => Err(Stop::Refused(refusal)),
+        };
+        let made = match made {
+            Err(Stop::Refused(refusal)) => self.refuse(&shelf, &subject, refusal),
+            Err(Stop::Unmade(unmade)) => Err(unmade),
+            Ok(made) => Ok(made),
+        };
+        self.count(&made, (clock::process_cpu() - before).0);
+        made
+    }
+
+    /// Refuses a program that made this one fail.
+    pub(super) fn refuse_for_good(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
+        let subject = Subject::at(program)?;
+        let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
+        self.refuse(&shelf, &subject, Refusal(why.to_owned()))
+    }
+
+    fn script(&self, shelf: &Shelf<'_>, subject: &Subject, script: Script) -> Result<Made, Stop> {
+        let interpreter = text(script.interpreter.as_os_str())?;
+        let argument = script.argument.as_deref().map(text).transpose()?;
+        subject.unchanged()?;
+        let (identity, program) = (subject.identity, text(subject.path.as_os_str())?);
+        let card = CardDraft::Script { identity, program, interpreter, argument };
+        shelf.write_card_alone(&card).map_err(Stop::failed)?;
+        Ok(Made::Script(script))
+    }
+
+    fn program(&mut self, shelf: &Shelf<'_>, subject: &Subject, needs: Needs) -> Result<Made, Stop> {
+        let started = clock::real_time();
+        let (needs, first) = self.first(subject, needs)?;
+        let evidence = Evidence::of(&first, subject, &self.environment, started)?;
+        let unbound = self.camera.take(&self.request(subject, needs, Pass::Unbound))?;
+        let images = self.images([&first, &unbound], subject, needs, (started, &evidence))?;
+        self.put(shelf, subject, &images)?;
+        subject.unchanged()?;
+        let draft = WarmDraft {
+            identity: subject.identity,
+            uid: rustix::process::geteuid().as_raw(),
+            copies: COPIES,
+            slot: 0,
+            hook_inside: needs.hook,
+            stack_limit: getrlimit(Resource::Stack).current.unwrap_or(u64::MAX),
+            name: text(&subject.names[0])?,
+            program: text(subject.path.as_os_str())?,
+            dependencies: evidence.files,
+            conditions: evidence.variables,
+        };
+        shelf.write_card(|slot| CardDraft::Warm(WarmDraft { slot, ..draft })).map_err(Stop::failed)?;
+        Ok(Made::Warm)
+    }
+
+    /// The images of the first take and of a second one. How memory is laid out is a matter of chance, and not all that chance
+    /// brings can be compared.
+    fn images(
+        &mut self,
+        [first, unbound]: [&Taken; 2],
+        subject: &Subject,
+        needs: Needs,
+        (started, evidence): (Nanos, &Evidence),
+    ) -> Result<[Vec<u8>; 2], Stop> {
+        const TRIES: u32 = 8;
+        let mut tries = 1;
+        loop {
+            let second = self.camera.take(&self.request(subject, needs, Pass::Second))?;
+            // What stands before and after the second take was there while it was taken; the first is compared with it.
+            if *evidence != Evidence::of(&second, subject, &self.environment, started)? {
+                return Err(Stop::unsettled("it loads other files each time"));
+            }
+            match self.camera.images([first, &second], unbound) {
+                Err(_) if tries < TRIES => tries += 1,
+                images => return Ok(images?),
+            }
+        }
+    }
+
+    /// The first take; again with what the libraries turn out to need.
+    fn first(&mut self, subject: &Subject, needs: Needs) -> Result<(Needs, Taken), Stop> {
+        let taken = self.camera.take(&self.request(subject, needs, Pass::First))?;
+        let of_libraries = evidence::needs(&taken, subject);
+        let all = Needs { hook: needs.hook || of_libraries.hook, locale: needs.locale || of_libraries.locale };
+        match all == needs {
+            true => Ok((needs, taken)),
+            false => Ok((all, self.camera.take(&self.request(subject, all, Pass::First))?)),
+        }
+    }
+
+    /// How it is called: by names of other lengths, with other numbers of words and variables, the second time.
+    fn request(&self, subject: &Subject, needs: Needs, pass: Pass) -> Request {
+        const ARGUMENTS: [u32; 2] = [23, 41];
+        const PADDING: usize = 100;
+        let mut environment = self.environment.clone();
+        let mut add = |name: &str, value: String| environment.push((name.into(), value.into()));
+        if needs.hook {
+            add(steady_preload::card::TAKE_VARIABLE, "1".to_owned());
+        }
+        let mut name = subject.path.clone().into_os_string();
+        let again = pass == Pass::Second;
+        if again {
+            add(evidence::PADDING, "x".repeat(PADDING));
+            name = [OsStr::new("//"), &name, OsStr::new("-again")].into_iter().collect();
+        }
+        Request {
+            program: subject.path.clone(),
+            name,
+            arguments: ARGUMENTS[usize::from(again)],
+            environment,
+            preloaded: needs.hook.then(|| self.store.hook()),
+            bind_now: pass != Pass::Unbound,
+            locale: needs.locale,
+        }
+    }
+
+    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Vec<u8>; 2]) -> Result<(), Stop> {
+        let size = images.iter().map(|image| image.len() as u64).sum();
+        if !self.store.make_room(size, shelf.key()).map_err(Stop::failed)? {
+            return Err(Stop::Unmade(Unmade::NoRoom(size)));
+        }
+        let [name, other] = &subject.names;
+        for (copy, image) in (0..).zip(images) {
+            let put = shelf.put(copy, name, image);
+            put.map_err(|error| match error.raw_os_error() {
+                Some(ENOSPC | EDQUOT) => Stop::Unmade(Unmade::NoRoom(size)),
+                _ => Stop::failed(error),
+            })?;
+        }
+        match name == other {
+            true => Ok(()),
+            false => self.store.name_too(shelf.key(), COPIES, name, other).map_err(Stop::failed),
+        }
+    }
+
+    fn refuse(&self, shelf: &Shelf<'_>, subject: &Subject, refusal: Refusal) -> Result<Made, Unmade> {
+        let reason = CString::new(refusal.0.replace('\0', " ")).unwrap_or_default();
+        let program = CString::new(subject.path.as_os_str().as_bytes()).unwrap_or_default();
+        let card = CardDraft::Refused { identity: subject.identity, program, reason };
+        subject.unchanged().map_err(|_| Unmade::Unsettled("its file changed meanwhile".to_owned()))?;
+        shelf.write_card_alone(&card).map_err(failed)?;
+        Ok(Made::Refused(refusal))
+    }
+
+    /// Notes what it took; a store that cannot be written to has said so already.
+    fn count(&self, made: &Result<Made, Unmade>, nanos: u64) {
+        let Ok(counts) = self.store.counts() else { return };
+        let _ = counts.add(Work::CpuNanos, nanos);
+        let _ = match made {
+            Ok(Made::Warm) => counts.add(Work::Taken, 1),
+            Ok(Made::Refused(_)) => counts.add(Work::Refused, 1),
+            _ => Ok(()),
+        };
+    }
+}
+
+const ENOSPC: i32 = 28;
+const EDQUOT: i32 = 122;
+
+/// Why no card came of it.
+enum Stop {
+    Refused(Refusal),
+    Unmade(Unmade),
+}
+
+impl Stop {
+    fn failed(error: std::io::Error) -> Self {
+        Stop::Unmade(failed(error))
+    }
+
+    fn unsettled(text: &str) -> Self {
+        Stop::Unmade(Unmade::Unsettled(text.to_owned()))
+    }
+}
+
+impl From<NotTaken> for Stop {
+    fn from(why: NotTaken) -> Self {
+        match why {
+            NotTaken::Refused(refusal) => Stop::Refused(refusal),
+            NotTaken::Failed(why) => Stop::Unmade(Unmade::Failed(why)),
+        }
+    }
+}
+
+fn failed(error: std::io::Error) -> Unmade {
+    Unmade::Failed(error.to_string())
+}
+
+impl Subject {
+    fn at(program: &Path) -> Result<Self, Unmade> {
+        let path = program.canonicalize().map_err(failed)?;
+        let identity = identity::of(&fs::metadata(&path).map_err(failed)?);
+        let name = |path: &Path| path.file_name().map(OsStr::to_owned);
+        let called = name(program).or_else(|| name(&path)).unwrap_or_default();
+        Ok(Subject { names: [name(&path).unwrap_or_default(), called], path, identity })
+    }
+
+    /// Whether it still is what it was when it was looked at first.
+    fn unchanged(&self) -> Result<(), Stop> {
+        match identity::at(&self.path) {
+            Ok(Some(now)) if now == self.identity => Ok(()),
+            _ => Err(Stop::unsettled("its file changed meanwhile")),
+        }
+    }
+}
+
+/// Whether a variable tells the loader or the C library how to begin. With any of them programs are started as usual.
+#[must_use]
+pub fn speaks_to_loader(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let other: [&[u8]; 3] = [b"GLIBC_TUNABLES", b"LOCPATH", b"GCONV_PATH"];
+    name.starts_with(b"LD_") || name.starts_with(b"MALLOC_") || other.contains(&name)
+}
+
+fn text(text: &OsStr) -> Result<CString, Stop> {
+    CString::new(text.as_bytes()).map_err(|_| Stop::Unmade(Unmade::Failed("a name has a NUL byte".to_owned())))
+}

@@ -1,0 +1,158 @@
+//! What a store has to tell.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use steady_linux::clock;
+use steady_model::{
+    Absent, Bytes, KeptProgram, LaunchOutcome, Nanos, Reading, WarmQuestion, WarmReport, WarmState, WarmStore,
+};
+use steady_preload::card::{Card, Outcome, Warm};
+
+use super::identity;
+use super::launch::{Here, Launch, changed, launch, os};
+use super::store::{Counts, LIMIT, Store, StoredCard, Work};
+
+/// What is told of these programs, or of all where none is named. `here` is what would start them, for [`WarmQuestion::Why`].
+#[must_use]
+pub fn status(
+    question: WarmQuestion,
+    store: &Reading<Store>,
+    programs: &[PathBuf],
+    here: Option<Here<'_>>,
+) -> WarmReport {
+    let told = match store {
+        Err(_) => programs.iter().map(|program| unknown(program)).collect(),
+        Ok(store) => {
+            let counts = absent_if_broken(store.counts());
+            match programs.is_empty() {
+                true => all(store, &counts),
+                false => programs.iter().map(|program| one(store, &counts, program, here)).collect(),
+            }
+        }
+    };
+    WarmReport {
+        question,
+        now: clock::time_of_day(),
+        store: store.as_ref().map(of_store).map_err(Clone::clone),
+        programs: told,
+    }
+}
+
+fn of_store(store: &Store) -> WarmStore {
+    let counts = absent_if_broken(store.counts());
+    let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| {
+        let counted = LaunchOutcome::ALL.into_iter().map(|outcome| Ok((outcome, counts.outcome(as_counted(outcome))?)));
+        absent_if_broken(counted.collect())
+    });
+    let cpu = counts.and_then(|counts| absent_if_broken(counts.work(Work::CpuNanos)));
+    WarmStore {
+        folder: store.folder().to_owned(),
+        size: Bytes(store.used().unwrap_or(0)),
+        limit: Bytes(LIMIT),
+        keeper: store.has_keeper(),
+        wanted: store.wishes().map_or(0, |wishes| wishes.len()),
+        launches,
+        cpu: cpu.map(Nanos),
+    }
+}
+
+/// All programs, those that were started from a snapshot most often first.
+fn all(store: &Store, counts: &Reading<Counts>) -> Vec<KeptProgram> {
+    let cards = store.cards().unwrap_or_default();
+    let mut programs: Vec<KeptProgram> = cards.iter().filter_map(|card| known(store, counts, card, None)).collect();
+    let launches = |program: &KeptProgram| program.warm_launches.clone().unwrap_or(0);
+    programs.sort_by(|one, other| (launches(other), &one.program).cmp(&(launches(one), &other.program)));
+    programs
+}
+
+fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Here<'_>>) -> KeptProgram {
+    let key = fs::metadata(program).map(|file| identity::key(&file));
+    let card = key.ok().and_then(|key| store.card(&key).ok().flatten());
+    let found = card.and_then(|card| known(store, counts, &card, Some(program)));
+    let against = here.map(|here| match launch(store, program, here) {
+        Launch::Warm(_) => vec![],
+        Launch::AsUsual(reasons) => reasons,
+    });
+    KeptProgram { against, ..found.unwrap_or_else(|| unknown(program)) }
+}
+
+fn unknown(program: &Path) -> KeptProgram {
+    let nothing = || Err(Absent::because("it has not been taken"));
+    KeptProgram {
+        program: program.display().to_string(),
+        state: WarmState::Unknown,
+        copies: 0,
+        size: Bytes(0),
+        warm_launches: nothing(),
+        usual_launches: nothing(),
+        taken: Err(Absent::because("it has not been taken")),
+        hook_inside: false,
+        against: None,
+    }
+}
+
+/// What a card says of a program; none where it makes no sense. Cards do not all name their file, so it is given where it
+/// is known.
+fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Option<&Path>) -> Option<KeptProgram> {
+    let card = Card::parse(&stored.bytes)?;
+    let named = match &card {
+        Card::Warm(warm) => Some(PathBuf::from(os(warm.program))),
+        Card::Refused { program, .. } | Card::Script { program, .. } => Some(PathBuf::from(os(program))),
+    };
+    let path = path.map(Path::to_owned).or(named)?;
+    let program = unknown(&path);
+    let taken = Ok(stored.written);
+    let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
+    Some(match card {
+        _ if !same => {
+            KeptProgram { state: WarmState::Stale("its file has changed since".to_owned()), taken, ..program }
+        }
+        Card::Refused { reason, .. } => {
+            KeptProgram { state: WarmState::Refused(reason.to_string_lossy().into_owned()), taken, ..program }
+        }
+        Card::Script { interpreter, argument, .. } => {
+            let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+            let state = WarmState::Script { interpreter: text(interpreter), argument: argument.map(text) };
+            KeptProgram { state, taken, ..program }
+        }
+        Card::Warm(warm) => KeptProgram { taken, ..of_warm(store, counts, &stored.key, &warm, program) },
+    })
+}
+
+fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, program: KeptProgram) -> KeptProgram {
+    let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| match warm.slot {
+        0 => Err(Absent::because("there is no place left to count them")),
+        slot => absent_if_broken(counts.launches(slot)),
+    });
+    KeptProgram {
+        state: changed(warm).map_or(WarmState::Warm, WarmState::Stale),
+        copies: warm.copies,
+        size: Bytes(store.size(key)),
+        warm_launches: launches.clone().map(|[warm, _]| warm),
+        usual_launches: launches.map(|[_, usual]| usual),
+        hook_inside: warm.hook_inside,
+        ..program
+    }
+}
+
+fn absent_if_broken<T>(found: io::Result<T>) -> Reading<T> {
+    found.map_err(|error| Absent::because(format!("the counts cannot be read: {error}")))
+}
+
+/// How the hook counts an outcome.
+fn as_counted(outcome: LaunchOutcome) -> Outcome {
+    match outcome {
+        LaunchOutcome::Warm => Outcome::Warm,
+        LaunchOutcome::NoCard => Outcome::NoCard,
+        LaunchOutcome::Refused => Outcome::Refused,
+        LaunchOutcome::Changed => Outcome::Changed,
+        LaunchOutcome::Environment => Outcome::Environment,
+        LaunchOutcome::Limits => Outcome::Limits,
+        LaunchOutcome::NotExecuted => Outcome::NotExecuted,
+        LaunchOutcome::Broken => Outcome::Broken,
+        LaunchOutcome::OtherWay => Outcome::OtherWay,
+        LaunchOutcome::OtherName => Outcome::OtherName,
+    }
+}

@@ -1,0 +1,109 @@
+//! Where stores lie, and what their names tell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use steady_linux::{Root, host, procfs};
+use steady_preload::card::VERSION;
+
+use super::NoStore;
+
+/// Where the store of this user, boot and build lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The user's folder for what can be made again (the XDG Base Directory Specification).
+    pub(super) cache: PathBuf,
+    /// The name of the store's folder.
+    pub(super) name: String,
+    /// What it begins with in all stores of this boot.
+    boot: String,
+    /// What tells the host from others that may share the folder over a network.
+    host: String,
+}
+
+/// The folders from the cache down to the stores.
+pub(super) const FOLDERS: [&str; 2] = ["steady", "warm"];
+
+impl Place {
+    /// The place below `cache`, for this build of the program.
+    ///
+    /// # Errors
+    /// Where the boot cannot be told from others.
+    pub fn of(cache: &Path, root: &Root, build: &str) -> Result<Self, NoStore> {
+        let boot = host::boot_id(root).map_err(|absent| NoStore(format!("this boot cannot be told: {absent}")))?;
+        let machine = root.read_line("/etc/machine-id").unwrap_or_default();
+        let name = procfs::hostname(root).unwrap_or_default();
+        let host = format!("{:08x}", hash(&[machine.as_bytes(), name.as_bytes()]) as u32);
+        // Programs choose their functions by what the CPU can do.
+        let cpu = root.read("/proc/cpuinfo").unwrap_or_default();
+        let cpu: String = cpu.lines().filter(|line| ["model", "flags"].iter().any(|of| line.starts_with(of))).collect();
+        let parts = [steady_preload::HOOK, steady_preload::STUB, build.as_bytes(), cpu.as_bytes()];
+        let user = rustix::process::geteuid().as_raw();
+        let name = format!("{boot}-{host}-u{user}-v{VERSION}-{:016x}", hash(&parts));
+        Ok(Place { cache: cache.to_owned(), name, boot, host })
+    }
+
+    /// The folder, by the name that it was asked for.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.stores().join(&self.name)
+    }
+
+    fn stores(&self) -> PathBuf {
+        FOLDERS.iter().fold(self.cache.clone(), |path, name| path.join(name))
+    }
+
+    /// Removes the stores of this host's earlier boots: nothing of those runs any more. What cannot be removed is left for the
+    /// next time.
+    pub(super) fn remove_earlier_boots(&self) {
+        let entries = fs::read_dir(self.stores()).into_iter().flatten().filter_map(Result::ok);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if self.is_earlier(&name) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Whether a store's name tells of this host and another boot: `8-4-4-4-12-HOST-u...`.
+    fn is_earlier(&self, name: &str) -> bool {
+        let length = self.boot.len();
+        let rest = name.is_char_boundary(length).then(|| name.split_at(length));
+        let of_host = format!("-{}-u", self.host);
+        rest.is_some_and(|(boot, rest)| boot != self.boot && rest.starts_with(&of_host))
+    }
+}
+
+/// FNV-1a, of parts that are told apart: for names only, what is used is compared byte by byte.
+fn hash(parts: &[&[u8]]) -> u64 {
+    const START: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    parts.iter().fold(START, |hash, part| {
+        let length = (part.len() as u64).to_le_bytes();
+        length.iter().chain(part.iter()).fold(hash, |hash, byte| step(hash, *byte))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_of_other_boots_are_told_from_those_of_others() {
+        let place = Place::of(Path::new("/c"), &Root::default(), "1").unwrap();
+        assert!(!place.is_earlier(&place.name));
+        let other = "0".repeat(place.boot.len());
+        assert!(place.is_earlier(&place.name.replace(&place.boot, &other)));
+        assert!(!place.is_earlier(&place.name.replace(&place.boot, &other).replace(&place.host, "x")), "another host");
+        for strange in ["", "x", "data", &"ä".repeat(40)] {
+            assert!(!place.is_earlier(strange), "{strange}");
+        }
+        assert_ne!(place.name, Place::of(Path::new("/c"), &Root::default(), "2").unwrap().name, "another build");
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        assert_ne!(hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]));
+    }
+}

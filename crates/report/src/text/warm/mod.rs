@@ -1,0 +1,5 @@
+//! Programs kept warm, as text.
+
+mod status;
+
+pub use status::warm_status_text;

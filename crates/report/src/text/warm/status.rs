@@ -1,0 +1,71 @@
+//! What is kept of programs, as text.
+
+use steady_model::{WarmQuestion, WarmReport, WarmState};
+
+use crate::text::Style;
+use crate::text::page::{Page, Paint};
+use crate::words::warm::status::{HEADS, facts, launches, of_program, reasons, row, sentence};
+use crate::words::{cut, width};
+
+/// Between two columns, and before every line.
+const GAP: usize = 2;
+/// The columns that are set to the left.
+const LEFT: [usize; 2] = [0, HEADS.len() - 1];
+
+/// The report as text: what was asked about each program, or what is kept of all of them.
+pub fn warm_status_text(report: &WarmReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    if report.question != WarmQuestion::Status {
+        for program in &report.programs {
+            let (claim, rest) = of_program(report, program);
+            let warm = program.against.as_ref().map_or(program.state == WarmState::Warm, Vec::is_empty);
+            page.paragraph(0, 2, &[(if warm { Paint::Same } else { Paint::Open }, claim), (Paint::Plain, rest)]);
+        }
+        return page.finish();
+    }
+    page.paragraph(0, 2, &[(Paint::Plain, sentence(report))]);
+    if !report.programs.is_empty() {
+        page.blank();
+        table(&mut page, report);
+    }
+    let reasons = reasons(report);
+    if !reasons.is_empty() {
+        page.heading("Not warm");
+        reasons
+            .into_iter()
+            .for_each(|(program, why)| page.paragraph(2, 4, &[(Paint::Plain, format!("{program}: {why}"))]));
+    }
+    if let Ok(store) = &report.store {
+        page.heading("Launches");
+        items(&mut page, launches(store));
+        page.heading("Store");
+        items(&mut page, facts(store));
+    }
+    page.finish()
+}
+
+fn items(page: &mut Page, lines: Vec<(&'static str, String)>) {
+    let labels = lines.iter().map(|(label, _)| width(label)).max().unwrap_or(0);
+    lines.into_iter().for_each(|(label, text)| page.item(label, labels, &[(Paint::Plain, text)]));
+}
+
+/// The programs, a line each, their paths last, for those may be cut.
+fn table(page: &mut Page, report: &WarmReport) {
+    let rows: Vec<[String; HEADS.len()]> = report.programs.iter().map(|program| row(report, program)).collect();
+    let wide = |column: usize| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(HEADS[column]));
+    let mut widths: [usize; HEADS.len()] = std::array::from_fn(wide);
+    let last = HEADS.len() - 1;
+    let used: usize = widths[..last].iter().sum::<usize>() + GAP * HEADS.len();
+    widths[last] = page.width().saturating_sub(used).max(width(HEADS[last])).min(widths[last]);
+    page.line(&[(Paint::Heading, line(&HEADS.map(str::to_owned), &widths))]);
+    rows.iter().for_each(|row| page.line(&[(Paint::Plain, line(row, &widths))]));
+}
+
+fn line(cells: &[String; HEADS.len()], widths: &[usize; HEADS.len()]) -> String {
+    let set = cells.iter().zip(widths).enumerate().map(|(column, (cell, wide))| {
+        let cell = cut(cell, *wide);
+        let pad = " ".repeat(wide.saturating_sub(width(&cell)));
+        if LEFT.contains(&column) { cell + &pad } else { pad + &cell }
+    });
+    " ".repeat(GAP) + &set.collect::<Vec<_>>().join(&" ".repeat(GAP))
+}

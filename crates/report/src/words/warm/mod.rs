@@ -1,0 +1,3 @@
+//! Programs kept warm, in words.
+
+pub(crate) mod status;
