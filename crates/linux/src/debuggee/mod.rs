@@ -3,6 +3,7 @@
 //! It is killed and reaped when it is dropped, and killed by the kernel when the thread that holds it ends, however that
 //! ends.
 
+mod injected;
 mod maps;
 mod memory;
 mod registers;
@@ -19,7 +20,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::process::{NotStarted, Status};
 use crate::sys::debuggee::{self as sys, AtCall, Halt};
@@ -106,7 +106,6 @@ impl Debuggee {
             seconds: beginning.seconds,
         })?;
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
-        keep_to_one_cpu(pid);
         match File::open(path) {
             Ok(memory) => Ok(Debuggee {
                 pid,
@@ -230,16 +229,6 @@ impl Drop for Debuggee {
 fn end(pid: Pid) {
     let _ = kill_process(pid, Signal::KILL);
     let _ = crate::process::wait_for(pid);
-}
-
-/// Keeps a process to the first CPU that this one may use: ld.so notes the number of the CPU that it is started on (CPUID's
-/// APIC number), and programs that are compared must not differ by that. Where a sandbox forbids it, they may.
-fn keep_to_one_cpu(pid: Pid) {
-    let Ok(own) = sched_getaffinity(None) else { return };
-    let first = (0..CpuSet::MAX_CPU).find(|&cpu| own.is_set(cpu)).unwrap_or(0);
-    let mut one = CpuSet::new();
-    one.set(first);
-    let _ = sched_setaffinity(Some(pid), &one);
 }
 
 /// The limits on the stack while memory is laid out: the soft one as high as is wished and allowed.

@@ -53,7 +53,7 @@ fn differences(one: &Taken, two: &Taken) -> Result<[Vec<Patch>; 2], Refusal> {
     let words = Words::new(&layout, &launches)?;
     let mut patches = [vec![], vec![]];
     for pair in one.regions.iter().zip(&two.regions) {
-        compare(&words, one, pair, &mut patches)?;
+        compare(&words, pair, &mut patches)?;
     }
     // The heap's end is also the end of what was allocated last; which of two words means which cannot be seen.
     let ends = patches[0].iter().filter(|patch: &&Patch| patch.kind == kind::BREAK).count();
@@ -64,12 +64,7 @@ fn differences(one: &Taken, two: &Taken) -> Result<[Vec<Patch>; 2], Refusal> {
 }
 
 /// Adds the patches of one region to those of both takes.
-fn compare(
-    words: &Words,
-    taken: &Taken,
-    pair: (&Region, &Region),
-    patches: &mut [Vec<Patch>; 2],
-) -> Result<(), Refusal> {
+fn compare(words: &Words, pair: (&Region, &Region), patches: &mut [Vec<Patch>; 2]) -> Result<(), Refusal> {
     let (one, two) = pair;
     let pages = one.bytes.chunks(PAGE).zip(two.bytes.chunks(PAGE)).enumerate();
     for (page, (left, right)) in pages.filter(|(_, (left, right))| left != right) {
@@ -78,8 +73,7 @@ fn compare(
             let values = [u64::from_le_bytes(*left), u64::from_le_bytes(*right)];
             let offset = (page * PAGE + word * 8) as u64;
             let places = [one.address + offset, two.address + offset];
-            let explained = words.explain(places, values).or_else(|| program::loaders_clock(taken, one, values));
-            let made = explained.ok_or_else(|| program::unexplained(one, offset, values))?;
+            let made = words.explain(places, values).ok_or_else(|| program::unexplained(one, offset, values))?;
             for made in made {
                 for (side, place) in places.into_iter().enumerate() {
                     let address = place + made.at;

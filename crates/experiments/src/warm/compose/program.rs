@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::words::Made;
 use crate::warm::taken::{Refusal, Region, Taken};
 
 const AT_PHDR: u64 = 3;
@@ -68,14 +67,6 @@ fn told(taken: &Taken, kind: u64) -> Option<u64> {
 
 fn holding(taken: &Taken, address: u64) -> Option<&Region> {
     taken.regions.iter().find(|region| (region.address..region.address + region.bytes.len() as u64).contains(&address))
-}
-
-/// How many cycles the loader took, which it keeps for whoever asks it for statistics: nothing is made anew. They may look
-/// like addresses of a program that lies low, at the same place at each launch, but those would be the same.
-pub(super) fn loaders_clock(taken: &Taken, region: &Region, values: [u64; 2]) -> Option<Vec<Made>> {
-    let address = |value| holding(taken, value).is_some_and(|region| region.address >= 1 << 32);
-    let cycles = values.iter().all(|value| (1..1 << 52).contains(value) && !address(*value));
-    (cycles && is_loaders(taken, region)).then(Vec::new)
 }
 
 /// That a word differs, and nobody knows why.

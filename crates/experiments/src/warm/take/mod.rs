@@ -9,6 +9,7 @@ mod files;
 mod locale;
 mod modules;
 mod regions;
+mod settle;
 mod stack;
 mod state;
 
@@ -56,6 +57,9 @@ struct Taking {
     loaded: u64,
     /// Addresses of functions of the kernel's object that must not be called.
     moment: Vec<(u64, &'static str)>,
+    /// The loader, and memory that only fills a gap.
+    loader: Module,
+    filled: u64,
     files: Files,
     thread: Thread,
     heap_end: u64,
@@ -79,6 +83,8 @@ impl Taking {
         state::is_the_program(&debuggee, &request.program)?;
         debuggee.put_back_limit().map_err(failed)?;
         let loader = Module::at(&debuggee, base)?;
+        let filled = settle::settle(&mut debuggee, request, &initial)?;
+        let initial = Initial::of(&debuggee)?;
         let loaded = loader.function(&debuggee, LOADED)?;
         let loaded = loaded.ok_or_else(|| refused("its interpreter is not that of the GNU C library"))?;
         let moment = moment(&debuggee, &initial)?;
@@ -91,6 +97,8 @@ impl Taking {
             entry,
             loaded,
             moment,
+            loader,
+            filled,
             files,
             thread: Thread::default(),
             heap_end: 0,
@@ -108,6 +116,7 @@ impl Taking {
                 Stop::Breakpoint(address) => self.at_breakpoint(address)?,
                 Stop::Calls(call) => self.noted = self.begins(&call)?,
                 Stop::Returns(result) => self.returns(result)?,
+                Stop::Signal(settle::FAULT) if self.reads_time_stamp()? => {}
                 Stop::Signal(signal) => return Err(refused(signalled(signal))),
                 Stop::Ended(Status::Exited(status)) => {
                     return Err(refused(format!("it ends with status {status} before its entry")));
@@ -125,6 +134,7 @@ impl Taking {
             return Err(refused(format!("a constructor calls {name}(2) before its entry")));
         }
         if address == self.loaded {
+            let _ = self.debuggee.keep_to_any_cpu();
             // Whoever answers for the environment is loaded by now, and has not been asked.
             for module in modules::all(&self.debuggee)? {
                 for function in module.functions(&self.debuggee, &ENVIRONMENT)? {
@@ -150,7 +160,8 @@ impl Taking {
         }
         self.debuggee.clear_breakpoints().map_err(failed)?;
         state::has_left_nothing(&self.debuggee)?;
-        let maps = self.debuggee.maps().map_err(failed)?;
+        let mut maps = self.debuggee.maps().map_err(failed)?;
+        maps.retain(|mapping| mapping.start != self.filled);
         let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
         let mut regions = regions::all(&self.debuggee, &maps, &stack)?;
         regions::forget_cpu(&mut regions, self.thread.rseq);

@@ -44,6 +44,12 @@ impl Initial {
         self.auxiliary.1.iter().find(|(found, _)| *found == kind).map(|(_, value)| *value)
     }
 
+    /// The address of the value that it tells for `kind`, and that value.
+    pub(super) fn place(&self, kind: u64) -> Option<(u64, u64)> {
+        let index = self.auxiliary.1.iter().position(|(found, _)| *found == kind)?;
+        Some((self.auxiliary.0 + index as u64 * 16 + 8, self.auxiliary.1[index].1))
+    }
+
     /// Where the program's headers are, and how many.
     pub(super) fn program_headers(&self) -> Option<(u64, u64)> {
         Some((self.value(PROGRAM_HEADERS)?, self.value(PROGRAM_HEADER_COUNT)?))
