@@ -30,7 +30,8 @@ fn request(program: &Path) -> Request {
 fn refusal(program: &Path) -> String {
     match take(&request(program)) {
         Err(NotTaken::Refused(Refusal(why))) => why,
-        other => panic!("{} is not refused: {other:?}", program.display()),
+        Err(why) => panic!("{} is not refused: {why}", program.display()),
+        Ok(_) => panic!("{} is taken", program.display()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::refusal;
 /// A constructor's body, and what the refusal then says.
 const CONSTRUCTORS: [(&str, &str, &str); 28] = [
     ("thread", "pthread_t other; pthread_create(&other, 0, thread, 0);", "before its entry"),
-    ("fork", "if (fork() == 0) for (;;) pause();", "it calls clone(2)"),
+    ("fork", "if (fork() == 0) for (;;) pause();", "it calls clone(2)|holds signals back"),
     ("exec", "execl(\"/bin/true\", \"true\", (char *)0);", "it calls execve(2)"),
     ("handler", "signal(SIGUSR1, handler);", "it handles signal 10"),
     ("ignored", "signal(SIGPIPE, SIG_IGN);", "it ignores signal 13"),
@@ -17,7 +17,7 @@ const CONSTRUCTORS: [(&str, &str, &str); 28] = [
     ("timer", "alarm(100);", "it calls alarm(2)"),
     ("socket", "socket(AF_UNIX, SOCK_STREAM, 0);", "it calls socket(2)"),
     ("kill", "kill(getpid(), SIGCONT);", "it calls kill(2)"),
-    ("open", "open(\"/etc/passwd\", O_RDONLY);", "it has /etc/passwd open"),
+    ("open", "open(HERE \"/made.c\", O_RDONLY);", "/made.c open at its entry"),
     ("write", "open(HERE \"/made-by-it\", O_WRONLY | O_CREAT, 0600);", "to write"),
     ("output", "write(1, \"x\", 1);", "it calls write(2)"),
     ("complaint", "fputs(\"this and that\", stderr);", "it writes before its entry: this and that"),
@@ -32,8 +32,8 @@ const CONSTRUCTORS: [(&str, &str, &str); 28] = [
         "kept[0] = time(0);",
         "it calls time(2)|a constructor calls time(2)|a constructor calls clock_gettime(2)",
     ),
-    ("random", "getrandom(kept, 16, 0);", "draws a random number"),
-    ("own-eight", "getrandom(kept, 8, GRND_NONBLOCK);", "draws a random number"),
+    ("random", "getrandom(kept, 16, 0);", "draws a random number|calls getrandom(2)|holds signals back"),
+    ("own-eight", "getrandom(kept, 8, GRND_NONBLOCK);", "draws a random number|calls getrandom(2)|holds signals back"),
     ("device", "close(open(\"/dev/urandom\", O_RDONLY));", "it asks for /dev/urandom"),
     ("itself", "close(open(\"/proc/self/maps\", O_RDONLY));", "it asks for /proc/self/maps"),
     ("relative", "close(open(\"here\", O_RDONLY));", "it asks for here, wherever it is started"),
