@@ -50,6 +50,8 @@ pub struct Table {
     pub patches: u64,
     /// How many [`Protection`]s follow those.
     pub protections: u64,
+    /// How many [`Ahead`]s follow those.
+    pub ahead: u64,
 }
 
 /// One word of the program that is different at each launch.
@@ -76,6 +78,16 @@ pub struct Protection {
     pub bytes: u64,
     /// As mprotect(2) has it.
     pub protection: u64,
+}
+
+/// Memory that is going to be written: it is got ready at once, rather than page by page as it is touched.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// Where it begins.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
 }
 
 /// What a word becomes.

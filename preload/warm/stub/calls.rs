@@ -4,6 +4,7 @@ use core::arch::asm;
 
 const MPROTECT: u64 = 10;
 const BRK: u64 = 12;
+const MADVISE: u64 = 28;
 const EXECVE: u64 = 59;
 const ARCH_PRCTL: u64 = 158;
 const SET_TID_ADDRESS: u64 = 218;
@@ -13,6 +14,8 @@ const GETRANDOM: u64 = 318;
 const RSEQ: u64 = 334;
 
 const ARCH_SET_FS: u64 = 0x1002;
+/// Linux 5.14 and later know it.
+const MADV_POPULATE_WRITE: u64 = 23;
 const GRND_NONBLOCK: u64 = 1;
 /// What a C library finds in its rseq area's `cpu_id` where it could not be registered.
 const RSEQ_CPU_ID_REGISTRATION_FAILED: u32 = -2_i32 as u32;
@@ -64,6 +67,15 @@ pub(crate) unsafe fn register_rseq(area: u64, bytes: u32, signature: u32) {
             (area as *mut u32).add(1).write(RSEQ_CPU_ID_REGISTRATION_FAILED);
         }
     }
+}
+
+/// Gets pages that are going to be written ready; where the kernel cannot, they are when they are touched.
+///
+/// # Safety
+/// There is such memory.
+pub(crate) unsafe fn get_ready(address: u64, bytes: u64) {
+    // SAFETY: what the memory holds stays as it is.
+    unsafe { call(MADVISE, address, bytes, MADV_POPULATE_WRITE, 0) };
 }
 
 /// Whether it could be done.

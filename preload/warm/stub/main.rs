@@ -17,7 +17,7 @@ mod patch;
 use core::arch::naked_asm;
 
 use launch::Launch;
-use table::{MAGIC, Patch, Protection, Table};
+use table::{Ahead, MAGIC, Patch, Protection, Table};
 
 /// Called by the kernel: rsp is the address of the number of arguments. The table begins where the stub ends.
 #[unsafe(naked)]
@@ -78,12 +78,16 @@ unsafe extern "C" fn prepare(stack: *mut u64, table: *const Table) {
 /// As for [`prepare`].
 unsafe fn do_all(launch: &mut Launch, table: &Table) -> bool {
     let after = (&raw const *table).wrapping_add(1);
-    // SAFETY: patches and protections lie behind the table, as many as it says.
-    let (patches, protections) = unsafe {
+    // SAFETY: all three lie behind the table, as many as it says.
+    let (patches, protections, ahead) = unsafe {
         let patches = core::slice::from_raw_parts(after.cast::<Patch>(), table.patches as usize);
         let behind = patches.as_ptr_range().end.cast::<Protection>();
-        (patches, core::slice::from_raw_parts(behind, table.protections as usize))
+        let protections = core::slice::from_raw_parts(behind, table.protections as usize);
+        let behind = protections.as_ptr_range().end.cast::<Ahead>();
+        (patches, protections, core::slice::from_raw_parts(behind, table.ahead as usize))
     };
+    // SAFETY: all of it is mapped.
+    ahead.iter().for_each(|it| unsafe { calls::get_ready(it.address, it.bytes) });
     // SAFETY: the thread's memory is mapped, for it is the program's.
     unsafe {
         calls::set_thread_pointer(table.thread);

@@ -1,6 +1,6 @@
 //! The bytes of an executable's headers and of the stub's table.
 
-use steady_preload::table::{Patch, Protection, Table};
+use steady_preload::table::{Ahead, Patch, Protection, Table};
 
 pub(super) const HEADER_BYTES: u64 = 64;
 pub(super) const PROGRAM_HEADER_BYTES: u64 = 56;
@@ -62,7 +62,7 @@ pub(super) fn put_table(bytes: &mut Vec<u8>, table: &Table) {
     let second = [table.robust_list, table.robust_list_bytes, table.rseq];
     let rseq = u64::from(table.rseq_bytes) | u64::from(table.rseq_signature) << 32;
     let headers = [table.program_headers, table.program_header_count, table.program_entry, table.interpreter];
-    let last = [table.program_path, table.drawn, table.patches, table.protections];
+    let last = [table.program_path, table.drawn, table.patches, table.protections, table.ahead];
     let words = first.into_iter().chain(second).chain([rseq]).chain(headers).chain(last);
     words.for_each(|word| bytes.extend(word.to_le_bytes()));
 }
@@ -75,4 +75,8 @@ pub(super) fn put_patch(bytes: &mut Vec<u8>, patch: &Patch) {
 
 pub(super) fn put_protection(bytes: &mut Vec<u8>, protection: &Protection) {
     bytes.extend([protection.address, protection.bytes, protection.protection].map(u64::to_le_bytes).concat());
+}
+
+pub(super) fn put_ahead(bytes: &mut Vec<u8>, ahead: &Ahead) {
+    bytes.extend([ahead.address, ahead.bytes].map(u64::to_le_bytes).concat());
 }

@@ -1,12 +1,13 @@
 //! The file that a snapshot becomes: a program that needs no loader, whose segments are the memory of the program that was
 //! taken. The kernel maps it; the stub, its first code, does the rest.
 
+mod ahead;
 mod elf;
 mod segments;
 #[cfg(test)]
 mod tests;
 
-use steady_preload::table::{ALIGNMENT, MAGIC, MOST_DRAWN, Protection, Table};
+use steady_preload::table::{ALIGNMENT, Ahead, MAGIC, MOST_DRAWN, Protection, Table};
 use steady_preload::{STUB, STUB_ENTRY};
 
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
@@ -23,10 +24,11 @@ const LOWEST: u64 = 1 << 16;
 /// Where the program's memory is such that no file can stand for it.
 pub fn image(snapshot: &Snapshot) -> Result<Vec<u8>, Refusal> {
     let (segments, protections) = segments(snapshot)?;
-    let table = table(snapshot, &protections)?;
+    let ahead = ahead::ahead(snapshot, &segments);
+    let table = table(snapshot, &protections, &ahead)?;
     let others = if snapshot.dynamic.is_some() { 3 } else { 2 };
     let headers = HEADER_BYTES + PROGRAM_HEADER_BYTES * (segments.len() + 1 + others) as u64;
-    let first = Start::new(snapshot, headers, &table, &protections)?;
+    let first = Start::new(snapshot, headers, &table, (&protections, &ahead))?;
     let mut bytes = first.bytes;
     let mut list = vec![
         Header {
@@ -80,7 +82,7 @@ fn append(file: &mut Vec<u8>, segment: &Segment) -> Header {
     }
 }
 
-fn table(snapshot: &Snapshot, protections: &[Protection]) -> Result<Table, Refusal> {
+fn table(snapshot: &Snapshot, protections: &[Protection], ahead: &[Ahead]) -> Result<Table, Refusal> {
     let taken = &snapshot.taken;
     let told = |kind: u64| taken.stack.auxiliary.1.iter().find(|pair| pair.0 == kind).map_or(0, |pair| pair.1);
     let (robust_list, robust_list_bytes) = taken.thread.robust_list.unwrap_or_default();
@@ -107,6 +109,7 @@ fn table(snapshot: &Snapshot, protections: &[Protection]) -> Result<Table, Refus
         drawn: taken.drawn.len() as u64,
         patches: snapshot.patches.len() as u64,
         protections: protections.len() as u64,
+        ahead: ahead.len() as u64,
     })
 }
 
@@ -118,11 +121,17 @@ struct Start {
 }
 
 impl Start {
-    fn new(snapshot: &Snapshot, headers: u64, table: &Table, protections: &[Protection]) -> Result<Start, Refusal> {
+    fn new(
+        snapshot: &Snapshot,
+        headers: u64,
+        table: &Table,
+        (protections, ahead): (&[Protection], &[Ahead]),
+    ) -> Result<Start, Refusal> {
         let stub = headers.next_multiple_of(ALIGNMENT);
         let at = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);
         let patches = &snapshot.patches;
-        let path_at = at + (size_of::<Table>() + size_of_val(&patches[..]) + size_of_val(protections)) as u64;
+        let lists = size_of_val(&patches[..]) + size_of_val(protections) + size_of_val(ahead);
+        let path_at = at + (size_of::<Table>() + lists) as u64;
         let path = snapshot.program.as_os_str().as_encoded_bytes();
         let length = path_at + path.len() as u64 + 1;
         let lowest = snapshot.taken.regions.first().map_or(0, |region| region.address);
@@ -134,6 +143,7 @@ impl Start {
         elf::put_table(&mut bytes, &Table { program_path: address + path_at, ..*table });
         patches.iter().for_each(|patch| elf::put_patch(&mut bytes, patch));
         protections.iter().for_each(|protection| elf::put_protection(&mut bytes, protection));
+        ahead.iter().for_each(|ahead| elf::put_ahead(&mut bytes, ahead));
         bytes.extend_from_slice(path);
         bytes.push(0);
         Ok(Start { bytes, address, entry: address + stub + STUB_ENTRY })

@@ -128,7 +128,7 @@ fn table(segment: &[u8]) -> &[[u8; 8]] {
 fn protections(segment: &[u8]) -> Vec<[u64; 3]> {
     let words: Vec<u64> = table(segment).iter().map(|word| u64::from_le_bytes(*word)).collect();
     let (patches, count) = (words[15] as usize, words[16] as usize);
-    let first = 17 + patches * 3;
+    let first = 18 + patches * 3;
     (0..count).map(|index| [0, 1, 2].map(|word| words[first + index * 3 + word])).collect()
 }
 
@@ -143,12 +143,12 @@ fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
         first.data_range(stub, STUB.len() as u64).expect("it is in the file").expect("it is in the first segment");
     assert_eq!(code, STUB);
     let after = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);
-    let words = first.data_range(after, 17 * 8).expect("it is in the file").expect("it is in the first segment");
+    let words = first.data_range(after, 18 * 8).expect("it is in the file").expect("it is in the first segment");
     let words: Vec<u64> = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     assert_eq!(words[..4], [MAGIC, LOWEST + 0x40, 5, LOWEST + 8]);
     assert_eq!(words[7..9], [LOWEST + 64, 32 | 7 << 32]);
     assert_eq!(words[9..13], [LOWEST + 0x40, 3, LOWEST + 0x80, 0]);
-    assert_eq!(words[14..], [1, 1, 0]);
+    assert_eq!(words[14..], [1, 1, 0, 0]);
     let path = first.data_range(words[13], PATH.len() as u64 + 1).expect("it is in the file");
     assert_eq!(path.expect("it is in the first segment"), b"/bin/made\0");
 }
@@ -166,6 +166,20 @@ fn long_zeros_are_not_in_the_file_and_debuggers_find_the_libraries() {
     assert_eq!((dynamic.p_vaddr(little), dynamic.p_memsz(little)), (LOWEST + 32, 48));
     assert_eq!(of(object::elf::PT_GNU_STACK).map(|header| header.p_flags(little)), Some(6));
     assert!(of(object::elf::PT_INTERP).is_none());
+}
+
+#[test]
+fn what_every_launch_writes_to_is_got_ready_at_once() {
+    let few = |rights| (rights, vec![1, 1, 1, 0, 1], true);
+    let runs = [few(2), few(2), few(4), (2, vec![1; 20], true)];
+    let file = image(&snapshot(&runs, &[(0, 1), (2, 0), (3, 5)])).expect("it can be written");
+    let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
+    let segment = elf.segments().next().expect("it has segments").data().expect("it is in the file").to_vec();
+    let words: Vec<u64> = table(&segment).iter().map(|word| u64::from_le_bytes(*word)).collect();
+    // Three patches, one protection; the second run has no patch, the third has its one page made to be written, the last is
+    // long.
+    assert_eq!(words[15..18], [3, 1, 1]);
+    assert_eq!(words[18 + 9 + 3..][..2], [LOWEST, 3 * PAGE]);
 }
 
 #[test]
