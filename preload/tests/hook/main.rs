@@ -9,6 +9,7 @@ mod calls;
 mod doubts;
 mod fake;
 mod own;
+mod sandbox;
 mod scripts;
 mod search;
 mod starters;

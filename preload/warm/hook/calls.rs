@@ -9,8 +9,10 @@ use super::identity::{Identity, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Error(pub(crate) i32);
 
+const EPERM: Error = Error(1);
 pub(crate) const ENOENT: Error = Error(2);
 pub(crate) const ENOTDIR: Error = Error(20);
+const ENOSYS: Error = Error(38);
 
 pub(crate) const AT_FDCWD: c_int = -100;
 pub(crate) const AT_EACCESS: c_int = 0x200;
@@ -35,6 +37,7 @@ const GETRESGID: usize = 120;
 const PERSONALITY: usize = 135;
 const OPENAT: usize = 257;
 const NEWFSTATAT: usize = 262;
+const FACCESSAT: usize = 269;
 const PRLIMIT64: usize = 302;
 const GETRANDOM: usize = 318;
 const FACCESSAT2: usize = 439;
@@ -120,11 +123,20 @@ pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
 }
 
 /// Whether the file may be executed, by this process's effective users, where it is mounted.
+///
+/// Kernels before 5.8, and some sandboxes, do not know that question; of a path they are asked about the real users, and
+/// nothing is started from a snapshot where those are others.
 pub(crate) fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const X_OK: usize = 1;
-    let flags = (flags | AT_EACCESS) as usize;
+    let [folder, place] = [folder as usize, path.as_ptr() as usize];
     // SAFETY: the path ends with a zero.
-    unsafe { call(FACCESSAT2, [folder as usize, path.as_ptr() as usize, X_OK, flags, 0, 0]) }.map(|_| ())
+    let answer = unsafe { call(FACCESSAT2, [folder, place, X_OK, (flags | AT_EACCESS) as usize, 0, 0]) };
+    let answer = match answer {
+        // SAFETY: as above.
+        Err(ENOSYS | EPERM) if flags == 0 => unsafe { call(FACCESSAT, [folder, place, X_OK, 0, 0, 0]) },
+        answer => answer,
+    };
+    answer.map(|_| ())
 }
 
 /// A descriptor, closed at its end.
