@@ -90,6 +90,12 @@ int main(int argc, char **argv) {
     if (is(way, "execve-no-environment")) execve(program, arguments, NULL);
     if (is(way, "execve-no-arguments")) execve(program, NULL, environ);
     if (is(way, "execve-empty-arguments")) execve(program, nothing, environ);
+    if (is(way, "execve-nowhere")) execve((char *)-1, arguments, environ);
+    if (is(way, "execve-lowest")) execve((char *)1, arguments, environ);
+    if (is(way, "execve-arguments-nowhere")) execve(program, (char **)-8, environ);
+    if (is(way, "execve-environment-nowhere")) execve(program, arguments, (char **)-8);
+    if (is(way, "execve-variable-nowhere")) execve(program, arguments, (char *[]){"A=1", (char *)-1, NULL});
+    if (is(way, "spawn-nowhere")) return spawned((program = (char *)-1, way));
     if (is(way, "execvp")) execvp(program, arguments);
     if (is(way, "execvpe")) execvpe(program, arguments, environ);
     if (is(way, "fexecve")) fexecve(file, arguments, environ);

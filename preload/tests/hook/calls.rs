@@ -94,6 +94,18 @@ fn errors_are_those_of_the_real_functions() {
             assert_eq!(call(&fake, way, program), usual, "{way} '{program}'");
         }
     }
+    for way in [
+        "execve-nowhere",
+        "execve-lowest",
+        "execve-arguments-nowhere",
+        "execve-environment-nowhere",
+        "execve-variable-nowhere",
+        "spawn-nowhere",
+    ] {
+        let usual = without(way, "bin/tool");
+        assert!(usual.contains("Bad address"), "{way}: {usual}");
+        assert_eq!(call(&fake, way, "bin/tool"), usual, "{way}");
+    }
     assert!(call(&fake, "execve", "").contains("No such file or directory"));
     assert!(call(&fake, "execveat-bad", "").contains("Bad file descriptor"));
     assert_eq!(call(&fake, "spawn-wrong", fake.tool.to_str().unwrap()), "Bad file descriptor\n");

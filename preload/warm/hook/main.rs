@@ -26,6 +26,7 @@ mod environment;
 mod identity;
 mod names;
 mod own;
+mod pointers;
 mod process;
 #[path = "../shared/reader.rs"]
 mod reader;

@@ -6,6 +6,7 @@ use super::buffer::NumberText;
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
 use super::card::Outcome;
 use super::decide::{self, Ready};
+use super::pointers::may_lead;
 use super::script::Script;
 use super::store::{CardMemory, Store};
 use super::{counted, own, wish};
@@ -45,7 +46,7 @@ pub(crate) const WELL: Error = Error(0);
 /// anything being done twice.
 #[inline(never)]
 pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
-    if wanted.arguments.is_null() {
+    if !may_lead(wanted.arguments) {
         return false;
     }
     if wanted.flags == 0

@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
 use crate::own;
+use crate::pointers::may_lead;
 use crate::real::{self, real};
 
 type Path = *const c_char;
@@ -15,7 +16,7 @@ type Path = *const c_char;
 ///
 /// The path is null or a text.
 unsafe fn seen(path: Path) -> Path {
-    if path.is_null() {
+    if !may_lead(path) {
         return path;
     }
     // SAFETY: it is a text then.
@@ -30,7 +31,7 @@ unsafe fn seen(path: Path) -> Path {
 unsafe fn link(path: Path, into: *mut c_char, bytes: usize) -> Option<isize> {
     // SAFETY: the caller vouches for it.
     let program = unsafe { seen(path) };
-    if program == path || bytes == 0 {
+    if program == path || bytes == 0 || !may_lead(into) {
         return None;
     }
     // SAFETY: both are texts, and no more is written than there is room for.

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use crate::buffer::PathBuffer;
 use crate::calls::{self, AT_EMPTY_PATH, AT_FDCWD};
+use crate::pointers::may_lead;
 use crate::real::{self, real};
 use crate::search;
 use crate::start::{self, Texts, Wanted};
@@ -21,7 +22,7 @@ pub(super) fn attempt(wanted: Wanted<'_>) {
 ///
 /// The path is null or a text, and the vectors are null or such.
 pub(super) unsafe fn attempt_path(path: *const c_char, arguments: Texts, environment: Texts) {
-    if !path.is_null() {
+    if may_lead(path) {
         // SAFETY: it is a text then.
         attempt(Wanted::by_path(unsafe { CStr::from_ptr(path) }, arguments, environment));
     }
@@ -34,7 +35,7 @@ pub(super) unsafe fn attempt_path(path: *const c_char, arguments: Texts, environ
 /// As [`attempt_path`] has it.
 #[inline(never)]
 pub(super) unsafe fn attempt_name(name: *const c_char, arguments: Texts, environment: Texts) {
-    if name.is_null() {
+    if !may_lead(name) {
         return;
     }
     let mut path = PathBuffer::empty();
@@ -88,7 +89,7 @@ unsafe extern "C" fn execveat(
     environment: Texts,
     flags: c_int,
 ) -> c_int {
-    if !path.is_null() {
+    if may_lead(path) {
         // SAFETY: the caller has it as execveat(2) does.
         attempt_at(folder, unsafe { CStr::from_ptr(path) }, arguments, environment, flags);
     }

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::buffer::PathBuffer;
 use crate::calls::Error;
+use crate::pointers::may_lead;
 use crate::real::{self, real};
 use crate::search;
 use crate::start::{self, Texts, Wanted};
@@ -57,8 +58,8 @@ unsafe extern "C" fn posix_spawn(
     environment: Texts,
 ) -> c_int {
     let others = Others { pid, actions, attributes };
-    // SAFETY: where it is not null it is a text.
-    if !path.is_null() && attempt(unsafe { CStr::from_ptr(path) }, others, arguments, environment) {
+    // SAFETY: the caller gave a text.
+    if may_lead(path) && attempt(unsafe { CStr::from_ptr(path) }, others, arguments, environment) {
         return 0;
     }
     real_spawn(path, others, arguments, environment)
@@ -73,9 +74,9 @@ unsafe extern "C" fn posix_spawnp(
     arguments: Texts,
     environment: Texts,
 ) -> c_int {
-    if !name.is_null() {
+    if may_lead(name) {
         let mut path = PathBuffer::empty();
-        // SAFETY: where it is not null it is a text.
+        // SAFETY: the caller gave a text.
         let path = search::find(unsafe { CStr::from_ptr(name) }, &mut path);
         if path.is_some_and(|path| attempt(path, Others { pid, actions, attributes }, arguments, environment)) {
             return 0;
