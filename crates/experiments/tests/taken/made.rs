@@ -27,7 +27,7 @@ impl Made {
              #define HERE \"{}\"\nlong kept[64];\n\
              static void *thread(void *x) {{ for (;;) pause(); return x; }}\nstatic void handler(int x) {{ (void)x; }}\n\
              int anchor(void) {{ return thread == 0 || handler == 0; }}\n\
-             __attribute__((constructor)) static void construct(void) {{ {body} }}\n",
+             __attribute__((constructor)) static void construct(int count, char **words, char **variables) {{ {body} }}\n",
             made.0.display()
         );
         fs::write(made.0.join("made.c"), source).unwrap();

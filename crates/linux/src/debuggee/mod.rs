@@ -7,6 +7,7 @@ mod injected;
 mod maps;
 mod memory;
 mod registers;
+mod watch;
 
 pub use maps::{Mapping, parse_maps};
 pub use registers::Registers;
@@ -59,6 +60,8 @@ pub enum Stop {
     Returns(i64),
     /// It stands at the breakpoint of this address.
     Breakpoint(u64),
+    /// It has touched the watched word of this index.
+    Touched(usize),
     /// It has got this signal, and has not seen it.
     Signal(i32),
     /// It has ended.
@@ -196,7 +199,7 @@ impl Debuggee {
         let mut registers = self.registers()?;
         let address = registers.instruction().wrapping_sub(1);
         if !self.breakpoints.contains_key(&address) {
-            return Ok(Stop::Signal(libc::SIGTRAP));
+            return Ok(self.touched().map_or(Stop::Signal(libc::SIGTRAP), Stop::Touched));
         }
         registers.set_instruction(address);
         self.set_registers(&registers)?;

@@ -275,6 +275,21 @@ pub(crate) fn write_word(pid: Pid, address: u64, word: u64) -> io::Result<()> {
     request(libc::PTRACE_POKEDATA, pid, address as usize, number(word as usize)).map(drop)
 }
 
+/// Sets one of the CPU's debug registers for a stopped process.
+pub(crate) fn set_debug_register(pid: Pid, index: usize, value: u64) -> io::Result<()> {
+    request(libc::PTRACE_POKEUSER, pid, debug_register(index), number(value as usize)).map(drop)
+}
+
+/// One of the CPU's debug registers of a stopped process.
+pub(crate) fn read_debug_register(pid: Pid, index: usize) -> io::Result<u64> {
+    request(libc::PTRACE_PEEKUSER, pid, debug_register(index), ptr::null_mut()).map(|value| value as u64)
+}
+
+/// Where it is in what the kernel shows of a process.
+fn debug_register(index: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + index * size_of::<libc::c_ulonglong>()
+}
+
 /// Reads memory of a held process; how many bytes of it could be read.
 pub(crate) fn read_memory(pid: Pid, address: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };

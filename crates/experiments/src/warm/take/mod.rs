@@ -15,6 +15,7 @@ mod state;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
 use steady_linux::debuggee::{Beginning, Debuggee, Stop};
@@ -60,6 +61,10 @@ struct Taking {
     /// The loader, and memory that only fills a gap.
     loader: Module,
     filled: u64,
+    /// The places of the first variable and of the second argument on the stack.
+    watched: [Option<u64>; 2],
+    /// Where functions that answer for the environment begin and end.
+    answering: Vec<Range<u64>>,
     files: Files,
     thread: Thread,
     heap_end: u64,
@@ -99,6 +104,8 @@ impl Taking {
             moment,
             loader,
             filled,
+            watched: initial.first_words(),
+            answering: vec![],
             files,
             thread: Thread::default(),
             heap_end: 0,
@@ -116,6 +123,7 @@ impl Taking {
                 Stop::Breakpoint(address) => self.at_breakpoint(address)?,
                 Stop::Calls(call) => self.noted = self.begins(&call)?,
                 Stop::Returns(result) => self.returns(result)?,
+                Stop::Touched(index) => self.touched(index)?,
                 Stop::Signal(settle::FAULT) if self.reads_time_stamp()? => {}
                 Stop::Signal(signal) => return Err(refused(signalled(signal))),
                 Stop::Ended(Status::Exited(status)) => {
@@ -143,9 +151,12 @@ impl Taking {
             // Whoever answers for the environment is loaded by now, and has not been asked.
             for module in modules::all(&self.debuggee)? {
                 for function in module.functions(&self.debuggee, &ENVIRONMENT)? {
-                    self.debuggee.set_breakpoint(function).map_err(failed)?;
+                    self.debuggee.set_breakpoint(function.start).map_err(failed)?;
+                    self.answering.push(function);
                 }
             }
+            // Not every machine has registers for that.
+            let _ = self.debuggee.watch(self.watched);
             return Ok(());
         }
         let name = OsString::from_vec(self.debuggee.string(first_argument).map_err(failed)?);
@@ -155,9 +166,21 @@ impl Taking {
         Ok(())
     }
 
+    /// It has touched the first variable's place or the second argument's: a constructor goes through all of them by itself,
+    /// which tells nobody what it looks for, unless it is a function that is asked by name.
+    fn touched(&mut self, index: usize) -> Result<(), NotTaken> {
+        let address = self.debuggee.registers().map_err(failed)?.instruction();
+        let what = ["environment", "arguments"][index];
+        match index == 0 && self.answering.iter().any(|function| function.contains(&address)) {
+            true => Ok(()),
+            false => Err(refused(format!("a constructor goes through its {what} by itself before its entry"))),
+        }
+    }
+
     /// All that is to be known of it, now that it stands at its entry.
     fn finish(mut self, request: &Request) -> Result<Taken, NotTaken> {
         let registers = self.debuggee.registers().map_err(failed)?;
+        let _ = self.debuggee.watch_nothing();
         state::is_alone(&self.debuggee)?;
         if request.locale {
             self.load_locale(&registers)?;

@@ -1,5 +1,7 @@
 //! Programs and libraries as they lie in memory: which functions they give and want.
 
+use std::ops::Range;
+
 use steady_linux::debuggee::Debuggee;
 
 use super::super::taken::NotTaken;
@@ -86,17 +88,21 @@ impl Module {
         (self.range.0..self.range.1).contains(&address)
     }
 
-    /// The addresses of those of these functions that it gives.
-    pub(super) fn functions(&self, debuggee: &Debuggee, names: &[&str]) -> Result<Vec<u64>, NotTaken> {
+    /// Where those of these functions begin and end that it gives.
+    pub(super) fn functions(&self, debuggee: &Debuggee, names: &[&str]) -> Result<Vec<Range<u64>>, NotTaken> {
         let mut found = vec![];
         for name in names {
-            found.extend(self.function(debuggee, name)?);
+            found.extend(self.symbol(debuggee, name)?);
         }
         Ok(found)
     }
 
     /// The address of this function, if it gives it.
     pub(super) fn function(&self, debuggee: &Debuggee, name: &str) -> Result<Option<u64>, NotTaken> {
+        Ok(self.symbol(debuggee, name)?.map(|extent| extent.start))
+    }
+
+    fn symbol(&self, debuggee: &Debuggee, name: &str) -> Result<Option<Range<u64>>, NotTaken> {
         if self.symbols == 0 || self.strings == 0 {
             return Ok(None);
         }
@@ -109,7 +115,8 @@ impl Module {
             let symbol = debuggee.bytes(self.symbols + u64::from(index) * SYMBOL, SYMBOL as usize).map_err(failed)?;
             let (section, value) = (short(&symbol, 6), long(&symbol, 8));
             if section != 0 && self.is_called(debuggee, word(&symbol, 0), name) {
-                return Ok(Some(self.bias.wrapping_add(value)));
+                let start = self.bias.wrapping_add(value);
+                return Ok(Some(start..start.saturating_add(long(&symbol, 16))));
             }
         }
         Ok(None)

@@ -50,6 +50,11 @@ impl Initial {
         Some((self.auxiliary.0 + index as u64 * 16 + 8, self.auxiliary.1[index].1))
     }
 
+    /// The places of the first variable and of the second argument, if there are any.
+    pub(super) fn first_words(&self) -> [Option<u64>; 2] {
+        [Some(self.environment), (self.arguments > 1).then_some(self.pointer + 16)]
+    }
+
     /// Where the program's headers are, and how many.
     pub(super) fn program_headers(&self) -> Option<(u64, u64)> {
         Some((self.value(PROGRAM_HEADERS)?, self.value(PROGRAM_HEADER_COUNT)?))
