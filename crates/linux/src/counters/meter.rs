@@ -85,16 +85,20 @@ impl Meter {
 
     /// What a run counted that has used `cpu_time`, once all that descends from it has been reaped.
     pub fn end(&mut self, cpu_time: Nanos) -> Counters {
-        let now = self.read();
-        let mut counts = now.iter().zip(self.before).map(|(now, before)| count((*now)?, before?, cpu_time));
-        let mut next = || counts.next().flatten();
+        let [instructions, cycles, branch_misses, cache_misses] = self.end_each(cpu_time);
         // No program ends without an instruction or a cycle: a counter that says so does not work.
         Counters {
-            instructions: next().filter(|count| *count > 0),
-            cycles: next().filter(|count| *count > 0),
-            branch_misses: next(),
-            cache_misses: next(),
+            instructions: instructions.filter(|count| *count > 0),
+            cycles: cycles.filter(|count| *count > 0),
+            branch_misses,
+            cache_misses,
         }
+    }
+
+    /// The same of a meter of other events than the usual: what each of them was counted to be, in their order.
+    pub fn end_each(&mut self, cpu_time: Nanos) -> [Option<u64>; EVENTS] {
+        let (now, before) = (self.read(), self.before);
+        std::array::from_fn(|event| count(now[event]?, before[event]?, cpu_time))
     }
 
     fn read(&mut self) -> [Option<RawCount>; EVENTS] {
