@@ -11,6 +11,7 @@ mod procs;
 mod values;
 mod variants;
 mod warm;
+mod warm_bench;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;
 pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
+pub(crate) use warm_bench::WarmBenchFlags;
 
 /// What pages of the manual name as their source.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));

@@ -26,11 +26,12 @@ mod progress;
 mod resolve;
 mod revisions;
 mod warm;
+mod warm_bench;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use steady_experiments::warm::keeper;
+use steady_experiments::warm::{bench, keeper};
 use steady_experiments::{costs as probing, explain as explained, launcher, limit as limited, load as crowds, rulers};
 use steady_linux::counters::{self, HARDWARE};
 
@@ -94,6 +95,10 @@ fn helper() -> Option<ExitCode> {
         explained::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else if word == bench::STAGE {
+        bench::serve(&environment());
+    } else if word == bench::DRIVER {
+        return Some(if bench::drive(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == explained::COUNTER {
         explained::serve_counter();
     } else {

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmReport,
+    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
 };
 use steady_report::Style;
 
@@ -106,6 +106,18 @@ impl Shown for WarmReport {
             Form::Csv => steady_report::warm_status_csv(self),
             Form::Markdown => steady_report::warm_status_markdown(self),
             Form::Html => steady_report::warm_status_html(self),
+        }
+    }
+}
+
+impl Shown for WarmBenchReport {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::warm_bench_text(self, style()),
+            Form::Json => steady_report::warm_bench_json_text(self, samples),
+            Form::Csv => steady_report::warm_bench_csv(self),
+            Form::Markdown => steady_report::warm_bench_markdown(self),
+            Form::Html => steady_report::warm_bench_html(self),
         }
     }
 }

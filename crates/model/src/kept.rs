@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork, Metric,
-    Probe, Reading, Report, RulerRecord, Seed, Timestamp,
+    Probe, Reading, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -23,12 +23,21 @@ pub enum RunKind {
     Costs,
     /// It was told where the time of a command went, or that of the difference of two.
     Explain,
+    /// Programs were launched as usual and from snapshots.
+    Warm,
 }
 
 impl RunKind {
     /// Every kind, in the order in which they came to be.
-    pub const ALL: [RunKind; 6] =
-        [RunKind::Compare, RunKind::Load, RunKind::Rulers, RunKind::Limit, RunKind::Costs, RunKind::Explain];
+    pub const ALL: [RunKind; 7] = [
+        RunKind::Compare,
+        RunKind::Load,
+        RunKind::Rulers,
+        RunKind::Limit,
+        RunKind::Costs,
+        RunKind::Explain,
+        RunKind::Warm,
+    ];
 
     /// The name used in tables and in JSON.
     pub fn name(self) -> &'static str {
@@ -39,6 +48,7 @@ impl RunKind {
             RunKind::Limit => "limit",
             RunKind::Costs => "costs",
             RunKind::Explain => "explain",
+            RunKind::Warm => "warm",
         }
     }
 }
@@ -153,6 +163,17 @@ impl Facts {
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
             ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of programs launched as usual and from snapshots, summed up as `verdict`.
+    pub fn of_warm_bench(report: &WarmBenchReport, verdict: String) -> Self {
+        let record = &report.record;
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: record.plan.programs.iter().map(|command| command.name.clone()).collect(),
+            complete: record.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Warm, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

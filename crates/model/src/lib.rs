@@ -41,4 +41,8 @@ pub use samples::{
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
+pub use warm::{
+    BreakEven, PaidBack, WarmBenchPlan, WarmBenchRecord, WarmBenchReport, WarmCounts, WarmEffect, WarmFigures,
+    WarmMean, WarmMeasure, WarmMode, WarmProgram, WarmRun, WarmSession, WarmSpent, WarmTrial,
+};
 pub use warm::{KeptProgram, LaunchOutcome, WarmQuestion, WarmReport, WarmState, WarmStore};

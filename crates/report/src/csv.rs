@@ -15,7 +15,7 @@ pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
-pub use warm::warm_status_csv;
+pub use warm::{warm_bench_csv, warm_status_csv};
 
 /// The columns, in their order; those with a unit end with it.
 const COLUMNS: [&str; 23] = [

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::WarmBenchFlags;
 use super::exports::OutputFlags;
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,8 @@ Examples:
       steady warm why ./server
   Forget everything
       steady warm clear
+  What does a launch gain, and after how many is the taking paid back?
+      steady warm bench --programs 'true,sort /etc/passwd'
 
 A program's first launch is as usual. Meanwhile a snapshot of it is taken in the background, loaded
 and linked, at its entry; later launches execute that. Whenever anything speaks against a snapshot
@@ -41,7 +44,7 @@ Exit status of the others:
 #[command(
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
-    override_usage = "steady warm [--mode MODE] [--programs A,B] -- COMMAND...\n       steady warm status|why|snapshot|clear ..."
+    override_usage = "steady warm [--mode MODE] [--programs A,B] -- COMMAND...\n       steady warm status|why|snapshot|clear|bench ..."
 )]
 pub(crate) struct WarmFlags {
     #[command(subcommand)]
@@ -82,6 +85,8 @@ pub(crate) enum WarmCommands {
     Snapshot(ProgramsFlags),
     /// Forget all programs; those that run go on
     Clear,
+    /// What keeping programs warm gains, and when it is paid back
+    Bench(Box<WarmBenchFlags>),
 }
 
 /// The options of `steady warm status`.

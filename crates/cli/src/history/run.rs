@@ -1,14 +1,15 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
-use steady_experiments::{costs, explain, judge, load};
+use steady_experiments::{costs, explain, judge, load, warm};
 use steady_model::{
     CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind,
+    WarmBenchReport,
 };
 use steady_report::{
     ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, limit_summary,
     load_run_json_text, load_run_text, load_summary, other_run_text, read_costs_record, read_explain_pair_record,
-    read_explain_record, read_limit_report, read_load_record, read_record, read_ruler_record, rulers_summary,
-    run_json_text, run_text, runs_json_text, summary,
+    read_explain_record, read_limit_report, read_load_record, read_record, read_ruler_record, read_warm_bench_record,
+    rulers_summary, run_json_text, run_text, runs_json_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
@@ -41,6 +42,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Limit => Box::new(read_limit_report(text)?),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
+        RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
     })
 }
@@ -107,6 +109,12 @@ impl Run for CostsReport {
 impl Run for ExplainReport {
     fn facts(&self) -> Facts {
         Facts::of_explain(self, explain_summary(self))
+    }
+}
+
+impl Run for WarmBenchReport {
+    fn facts(&self) -> Facts {
+        Facts::of_warm_bench(self, warm_bench_summary(self))
     }
 }
 

@@ -16,6 +16,7 @@ use steady_linux::Root;
 
 use crate::failure::Failure;
 use crate::flags::{WarmCommands, WarmFlags};
+use crate::warm_bench;
 
 /// Runs a command, or tells what is kept; the exit status.
 pub(crate) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
@@ -24,6 +25,7 @@ pub(crate) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
         Some(WarmCommands::Why(flags)) => ask::why(flags),
         Some(WarmCommands::Snapshot(flags)) => ask::snapshot(flags),
         Some(WarmCommands::Clear) => ask::clear(),
+        Some(WarmCommands::Bench(flags)) => warm_bench::run(flags),
         None if flags.words.is_empty() => Err(Failure::Usage(
             "no command: steady warm -- COMMAND; steady warm --help names what else there is".to_owned(),
         )),

@@ -3,6 +3,7 @@
 //!     take (the program under ptrace(2), twice) -> Taken -> compose (what differs, and why) -> Snapshot -> image (an ELF file)
 //!     store (a folder per user and boot) <- keeper (takes what is wanted, in the background); the hook reads it
 
+pub mod bench;
 pub mod compose;
 pub mod identity;
 pub mod image;

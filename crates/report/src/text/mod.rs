@@ -32,7 +32,7 @@ pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
-pub use warm::warm_status_text;
+pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;
 pub(crate) use absent::Footnotes;

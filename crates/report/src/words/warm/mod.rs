@@ -1,3 +1,4 @@
 //! Programs kept warm, in words.
 
+pub(crate) mod bench;
 pub(crate) mod status;

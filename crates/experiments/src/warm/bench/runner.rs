@@ -1,0 +1,43 @@
+//! The one effect that the experiment has: a session. Behind a trait, so that it runs in tests without time passing.
+
+use steady_model::{Nanos, Reading, WarmMode, WarmSession};
+use thiserror::Error;
+
+/// A session to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOrder {
+    /// Which program of the plan.
+    pub program: usize,
+    /// How it is launched.
+    pub mode: WarmMode,
+    /// How often.
+    pub count: u32,
+    /// How much the environment is padded, in bytes.
+    pub padding: u32,
+    /// Whether events are counted, and nothing timed.
+    pub counted: bool,
+}
+
+/// Why there are no more sessions.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum WarmBenchError {
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The process that makes them ended, or could not be set up.
+    #[error("the process that launches programs was lost: {0}")]
+    Lost(String),
+}
+
+/// Something that makes sessions.
+pub trait WarmLauncher {
+    /// Makes one; absent where the program cannot be launched, or does not end. Beside it why there is no snapshot, where
+    /// there was none and a reason is told.
+    ///
+    /// # Errors
+    /// See [`WarmBenchError`].
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(WarmSession, Option<String>)>, WarmBenchError>;
+
+    /// The experiment's clock.
+    fn now(&self) -> Nanos;
+}

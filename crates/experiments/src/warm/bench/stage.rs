@@ -1,0 +1,57 @@
+//! The stage's side: a process of its own that makes the sessions, so that nothing of them is left when `steady` ends, in
+//! whatever way.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use steady_linux::process;
+
+use super::protocol::{Reply, Setup};
+use super::session::{Stop, session};
+
+/// The whole life of a stage; its drivers get `environment`. Returns when `steady` hangs up or something is wrong; by then
+/// no descendant and no file is left.
+pub fn serve(environment: &[(OsString, OsString)]) {
+    let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
+    let mut lines = BufReader::new(&control).lines();
+    let Some(Ok(line)) = lines.next() else { return };
+    let Ok(setup) = serde_json::from_str::<Setup>(&line) else { return };
+    if let Err(reason) = attend(&setup, &mut lines, environment, &control) {
+        // If nobody listens any more, nobody needs to know.
+        let _ = say(&control, &Reply::Failed(reason));
+    }
+    // Errors leave nothing to be done: there is nobody to tell.
+    let _ = process::end_descendants();
+    let _ = fs::remove_dir_all(&setup.folder);
+}
+
+fn attend(
+    setup: &Setup,
+    lines: &mut dyn Iterator<Item = io::Result<String>>,
+    environment: &[(OsString, OsString)],
+    control: &UnixStream,
+) -> Result<(), String> {
+    let failed = |error: &dyn ToString| error.to_string();
+    process::leave_session().and_then(|()| process::become_subreaper()).map_err(|error| failed(&error))?;
+    say(control, &Reply::Ready).map_err(|error| failed(&error))?;
+    while let Some(Ok(line)) = lines.next() {
+        let order = serde_json::from_str(&line).map_err(|error| failed(&error))?;
+        let reply = match session(setup, &order, environment, control) {
+            Ok((session, refusal)) => Reply::Session(Ok(session), refusal),
+            Err(Stop::None(absent)) => Reply::Session(Err(absent), None),
+            Err(Stop::Failed(reason)) => return Err(reason),
+            Err(Stop::Abandoned) => return Ok(()),
+        };
+        say(control, &reply).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+fn say(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    control.write_all(&line)
+}

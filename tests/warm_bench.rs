@@ -1,0 +1,157 @@
+//! `steady warm bench`: what keeping programs warm gains on the machine itself, bad input, interruptions, and that nothing
+//! is left behind, in the user's store least of all.
+
+mod steady;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use steady::{processes_with, scratch, skip, steady, told, within_a_second};
+
+/// A cache of this test's own, for this user alone; gone with this.
+struct Cache(PathBuf);
+
+impl Cache {
+    fn new(name: &str) -> Self {
+        let path = scratch(&format!("warm-bench-{name}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+        Cache(path)
+    }
+
+    fn bench(&self, words: &[&str]) -> Command {
+        let mut command = steady();
+        command.env("XDG_CACHE_HOME", &self.0).args(["warm", "bench"]).args(words);
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.bench(words).output().expect("steady starts")
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_none())
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether programs can be kept warm here; if not, says so.
+fn available(test: &str) -> bool {
+    let available = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
+    if !available {
+        skip(test, "programs are kept warm on x86-64 with the GNU C library only");
+    }
+    available
+}
+
+fn json(output: Output) -> Value {
+    let (status, stdout, stderr) = told(output);
+    assert_eq!(status, 0, "{stderr}");
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
+}
+
+/// Whether `condition` comes true, given the time that a crowded machine may take.
+fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    (0..30).any(|_| within_a_second(&mut condition))
+}
+
+#[test]
+fn every_mode_is_measured_and_the_user_s_store_is_not_touched() {
+    if !available("every_mode_is_measured_and_the_user_s_store_is_not_touched") {
+        return;
+    }
+    let cache = Cache::new("modes");
+    let words = ["--programs", "true,sh -c 'exit 3'", "--runs", "6", "--count", "4", "--pause", "1ms", "--seed", "5"];
+    let report = json(cache.run(&[&words[..], &["--format", "json", "--samples"]].concat()));
+    assert_eq!(
+        (&report["schema"], &report["kind"], &report["seed"]),
+        (&"steady.warm/1".into(), &"bench".into(), &"5".into())
+    );
+    let programs = report["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 2);
+    for program in programs {
+        let modes = program["modes"].as_array().unwrap_or_else(|| panic!("{program}"));
+        let names: Vec<&str> = modes.iter().filter_map(|mode| mode["mode"].as_str()).collect();
+        assert_eq!(names, ["normal", "prewarm", "on-demand"]);
+        for mode in modes {
+            assert!(mode["cpu_seconds"].as_f64().unwrap() > 0.0 && mode["faults"].as_f64().unwrap() > 1.0, "{mode}");
+            // What is beside the launches costs something.
+            assert!(mode["all_cpu_seconds"].as_f64() > mode["cpu_seconds"].as_f64(), "{mode}");
+            assert_eq!(mode["wall_sessions"], 6);
+            assert_eq!(mode["launch_wall_seconds"].as_array().unwrap().len(), 4);
+        }
+        assert_eq!(modes[0]["warm_ratio"], 0.0);
+        let sessions = program["samples"]["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), 3 * (6 + 3));
+        assert!(sessions.iter().all(|session| session["launches_seconds"].as_array().unwrap().len() == 4));
+    }
+    let notes = programs[1]["notes"].to_string();
+    assert!(notes.contains("it exited with status 3 each time"), "{notes}");
+    assert!(cache.is_empty(), "what sessions made is gone");
+    let again = told(steady().args(["history", "report", "last"]).output().unwrap());
+    assert!(again.0 == 0 && again.1.contains("on-demand") && again.1.contains("Prewarmed"), "{again:?}");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_left_out() {
+    if !available("a_program_that_does_not_end_is_left_out") {
+        return;
+    }
+    let cache = Cache::new("endless");
+    let words = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
+    let report = json(cache.run(&[&words[..], &["--format", "json"]].concat()));
+    assert!(report["programs"][0]["modes_absent"].as_str().unwrap().contains("had not ended"), "{report}");
+    assert!(report["programs"][1]["modes"].is_array(), "{report}");
+    assert!(eventually(|| processes_with("sleep 4321") == 0));
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_launched() {
+    if !available("bad_input_is_refused_before_anything_is_launched") {
+        return;
+    }
+    let cache = Cache::new("bad");
+    for (words, told_of) in [
+        (&[][..], "--programs"),
+        (&["/nonexistent"], "/nonexistent"),
+        (&["/etc/passwd"], "Not a directory"),
+        (&["--programs", "no-such-program"], "in PATH"),
+        (&["--programs", "true", "--count", "0"], "--count"),
+        (&["--programs", "true", "--export-json", "/nonexistent/x"], "--export-json"),
+    ] {
+        let (status, stdout, stderr) = told(cache.run(words));
+        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        assert!(stderr.contains(told_of), "{words:?}: {stderr}");
+    }
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn nothing_is_left_however_it_ends() {
+    if !available("nothing_is_left_however_it_ends") {
+        return;
+    }
+    for (name, signal) in [("killed", "KILL"), ("interrupted", "INT")] {
+        let cache = Cache::new(name);
+        let mark = cache.0.to_str().unwrap().to_owned();
+        let words = ["--programs", "sleep 0.05", "--count", "1000", "--runs", "1000", "--quiet", "--no-history"];
+        let mut bench = cache.bench(&words).spawn().unwrap();
+        // The driver's words name its folder.
+        assert!(eventually(|| processes_with(&mark) > 0), "{name}: it launches");
+        assert!(Path::new(&mark).exists() && !cache.is_empty());
+        let killed = Command::new("kill").args([&format!("-{signal}"), &bench.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let status = bench.wait().unwrap();
+        assert!(signal == "KILL" || status.code() == Some(130), "{status:?}");
+        assert!(eventually(|| processes_with(&mark) == 0), "{name}: no process is left");
+        assert!(eventually(|| cache.is_empty()), "{name}: no file is left");
+    }
+}
