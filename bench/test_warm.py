@@ -1,0 +1,63 @@
+import unittest
+
+import warm
+
+EVEN = {"50ms": {"wall": (3, False), "cpu": (31, True), "taking": 7.4e-3},
+        None: {"wall": (14, False), "cpu": (None, False), "taking": 7.4e-3}}
+
+
+def a_round(ratio: float) -> dict:
+    found = {name: {"normal": 500e-6, "warm": 500e-6 * ratio} for name in warm.TARGETS}
+    return {**found, warm.ASIDE["nothing"]: {"normal": 100e-6}}
+
+
+class Arithmetic(unittest.TestCase):
+    def test_ratios_are_taken_within_a_round(self):
+        slow = {name: {way: 3 * time for way, time in ways.items()} for name, ways in a_round(0.39).items()}
+        self.assertAlmostEqual(warm.ratios([slow, a_round(0.39)], warm.SPAWN_TRUE)[0], 0.39)
+        self.assertAlmostEqual(warm.ratios([slow, a_round(0.39)], warm.SPAWN_TRUE)[1], 0.39)
+        self.assertEqual(warm.ratios([slow], warm.ASIDE["nothing"]), [])
+
+    def test_the_median_of_the_rounds_is_held_against_the_target(self):
+        text, reached = warm.report([a_round(0.37), a_round(0.37), a_round(2.0)], EVEN)
+        self.assertTrue(reached)
+        self.assertIn("spawn of true: 0.370 of normal, at most 0.40: reached", text)
+        self.assertNotIn("NOT reached", text)
+        text, reached = warm.report([a_round(0.39)] * 3, EVEN)
+        self.assertFalse(reached)
+        self.assertIn("spawn of cat /dev/null: 0.390 of normal, at most 0.38: NOT reached", text)
+        self.assertEqual(text.count("NOT reached"), 1)
+
+    def test_what_was_not_measured_is_said(self):
+        text, _ = warm.report([a_round(0.3)], EVEN)
+        self.assertIn(f"- {warm.ASIDE['busybox']}: skipped", text)
+        self.assertIn("| spawn of a static program that only exits | 100 us |", text)
+
+    def test_the_break_even_counts_with_time_between_launches(self):
+        text, reached = warm.report([a_round(0.3)], {**EVEN, "50ms": {**EVEN["50ms"], "wall": (4, False)}})
+        self.assertFalse(reached)
+        self.assertIn("paid back after 4 by wall time, about 31 by CPU time", text)
+        self.assertIn("without a pause: paid back after 14 by wall time, none that was seen by CPU time", text)
+        never = {**EVEN, "50ms": {**EVEN["50ms"], "wall": (None, False)}}
+        self.assertFalse(warm.report([a_round(0.3)], never)[1])
+
+    def test_the_report_of_steady_is_read(self):
+        even = {"wall": {"launches": 3, "extrapolated": False}, "cpu": {"launches": None, "extrapolated": False,
+                                                                      "taking_seconds": 7e-3}}
+        modes = [{"mode": "normal", "break_even": None}, {"mode": "on-demand", "break_even": even}]
+        self.assertEqual(warm.read({"programs": [{"modes": modes}]}),
+                         {"wall": (3, False), "cpu": (None, False), "taking": 7e-3})
+
+    def test_a_break_even_that_is_absent_is_not_reached(self):
+        absent = warm.read({"programs": [{"modes": [{"mode": "on-demand", "break_even": None,
+                                                     "break_even_absent": "no launch was from a snapshot"}]}]})
+        text, reached = warm.report([a_round(0.3)], {**EVEN, "50ms": absent})
+        self.assertFalse(reached)
+        self.assertIn("a snapshot takes ? ms", text)
+
+    def test_a_turn_is_what_is_left_without_the_start(self):
+        self.assertLess(abs(warm.per_turn(lambda count: ["sleep", str(0.05 + count * 1e-3)]) - 1e-3), 2e-4)
+
+
+if __name__ == "__main__":
+    unittest.main()
