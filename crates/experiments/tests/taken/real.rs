@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use steady_experiments::warm::compose::compose;
 use steady_experiments::warm::take::take;
 use steady_experiments::warm::taken::{NotTaken, Request, Taken};
 
@@ -83,6 +84,23 @@ fn each_take_is_at_addresses_of_its_own_far_below_any_stack() {
     for taken in [first, second] {
         let end = taken.regions.iter().map(|region| region.address + region.bytes.len() as u64).max().unwrap();
         assert!(end < taken.stack.range.0 - (1 << 30), "{end:#x} {:#x}", taken.stack.range.0);
+    }
+}
+
+#[test]
+fn two_takes_differ_in_nothing_but_what_a_launch_makes() {
+    for name in ["true", "cat", "perl", "git", "bash", "python3", "openssl", "ls"] {
+        let path = Path::new("/usr/bin").join(name);
+        if !path.exists() {
+            continue;
+        }
+        let first = request(&path);
+        let environment = [first.environment.clone(), vec![("PADDING".into(), "x".repeat(100).into())]].concat();
+        let second = Request { name: "//another/name".into(), arguments: 23, environment, ..first.clone() };
+        let takes = [first, second].map(|request| take(&request).unwrap());
+        if let Err(why) = compose(&takes[0], &takes[1], None) {
+            panic!("{name}: {why}");
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Debuggee {
     memory: File,
     /// The limit on its stack that it is to have.
     limit: Rlimit,
+    /// Whether its memory is laid out upwards, for lack of that limit, and its personality says so.
+    upwards: bool,
     /// What is written over by breakpoints: the byte at each address.
     breakpoints: BTreeMap<u64, u8>,
     /// The breakpoint that it stands at, about to execute what belongs there.
@@ -45,7 +47,8 @@ pub struct Debuggee {
 pub struct Beginning<'a> {
     /// The program: an absolute path.
     pub program: &'a Path,
-    /// How high the soft limit on its stack is while the kernel lays out its memory, if the hard one allows that.
+    /// How high the soft limit on its stack is while the kernel lays out its memory. Where the hard one does not allow that,
+    /// its memory is laid out from a third of all addresses upwards instead.
     pub stack_limit: u64,
     /// After so many seconds SIGALRM stops it, once.
     pub seconds: u32,
@@ -103,17 +106,16 @@ impl Debuggee {
         let held = sys::Held::new(beginning.program, arguments, environment)
             .map_err(|error| NotStarted::NoProgram(error.into()))?;
         let limit = getrlimit(Resource::Stack);
-        let pid = held.start(&sys::Beginning {
-            streams: null.as_fd(),
-            stack: raised(&limit, beginning.stack_limit),
-            seconds: beginning.seconds,
-        })?;
+        let stack = raised(&limit, beginning.stack_limit);
+        let upwards = stack.0 < beginning.stack_limit;
+        let pid = held.start(&sys::Beginning { streams: null.as_fd(), stack, upwards, seconds: beginning.seconds })?;
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
         match File::open(path) {
             Ok(memory) => Ok(Debuggee {
                 pid,
                 memory,
                 limit,
+                upwards,
                 breakpoints: BTreeMap::new(),
                 at: None,
                 ended: None,
@@ -126,11 +128,15 @@ impl Debuggee {
         }
     }
 
-    /// Gives it this process's limit on the stack, now that its memory is laid out.
+    /// Gives it this process's limit on the stack and an ordinary personality, now that its memory is laid out. To be used
+    /// before there are breakpoints.
     ///
     /// # Errors
     /// What prlimit(2) says: it runs as another user.
     pub fn put_back_limit(&mut self) -> io::Result<()> {
+        if self.upwards {
+            self.make_call(libc::SYS_personality as u64, [0; 6])?;
+        }
         prlimit(Some(self.pid), Resource::Stack, self.limit)?;
         Ok(())
     }

@@ -39,6 +39,8 @@ pub(crate) struct Beginning<'fd> {
     pub(crate) streams: BorrowedFd<'fd>,
     /// The limits on its stack, soft and hard, while the kernel lays out its memory.
     pub(crate) stack: (u64, u64),
+    /// Whether memory is laid out from a third of all addresses upwards (`ADDR_COMPAT_LAYOUT` of personality(2)).
+    pub(crate) upwards: bool,
     /// After so many seconds it gets SIGALRM.
     pub(crate) seconds: u32,
 }
@@ -59,12 +61,13 @@ impl Held {
     }
 
     /// Starts it in a session of its own, in `/`, without other descriptors, with all signals as the system has them and
-    /// with an ordinary personality. It is stopped at its first instruction, and is killed when this thread ends.
+    /// with an ordinary personality but for the layout of its memory. It is stopped at its first instruction, and is killed when this thread ends.
     pub(crate) fn start(&self, beginning: &Beginning<'_>) -> Result<Pid, NotStarted> {
         let mut start = Start {
             held: self,
             streams: beginning.streams.as_raw_fd(),
             stack: libc::rlimit { rlim_cur: beginning.stack.0, rlim_max: beginning.stack.1 },
+            personality: if beginning.upwards { libc::ADDR_COMPAT_LAYOUT as libc::c_ulong } else { 0 },
             seconds: beginning.seconds,
             parent: rustix::process::getpid().as_raw_nonzero().get(),
             executing: false,
@@ -102,6 +105,7 @@ struct Start<'a> {
     held: &'a Held,
     streams: RawFd,
     stack: libc::rlimit,
+    personality: libc::c_ulong,
     seconds: u32,
     parent: libc::pid_t,
     executing: bool,
@@ -154,7 +158,7 @@ unsafe fn prepare(start: &Start<'_>) -> bool {
         }
         // Where the kernel does not know this call, what was made to be inherited stays open, and is seen later.
         libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, 0);
-        libc::personality(0);
+        libc::personality(start.personality);
         for signal in 1..=LAST_SIGNAL {
             dispose_raw(signal, Disposition::Default);
         }

@@ -28,7 +28,7 @@ use modules::Module;
 use stack::Initial;
 
 /// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
-/// of addresses, far from wherever the stack of a later launch may be.
+/// of addresses, far from wherever the stack and the kernel's object of a later launch may be.
 const STACK_LIMIT: u64 = 8 << 40;
 /// How long a program may take to its entry, in seconds.
 const PATIENCE: u32 = 5;

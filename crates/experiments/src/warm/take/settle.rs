@@ -16,6 +16,7 @@ use super::{Taking, failed, refused};
 pub(super) const FAULT: i32 = 11;
 /// Numbers of system calls.
 const MMAP: u64 = 9;
+const MUNMAP: u64 = 11;
 const MREMAP: u64 = 25;
 const PRCTL: u64 = 157;
 /// `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
@@ -25,10 +26,13 @@ const FAULTS: u64 = 2;
 const MOVE: u64 = 1 | 2;
 /// `MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE`.
 const RESERVE: u64 = 0x2 | 0x20 | 0x4000 | 0x10_0000;
+/// `MAP_PRIVATE | MAP_ANONYMOUS`.
+const PRIVATE: u64 = 0x2 | 0x20;
 /// How the kernel aligns large mappings of files.
 const HUGE: u64 = 2 << 20;
 const PAGE: u64 = 4096;
-/// The kernel's object is moved so far up at least, and at most: with the stack's limit raised, there is room.
+/// The kernel's object is moved so far up at least, and at most: with the stack's limit raised, or memory laid out upwards,
+/// there is room.
 const UP: (u64, u64) = (1 << 40, 3 << 40);
 
 /// Settles all of it, and returns where memory begins that only fills a gap; 0 if there is none.
@@ -39,8 +43,7 @@ pub(super) fn settle(debuggee: &mut Debuggee, request: &Request, initial: &Initi
         return Err(NotTaken::Failed("the CPU's time stamp cannot be held back from it".into()));
     }
     move_kernels_object(debuggee, initial)?;
-    let loader = initial.value(stack::BASE).unwrap_or(0);
-    fill(debuggee, loader)
+    fill(debuggee, initial.value(stack::BASE).unwrap_or(0))
 }
 
 /// Moves the kernel's object above all else, as it lies when a snapshot is launched: ld.so keeps a list of what it has
@@ -49,7 +52,9 @@ fn move_kernels_object(debuggee: &mut Debuggee, initial: &Initial) -> Result<(),
     let maps = debuggee.maps().map_err(failed)?;
     let names = ["[vvar]", "[vvar_vclock]", "[vdso]"];
     let own: Vec<_> = maps.iter().filter(|mapping| names.iter().any(|name| mapping.is_named(name))).collect();
-    let place = initial.place(stack::VDSO).filter(|(_, object)| *object < initial.value(stack::BASE).unwrap_or(0));
+    // Older kernels put it beside the stack.
+    let above = initial.value(stack::BASE).unwrap_or(0).saturating_add(UP.0);
+    let place = initial.place(stack::VDSO).filter(|(_, object)| *object < above);
     let (Some((place, object)), Some(first), Some(last)) = (place, own.first(), own.last()) else { return Ok(()) };
     let up = UP.0 + random()? % (UP.1 - UP.0) / PAGE * PAGE;
     let there = first.start + up..last.end + up;
@@ -71,13 +76,34 @@ fn move_kernels_object(debuggee: &mut Debuggee, initial: &Initial) -> Result<(),
 fn fill(debuggee: &mut Debuggee, loader: u64) -> Result<u64, NotTaken> {
     static REMAINDER: OnceLock<u64> = OnceLock::new();
     let drawn = random()? % HUGE / PAGE * PAGE;
-    let gap = loader.wrapping_sub(*REMAINDER.get_or_init(|| drawn)) % HUGE;
-    let start = loader.wrapping_sub(gap);
+    let remainder = *REMAINDER.get_or_init(|| drawn);
+    let (start, gap) = match end_where_upwards(debuggee, loader)? {
+        Some(end) => (end, remainder.wrapping_sub(end) % HUGE),
+        None => {
+            let gap = loader.wrapping_sub(remainder) % HUGE;
+            (loader.wrapping_sub(gap), gap)
+        }
+    };
     if gap == 0 {
         return Ok(0);
     }
     let filled = debuggee.make_call(MMAP, [start, gap, 0, RESERVE, u64::MAX, 0]).map_err(failed)?;
     if filled == start.cast_signed() { Ok(start) } else { Ok(0) }
+}
+
+/// The end of the loader, where what is mapped next lies behind it and not before: in programs whose memory is laid out upwards.
+fn end_where_upwards(debuggee: &mut Debuggee, loader: u64) -> Result<Option<u64>, NotTaken> {
+    let next = debuggee.make_call(MMAP, [0, PAGE, 0, PRIVATE, u64::MAX, 0]).map_err(failed)?.cast_unsigned();
+    debuggee.make_call(MUNMAP, [next, PAGE, 0, 0, 0, 0]).map_err(failed)?;
+    let maps = debuggee.maps().map_err(failed)?;
+    let mut end = loader;
+    for mapping in maps.iter().filter(|mapping| mapping.start >= loader) {
+        if mapping.start != end {
+            break;
+        }
+        end = mapping.end;
+    }
+    Ok((next > loader).then_some(end))
 }
 
 impl Taking {
