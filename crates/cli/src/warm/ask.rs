@@ -37,7 +37,7 @@ pub(super) fn snapshot(flags: &ProgramsFlags) -> Result<u8, Failure> {
     let mut maker = Maker::new(&store, Traced, environment());
     let (mut refused, mut unmade) = (false, None);
     for program in &programs {
-        match maker.make(program) {
+        match maker.make_patiently(program) {
             Ok(made) => refused |= matches!(made, Made::Refused(_)),
             Err(why) => {
                 notice(&format!("'{}': {why}", program.display()));

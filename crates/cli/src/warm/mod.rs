@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use steady_experiments::warm::keeper;
 use steady_experiments::warm::make::{Maker, Traced};
 use steady_experiments::warm::store::{Place, Store};
-use steady_linux::Root;
+use steady_linux::{Root, process};
 
 use crate::failure::Failure;
 use crate::flags::{WarmCommands, WarmFlags};
@@ -37,6 +37,7 @@ pub(crate) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
 pub(crate) fn keep(folder: Option<OsString>) -> bool {
     let Some(Ok(Some(store))) = folder.map(|folder| Store::at(PathBuf::from(folder))) else { return false };
     let Ok(command) = std::io::stdin().as_fd().try_clone_to_owned() else { return false };
+    process::give_way();
     let mut maker = Maker::new(&store, Traced, environment());
     keeper::keep(&mut maker, command).is_ok()
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use steady_experiments::warm::launch::{Here, Launch, is_current, launch};
-use steady_experiments::warm::make::{Maker, Traced};
+use steady_experiments::warm::make::{Made, Maker, Traced};
 use steady_experiments::warm::store::Store;
 use steady_experiments::warm::{identity, keeper};
 use steady_linux::{Root, process};
@@ -122,9 +122,12 @@ fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
             scope.spawn(|| {
                 let mut maker = Maker::new(store, Traced, environment.clone());
                 while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    if !is_known(store, &program) {
-                        // What is refused, or cannot be taken now, starts as usual.
-                        let _ = maker.make(&program);
+                    // What is refused, or cannot be taken now, starts as usual.
+                    if !is_known(store, &program)
+                        && let Ok(Made::Script(script)) = maker.make_patiently(&program)
+                        && !is_known(store, &script.interpreter)
+                    {
+                        let _ = maker.make_patiently(&script.interpreter);
                     }
                 }
             });

@@ -34,6 +34,11 @@ pub enum Launch {
 /// How the program at `path` would be started, if it were now.
 #[must_use]
 pub fn launch(store: &Store, path: &Path, here: Here<'_>) -> Launch {
+    called(store, path, path.file_name().unwrap_or_default(), here)
+}
+
+/// The same, of a program that is called by a name: the interpreter of a script is by that of the script.
+fn called(store: &Store, path: &Path, name: &OsStr, here: Here<'_>) -> Launch {
     let reasons = match fs::metadata(path) {
         Err(error) => vec![format!("its file cannot be looked at: {error}")],
         Ok(file) => {
@@ -47,8 +52,10 @@ pub fn launch(store: &Store, path: &Path, here: Here<'_>) -> Launch {
                         vec!["its file has changed since".to_owned()]
                     }
                     Some(Card::Refused { reason, .. }) => vec![reason.to_string_lossy().into_owned()],
-                    Some(Card::Script { interpreter, .. }) => return launch(store, Path::new(os(interpreter)), here),
-                    Some(Card::Warm(warm)) => return of_warm(store, path, &warm, here),
+                    Some(Card::Script { interpreter, .. }) => {
+                        return called(store, Path::new(os(interpreter)), name, here);
+                    }
+                    Some(Card::Warm(warm)) => return of_warm(store, (path, name), &warm, here),
                 },
             }
         }
@@ -56,11 +63,10 @@ pub fn launch(store: &Store, path: &Path, here: Here<'_>) -> Launch {
     Launch::AsUsual(reasons)
 }
 
-fn of_warm(store: &Store, path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Launch {
-    let reasons = against(path, warm, here);
+fn of_warm(store: &Store, (path, name): (&Path, &OsStr), warm: &Warm<'_>, here: Here<'_>) -> Launch {
+    let reasons = against(store, path, warm, here);
     // The copies are as good as each other; the hook draws one.
     let copy = std::process::id() % warm.copies;
-    let name = path.file_name().unwrap_or_default();
     let snapshot = store.snapshot(warm.identity.key().as_str(), copy, name);
     match reasons.is_empty() {
         true if snapshot.is_file() => Launch::Warm(snapshot),
@@ -70,7 +76,7 @@ fn of_warm(store: &Store, path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Launc
 }
 
 /// All that speaks against a snapshot.
-fn against(path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Vec<String> {
+fn against(store: &Store, path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if path.canonicalize().is_ok_and(|path| path != Path::new(os(warm.program))) {
         reasons.push(format!("it was taken by another path, '{}'", Path::new(os(warm.program)).display()));
@@ -79,7 +85,7 @@ fn against(path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Vec<String> {
         reasons.push("another user had it taken".to_owned());
     }
     reasons.extend(changed(warm));
-    reasons.extend(of_environment(warm, here.environment));
+    reasons.extend(of_environment(warm, here.environment, store.hook().as_os_str()));
     reasons.extend(of_limits(warm, here.root));
     reasons
 }
@@ -111,9 +117,10 @@ pub fn changed(warm: &Warm<'_>) -> Option<String> {
     })
 }
 
-fn of_environment(warm: &Warm<'_>, environment: &[(OsString, OsString)]) -> Vec<String> {
+fn of_environment(warm: &Warm<'_>, environment: &[(OsString, OsString)], hook: &OsStr) -> Vec<String> {
     let value = |name: &OsStr| environment.iter().find(|(given, _)| given == name).map(|(_, value)| value);
-    let told = environment.iter().filter(|(name, _)| speaks_to_loader(name));
+    let own = |name: &OsStr, value: &OsStr| name == "LD_PRELOAD" && value == hook;
+    let told = environment.iter().filter(|(name, value)| speaks_to_loader(name) && !own(name, value));
     let told = told.map(|(name, _)| format!("{} tells the loader or the C library how to begin", name.display()));
     let other = warm.conditions().filter(|condition| {
         value(os(condition.name)).map(|value| value.as_bytes()) != condition.value.map(CStr::to_bytes)

@@ -55,16 +55,27 @@ fn of_store(store: &Store) -> WarmStore {
         wanted: store.wishes().map_or(0, |wishes| wishes.len()),
         launches,
         cpu: cpu.map(Nanos),
+        trouble: store.trouble(),
     }
 }
 
-/// All programs, those that were started from a snapshot most often first.
+/// All programs: what is warm first, and of that what was started from a snapshot most often.
 fn all(store: &Store, counts: &Reading<Counts>) -> Vec<KeptProgram> {
     let cards = store.cards().unwrap_or_default();
     let mut programs: Vec<KeptProgram> = cards.iter().filter_map(|card| known(store, counts, card, None)).collect();
     let launches = |program: &KeptProgram| program.warm_launches.clone().unwrap_or(0);
-    programs.sort_by(|one, other| (launches(other), &one.program).cmp(&(launches(one), &other.program)));
     programs
+        .sort_by_key(|program| (rank(&program.state), std::cmp::Reverse(launches(program)), program.program.clone()));
+    programs
+}
+
+fn rank(state: &WarmState) -> u8 {
+    match state {
+        WarmState::Warm => 0,
+        WarmState::Stale(_) => 1,
+        WarmState::Refused(_) => 2,
+        WarmState::Script { .. } | WarmState::Unknown => 3,
+    }
 }
 
 fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Here<'_>>) -> KeptProgram {
@@ -79,7 +90,7 @@ fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Her
 }
 
 fn unknown(program: &Path) -> KeptProgram {
-    let nothing = || Err(Absent::because("it has not been taken"));
+    let nothing = || Err(Absent::because("it has no snapshots"));
     KeptProgram {
         program: program.display().to_string(),
         state: WarmState::Unknown,

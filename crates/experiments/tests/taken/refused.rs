@@ -7,7 +7,10 @@ use std::path::Path;
 use steady_linux::debuggee::{Beginning, Debuggee};
 
 use super::made::Made;
-use super::{refusal, tell};
+use steady_experiments::warm::take::take;
+use steady_experiments::warm::taken::NotTaken;
+
+use super::{refusal, request, tell};
 
 /// Only where the CPU's debug registers can be had.
 const WATCHED: [(&str, &str, &str); 3] = [
@@ -83,7 +86,8 @@ fn words_are_watched() -> bool {
 fn a_program_that_waits_is_given_up() {
     let Some(made) = Made::new("waits", "open(HERE \"/pipe\", O_RDONLY);") else { return };
     rustix::fs::mknodat(rustix::fs::CWD, made.0.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    assert!(refusal(&made.program()).contains("more than 5 seconds"));
+    let given_up = take(&request(&made.program()));
+    assert!(matches!(&given_up, Err(NotTaken::Failed(why)) if why.contains("more than 5 seconds")), "{given_up:?}");
 }
 
 #[test]

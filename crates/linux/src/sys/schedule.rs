@@ -55,11 +55,10 @@ pub(crate) fn wake_soon(nice: i32, slice: Nanos) -> Schedule {
     before
 }
 
-/// Has this thread give way to all others as far as a nice value can, and never take a CPU from one that runs.
-pub(crate) fn give_way() -> bool {
-    const LEAST: i32 = 19;
+/// Has this thread give way to others by a nice value, and never take a CPU from one that runs.
+pub(crate) fn give_way(nice: i32) -> bool {
     let size = size_of::<Schedule>() as u32;
-    set(&Schedule { size, policy: libc::SCHED_BATCH as u32, nice: LEAST, ..Schedule::default() })
+    set(&Schedule { size, policy: libc::SCHED_BATCH as u32, nice, ..Schedule::default() })
 }
 
 /// Schedules this thread so; whether that is allowed. A plain system call, fit for a child before its exec.

@@ -160,6 +160,8 @@ pub struct WarmStore {
     pub launches: Reading<Vec<(LaunchOutcome, u64)>>,
     /// CPU time that taking programs used.
     pub cpu: Reading<Nanos>,
+    /// What kept a program from being taken last, if nothing has been taken since.
+    pub trouble: Option<String>,
 }
 
 /// What is told of programs that are kept warm.

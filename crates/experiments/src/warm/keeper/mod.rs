@@ -19,7 +19,7 @@ use steady_preload::card::{Card, Warm};
 
 use super::identity;
 use super::launch::{is_current, os};
-use super::make::{Camera, Maker, Unmade};
+use super::make::{Camera, Made, Maker, Unmade, speaks_to_loader};
 use super::store::{Store, StoredCard, Wish};
 use queue::Queue;
 use watch::{Seen, Watch};
@@ -40,7 +40,6 @@ const LOOK: Nanos = Nanos(30_000_000_000);
 /// # Errors
 /// What the file system says of the store.
 pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd) -> io::Result<()> {
-    process::give_way();
     let store = maker.store();
     let watch = Watch::new(store, command)?;
     let Some(_lock) = watch.turn(store)? else { return Ok(()) };
@@ -80,11 +79,16 @@ impl<C: Camera> Keeper<'_, '_, C> {
             let made = self.made(&wish);
             match made {
                 Ok(()) => {
+                    self.maker.store().note_trouble(None);
                     self.queue.forget(&wish.key);
                     self.maker.store().fulfilled(&wish.key);
                 }
                 // The wish stays where it is, so that the hook need not make it again.
                 Err(Unmade::NoRoom(_)) => self.queue.give_up(&wish.key),
+                Err(Unmade::Failed(why)) => {
+                    self.maker.store().note_trouble(Some(&format!("'{}': {why}", wish.program.display())));
+                    self.queue.put_off(&wish.key, clock::monotonic());
+                }
                 Err(_) => self.queue.put_off(&wish.key, clock::monotonic()),
             }
         }
@@ -103,13 +107,17 @@ impl<C: Camera> Keeper<'_, '_, C> {
                 Card::Refused { .. } => Ok(()),
             };
         }
-        self.make(&wish.program)
+        match self.make(&wish.program)? {
+            // It is its interpreter that is started from a snapshot.
+            Made::Script(script) => self.interpreter(&script.interpreter, &wish.program),
+            Made::Warm | Made::Refused(_) => Ok(()),
+        }
     }
 
     /// Gives a program's snapshots the name that it was called by; makes them anew where that cannot be.
     fn name_too(&mut self, key: &str, warm: &Warm<'_>, name: Option<&OsStr>) -> Result<(), Unmade> {
         let named = name.map_or(Ok(()), |name| self.maker.store().name_too(key, warm.copies, os(warm.name), name));
-        named.or_else(|_| self.make(Path::new(os(warm.program))))
+        named.or_else(|_| self.make(Path::new(os(warm.program))).map(drop))
     }
 
     /// The interpreter of a script is called by the script's name.
@@ -130,10 +138,10 @@ impl<C: Camera> Keeper<'_, '_, C> {
     }
 
     /// Makes a program warm. What makes this program itself fail is refused, for it would the next time too.
-    fn make(&mut self, program: &Path) -> Result<(), Unmade> {
+    fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
         let maker = AssertUnwindSafe(&mut *self.maker);
         let made = catch_unwind(move || { maker }.make(program));
-        made.unwrap_or_else(|_| self.maker.refuse_for_good(program, "it could not be understood")).map(drop)
+        made.unwrap_or_else(|_| self.maker.refuse_for_good(program, "it could not be understood"))
     }
 
     /// Makes snapshots anew whose time has come, one program at a time.
@@ -168,6 +176,8 @@ pub fn start(store: &Store, environment: &[(OsString, OsString)]) -> io::Result<
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let program = std::env::current_exe()?;
     let words = [program.as_os_str(), ARGUMENT.as_ref(), store.folder().as_os_str()];
-    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    // What others are to load, it is not.
+    let environment = environment.iter().filter(|(name, _)| !speaks_to_loader(name));
+    let environment = environment.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     process::start_detached(&program, words, environment, std::os::fd::AsFd::as_fd(&own))
 }

@@ -7,7 +7,7 @@ use steady_model::Nanos;
 /// How long the first time; twice as long each time after.
 const FIRST: Nanos = Nanos(200_000_000);
 /// How often.
-const TIMES: u32 = 6;
+const TIMES: u32 = 4;
 
 /// Programs by their keys, and what is remembered of them.
 #[derive(Debug, Default)]

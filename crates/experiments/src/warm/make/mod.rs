@@ -7,6 +7,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use steady_linux::clock;
@@ -114,6 +115,22 @@ impl<'a, C: Camera> Maker<'a, C> {
         made
     }
 
+    /// The same for one who waits for it: what was changed a moment ago is tried again a moment later.
+    ///
+    /// # Errors
+    /// As [`Maker::make`].
+    pub fn make_patiently(&mut self, program: &Path) -> Result<Made, Unmade> {
+        const TIMES: u32 = 3;
+        const MOMENT: Duration = Duration::from_millis(100);
+        for _ in 0..TIMES {
+            match self.make(program) {
+                Err(Unmade::Unsettled(_)) => std::thread::sleep(MOMENT),
+                made => return made,
+            }
+        }
+        self.make(program)
+    }
+
     /// Refuses a program that made this one fail.
     pub(super) fn refuse_for_good(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
         let subject = Subject::at(program)?;
@@ -164,7 +181,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         needs: Needs,
         (started, evidence): (Nanos, &Evidence),
     ) -> Result<[Vec<u8>; 2], Stop> {
-        const TRIES: u32 = 8;
+        const TRIES: u32 = 2;
         let mut tries = 1;
         loop {
             let second = self.camera.take(&self.request(subject, needs, Pass::Second))?;

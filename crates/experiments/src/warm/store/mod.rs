@@ -46,6 +46,8 @@ const COUNTS: &str = "counts";
 const LOCK: &str = "lock";
 /// Locked by the keeper that works, and by it alone.
 const KEEPER: &str = "keeper";
+/// What went wrong last, for whoever asks.
+const TROUBLE: &str = "trouble";
 /// What the names of files begin with that are not whole yet, or are about to be removed.
 const TEMPORARY: &str = ".new-";
 
@@ -145,6 +147,23 @@ impl Store {
     pub fn has_keeper(&self) -> bool {
         let Ok(file) = File::open(self.keeper_path()) else { return false };
         flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    }
+
+    /// Notes what keeps programs from being taken, or that nothing does.
+    pub fn note_trouble(&self, trouble: Option<&str>) {
+        let path = self.folder.join(TROUBLE);
+        // It is told where it can be.
+        let _ = match trouble {
+            Some(text) => write_whole(&path, text.as_bytes(), 0o600),
+            None if path.exists() => fs::remove_file(path),
+            None => Ok(()),
+        };
+    }
+
+    /// What kept a program from being taken last, if nothing has been taken since.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        fs::read(self.folder.join(TROUBLE)).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// How often what happened.

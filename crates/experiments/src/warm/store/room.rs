@@ -5,7 +5,7 @@ use std::io;
 use super::Store;
 
 /// The most that snapshots may take, in bytes.
-pub const LIMIT: u64 = 512 << 20;
+pub const LIMIT: u64 = 2 << 30;
 /// The share of a file system that is left to others: a fiftieth.
 const LEFT: u64 = 50;
 

@@ -153,6 +153,7 @@ impl Store {
         let keys = [names(&self.cards_folder())?, names(&self.folder().join(SNAPSHOTS))?].concat();
         keys.iter().try_for_each(|key| self.forget(key, &locked))?;
         names(&self.folder().join(WANTED))?.iter().for_each(|key| self.fulfilled(key));
+        self.note_trouble(None);
         self.counts()?.clear_all()
     }
 

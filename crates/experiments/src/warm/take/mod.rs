@@ -32,6 +32,8 @@ use stack::Initial;
 const STACK_LIMIT: u64 = 8 << 40;
 /// How long a program may take to its entry, in seconds.
 const PATIENCE: u32 = 5;
+/// SIGALRM: that time is over.
+const ALARM: i32 = 14;
 /// What functions that read the environment are called.
 const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "__libc_secure_getenv"];
 /// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
@@ -125,7 +127,11 @@ impl Taking {
                 Stop::Returns(result) => self.returns(result)?,
                 Stop::Touched(index) => self.touched(index)?,
                 Stop::Signal(settle::FAULT) if self.reads_time_stamp()? => {}
-                Stop::Signal(signal) => return Err(refused(signalled(signal))),
+                // How long it takes is a matter of what else there is to do here.
+                Stop::Signal(ALARM) => {
+                    return Err(NotTaken::Failed(format!("it takes more than {PATIENCE} seconds to its entry")));
+                }
+                Stop::Signal(signal) => return Err(refused(format!("it gets signal {signal} before its entry"))),
                 Stop::Ended(Status::Exited(status)) => {
                     return Err(refused(format!("it ends with status {status} before its entry")));
                 }
@@ -231,15 +237,6 @@ fn moment(debuggee: &Debuggee, initial: &Initial) -> Result<Vec<(u64, &'static s
         found.extend(address.map(|address| (address, name)));
     }
     Ok(found)
-}
-
-fn signalled(signal: i32) -> String {
-    /// SIGALRM: the time is over.
-    const ALARM: i32 = 14;
-    match signal {
-        ALARM => format!("it takes more than {PATIENCE} seconds to its entry"),
-        _ => format!("it gets signal {signal} before its entry"),
-    }
 }
 
 fn refused(why: impl Into<String>) -> NotTaken {

@@ -1,7 +1,7 @@
 //! The JSON of what is kept of programs.
 
 use serde_json::Value;
-use steady_model::{KeptProgram, LaunchOutcome, Nanos, Reading, Timestamp, WarmReport, WarmState, WarmStore};
+use steady_model::{KeptProgram, LaunchOutcome, Reading, Timestamp, WarmReport, WarmState, WarmStore};
 
 use super::WARM_SCHEMA;
 use crate::json::object::Object;
@@ -37,7 +37,8 @@ fn store(store: &WarmStore) -> Value {
         Ok(launches) => object.put("launches", numbers(launches)),
         Err(absent) => object.absent("launches", &absent.0),
     }
-    time(&mut object, "taking_cpu_seconds", &store.cpu);
+    object.time("taking_cpu_seconds", &store.cpu);
+    object.put("trouble", store.trouble.clone());
     object.into()
 }
 
@@ -81,8 +82,4 @@ fn count(object: &mut Object, name: &str, reading: &Reading<u64>) {
 
 fn moment(object: &mut Object, name: &str, reading: &Reading<Timestamp>) {
     object.text(name, &reading.clone().map(started));
-}
-
-fn time(object: &mut Object, name: &str, reading: &Reading<Nanos>) {
-    object.time(name, reading);
 }

@@ -9,8 +9,9 @@ use crate::words::{cut, width};
 
 /// Between two columns, and before every line.
 const GAP: usize = 2;
-/// The columns that are set to the left.
-const LEFT: [usize; 2] = [0, HEADS.len() - 1];
+/// The column of the paths, and those that are set to the left.
+const PATH: usize = HEADS.len() - 1;
+const LEFT: [usize; 2] = [0, PATH];
 
 /// The report as text: what was asked about each program, or what is kept of all of them.
 pub fn warm_status_text(report: &WarmReport, style: Style) -> String {
@@ -54,18 +55,34 @@ fn table(page: &mut Page, report: &WarmReport) {
     let rows: Vec<[String; HEADS.len()]> = report.programs.iter().map(|program| row(report, program)).collect();
     let wide = |column: usize| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(width(HEADS[column]));
     let mut widths: [usize; HEADS.len()] = std::array::from_fn(wide);
-    let last = HEADS.len() - 1;
-    let used: usize = widths[..last].iter().sum::<usize>() + GAP * HEADS.len();
-    widths[last] = page.width().saturating_sub(used).max(width(HEADS[last])).min(widths[last]);
-    page.line(&[(Paint::Heading, line(&HEADS.map(str::to_owned), &widths))]);
-    rows.iter().for_each(|row| page.line(&[(Paint::Plain, line(row, &widths))]));
+    let (shown, room) = columns(page.width(), &widths);
+    widths[PATH] = widths[PATH].min(room);
+    let mut line = |paint: Paint, cells: [&str; HEADS.len()]| {
+        let set = shown.iter().map(|column| {
+            let cell = cut(cells[*column], widths[*column]);
+            let pad = " ".repeat(widths[*column].saturating_sub(width(&cell)));
+            if LEFT.contains(column) { cell + &pad } else { pad + &cell }
+        });
+        page.line(&[(paint, " ".repeat(GAP) + &set.collect::<Vec<_>>().join(&" ".repeat(GAP)))]);
+    };
+    line(Paint::Heading, HEADS);
+    rows.iter().for_each(|row| line(Paint::Plain, row.each_ref().map(String::as_str)));
 }
 
-fn line(cells: &[String; HEADS.len()], widths: &[usize; HEADS.len()]) -> String {
-    let set = cells.iter().zip(widths).enumerate().map(|(column, (cell, wide))| {
-        let cell = cut(cell, *wide);
-        let pad = " ".repeat(wide.saturating_sub(width(&cell)));
-        if LEFT.contains(&column) { cell + &pad } else { pad + &cell }
-    });
-    " ".repeat(GAP) + &set.collect::<Vec<_>>().join(&" ".repeat(GAP))
+/// The columns that there is room for, and the room that is left for the path.
+fn columns(page: usize, widths: &[usize; HEADS.len()]) -> (Vec<usize>, usize) {
+    /// A path in less room cannot be told from others.
+    const ENOUGH: usize = 20;
+    /// What is left out first, by the places in [`HEADS`]: copies, size, when it was taken, launches as usual.
+    const DISPENSABLE: [usize; 4] = [3, 4, 5, 2];
+    let mut shown: Vec<usize> = (0..HEADS.len()).collect();
+    let mut left_out = DISPENSABLE.into_iter();
+    loop {
+        let others: usize = shown.iter().filter(|column| **column != PATH).map(|column| widths[*column] + GAP).sum();
+        let room = page.saturating_sub(GAP + others);
+        match left_out.next() {
+            Some(column) if room < ENOUGH.min(widths[PATH]) => shown.retain(|one| *one != column),
+            _ => return (shown, room.max(width(HEADS[PATH]))),
+        }
+    }
 }

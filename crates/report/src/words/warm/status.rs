@@ -138,10 +138,12 @@ pub(crate) fn facts(store: &WarmStore) -> Vec<(&'static str, String)> {
         number => format!("{}, to be taken", count(number, "program", "programs")),
     };
     let keeper = if store.keeper { "works now" } else { "none now; one comes with each command" };
-    vec![
+    let mut facts = vec![
         ("taking took", cpu),
         ("wanted", wanted),
         ("keeper", keeper.to_owned()),
         ("folder", one_line(&store.folder.display().to_string())),
-    ]
+    ];
+    facts.extend(store.trouble.as_ref().map(|trouble| ("last failure", one_line(trouble))));
+    facts
 }

@@ -1,0 +1,250 @@
+//! Making programs warm, with takes that are made up: what comes of them in a store, and what never does.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use steady_experiments::warm::launch::{Here, Launch, launch};
+use steady_experiments::warm::make::{COPIES, Camera, Made, Maker, Unmade};
+use steady_experiments::warm::store::{Place, Store, Work};
+use steady_experiments::warm::taken::{AskedFile, NotTaken, Refusal, Request, Stack, Taken, Thread};
+use steady_experiments::warm::{identity, keeper};
+use steady_linux::Root;
+use steady_preload::card::Card;
+
+/// Takes that show which files were asked for; images that say by whom.
+#[derive(Clone, Default)]
+struct Fake {
+    files: Vec<(PathBuf, bool)>,
+    variables: Vec<&'static str>,
+    requests: Vec<Request>,
+    refused: Option<&'static str>,
+    failed: Option<&'static str>,
+    panics: bool,
+    /// How many takes there are before a file is changed.
+    changes: Option<(usize, PathBuf)>,
+}
+
+impl Camera for &mut Fake {
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
+        self.requests.push(request.clone());
+        assert!(!self.panics, "a take that fails");
+        if let Some((takes, file)) = &self.changes
+            && self.requests.len() == *takes
+        {
+            fs::write(file, "changed").unwrap();
+        }
+        match (self.refused, self.failed) {
+            (Some(why), _) => return Err(Refusal(why.to_owned()).into()),
+            (_, Some(why)) => return Err(NotTaken::Failed(why.to_owned())),
+            _ => {}
+        }
+        let files = self.files.iter().map(|(path, found)| AskedFile { path: path.clone(), found: *found });
+        Ok(Taken {
+            regions: vec![],
+            entry: 0,
+            at_exit: 0,
+            thread: Thread::default(),
+            stack: Stack::default(),
+            heap_end: 0,
+            drawn: vec![],
+            files: files.collect(),
+            variables: self.variables.iter().map(Into::into).collect(),
+        })
+    }
+
+    fn images(&mut self, _: [&Taken; 2], _: &Taken) -> Result<[Vec<u8>; 2], Refusal> {
+        Ok([b"first".to_vec(), b"second".to_vec()])
+    }
+}
+
+/// A store and a program of a test's own, both removed in the end.
+struct Bench {
+    folder: PathBuf,
+    store: Store,
+    program: PathBuf,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("steady-made-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        DirBuilder::new().mode(0o700).create(&folder).unwrap();
+        let place = Place::of(&folder.join("cache"), &Root::default(), "test").unwrap();
+        let store = Store::make(&place).unwrap();
+        let program = folder.join("program");
+        fs::copy("/bin/true", &program).unwrap();
+        // What was changed a moment ago is not taken.
+        std::thread::sleep(Duration::from_millis(80));
+        Bench { folder, store, program }
+    }
+
+    fn make(&self, fake: &mut Fake) -> Result<Made, Unmade> {
+        let environment = [("LANG", "C"), ("LD_DEBUG", "all"), ("MALLOC_X", "1"), ("ASKED", "yes")];
+        let environment = environment.map(|(name, value)| (name.into(), value.into())).to_vec();
+        Maker::new(&self.store, fake, environment).make(&self.program)
+    }
+
+    fn key(&self) -> String {
+        identity::key(&fs::metadata(&self.program).unwrap())
+    }
+
+    fn launch(&self, environment: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        match launch(&self.store, &self.program, Here { environment: &environment, root: &Root::default() }) {
+            Launch::Warm(snapshot) => Ok(fs::read(snapshot).unwrap()),
+            Launch::AsUsual(reasons) => Err(reasons.join("; ")),
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn a_program_gets_snapshots_and_a_card() {
+    let bench = Bench::new("card");
+    let (library, absent) = (bench.folder.join("library"), bench.folder.join("absent"));
+    fs::write(&library, "x").unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    let mut fake = Fake {
+        files: vec![(bench.program.clone(), true), (library.clone(), true), (absent.clone(), false)],
+        variables: vec!["ASKED", "NOT_SET", "STEADY_PADDING"],
+        ..Fake::default()
+    };
+    assert_eq!(bench.make(&mut fake), Ok(Made::Warm));
+    let card = bench.store.card(&bench.key()).unwrap().unwrap();
+    let Some(Card::Warm(warm)) = Card::parse(&card.bytes) else { panic!("it is not warm") };
+    assert_eq!((warm.copies, warm.name.to_bytes()), (COPIES, &b"program"[..]));
+    assert_eq!(warm.dependencies().count(), 2, "the program itself is not one");
+    assert_eq!(warm.conditions().count(), 2);
+    let set = [("ASKED", "yes")];
+    assert!([b"first".to_vec(), b"second".to_vec()].contains(&bench.launch(&set).unwrap()));
+    assert!(bench.launch(&[]).unwrap_err().contains("ASKED is not 'yes'"));
+    assert!(bench.launch(&[set[0], ("NOT_SET", "")]).unwrap_err().contains("NOT_SET is set"));
+    assert!(bench.launch(&[set[0], ("GLIBC_TUNABLES", "x")]).unwrap_err().contains("GLIBC_TUNABLES"));
+    fs::write(&absent, "").unwrap();
+    assert!(bench.launch(&set).unwrap_err().contains("was not there"));
+    fs::remove_file(&absent).unwrap();
+    fs::write(&library, "y").unwrap();
+    assert!(bench.launch(&set).unwrap_err().contains("has changed"));
+    fs::remove_file(&library).unwrap();
+    assert!(bench.launch(&set).unwrap_err().contains("not there any more"));
+    fs::write(&bench.program, "#!/bin/sh\n").unwrap();
+    assert!(bench.launch(&set).unwrap_err().contains("its file has changed"));
+    assert_eq!(bench.store.counts().unwrap().work(Work::Taken).unwrap(), 1);
+}
+
+#[test]
+fn takes_differ_in_all_that_a_launch_may_change() {
+    let bench = Bench::new("differ");
+    let mut fake = Fake::default();
+    bench.make(&mut fake).unwrap();
+    let [first, unbound, second] = &fake.requests[..] else { panic!("{:?}", fake.requests) };
+    let base = |request: &Request| Path::new(&request.name).file_name().unwrap().len();
+    assert!(base(first) != base(second) && first.name.len() - base(first) != second.name.len() - base(second));
+    assert!(first.arguments != second.arguments && first.environment.len() != second.environment.len());
+    assert!(first.bind_now && second.bind_now && !unbound.bind_now);
+    let loader = |name: &OsStr| name == "LD_DEBUG" || name == "MALLOC_X";
+    assert!(fake.requests.iter().all(|request| request.environment.iter().all(|(name, _)| !loader(name))));
+}
+
+#[test]
+fn what_is_refused_is_remembered_and_what_fails_is_not() {
+    let bench = Bench::new("refused");
+    let mut fake = Fake { failed: Some("no process"), ..Fake::default() };
+    assert_eq!(bench.make(&mut fake), Err(Unmade::Failed("no process".to_owned())));
+    assert_eq!(bench.store.card(&bench.key()).unwrap(), None);
+    let mut fake = Fake { refused: Some("it forks"), ..Fake::default() };
+    assert_eq!(bench.make(&mut fake), Ok(Made::Refused(Refusal("it forks".to_owned()))));
+    assert_eq!(bench.launch(&[]), Err("it forks".to_owned()));
+    assert_eq!(bench.store.size(&bench.key()), 0);
+}
+
+#[test]
+fn what_changes_while_it_is_taken_is_put_off() {
+    let bench = Bench::new("changes");
+    let library = bench.folder.join("library");
+    for takes in [1, 2, 3] {
+        fs::write(&library, "x").unwrap();
+        std::thread::sleep(Duration::from_millis(80));
+        let mut fake =
+            Fake { files: vec![(library.clone(), true)], changes: Some((takes, library.clone())), ..Fake::default() };
+        let made = bench.make(&mut fake);
+        assert!(matches!(made, Err(Unmade::Unsettled(_))), "{takes}: {made:?}");
+        assert_eq!(bench.store.card(&bench.key()).unwrap(), None);
+    }
+    let mut fake = Fake { files: vec![(library.clone(), false)], ..Fake::default() };
+    assert!(matches!(bench.make(&mut fake), Err(Unmade::Unsettled(_))), "it came meanwhile");
+    fs::write(&bench.program, fs::read("/bin/true").unwrap()).unwrap();
+    assert!(matches!(bench.make(&mut Fake::default()), Err(Unmade::Unsettled(_))), "its own file is too new");
+}
+
+#[test]
+fn one_at_a_time_makes_a_program() {
+    let bench = Bench::new("busy");
+    let held = bench.store.shelf(&bench.key()).unwrap().unwrap();
+    assert_eq!(bench.make(&mut Fake::default()), Err(Unmade::Busy));
+    drop(held);
+    assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+}
+
+#[test]
+fn names_are_kept_when_snapshots_are_made_anew() {
+    let bench = Bench::new("names");
+    bench.make(&mut Fake::default()).unwrap();
+    let (key, store) = (bench.key(), &bench.store);
+    store.name_too(&key, COPIES, OsStr::new("program"), OsStr::new("other")).unwrap();
+    store.name_too(&key, COPIES, OsStr::new("program"), OsStr::new("other")).unwrap();
+    let before = store.size(&key);
+    bench.make(&mut Fake::default()).unwrap();
+    for copy in 0..COPIES {
+        let inode = |name: &str| identity::key(&fs::metadata(store.snapshot(&key, copy, OsStr::new(name))).unwrap());
+        assert_eq!(inode("program"), inode("other"), "both names are of the new one");
+    }
+    assert_eq!(store.size(&key), before, "files with two names count once");
+    let left: Vec<_> = fs::read_dir(store.snapshot(&key, 0, OsStr::new("")).as_path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_store_that_is_cleared_while_a_program_is_made_stays_clear() {
+    let bench = Bench::new("cleared");
+    let shelf = bench.store.shelf(&bench.key()).unwrap().unwrap();
+    shelf.put(0, OsStr::new("program"), b"image").unwrap();
+    bench.store.clear().unwrap();
+    let card = shelf.write_card(|_| unreachable!("there is nothing to write one for"));
+    assert!(card.unwrap_err().to_string().contains("cleared"));
+    assert_eq!(bench.store.cards().unwrap(), []);
+    assert!(bench.store.hook().exists(), "it may be in use");
+}
+
+#[test]
+fn a_keeper_outlives_what_it_cannot_take() {
+    let bench = Bench::new("keeper");
+    let wish =
+        |path: &Path| symlink(path, bench.store.wanted().join(identity::key(&fs::metadata(path).unwrap()))).unwrap();
+    wish(&bench.program);
+    // The process that it belongs to has ended already: it makes what is wanted, and ends.
+    let ended = || {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        child.wait().unwrap();
+        pidfd
+    };
+    let mut fake = Fake { panics: true, ..Fake::default() };
+    keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended()).unwrap();
+    assert!(bench.launch(&[]).unwrap_err().contains("could not be understood"));
+    assert_eq!(fs::read_dir(bench.store.wanted()).unwrap().count(), 0);
+    fs::set_permissions(&bench.program, fs::Permissions::from_mode(0o700)).unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    wish(&bench.program);
+    keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+    assert!(bench.launch(&[]).is_ok());
+}
