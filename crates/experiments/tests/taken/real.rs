@@ -123,7 +123,7 @@ fn the_locale_is_loaded_where_it_is_asked_for() {
 #[test]
 fn what_is_no_program_says_why() {
     for (path, expected) in [
-        ("/nonexistent", "cannot be executed: No such file"),
+        ("/usr/bin/no such program", "cannot be executed: No such file"),
         ("/etc/passwd", "cannot be executed: Permission"),
         ("/", "cannot be executed"),
     ] {

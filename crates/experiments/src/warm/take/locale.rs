@@ -1,7 +1,5 @@
 //! Loading the locale's data ahead: most of what setlocale(3) costs is paid once, for the C library keeps them.
 
-use steady_linux::debuggee::Registers;
-
 use super::super::taken::NotTaken;
 use super::modules::{self, Module};
 use super::{Taking, failed, refused};
@@ -10,14 +8,17 @@ use super::{Taking, failed, refused};
 const ALL: u64 = 6;
 /// So far below the stack's top the calls have their own: beyond what a function may use below its stack.
 const BELOW: u64 = 4096;
+/// More than this is too much for every snapshot to hold, in bytes.
+const LARGE: u64 = 8 << 20;
 /// What the GNU C library has alone.
 const ITS_OWN: &str = "gnu_get_libc_version";
 
 impl Taking {
     /// Has it call setlocale(3) twice, first with what the environment names and then with "C", as at its beginning; not
-    /// where nobody in it would call that. It stands at its entry with these registers, and again in the end.
-    pub(super) fn load_locale(&mut self, registers: &Registers) -> Result<(), NotTaken> {
+    /// where nobody in it would call that. It stands at its entry, and again in the end.
+    pub(super) fn load_locale(&mut self) -> Result<(), NotTaken> {
         let Some(function) = self.locale_function()? else { return Ok(()) };
+        let registers = self.debuggee.registers().map_err(failed)?;
         self.debuggee.clear_breakpoints().map_err(failed)?;
         // Where it stands is where the calls return to.
         self.debuggee.set_breakpoint(self.entry).map_err(failed)?;
@@ -34,7 +35,15 @@ impl Taking {
                 return Err(refused("its C library cannot set the locale back"));
             }
         }
-        self.debuggee.set_registers(registers).map_err(failed)
+        self.debuggee.set_registers(&registers).map_err(failed)
+    }
+
+    /// Whether the data of the locale are in one large file with those of many others, all of which is mapped.
+    pub(super) fn has_large_locale(&self) -> Result<bool, NotTaken> {
+        let maps = self.debuggee.maps().map_err(failed)?;
+        Ok(maps.iter().any(|mapping| {
+            mapping.length() > LARGE && mapping.file().is_some_and(|file| file.ends_with("locale-archive"))
+        }))
     }
 
     fn locale_function(&self) -> Result<Option<u64>, NotTaken> {

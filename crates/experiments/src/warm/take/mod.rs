@@ -11,25 +11,25 @@ mod modules;
 mod regions;
 mod settle;
 mod stack;
+mod start;
 mod state;
+mod symbols;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 
-use steady_linux::debuggee::{Beginning, Debuggee, Stop};
-use steady_linux::process::{NotStarted, Status};
+use steady_linux::debuggee::{Debuggee, Stop};
+use steady_linux::process::Status;
 
 use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
 use calls::Noted;
 use files::Files;
 use modules::Module;
 use stack::Initial;
+use start::{hold, moment};
 
-/// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
-/// of addresses, far from wherever the stack and the kernel's object of a later launch may be.
-const STACK_LIMIT: u64 = 8 << 40;
 /// How long a program may take to its entry, in seconds.
 const PATIENCE: u32 = 5;
 /// SIGALRM: that time is over.
@@ -38,17 +38,20 @@ const ALARM: i32 = 14;
 const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "__libc_secure_getenv"];
 /// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
 const LOADED: &str = "_dl_debug_state";
-/// The kernel's functions that tell what is another at each moment.
-const MOMENT: [&str; 5] = ["clock_gettime", "gettimeofday", "time", "getcpu", "getrandom"];
-
 /// Takes the program that is asked for.
 ///
 /// # Errors
 /// It is no program to be kept warm, or it could not be held here and now.
 pub fn take(request: &Request) -> Result<Taken, NotTaken> {
-    let mut taking = Taking::start(request)?;
-    taking.reach_entry()?;
-    taking.finish(request)
+    let mut taking = Taking::at_entry(request)?;
+    if request.locale {
+        taking.load_locale()?;
+        // Every snapshot would hold all of it.
+        if taking.has_large_locale()? {
+            taking = Taking::at_entry(request)?;
+        }
+    }
+    taking.finish()
 }
 
 /// A program on its way to its entry.
@@ -77,6 +80,15 @@ struct Taking {
 }
 
 impl Taking {
+    /// The program at its entry, with one thread.
+    fn at_entry(request: &Request) -> Result<Self, NotTaken> {
+        let mut taking = Taking::start(request)?;
+        taking.reach_entry()?;
+        let _ = taking.debuggee.watch_nothing();
+        state::is_alone(&taking.debuggee)?;
+        Ok(taking)
+    }
+
     fn start(request: &Request) -> Result<Self, NotTaken> {
         let mut debuggee = hold(request)?;
         let initial = Initial::of(&debuggee)?;
@@ -184,13 +196,8 @@ impl Taking {
     }
 
     /// All that is to be known of it, now that it stands at its entry.
-    fn finish(mut self, request: &Request) -> Result<Taken, NotTaken> {
+    fn finish(mut self) -> Result<Taken, NotTaken> {
         let registers = self.debuggee.registers().map_err(failed)?;
-        let _ = self.debuggee.watch_nothing();
-        state::is_alone(&self.debuggee)?;
-        if request.locale {
-            self.load_locale(&registers)?;
-        }
         self.debuggee.clear_breakpoints().map_err(failed)?;
         state::has_left_nothing(&self.debuggee)?;
         let mut maps = self.debuggee.maps().map_err(failed)?;
@@ -210,33 +217,6 @@ impl Taking {
             variables: self.variables,
         })
     }
-}
-
-/// Starts the program, held at its first instruction.
-fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
-    let beginning = Beginning { program: &request.program, stack_limit: STACK_LIMIT, seconds: PATIENCE };
-    let filler = OsStr::new("x");
-    let more = std::iter::repeat_n(filler, (request.arguments as usize).saturating_sub(1));
-    let arguments = std::iter::once(request.name.as_os_str()).chain(more);
-    let now = request.bind_now.then_some((OsStr::new("LD_BIND_NOW"), OsStr::new("1")));
-    let preload = request.preloaded.as_ref().map(|library| (OsStr::new("LD_PRELOAD"), library.as_os_str()));
-    let own = request.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    Debuggee::start(&beginning, arguments, own.chain(preload).chain(now)).map_err(|why| match why {
-        NotStarted::NoProgram(error) => refused(format!("it cannot be executed: {error}")),
-        NotStarted::NoChild(error) => NotTaken::Failed(format!("no process could be started and held: {error}")),
-    })
-}
-
-/// The functions of the kernel's object that tell what is another at each moment.
-fn moment(debuggee: &Debuggee, initial: &Initial) -> Result<Vec<(u64, &'static str)>, NotTaken> {
-    let Some(vdso) = initial.value(stack::VDSO) else { return Ok(vec![]) };
-    let module = Module::at(debuggee, vdso)?;
-    let mut found = vec![];
-    for name in MOMENT {
-        let address = module.function(debuggee, &format!("__vdso_{name}"))?;
-        found.extend(address.map(|address| (address, name)));
-    }
-    Ok(found)
 }
 
 fn refused(why: impl Into<String>) -> NotTaken {

@@ -1,0 +1,44 @@
+//! Starting a program so that it is held.
+
+use std::ffi::OsStr;
+
+use steady_linux::debuggee::{Beginning, Debuggee};
+use steady_linux::process::NotStarted;
+
+use super::super::taken::{NotTaken, Request};
+use super::modules::Module;
+use super::stack::{self, Initial};
+use super::{PATIENCE, refused};
+
+/// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
+/// of addresses, far from wherever the stack and the kernel's object of a later launch may be.
+const STACK_LIMIT: u64 = 8 << 40;
+/// The kernel's functions that tell what is another at each moment.
+const MOMENT: [&str; 5] = ["clock_gettime", "gettimeofday", "time", "getcpu", "getrandom"];
+
+/// Starts the program, held at its first instruction.
+pub(super) fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
+    let beginning = Beginning { program: &request.program, stack_limit: STACK_LIMIT, seconds: PATIENCE };
+    let filler = OsStr::new("x");
+    let more = std::iter::repeat_n(filler, (request.arguments as usize).saturating_sub(1));
+    let arguments = std::iter::once(request.name.as_os_str()).chain(more);
+    let now = request.bind_now.then_some((OsStr::new("LD_BIND_NOW"), OsStr::new("1")));
+    let preload = request.preloaded.as_ref().map(|library| (OsStr::new("LD_PRELOAD"), library.as_os_str()));
+    let own = request.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    Debuggee::start(&beginning, arguments, own.chain(preload).chain(now)).map_err(|why| match why {
+        NotStarted::NoProgram(error) => refused(format!("it cannot be executed: {error}")),
+        NotStarted::NoChild(error) => NotTaken::Failed(format!("no process could be started and held: {error}")),
+    })
+}
+
+/// The functions of the kernel's object that tell what is another at each moment.
+pub(super) fn moment(debuggee: &Debuggee, initial: &Initial) -> Result<Vec<(u64, &'static str)>, NotTaken> {
+    let Some(vdso) = initial.value(stack::VDSO) else { return Ok(vec![]) };
+    let module = Module::at(debuggee, vdso)?;
+    let mut found = vec![];
+    for name in MOMENT {
+        let address = module.function(debuggee, &format!("__vdso_{name}"))?;
+        found.extend(address.map(|address| (address, name)));
+    }
+    Ok(found)
+}
