@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use steady_linux::debuggee::{Debuggee, Stop};
 use steady_linux::process::Status;
@@ -70,6 +71,8 @@ struct Taking {
     watched: [Option<u64>; 2],
     /// Where functions that answer for the environment begin and end.
     answering: Vec<Range<u64>>,
+    /// The library that is loaded before all others.
+    preloaded: Option<PathBuf>,
     files: Files,
     thread: Thread,
     heap_end: u64,
@@ -120,6 +123,7 @@ impl Taking {
             filled,
             watched: initial.first_words(),
             answering: vec![],
+            preloaded: request.preloaded.clone(),
             files,
             thread: Thread::default(),
             heap_end: 0,
@@ -189,10 +193,18 @@ impl Taking {
     fn touched(&mut self, index: usize) -> Result<(), NotTaken> {
         let address = self.debuggee.registers().map_err(failed)?.instruction();
         let what = ["environment", "arguments"][index];
-        match index == 0 && self.answering.iter().any(|function| function.contains(&address)) {
+        let by_name = index == 0 && self.answering.iter().any(|function| function.contains(&address));
+        match by_name || self.is_preloaded(address)? {
             true => Ok(()),
             false => Err(refused(format!("a constructor goes through its {what} by itself before its entry"))),
         }
+    }
+
+    /// Whether `address` lies in the library that is preloaded, which looks for nothing but whether it is being taken.
+    fn is_preloaded(&self, address: u64) -> Result<bool, NotTaken> {
+        let maps = self.debuggee.maps().map_err(failed)?;
+        let mapping = maps.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
+        Ok(self.preloaded.is_some() && mapping.and_then(|mapping| mapping.file()) == self.preloaded.as_deref())
     }
 
     /// All that is to be known of it, now that it stands at its entry.
