@@ -10,6 +10,7 @@
 //! function that it stands in for.
 #![no_std]
 
+mod alone;
 mod buffer;
 mod calls;
 #[allow(dead_code)]

@@ -53,7 +53,7 @@ impl Script {
     /// Starts the snapshot with the arguments that the program gets: the caller's own, or the interpreter's.
     pub(crate) fn with_arguments(&self, wanted: &Wanted<'_>, snapshot: &CStr, how: How<'_>) -> Error {
         match self.interpreter() {
-            None => how(snapshot, wanted.arguments),
+            None => how(snapshot, wanted.arguments, wanted.environment),
             Some(interpreter) => self.interpreted(interpreter, wanted, snapshot, how),
         }
     }
@@ -68,7 +68,7 @@ impl Script {
         for (pointer, place) in first.chain(texts(wanted.arguments).skip(1)).zip(&mut places) {
             *place = pointer;
         }
-        how(snapshot, pointers.as_ptr())
+        how(snapshot, pointers.as_ptr(), wanted.environment)
     }
 }
 

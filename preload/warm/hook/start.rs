@@ -9,7 +9,7 @@ use super::decide::{self, Ready};
 use super::pointers::may_lead;
 use super::script::Script;
 use super::store::{CardMemory, Store};
-use super::{counted, own, wish};
+use super::{alone, counted, own, wish};
 
 /// A vector of texts with a null pointer at its end.
 pub(crate) type Texts = *const *const c_char;
@@ -35,14 +35,14 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// How it is to be started: given the path and the arguments, says what went wrong; nothing (0) did if it returns though
-/// all went well, as posix_spawn(3) does.
-pub(crate) type How<'a> = &'a mut dyn FnMut(&CStr, Texts) -> Error;
+/// How it is to be started: given the path, the arguments and the environment, says what went wrong; nothing (0) did if it
+/// returns though all went well, as posix_spawn(3) does.
+pub(crate) type How<'a> = &'a mut dyn FnMut(&CStr, Texts, Texts) -> Error;
 
 /// What went well.
 pub(crate) const WELL: Error = Error(0);
 
-/// Whether it was started from a snapshot. `twice` says whether a failure to execute it may be found out by trying, without
+/// Whether it was started: from a snapshot, as a rule. `twice` says whether a failure to execute it may be found out by trying, without
 /// anything being done twice.
 #[inline(never)]
 pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
@@ -59,7 +59,7 @@ pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
     if !stat.is_file() {
         return false;
     }
-    let Some(mut store) = Store::open() else { return false };
+    let Some(mut store) = Store::open() else { return twice && alone::start(&wanted, how) };
     let mut memory = CardMemory::new();
     let mut script = Script::new();
     let identity = stat.identity();

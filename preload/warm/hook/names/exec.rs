@@ -11,9 +11,10 @@ use crate::start::{self, Texts, Wanted};
 
 /// Executes a snapshot, if there is one to be executed; returns otherwise.
 pub(super) fn attempt(wanted: Wanted<'_>) {
-    let environment = wanted.environment;
     // SAFETY: the vectors are the caller's, or made of it.
-    start::start(wanted, true, &mut |path, arguments| unsafe { calls::execve(path, arguments, environment) });
+    start::start(wanted, true, &mut |path, arguments, environment| unsafe {
+        calls::execve(path, arguments, environment)
+    });
 }
 
 /// As [`attempt`], by a path.

@@ -35,7 +35,7 @@ fn attempt(path: &CStr, others: Others, arguments: Texts, environment: Texts) ->
         start::other_way();
         return false;
     }
-    start::start(Wanted::by_path(path, arguments, environment), !acts, &mut |path, arguments| {
+    start::start(Wanted::by_path(path, arguments, environment), !acts, &mut |path, arguments, environment| {
         Error(real_spawn(path.as_ptr(), others, arguments, environment))
     })
 }
