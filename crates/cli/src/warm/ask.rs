@@ -37,8 +37,14 @@ pub(super) fn snapshot(flags: &ProgramsFlags) -> Result<u8, Failure> {
     let mut maker = Maker::new(&store, Traced, environment());
     let (mut refused, mut unmade) = (false, None);
     for program in &programs {
-        match maker.make_patiently(program) {
-            Ok(made) => refused |= matches!(made, Made::Refused(_)),
+        // A script is as warm as its interpreter.
+        let warm = maker.make_patiently(program).and_then(|made| match made {
+            Made::Warm => Ok(true),
+            Made::Script(script) => maker.make_for(&script, program),
+            Made::Refused(_) => Ok(false),
+        });
+        match warm {
+            Ok(warm) => refused |= !warm,
             Err(why) => {
                 notice(&format!("'{}': {why}", program.display()));
                 unmade = Some(Failure::Own("not all could be taken".to_owned()));

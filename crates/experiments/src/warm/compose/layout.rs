@@ -57,11 +57,11 @@ impl Layout {
         !on_stack && self.distances.contains(&distance(values))
     }
 
-    /// Whether both are the upper halves of addresses in the same region.
-    pub(super) fn same_upper_half(&self, halves: [u32; 2]) -> bool {
+    /// Whether both are addresses in the same region without their last `bits`.
+    pub(super) fn same_upper_part(&self, parts: [u64; 2], bits: u32) -> bool {
         self.regions.iter().any(|(starts, length)| {
-            let half = |side: usize| (starts[side] >> 32) as u32..=((starts[side] + length - 1) >> 32) as u32;
-            half(0).contains(&halves[0]) && half(1).contains(&halves[1])
+            let all = |side: usize| starts[side] >> bits..=(starts[side] + length - 1) >> bits;
+            all(0).contains(&parts[0]) && all(1).contains(&parts[1])
         })
     }
 

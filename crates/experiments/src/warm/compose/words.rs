@@ -62,7 +62,8 @@ impl<'a> Words<'a> {
         if let Some(offset) = self.layout.moved_with_vdso(values) {
             return Some(vec![Made { at: 0, bytes: 8, kind: kind::VDSO, addends: [offset; 2] }]);
         }
-        self.mangled(values).map(|made| vec![made]).or_else(|| self.halves(values))
+        let made = self.mangled(values).map(|made| vec![made]).or_else(|| self.halves(values));
+        made.or_else(|| self.left_over(places, values).then(Vec::new))
     }
 
     fn of_launch(&self, values: [u64; 2]) -> Option<(u32, u64)> {
@@ -79,6 +80,21 @@ impl<'a> Words<'a> {
         links == [0, 0] || self.layout.same_place(links)
     }
 
+    /// Whether it is what is left of an address within the program, plain or hidden, in memory that was given back and used
+    /// again: its first bytes were written over, by the same in both.
+    fn left_over(&self, places: [u64; 2], values: [u64; 2]) -> bool {
+        let links = [0, 1].map(|side| values[side] ^ places[side] >> SHIFT);
+        let upper = |values: [u64; 2], bits: u32| values.map(|value| value >> bits);
+        [8, 16, 24].into_iter().any(|bits| {
+            let written_over = (values[0] ^ values[1]).trailing_zeros() >= bits;
+            let is_address = |values| {
+                let upper = upper(values, bits);
+                upper == [0, 0] || self.layout.same_upper_part(upper, bits)
+            };
+            written_over && (is_address(values) || is_address(links))
+        })
+    }
+
     /// A pointer within the program, or none at all, that was mangled.
     fn mangled(&self, values: [u64; 2]) -> Option<Made> {
         let guards = [self.launches[0].guard, self.launches[1].guard];
@@ -93,7 +109,7 @@ impl<'a> Words<'a> {
         let mut made = vec![];
         for at in [0, 4] {
             let [left, right] = values.map(|value| (value >> (at * 8)) as u32);
-            let left_over = at == 4 && self.layout.same_upper_half([left, right]);
+            let left_over = at == 4 && self.layout.same_upper_part([left, right].map(u64::from), 32);
             if left != right && !left_over {
                 made.push(Made { at, bytes: 4, kind: self.half([left, right])?, addends: [0; 2] });
             }

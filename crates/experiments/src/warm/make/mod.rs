@@ -131,6 +131,20 @@ impl<'a, C: Camera> Maker<'a, C> {
         self.make(program)
     }
 
+    /// Makes the interpreter of a script warm, by the name of the script too, for so is its process called. Whether it is.
+    ///
+    /// # Errors
+    /// Why nothing became of it.
+    pub fn make_for(&mut self, script: &Script, path: &Path) -> Result<bool, Unmade> {
+        if self.make(&script.interpreter)? != Made::Warm {
+            return Ok(false);
+        }
+        let interpreter = Subject::at(&script.interpreter)?;
+        let (key, name) = (interpreter.identity.key(), path.file_name().unwrap_or_default());
+        self.store.name_too(key.as_str(), COPIES, &interpreter.names[0], name).map_err(failed)?;
+        Ok(true)
+    }
+
     /// Refuses a program that made this one fail.
     pub(super) fn refuse_for_good(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
         let subject = Subject::at(program)?;

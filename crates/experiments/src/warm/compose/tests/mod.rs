@@ -133,7 +133,7 @@ fn an_address_at_the_end_of_one_thing_and_the_start_of_another_is_what_holds_in_
 }
 
 #[test]
-fn half_an_address_that_was_left_is_no_reason_to_refuse() {
+fn what_is_left_of_an_address_is_no_reason_to_refuse() {
     let draws = some_draws().map(|draw| Draw { libraries: draw.libraries << 20, ..draw });
     let half = |taken: &Taken| taken.regions[LIBRARY].address >> 32 << 32;
     let composed = |addends: [u64; 2]| {
@@ -145,6 +145,17 @@ fn half_an_address_that_was_left_is_no_reason_to_refuse() {
     assert_eq!(composed([1, 1]), Ok(vec![]), "written over by a number");
     assert!(composed([1, 2]).is_err(), "another number at each launch");
     assert!(composed([1, 1 + (1 << 32)]).is_err(), "half of no address");
+    let bytes = |written: [u64; 2], shift: u32| {
+        let mut takes = takes(&draws);
+        for (taken, written) in takes.iter_mut().zip(written) {
+            let place = taken.regions[HEAP].address + 8;
+            let link = (place + 0x100) ^ place >> shift;
+            put(taken, HEAP, 8, link & !0xff | written);
+        }
+        compose(&takes[0], &takes[1], None).map(|(one, _)| one.patches)
+    };
+    assert_eq!(bytes([7, 7], 12), Ok(vec![]), "a hidden link whose first byte was written over");
+    assert!(bytes([7, 8], 12).is_err() && bytes([7, 7], 13).is_err());
 }
 
 #[test]
