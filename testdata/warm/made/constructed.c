@@ -1,0 +1,94 @@
+// A library whose constructor does something before the program is entered (KIND), and what came of it.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+long seen;
+static char text[256];
+
+static void *forever(void *unused) { pause(); return unused; }
+static void *nothing(void *unused) { return unused; }
+static void ignored(int signal) { (void)signal; }
+static int later;
+static void at_exit(void) { later++; }
+
+// Which of these is compiled is said by its name.
+static void thread(void) { pthread_t made; pthread_create(&made, NULL, forever, NULL); }
+static void joined_thread(void) { pthread_t made; pthread_create(&made, NULL, nothing, NULL); pthread_join(made, NULL); }
+static void open_file(void) { seen = open("/etc/passwd", O_RDONLY); }
+static void read_file(void) { int file = open("/etc/passwd", O_RDONLY); seen = read(file, text, 8) == 8 ? text[0] : -1; close(file); }
+static void shared_map(void)
+{
+    int *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *map = 5;
+    seen = *map;
+}
+static void opened_socket(void) { seen = socket(AF_UNIX, SOCK_STREAM, 0); }
+static void process_number(void) { seen = getpid(); }
+static void parent_number(void) { seen = getppid(); }
+static void moment(void) { seen = time(NULL); }
+static void moment_of_day(void) { struct timeval now; gettimeofday(&now, NULL); seen = now.tv_sec; }
+static void monotonic(void) { struct timespec now; clock_gettime(CLOCK_MONOTONIC_COARSE, &now); seen = now.tv_sec; }
+static void drawn(void) { seen = getrandom(text, 16, 0); }
+static void affinity(void) { cpu_set_t set; sched_getaffinity(0, sizeof set, &set); seen = CPU_COUNT(&set); }
+static void terminal(void) { seen = isatty(0); }
+static void folder(void) { seen = getcwd(text, sizeof text) != NULL; }
+static void user(void) { seen = getuid(); }
+static void limit(void) { struct rlimit limit; getrlimit(RLIMIT_NOFILE, &limit); seen = limit.rlim_cur; }
+static void mask(void) { seen = umask(022); }
+static void handler(void) { seen = signal(SIGUSR1, ignored) == SIG_DFL; }
+static void blocked(void) { sigset_t set; sigemptyset(&set); sigaddset(&set, SIGUSR1); sigprocmask(SIG_BLOCK, &set, NULL); }
+static void alternative_stack(void)
+{
+    static char memory[65536];
+    sigaltstack(&(stack_t){ .ss_sp = memory, .ss_size = sizeof memory }, NULL);
+}
+static void named(void) { prctl(PR_SET_NAME, "other"); }
+static void timer(void) { alarm(100); }
+static void forked(void) { seen = fork(); if (seen == 0) _exit(0); }
+static void writes(void) { seen = write(1, "constructed\n", 12); }
+static void ends(void) { exit(7); }
+static void crashes(void) { abort(); }
+static void hangs(void) { if (access("/nonexistent-steady", F_OK)) sleep(getenv("HURRY") ? 0 : 20); }
+static void reads_input(void) { seen = read(0, text, 1); }
+static void own_path(void) { seen = readlink("/proc/self/exe", text, sizeof text); }
+static void own_maps(void) { FILE *maps = fopen("/proc/self/maps", "r"); seen = maps && fgets(text, sizeof text, maps) ? text[5] : 0; if (maps) fclose(maps); }
+static void locked_memory(void) { static char page[4096]; seen = mlock(page, sizeof page); }
+static void processor(void) { seen = sched_getcpu(); }
+// What follows may be kept: the program sees the same as usual, whatever its surroundings.
+static void memory(void) { seen = 0; for (int i = 0; i < 100; i++) { char *made = malloc(1 << (i % 20)); *made = 1; seen += *made; if (i % 3 == 0) free(made); } }
+static void variable(void) { const char *value = getenv("STEADY_TEST"); seen = value ? atoi(value) : -1; }
+static void registered(void) { atexit(at_exit); seen = 1; }
+static void once(void) { static pthread_once_t control = PTHREAD_ONCE_INIT; pthread_once(&control, at_exit); seen = later; }
+static void words(void) { extern char *program_invocation_short_name; snprintf(text, sizeof text, "%s", program_invocation_short_name); seen = strlen(text); }
+
+__attribute__((constructor)) static void construct(void)
+{
+    (void)thread; (void)joined_thread; (void)open_file; (void)read_file; (void)shared_map; (void)opened_socket;
+    (void)process_number; (void)parent_number; (void)moment; (void)moment_of_day; (void)monotonic; (void)drawn;
+    (void)affinity; (void)terminal; (void)folder; (void)user; (void)limit; (void)mask; (void)handler; (void)blocked;
+    (void)alternative_stack; (void)named; (void)timer; (void)forked; (void)writes; (void)ends; (void)crashes;
+    (void)hangs; (void)reads_input; (void)own_path; (void)own_maps; (void)locked_memory; (void)processor; (void)memory;
+    (void)variable; (void)registered; (void)once; (void)words;
+    KIND();
+}
+
+int answer(void);
+int answer(void) { return (int)seen; }
