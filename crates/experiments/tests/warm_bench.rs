@@ -99,6 +99,15 @@ fn a_program_without_a_snapshot_is_told_with_its_reason() {
 }
 
 #[test]
+fn a_snapshot_that_comes_too_late_is_told() {
+    let mut launcher = SimulatedLauncher::new(9);
+    launcher.late = 20;
+    let report = shown(&plan(1, 20, 8), &mut launcher);
+    let notes = &report.programs[0].as_ref().unwrap().notes;
+    assert!(notes.len() == 1 && notes[0].contains("before the snapshot was there"), "{notes:?}");
+}
+
+#[test]
 fn a_program_that_does_not_end_is_left_out_and_the_others_are_not() {
     let mut launcher = SimulatedLauncher::new(5);
     launcher.endless = vec![0];

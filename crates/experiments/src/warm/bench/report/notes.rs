@@ -21,6 +21,10 @@ pub(super) fn notes(trial: &WarmTrial, modes: &[WarmFigures]) -> Vec<String> {
         }
         _ => {}
     }
+    if trial.refusal.is_none() && ratio(WarmMode::OnDemand) == Some(0.0) && ratio(WarmMode::Prewarm) != Some(0.0) {
+        let more = "more launches (--count) or time between them (--pause) tell more";
+        notes.push(format!("on demand, all launches were over before the snapshot was there: {more}"));
+    }
     notes.extend(ends(trial));
     notes
 }
