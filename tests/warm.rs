@@ -46,7 +46,7 @@ fn prewarmed_programs_are_warm_from_the_first_launch_on() {
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert_eq!((kept.launches("warm"), kept.launches("no_card")), (2, 0), "{}", kept.status());
     // Those that the command names itself; env(1) and its kind have the hook in them.
-    let words = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /etc/hostname >/dev/null"];
+    let words = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
     assert_eq!(told(kept.steady().args(words).output().unwrap()), (0, String::new(), String::new()));
     assert_eq!((kept.launches("warm"), kept.launches("no_card")), (4, 0), "{}", kept.status());
     let (status, _, stderr) = told(kept.steady().args(["warm", "--programs", "cat", "--", "true"]).output().unwrap());
@@ -68,7 +68,7 @@ fn statuses_are_those_of_the_command_or_tell_why_there_is_none() {
     let killed = kept.command(&["sh", "-c", "kill -TERM $$"]).output().unwrap();
     assert_eq!(killed.status.signal(), Some(15));
     for (words, status, text) in [
-        (&["/nonexistent"][..], 127, "/nonexistent"),
+        (&["/no-such-folder/x"][..], 127, "/no-such-folder/x"),
         (&["no-such-program"], 127, "in PATH"),
         (&["/etc/passwd"], 126, "/etc/passwd"),
         (&["/tmp"], 126, "/tmp"),
@@ -97,8 +97,7 @@ fn the_command_gets_all_as_it_was() {
     let Some(kept) = available("the_command_gets_all_as_it_was") else { return };
     let steady = env!("CARGO_BIN_EXE_steady");
     // Signals that are ignored, streams that are closed, descriptors, limits, the mask: as the shell left them.
-    let look =
-        "sed -n '/^Sig/p' /proc/self/status; ls /proc/self/fd; ulimit -a; umask; env | grep -v -e ^LD_PRELOAD -e ^_=";
+    let look = "sed -n '/^Sig[BCI]/p' /proc/self/status; ls /proc/self/fd; ulimit -a; umask; env | grep -v -e ^LD_PRELOAD -e ^_=";
     for setting in
         ["trap '' PIPE HUP;", "trap '' USR1; umask 027;", "ulimit -n 100; ulimit -s 4096;", "exec 7>/dev/null;"]
     {

@@ -57,7 +57,8 @@ impl Kept {
     /// A call of `steady` with this store.
     pub(crate) fn steady(&self) -> Command {
         let mut command = steady();
-        command.env("XDG_CACHE_HOME", &self.cache).env_remove("LD_PRELOAD");
+        // Cargo tells the tests' loader where libraries are.
+        command.env("XDG_CACHE_HOME", &self.cache).env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
         command
     }
 
@@ -71,7 +72,8 @@ impl Kept {
     /// A shell with the same environment.
     pub(crate) fn shell(&self, text: &str) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", text]).env("XDG_CACHE_HOME", &self.cache).env_remove("LD_PRELOAD");
+        command.args(["-c", text]).env("XDG_CACHE_HOME", &self.cache);
+        command.env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
         command
     }
 

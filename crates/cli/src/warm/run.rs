@@ -125,9 +125,8 @@ fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
                     // What is refused, or cannot be taken now, starts as usual.
                     if !is_known(store, &program)
                         && let Ok(Made::Script(script)) = maker.make_patiently(&program)
-                        && !is_known(store, &script.interpreter)
                     {
-                        let _ = maker.make_patiently(&script.interpreter);
+                        let _ = maker.make_for(&script, &program);
                     }
                 }
             });

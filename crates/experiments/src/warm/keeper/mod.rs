@@ -44,15 +44,17 @@ pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd) -> io::Result<
     let watch = Watch::new(store, command)?;
     let Some(_lock) = watch.turn(store)? else { return Ok(()) };
     store.tidy()?;
-    let mut keeper = Keeper { maker, queue: Queue::default(), looked: clock::monotonic() };
+    let mut keeper = Keeper { maker, queue: Queue::default(), looked: Nanos::ZERO };
     let mut last: Option<Nanos> = None;
+    // Now it is only noted how often each was started.
+    keeper.renew(last)?;
     loop {
         keeper.fulfil(last)?;
+        keeper.renew(last)?;
         let now = clock::monotonic();
         if last.is_some_and(|last| now >= last || keeper.queue.next().is_none()) {
             return Ok(());
         }
-        keeper.renew(now)?;
         let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK));
         if watch.wait(until - now)? == Seen::Ended && last.is_none() {
             last = Some(clock::monotonic() + AFTERWARDS);
@@ -145,14 +147,18 @@ impl<C: Camera> Keeper<'_, '_, C> {
     }
 
     /// Makes snapshots anew whose time has come, one program at a time.
-    fn renew(&mut self, now: Nanos) -> io::Result<()> {
-        if now < self.looked + LOOK {
+    fn renew(&mut self, last: Option<Nanos>) -> io::Result<()> {
+        let now = clock::monotonic();
+        if last.is_none() && self.looked > Nanos::ZERO && now < self.looked + LOOK {
             return Ok(());
         }
         self.looked = now;
         let (store, today) = (self.maker.store(), clock::time_of_day());
         let counts = store.counts()?;
         for known in store.cards()? {
+            if last.is_some_and(|last| clock::monotonic() >= last) {
+                return Ok(());
+            }
             let Some(Card::Warm(warm)) = Card::parse(&known.bytes) else { continue };
             let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
             let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
