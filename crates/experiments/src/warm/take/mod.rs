@@ -71,7 +71,7 @@ struct Taking {
     watched: [Option<u64>; 2],
     /// Where functions that answer for the environment begin and end.
     answering: Vec<Range<u64>>,
-    /// The library that is loaded before all others.
+    /// The library that is loaded before all others, by the path that the kernel knows it by.
     preloaded: Option<PathBuf>,
     files: Files,
     thread: Thread,
@@ -123,7 +123,7 @@ impl Taking {
             filled,
             watched: initial.first_words(),
             answering: vec![],
-            preloaded: request.preloaded.clone(),
+            preloaded: request.preloaded.as_ref().map(std::fs::canonicalize).transpose().map_err(failed)?,
             files,
             thread: Thread::default(),
             heap_end: 0,
