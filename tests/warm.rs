@@ -139,6 +139,7 @@ fn programs_are_told_apart_by_why() {
     kept.snapshot("/bin/true");
     assert!(why("/bin/true").contains("started from a snapshot"), "{}", why("/bin/true"));
     assert!(why("/bin/cat").contains("not been taken yet"), "{}", why("/bin/cat"));
+    assert!(why("/etc/passwd").contains("may not be executed"), "{}", why("/etc/passwd"));
     // Another program of the same name is not that program.
     let copy = kept.folder().join("true");
     fs::copy("/bin/true", &copy).unwrap();

@@ -11,6 +11,7 @@ use steady_model::{
 use steady_preload::card::{Card, Outcome, Warm};
 
 use super::identity;
+use super::inspect::inspect;
 use super::launch::{Here, Launch, changed, launch, os};
 use super::store::{Counts, LIMIT, Store, StoredCard, Work};
 
@@ -84,6 +85,8 @@ fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Her
     let found = card.and_then(|card| known(store, counts, &card, Some(program)));
     let against = here.map(|here| match launch(store, program, here) {
         Launch::Warm(_) => vec![],
+        // Of what was never started it is said at once where it would be refused.
+        Launch::AsUsual(reasons) if found.is_none() => inspect(program).map_or_else(|why| vec![why.0], |_| reasons),
         Launch::AsUsual(reasons) => reasons,
     });
     KeptProgram { against, ..found.unwrap_or_else(|| unknown(program)) }
