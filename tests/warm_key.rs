@@ -183,7 +183,7 @@ fn what_all_programs_load() {
         "/usr/lib/locale/C.utf8/LC_CTYPE",
     ];
     for file in files.into_iter().filter(|file| Path::new(file).exists()) {
-        let script = format!("cp {file} copy; mount --bind copy {file}; bin/asks");
+        let script = format!("cp -p --remove-destination {file} copy; mount --bind copy {file}; bin/asks");
         let line = swapped.sh(&format!("unshare -m sh -c '{script}'"));
         let told = told(line.trim());
         assert!(told.answer == 1 && !told.warm, "{file} is another file: {told:?}");

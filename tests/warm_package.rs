@@ -106,5 +106,5 @@ fn a_package_is_configured_built_and_checked_the_same() {
     }
     let launches = place.status(Path::new(STEADY))["store"]["launches"].clone();
     assert!(launches["warm"].as_u64() > Some(2000), "{launches}");
-    fs::remove_dir_all(place.root()).expect("the place can be removed");
+    place.remove();
 }

@@ -73,7 +73,7 @@ fn sweep(name: &str) {
         }
         started(&lines, rounds, &kept, &before, &place.kept(steady));
     }
-    std::fs::remove_dir_all(place.root()).expect("the place can be removed");
+    place.remove();
 }
 
 /// The lines of programs that there are here.

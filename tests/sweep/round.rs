@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::lines::{Line, PATH, folder};
+use super::swapped::within;
 
 /// What a line did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,11 @@ impl Place {
         let _ = fs::remove_dir_all(root);
         fs::create_dir_all(root).expect("a folder can be made");
         Self { root: root.canonicalize().expect("it has just been made") }
+    }
+
+    /// Removes all; a keeper may be about to end, and write until then.
+    pub(crate) fn remove(self) {
+        assert!(within(20, || fs::remove_dir_all(&self.root).is_ok()), "{} can be removed", self.root.display());
     }
 
     /// Its folder.

@@ -56,7 +56,7 @@ impl Place {
     }
 
     fn asked(&self, steady: &Path, words: &[&str]) -> (i32, Value) {
-        let told = self.command(steady, "C").arg("warm").args(words).output().expect("steady starts");
+        let told = self.command(steady, "C.UTF-8").arg("warm").args(words).output().expect("steady starts");
         let (out, err) = (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
         let report = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {words:?} {out}{err}"));
         (told.status.code().unwrap_or(-1), report)
