@@ -94,7 +94,7 @@ int main(int count, char **words) {
     switch (count < 2 ? 0 : words[1][0]) {
     case 's': return secrets();
     case 'x': return secure();
-    case 'w': return pause();
+    case 'w': alarm(30); return pause();
     case 'm': return memory();
     case 't': return threads();
     case 'l': return late(words[2]);
