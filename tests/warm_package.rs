@@ -106,5 +106,4 @@ fn a_package_is_configured_built_and_checked_the_same() {
     }
     let launches = place.status(Path::new(STEADY))["store"]["launches"].clone();
     assert!(launches["warm"].as_u64() > Some(2000), "{launches}");
-    place.remove();
 }

@@ -73,7 +73,6 @@ fn sweep(name: &str) {
         }
         started(&lines, rounds, &kept, &before, &place.kept(steady));
     }
-    place.remove();
 }
 
 /// The lines of programs that there are here.

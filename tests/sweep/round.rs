@@ -29,6 +29,14 @@ pub(crate) struct Place {
     root: PathBuf,
 }
 
+impl Drop for Place {
+    /// Removes all; a keeper may be about to end, and write until then.
+    fn drop(&mut self) {
+        let removed = within(20, || fs::remove_dir_all(&self.root).is_ok());
+        assert!(removed || std::thread::panicking(), "{} can be removed", self.root.display());
+    }
+}
+
 impl Place {
     /// Makes the files; replaces what was there.
     pub(crate) fn make(root: &Path) -> Self {
@@ -48,11 +56,6 @@ impl Place {
         let _ = fs::remove_dir_all(root);
         fs::create_dir_all(root).expect("a folder can be made");
         Self { root: root.canonicalize().expect("it has just been made") }
-    }
-
-    /// Removes all; a keeper may be about to end, and write until then.
-    pub(crate) fn remove(self) {
-        assert!(within(20, || fs::remove_dir_all(&self.root).is_ok()), "{} can be removed", self.root.display());
     }
 
     /// Its folder.
