@@ -1,7 +1,7 @@
 //! Taking a program at its entry: started, held, led there, looked into, and killed.
 //!
 //! ld.so and the constructors of libraries run as usual until then. Each of their system calls is looked at first
-//! ([`calls`]): what would leave something in the kernel that a snapshot cannot make again, or let memory depend on
+//! (`calls.rs`): what would leave something in the kernel that a snapshot cannot make again, or let memory depend on
 //! more than files and the words that were asked for, is a refusal.
 
 mod calls;
