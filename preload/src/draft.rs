@@ -41,7 +41,7 @@ pub struct WarmDraft {
     pub copies: u32,
     pub slot: u32,
     pub hook_inside: bool,
-    pub stack_limit: u64,
+    pub stack_limits: [u64; 2],
     pub name: CString,
     pub program: CString,
     /// Files by their absolute paths, without the program itself: what each must still be, or nothing where it must not
@@ -81,7 +81,7 @@ impl WarmDraft {
         bytes.u32(self.copies);
         bytes.u32(self.slot);
         bytes.u32(self.hook_inside.into());
-        bytes.u64(self.stack_limit);
+        self.stack_limits.iter().for_each(|limit| bytes.u64(*limit));
         bytes.text(&self.name);
         bytes.text(&self.program);
         bytes.length(self.dependencies.len());

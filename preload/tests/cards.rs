@@ -32,15 +32,15 @@ fn warm() -> impl Strategy<Value = WarmDraft> {
     let last = (COUNTERS - PROGRAM_COUNTERS) as u32;
     let slot = prop_oneof![Just(0), FIRST_PROGRAM as u32..=last];
     (
-        (identity(), any::<u32>(), 1..=MOST_COPIES, slot, any::<bool>(), any::<u64>()),
+        (identity(), any::<u32>(), 1..=MOST_COPIES, slot, any::<bool>(), any::<[u64; 2]>()),
         (named(), path()),
         prop::collection::vec((path(), prop::option::of(identity())), 0..20),
         prop::collection::vec((text(), prop::option::of(text())), 0..10),
     )
-        .prop_map(|((identity, uid, copies, slot, hook_inside, stack_limit), (name, program), files, conditions)| {
+        .prop_map(|((identity, uid, copies, slot, hook_inside, stack_limits), (name, program), files, conditions)| {
             let dependencies = files;
             #[rustfmt::skip]
-            let warm = WarmDraft { identity, uid, copies, slot, hook_inside, stack_limit, name, program, dependencies, conditions };
+            let warm = WarmDraft { identity, uid, copies, slot, hook_inside, stack_limits, name, program, dependencies, conditions };
             warm
         })
 }
@@ -80,7 +80,7 @@ fn warm_draft(warm: &Warm<'_>) -> WarmDraft {
         copies: warm.copies,
         slot: warm.slot,
         hook_inside: warm.hook_inside,
-        stack_limit: warm.stack_limit,
+        stack_limits: warm.stack_limits,
         name: warm.name.into(),
         program: warm.program.into(),
         dependencies: warm.dependencies().map(|file| (file.path.into(), file.identity)).collect(),

@@ -48,6 +48,7 @@ impl Camera for &mut Fake {
             at_exit: 0,
             thread: Thread::default(),
             stack: Stack::default(),
+            stack_limit: 8 << 20,
             heap_end: 0,
             drawn: vec![],
             files: files.collect(),

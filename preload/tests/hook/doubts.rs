@@ -151,9 +151,13 @@ fn limits_and_personality() {
         starts_cold_by(&fake, &format!("{change} tool a b"), Outcome::Limits);
         assert_eq!(fake.wishes().len(), 0, "{change}");
     }
-    let fake = with(|warm| warm.stack_limit = 4 << 20);
+    let fake = with(|warm| warm.stack_limits = [4 << 20; 2]);
     starts_cold(&fake, Outcome::Limits);
     assert_eq!(fake.sh("ulimit -Ss 4096; tool"), "warm\n");
+    // With several limits, but in whole pages.
+    let fake = with(|warm| warm.stack_limits = [1 << 20, 16 << 20]);
+    assert_eq!(fake.sh("ulimit -Ss 4096; tool; ulimit -Ss 1024; tool; ulimit -Ss 1025; tool"), "warm\nwarm\ncold\n");
+    assert_eq!(fake.sh("ulimit -Ss 1020; tool; ulimit -Ss unlimited; tool"), "cold\ncold\n");
     let fake = with(|warm| warm.uid += 1);
     starts_cold(&fake, Outcome::Limits);
 }

@@ -136,7 +136,7 @@ impl Fake {
             copies: 2,
             slot: FIRST_PROGRAM as u32,
             hook_inside: false,
-            stack_limit: soft_stack_limit(),
+            stack_limits: [soft_stack_limit(); 2],
             name: text(name),
             program: text(&program),
             dependencies: vec![],

@@ -22,7 +22,7 @@ pub(crate) fn user() -> Option<u32> {
 /// Whether memory can be laid out as it was for the snapshot. The C library derives the stacks of threads from the limit of
 /// the stack.
 pub(crate) fn has_room(warm: &Warm<'_>) -> bool {
-    calls::soft_limit(RLIMIT_STACK) == Ok(warm.stack_limit)
+    calls::soft_limit(RLIMIT_STACK).is_ok_and(|limit| warm.takes_stack(limit))
         && calls::soft_limit(RLIMIT_AS) == Ok(NO_LIMIT)
         && calls::soft_limit(RLIMIT_DATA) == Ok(NO_LIMIT)
         && calls::personality() == Ok(0)

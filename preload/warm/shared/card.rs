@@ -75,8 +75,8 @@ pub struct Warm<'a> {
     pub slot: u32,
     /// Whether the hook is part of its snapshots.
     pub hook_inside: bool,
-    /// The soft limit of the stack that it was taken with, in bytes; the largest number for none.
-    pub stack_limit: u64,
+    /// The lowest and the highest soft limit of the stack that it may be started with, in bytes; the largest number is none.
+    pub stack_limits: [u64; 2],
     /// The last part of its path.
     pub name: &'a CStr,
     /// Its path: absolute, without symbolic links.
@@ -156,7 +156,7 @@ impl<'a> Warm<'a> {
             copies: from.u32()?,
             slot: from.u32()?,
             hook_inside: from.flag()?,
-            stack_limit: from.u64()?,
+            stack_limits: [from.u64()?, from.u64()?],
             name: from.text()?,
             program: from.text()?,
             dependencies: List::parse(from, Dependency::parse)?,
@@ -167,6 +167,15 @@ impl<'a> Warm<'a> {
         let named = !warm.name.is_empty() && !warm.name.to_bytes().contains(&b'/');
         let copies = (1..=MOST_COPIES).contains(&warm.copies);
         (counted && named && copies && warm.program.to_bytes().starts_with(b"/")).then_some(warm)
+    }
+
+    /// Whether it may be started with this soft limit of the stack. Where it may be with several, the first code of its
+    /// snapshots writes the limit where it is kept, in whole pages.
+    #[must_use]
+    pub fn takes_stack(&self, limit: u64) -> bool {
+        const PAGE: u64 = 4096;
+        let [lowest, highest] = self.stack_limits;
+        (lowest..=highest).contains(&limit) && (lowest == highest || limit.is_multiple_of(PAGE))
     }
 
     /// The files that must be as they were.

@@ -126,4 +126,6 @@ pub mod kind {
     pub const BREAK: u32 = 16;
     /// A random word: the addend says which of those that are drawn at the launch.
     pub const DRAWN: u32 = 17;
+    /// The soft limit on the stack in bytes, which the C library makes the stacks of threads by.
+    pub const STACK_LIMIT: u32 = 18;
 }

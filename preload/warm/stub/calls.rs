@@ -10,12 +10,14 @@ const ARCH_PRCTL: u64 = 158;
 const SET_TID_ADDRESS: u64 = 218;
 const EXIT_GROUP: u64 = 231;
 const SET_ROBUST_LIST: u64 = 273;
+const PRLIMIT64: u64 = 302;
 const GETRANDOM: u64 = 318;
 const RSEQ: u64 = 334;
 
 const ARCH_SET_FS: u64 = 0x1002;
 /// Linux 5.14 and later know it.
 const MADV_POPULATE_WRITE: u64 = 23;
+const RLIMIT_STACK: u64 = 3;
 const GRND_NONBLOCK: u64 = 1;
 /// What a C library finds in its rseq area's `cpu_id` where it could not be registered.
 const RSEQ_CPU_ID_REGISTRATION_FAILED: u32 = -2_i32 as u32;
@@ -91,6 +93,14 @@ pub(crate) unsafe fn mprotect(address: u64, bytes: u64, protection: u64) -> bool
 pub(crate) fn heap_end() -> u64 {
     // SAFETY: brk(0) changes nothing.
     unsafe { call(BRK, 0, 0, 0, 0) }
+}
+
+/// The soft limit on the stack.
+pub(crate) fn stack_limit() -> u64 {
+    let mut limits = [0; 2];
+    // SAFETY: it writes two words there; no new limit is given.
+    unsafe { call(PRLIMIT64, 0, RLIMIT_STACK, 0, (&raw mut limits).addr() as u64) };
+    limits[0]
 }
 
 /// Fills all of `words`, and says whether it could.

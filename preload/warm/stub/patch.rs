@@ -46,6 +46,11 @@ pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> b
                 }
                 heap_end
             }
+            kind::STACK_LIMIT => match calls::stack_limit() {
+                // Where it is not known, or none, the C library would have taken another number.
+                0 | u64::MAX => return false,
+                limit => limit,
+            },
             kind::DRAWN if patch.addend < table.drawn => {
                 drawn[patch.addend as usize & (MOST_DRAWN - 1)].wrapping_sub(patch.addend)
             }

@@ -137,8 +137,8 @@ fn of_environment(warm: &Warm<'_>, environment: &[(OsString, OsString)], hook: &
 fn of_limits(warm: &Warm<'_>, root: &Root) -> Vec<String> {
     let mut reasons = Vec::new();
     let soft = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
-    if soft(Resource::Stack) != warm.stack_limit {
-        reasons.push("the limit on the stack (ulimit -s) is another than when it was taken".to_owned());
+    if !warm.takes_stack(soft(Resource::Stack)) {
+        reasons.push("the limit on the stack (ulimit -s) is none that its snapshots can be started with".to_owned());
     }
     for (resource, name) in [(Resource::As, "address space (ulimit -v)"), (Resource::Data, "data (ulimit -d)")] {
         if soft(resource) != u64::MAX {

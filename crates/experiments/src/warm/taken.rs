@@ -20,6 +20,9 @@ pub struct Request {
     pub preloaded: Option<PathBuf>,
     /// Whether all functions are bound at once (`LD_BIND_NOW`).
     pub bind_now: bool,
+    /// The soft limit on its stack, in bytes, as it may find it; this process's where there is none. Two takes get different
+    /// ones.
+    pub stack_limit: Option<u64>,
     /// Whether the locale's data are loaded: setlocale(3) is called in it with "" and then with "C".
     pub locale: bool,
 }
@@ -37,6 +40,8 @@ pub struct Taken {
     pub thread: Thread,
     /// What lies on its stack, and where.
     pub stack: Stack,
+    /// The soft limit on the stack as it was to find it, in bytes; the largest number for none.
+    pub stack_limit: u64,
     /// What brk(2) told last; 0 if it was not asked.
     pub heap_end: u64,
     /// The words that getrandom(2) drew for it, in order: they are drawn anew at each launch.

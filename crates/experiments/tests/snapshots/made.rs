@@ -64,6 +64,23 @@ fn a_program_at_a_fixed_address_does_too() {
 }
 
 #[test]
+fn stacks_of_threads_follow_the_limit_of_the_launch() {
+    let Some((_folder, snapshots)) = made("stacks_of_threads_follow_the_limit_of_the_launch", &[]) else { return };
+    for kibibytes in [1024_u32, 4096, 65536, 1 << 20] {
+        let limited = |file: &PathBuf| {
+            let script = format!("ulimit -Ss {kibibytes}; exec \"$0\" threads");
+            let output = Command::new("/bin/sh").args(["-c", &script]).arg(file).output();
+            text(&output.expect("there is a shell").stdout).to_owned()
+        };
+        let usual = limited(&snapshots.program);
+        assert!(usual.contains(&format!(" {}\n", u64::from(kibibytes) << 10)), "{usual}");
+        for file in snapshots.files() {
+            assert_eq!(limited(file), usual, "{kibibytes} KiB");
+        }
+    }
+}
+
+#[test]
 fn what_guards_a_process_is_another_at_each_launch() {
     let Some((_folder, snapshots)) = made("what_guards_a_process_is_another_at_each_launch", &[]) else { return };
     let mut seen = vec![BTreeSet::new(); 5];

@@ -83,6 +83,7 @@ fn taken(program: &Path, number: u32, bind_now: bool) -> Taken {
         arguments: 20 + 10 * number,
         environment: (0..number).map(variable).collect(),
         preloaded: None,
+        stack_limit: Some((8 << 20) - (u64::from(number) << 20)),
         bind_now,
         locale: true,
     };

@@ -22,6 +22,7 @@ fn request(program: &Path) -> Request {
         arguments: 7,
         environment: environment.map(|(name, value)| (name.into(), value.into())).to_vec(),
         preloaded: None,
+        stack_limit: None,
         bind_now: true,
         locale: true,
     }

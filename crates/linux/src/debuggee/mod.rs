@@ -128,17 +128,18 @@ impl Debuggee {
         }
     }
 
-    /// Gives it this process's limit on the stack and an ordinary personality, now that its memory is laid out. To be used
-    /// before there are breakpoints.
+    /// Gives it this process's limit on the stack, or this soft one, and an ordinary personality, now that its memory is laid
+    /// out. To be used before there are breakpoints. The soft limit that it has then; the largest number for none.
     ///
     /// # Errors
-    /// What prlimit(2) says: it runs as another user.
-    pub fn put_back_limit(&mut self) -> io::Result<()> {
+    /// What prlimit(2) says: it runs as another user, or the limit is above the hard one.
+    pub fn put_back_limit(&mut self, soft: Option<u64>) -> io::Result<u64> {
         if self.upwards {
             self.make_call(libc::SYS_personality as u64, [0; 6])?;
         }
-        prlimit(Some(self.pid), Resource::Stack, self.limit)?;
-        Ok(())
+        let current = soft.or(self.limit.current);
+        prlimit(Some(self.pid), Resource::Stack, Rlimit { current, maximum: self.limit.maximum })?;
+        Ok(current.unwrap_or(u64::MAX))
     }
 
     /// Its number.

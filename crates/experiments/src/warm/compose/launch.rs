@@ -16,6 +16,8 @@ pub(super) struct Launch {
     pub(super) halves: [(u32, u32); 2],
     /// What pointers are mangled with.
     pub(super) guard: u64,
+    /// The soft limit on the stack. It may have been the same in both.
+    pub(super) stack_limit: u64,
 }
 
 impl Launch {
@@ -40,6 +42,11 @@ impl Launch {
         words.extend((taken.heap_end != 0).then_some((kind::BREAK, 0, taken.heap_end)));
         words.extend(taken.drawn.iter().enumerate().map(|(which, word)| (kind::DRAWN, which as u64, *word)));
         let count = u32::try_from(stack.arguments).map_err(|_| Refusal("it has very many arguments".into()))?;
-        Ok(Launch { words, halves: [(kind::ARGC, count), (kind::TID, taken.thread.tid.cast_unsigned())], guard })
+        Ok(Launch {
+            words,
+            halves: [(kind::ARGC, count), (kind::TID, taken.thread.tid.cast_unsigned())],
+            guard,
+            stack_limit: taken.stack_limit,
+        })
     }
 }

@@ -69,8 +69,10 @@ impl<'a> Words<'a> {
     fn of_launch(&self, values: [u64; 2]) -> Option<(u32, u64)> {
         let [one, two] = self.launches;
         let mut both = one.words.iter().zip(&two.words);
-        let found = both.find(|(left, right)| [left.2, right.2] == values);
-        found.map(|(left, _)| (left.0, left.1))
+        let found = both.find(|(left, right)| [left.2, right.2] == values).map(|(left, _)| (left.0, left.1));
+        // Words that are equal are not asked for, so the limits differ where they explain any.
+        let limit = || ([one.stack_limit, two.stack_limit] == values).then_some((kind::STACK_LIMIT, 0));
+        found.or_else(limit)
     }
 
     /// Whether it is the link of a free piece of memory: an address within the program, or none, hidden by where it stands

@@ -43,6 +43,7 @@ fn snapshot(runs: &[Run], patched: &[(usize, usize)]) -> Snapshot {
         at_exit: 5,
         thread,
         stack: Stack { auxiliary: (0, vec![(3, LOWEST + 0x40), (5, 3), (9, LOWEST + 0x80)]), ..Stack::default() },
+        stack_limit: 8 << 20,
         heap_end: 0,
         drawn: vec![1],
         files: vec![],

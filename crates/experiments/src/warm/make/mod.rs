@@ -2,6 +2,7 @@
 
 mod camera;
 mod evidence;
+mod stack;
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -9,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit};
 use steady_linux::clock;
 use steady_model::Nanos;
 use steady_preload::identity::Identity;
@@ -176,7 +176,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             copies: COPIES,
             slot: 0,
             hook_inside: needs.hook,
-            stack_limit: getrlimit(Resource::Stack).current.unwrap_or(u64::MAX),
+            stack_limits: stack::limits(),
             name: text(&subject.names[0])?,
             program: text(subject.path.as_os_str())?,
             dependencies: evidence.files,
@@ -242,6 +242,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             arguments: ARGUMENTS[usize::from(again)],
             environment,
             preloaded: needs.hook.then(|| self.store.hook()),
+            stack_limit: if again { stack::another() } else { None },
             bind_now: pass != Pass::Unbound,
             locale: needs.locale,
         }

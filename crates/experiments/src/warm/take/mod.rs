@@ -75,6 +75,7 @@ struct Taking {
     preloaded: Option<PathBuf>,
     files: Files,
     thread: Thread,
+    stack_limit: u64,
     heap_end: u64,
     variables: Vec<OsString>,
     /// The system call that is under way.
@@ -103,7 +104,7 @@ impl Taking {
             return Err(refused("it gets other rights than whoever starts it"));
         }
         state::is_the_program(&debuggee, &request.program)?;
-        debuggee.put_back_limit().map_err(failed)?;
+        let stack_limit = debuggee.put_back_limit(request.stack_limit).map_err(failed)?;
         let loader = Module::at(&debuggee, base)?;
         let filled = settle::settle(&mut debuggee, request, &initial)?;
         let initial = Initial::of(&debuggee)?;
@@ -126,6 +127,7 @@ impl Taking {
             preloaded: request.preloaded.as_ref().map(std::fs::canonicalize).transpose().map_err(failed)?,
             files,
             thread: Thread::default(),
+            stack_limit,
             heap_end: 0,
             variables: vec![],
             noted: Noted::Nothing,
@@ -223,6 +225,7 @@ impl Taking {
             at_exit: registers.data(),
             thread: self.thread,
             stack,
+            stack_limit: self.stack_limit,
             heap_end: self.heap_end,
             drawn: self.drawn,
             files: self.files.all(),

@@ -82,6 +82,7 @@ pub(super) fn made(draw: &Draw) -> Taken {
             name_part: name + 5,
             vdso: (vdso, vdso + 2 * PAGE),
         },
+        stack_limit: 8 << 20,
         heap_end: heap + 4 * PAGE,
         drawn: vec![draw.drawn],
         files: vec![],
