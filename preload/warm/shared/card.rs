@@ -4,7 +4,7 @@
 //!
 //! - `hook.so`: the hook, which finds its store by where it lies. It stays there as long as it may be named in somebody's
 //!   `LD_PRELOAD`: of one that is gone ld.so complains at each start of a program;
-//! - `cards/KEY`: the [`Card`] of a program or script, replaced whole or not at all; a [`Key`] is made of the numbers of
+//! - `cards/KEY`: the [`Card`] of a program or script, replaced whole or not at all; a [key](super::identity::Key) is made of the numbers of
 //!   the file's device and inode;
 //! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is what the program is called by, for that is what the kernel calls
 //!   a process by: the last part of the path that the caller gave, so that a program with several names (`dash`, and

@@ -1,7 +1,9 @@
 //! Programs kept warm: started from a snapshot of themselves, taken where the program is entered.
 //!
-//!     take (the program under ptrace(2), twice) -> Taken -> compose (what differs, and why) -> Snapshot -> image (an ELF file)
-//!     store (a folder per user and boot) <- keeper (takes what is wanted, in the background); the hook reads it
+//! ```text
+//! take (the program under ptrace(2), twice) -> Taken -> compose (what differs, and why) -> Snapshot -> image (an ELF file)
+//! store (a folder per user and boot) <- keeper (takes what is wanted, in the background); the hook reads it
+//! ```
 
 pub mod bench;
 pub mod compose;

@@ -71,7 +71,7 @@ unsafe fn detach(path: &CString, words: &[*const c_char], environment: &[*const 
 }
 
 /// Becomes a program, as execve(2) does: with this process's number, streams, session, limits, and its signals as
-/// [`super::atstart`] found them. Returns only where that failed, with the reason.
+/// `atstart.rs` found them. Returns only where that failed, with the reason.
 pub fn execute<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a OsStr>,
