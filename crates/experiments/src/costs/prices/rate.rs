@@ -1,8 +1,8 @@
 //! Prices at another time: what happens takes as many cycles, and those last as the clock runs then.
 //!
 //! Measured again and again beside other loads, and told at one rate of the clock, prices of entries into the kernel, calls
-//! and switches came out the same within their intervals. Those of what touches memory did not: whose caches and pages
-//! are how busy is not in the clock.
+//! and switches came out the same within 3 %. Those of what touches memory did not: whose caches and pages are how busy is
+//! not in the clock.
 
 use steady_model::{AluTime, Interval, KernelCall, Price, Priced, Prices, Reading};
 
@@ -42,8 +42,7 @@ fn drift(priced: Priced) -> f64 {
     match priced {
         // It gives the tables of the memory back each time.
         Priced::Call(KernelCall::MmapMunmap) => 0.1,
-        Priced::KernelEntry | Priced::Call(_) | Priced::Switch => 0.0,
-        Priced::Fork => 0.03,
+        Priced::KernelEntry | Priced::Call(_) | Priced::Switch | Priced::Fork => 0.03,
         Priced::Thread => 0.1,
         Priced::MinorFault | Priced::MinorFaultMany => 0.15,
         Priced::Exec => 0.2,
@@ -77,7 +76,7 @@ mod tests {
     #[test]
     fn a_price_follows_the_clock_as_far_as_its_rate_is_known() {
         let at = at_run(&prices(alu(1.0, 0.9, 1.1)), &alu(0.95, 0.9, 1.0));
-        assert!(near(at.of(Priced::KernelEntry).unwrap(), 95.0, 81.0, 110.0), "{at:?}");
+        assert!(near(at.of(Priced::KernelEntry).unwrap(), 95.0, 81.0 * 0.97, 110.0 * 1.03), "{at:?}");
     }
 
     #[test]
@@ -92,7 +91,12 @@ mod tests {
         let unknown = || Err(Absent::because("not read"));
         for (then, now) in [(unknown(), alu(1.0, 1.0, 1.0)), (alu(2.0, 2.0, 2.0), unknown())] {
             assert_eq!(at_rate(&prices(then.clone()), &now), prices(then.clone()));
-            assert!(near(at_run(&prices(then), &now).of(Priced::KernelEntry).unwrap(), 100.0, 90.0, 110.0));
+            assert!(near(
+                at_run(&prices(then), &now).of(Priced::KernelEntry).unwrap(),
+                100.0,
+                90.0 * 0.97,
+                110.0 * 1.03
+            ));
         }
     }
 
