@@ -135,6 +135,21 @@ fn bad_input_is_refused_before_anything_is_launched() {
 }
 
 #[test]
+fn where_nothing_could_be_measured_the_status_says_so() {
+    if !available("where_nothing_could_be_measured_the_status_says_so") {
+        return;
+    }
+    let cache = Cache::new("unmeasured");
+    let words = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
+    for (programs, expected, last) in [("sleep 7", 3, "no program could be measured"), ("sleep 7,true", 0, "")] {
+        let (status, stdout, stderr) = told(cache.run(&[&words[..], &[programs]].concat()));
+        assert!(stdout.contains("absent: it had not ended"), "{stdout}");
+        assert!(status == expected && stderr.contains(last), "{programs}: {status} {stderr}");
+    }
+    assert!(cache.is_empty());
+}
+
+#[test]
 fn nothing_is_left_however_it_ends() {
     if !available("nothing_is_left_however_it_ends") {
         return;

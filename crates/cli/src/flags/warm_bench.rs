@@ -27,6 +27,7 @@ input, output and error are /dev/null; a program that does not end by itself the
 Exit status:
   0    done
   2    wrong usage, no such program
+  3    no program could be measured
   125  steady itself failed
   130  interrupted";
 

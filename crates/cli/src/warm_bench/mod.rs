@@ -43,7 +43,8 @@ pub(crate) fn run(flags: &WarmBenchFlags) -> Result<u8, Failure> {
     // The stage removes its folder; what it could not, the folder's own end does.
     drop((launcher, bar, folder));
     let report = bench::report(record);
-    if let (Some(error), true) = (&stopped, report.programs.iter().all(Result::is_err)) {
+    let none_measured = report.programs.iter().all(Result::is_err);
+    if let (Some(error), true) = (&stopped, none_measured) {
         return Err(failed(error.clone()));
     }
     let written = destinations.write(&report);
@@ -51,11 +52,13 @@ pub(crate) fn run(flags: &WarmBenchFlags) -> Result<u8, Failure> {
     let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
     written?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
-    stopped.map_or(Ok(0), |error| match failed(error) {
+    match stopped.map(failed) {
         // The report says so itself.
-        interrupted @ Failure::Interrupted(_) => Ok(interrupted.status()),
-        lost => Err(lost),
-    })
+        Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),
+        Some(lost) => Err(lost),
+        None if none_measured => Err(Failure::Measured("no program could be measured; the report says why".to_owned())),
+        None => Ok(0),
+    }
 }
 
 /// Whose instructions and cycles can be counted.

@@ -114,7 +114,8 @@ fn effects(trial: &WarmTrial) -> Vec<(WarmMode, WarmEffect)> {
         let rules = Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain };
         let look = Sequence::new(rules, modes.len()).look(&pairs, 1.0, true);
         let told = modes.iter().zip(look.contenders).map(move |(mode, estimate)| {
-            let few = || Absent(format!("there are {} runs, too few for an interval with two ends", estimate.pairs));
+            let runs = if estimate.pairs == 1 { "is 1 run".to_owned() } else { format!("are {} runs", estimate.pairs) };
+            let few = || Absent(format!("there {runs}, too few for an interval with two ends"));
             let interval = estimate.verdict_low.zip(estimate.verdict_high).map(|(low, high)| Interval { low, high });
             let effect = WarmEffect {
                 measure,
