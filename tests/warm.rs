@@ -77,7 +77,7 @@ fn statuses_are_those_of_the_command_or_tell_why_there_is_none() {
         assert!(found == status && stderr.contains(text), "{words:?}: {found} {stderr}");
     }
     for (words, status) in
-        [(&["warm"][..], 2), (&["warm", "--mode", "x", "--", "true"], 125), (&["warm", "why", "no-such-program"], 2)]
+        [(&["warm"][..], 125), (&["warm", "--mode", "x", "--", "true"], 125), (&["warm", "why", "no-such-program"], 2)]
     {
         let (found, _, stderr) = told(kept.steady().args(words).output().unwrap());
         assert!(found == status && !stderr.is_empty(), "{words:?}: {found} {stderr}");

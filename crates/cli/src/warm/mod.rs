@@ -26,7 +26,7 @@ pub(crate) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
         Some(WarmCommands::Snapshot(flags)) => ask::snapshot(flags),
         Some(WarmCommands::Clear) => ask::clear(),
         Some(WarmCommands::Bench(flags)) => warm_bench::run(flags),
-        None if flags.words.is_empty() => Err(Failure::Usage(
+        None if flags.words.is_empty() => Err(Failure::Own(
             "no command: steady warm -- COMMAND; steady warm --help names what else there is".to_owned(),
         )),
         None => run::run(flags),

@@ -88,7 +88,7 @@ fn is_itself(store: &Store, path: &Path) -> bool {
 
 /// Has the keeper take the command's own program, where nobody has asked for that yet.
 fn wish(store: &Store, path: &Path) {
-    let Ok(file) = fs::metadata(path) else { return };
+    let Some(file) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else { return };
     let key = identity::key(&file);
     let known = store.card(&key).ok().flatten();
     if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_current(&card, path))) {
