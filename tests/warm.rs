@@ -85,6 +85,16 @@ fn statuses_are_those_of_the_command_or_tell_why_there_is_none() {
 }
 
 #[test]
+fn a_command_that_is_steady_itself_is_not_taken() {
+    let Some(kept) = available("a_command_that_is_steady_itself_is_not_taken") else { return };
+    let (own, script) = (env!("CARGO_BIN_EXE_steady"), "/bin/true; /bin/true; sleep 0.2");
+    assert_eq!(kept.run(&[own, "warm", "--", "sh", "-c", script]).0, 0);
+    assert!(within(10.0, || kept.state("/bin/true") == "warm"), "{}", kept.status());
+    assert_ne!(kept.state(own), "warm", "{}", kept.status());
+    assert!(within(10.0, || kept.state("/bin/sh") == "warm"), "the command of that is: {}", kept.status());
+}
+
+#[test]
 fn the_command_takes_the_place_of_steady() {
     let kept = Kept::new("place");
     let mut child = kept.command(&["sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().unwrap();

@@ -86,10 +86,14 @@ fn is_itself(store: &Store, path: &Path) -> bool {
     card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
 }
 
-/// Has the keeper take the command's own program, where nobody has asked for that yet.
+/// Has the keeper take the command's own program, where nobody has asked for that yet. This very program is not taken: it is
+/// large, and what it measures beside it would wait for that.
 fn wish(store: &Store, path: &Path) {
     let Some(file) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else { return };
     let key = identity::key(&file);
+    if fs::metadata("/proc/self/exe").is_ok_and(|own| identity::key(&own) == key) {
+        return;
+    }
     let known = store.card(&key).ok().flatten();
     if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_current(&card, path))) {
         // Where there is one already, or there can be none, nothing is lost.
