@@ -3,8 +3,8 @@
 //! [`alu`], [`cache`] and [`syscalls`] do an amount of work and return a digest of it, the same on every run; [`Hashes`],
 //! [`Sums`] and [`Loads`] do more of it each time that they are asked. [`spin`], [`hash`] and [`stream`] keep a resource
 //! busy until they are told to stop. [`rulers`] has the kernels whose time per unit tells how a resource fares, and
-//! [`probes`] the primitives of machine and kernel whose cost is measured, each beside the same loop without it. Nothing
-//! can be optimised away, and clocks are read by the probes alone.
+//! [`probes`] the primitives of machine and kernel whose cost is measured, each beside the same loop without it. [`signature`]
+//! takes a signature of files. Nothing can be optimised away, and clocks are read by the probes alone.
 
 mod busy;
 mod counted;
@@ -13,6 +13,7 @@ pub mod probes;
 mod random;
 mod raw;
 pub mod rulers;
+pub mod signature;
 
 pub use busy::{hash, spin, stream};
 pub use counted::{Hashes, Sums};

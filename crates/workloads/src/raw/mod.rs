@@ -5,6 +5,8 @@ pub(crate) mod calls;
 mod clock;
 mod flush;
 mod fork;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod lanes;
 mod memory;
 mod monitor;
 mod opaque;

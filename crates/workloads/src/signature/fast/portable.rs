@@ -1,0 +1,219 @@
+//! The way for every CPU: leaves of eight blocks pushed in lockstep, which compilers turn into whatever vectors there are; then
+//! block by block, eight heaps in turn, so that one's loads pass while another's are waited for.
+
+use super::count::{Counts, count};
+use super::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
+use super::{BLOCK_BYTES, P};
+
+const LANES: usize = 8;
+
+/// One key of each of the blocks.
+type Row = [u32; LANES];
+
+/// Positions are counted from one, so that the children of `i` are at `2 * i` and `2 * i + 1`; twice what a heap ever holds,
+/// so that there always are some.
+type Heap = [u32; 512];
+
+/// The nodes of a tree by their numbers: what each is worth, and how many nodes it is with all below it.
+#[derive(Clone, Debug)]
+struct Nodes {
+    values: [u32; 512],
+    sizes: [u16; 512],
+}
+
+/// Powers of 31 modulo P, for as many nodes as a tree has.
+static POWERS: [u32; 512] = {
+    let (mut powers, mut at) = ([1; 512], 1);
+    while at < powers.len() {
+        powers[at] = (31 * powers[at - 1] as u64 % P) as u32;
+        at += 1;
+    }
+    powers
+};
+
+/// A worker's heaps and nodes.
+#[derive(Debug)]
+pub(super) struct Portable {
+    rows: [Row; 512],
+    heaps: [Heap; LANES],
+    nodes: [Nodes; LANES],
+    leaves: [usize; LANES],
+}
+
+impl Portable {
+    pub(super) fn new() -> Box<Self> {
+        let nodes = std::array::from_fn(|_| Nodes { values: [0; 512], sizes: [1; 512] });
+        Box::new(Portable { rows: [[NOTHING; LANES]; 512], heaps: [[NOTHING; 512]; LANES], nodes, leaves: [0; LANES] })
+    }
+
+    pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
+        let mut sum = 0;
+        for blocks in bytes.chunks(LANES * BLOCK_BYTES) {
+            self.rows.fill([NOTHING; LANES]);
+            self.leaves.fill(0);
+            for (lane, block) in blocks.chunks(BLOCK_BYTES).enumerate() {
+                self.line_up(lane, &count(block));
+            }
+            self.push_leaves();
+            sum += self.join_all();
+        }
+        sum % P
+    }
+
+    /// Puts the leaves of a block into its column, in ascending order of their values.
+    fn line_up(&mut self, lane: usize, counts: &Counts) {
+        let mut next = 1;
+        for (value, &frequency) in (0..).zip(counts) {
+            let leaf = LEAVES + value;
+            self.rows[next][lane] = key(u32::from(frequency), leaf);
+            self.nodes[lane].values[leaf as usize] = u32::from(frequency) + value;
+            // One that does not occur is written over by the next.
+            next += usize::from(frequency != 0);
+        }
+        self.rows[next][lane] = NOTHING;
+        self.leaves[lane] = next - 1;
+    }
+
+    /// Makes heaps of the columns, by one push after the other. Where a block has no leaf any more, nothing is pushed, which
+    /// stays where it is.
+    fn push_leaves(&mut self) {
+        let most = self.leaves.into_iter().max().unwrap_or(0);
+        for at in 1..=most {
+            let mut carried = self.rows[at];
+            let frequencies = carried.map(|key| key & FREQUENCY);
+            for level in (1..=at.ilog2()).rev() {
+                let row = &mut self.rows[at >> level];
+                for lane in 0..LANES {
+                    let other = row[lane];
+                    let passes = other >= frequencies[lane];
+                    row[lane] = if passes { carried[lane] } else { other };
+                    carried[lane] = if passes { other } else { carried[lane] };
+                }
+            }
+            self.rows[at] = carried;
+        }
+        for (lane, heap) in self.heaps.iter_mut().enumerate() {
+            for (key, row) in heap[1..=most].iter_mut().zip(&self.rows[1..=most]) {
+                *key = row[lane];
+            }
+        }
+    }
+
+    /// The sum of the blocks' hashes; the heaps are empty afterwards.
+    fn join_all(&mut self) -> u64 {
+        let most = self.leaves.into_iter().max().unwrap_or(0);
+        for held in (3..=most).rev() {
+            for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(&mut self.nodes).zip(&self.leaves) {
+                if leaves < held {
+                    continue;
+                }
+                let left = pop(heap, held);
+                let right = pop(heap, held - 1);
+                push(heap, held - 1, nodes.join(left, right, held - 1));
+            }
+        }
+        let mut sum = 0;
+        for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(&mut self.nodes).zip(&self.leaves) {
+            let (first, second) = (heap[1], heap[2]);
+            (heap[1], heap[2]) = (NOTHING, NOTHING);
+            sum += match leaves {
+                0 => 0,
+                1 => nodes.value(first),
+                _ => {
+                    let root = nodes.join(first, second, 1);
+                    nodes.value(root)
+                }
+            };
+        }
+        sum
+    }
+}
+
+impl Nodes {
+    /// The node over two, numbered `node`; its key.
+    #[inline(always)]
+    fn join(&mut self, left: u32, right: u32, node: usize) -> u32 {
+        let frequency = (left >> 16) + (right >> 16);
+        let (left, right) = ((left & NODE) as usize, (right & NODE) as usize);
+        let (left_size, right_size) = (self.sizes[left], self.sizes[right]);
+        let value = u64::from(frequency) * power(left_size + right_size)
+            + u64::from(self.values[left]) * power(right_size)
+            + u64::from(self.values[right]);
+        self.values[node & 511] = reduced(value) as u32;
+        self.sizes[node & 511] = 1 + left_size + right_size;
+        key(frequency, node as u32)
+    }
+
+    fn value(&self, key: u32) -> u64 {
+        u64::from(self.values[(key & NODE) as usize]) % P
+    }
+}
+
+#[inline(always)]
+fn power(nodes: u16) -> u64 {
+    u64::from(POWERS[usize::from(nodes) & 511])
+}
+
+/// Takes the least from a heap that holds `held`: the last takes its place and sinks.
+#[inline(always)]
+fn pop(heap: &mut Heap, held: usize) -> u32 {
+    let (least, last) = (heap[1], heap[held & 511]);
+    heap[held & 511] = NOTHING;
+    // Of a loop with a known end the compiler knows which positions it comes to.
+    match held.ilog2() {
+        0 | 1 => sink::<1>(heap, last),
+        2 => sink::<2>(heap, last),
+        3 => sink::<3>(heap, last),
+        4 => sink::<4>(heap, last),
+        5 => sink::<5>(heap, last),
+        6 => sink::<6>(heap, last),
+        _ => sink::<7>(heap, last),
+    }
+    least
+}
+
+/// From the top down: where a child is less than what sinks, the least child takes its place, the left one if they are equal. Once it
+/// lies somewhere, what lay there is carried on to where it was already, so that nothing has to be decided.
+#[inline(always)]
+fn sink<const LEVELS: usize>(heap: &mut Heap, sinking: u32) {
+    let frequency = sinking & FREQUENCY;
+    let (mut at, mut carried) = (1, sinking);
+    for _ in 0..LEVELS {
+        let (left, right) = (heap[(2 * at) & 511], heap[(2 * at + 1) & 511]);
+        let child = 2 * at + usize::from((right >> 16) < (left >> 16));
+        let least = heap[child & 511];
+        let rises = least < frequency;
+        heap[at & 511] = if rises { least } else { carried };
+        carried = if rises { carried } else { least };
+        at = child;
+    }
+    heap[at & 511] = carried;
+}
+
+/// Puts a key at the end of a heap that holds `at` with it.
+#[inline(always)]
+fn push(heap: &mut Heap, at: usize, key: u32) {
+    match at.ilog2() {
+        0 | 1 => rise::<1>(heap, at, key),
+        2 => rise::<2>(heap, at, key),
+        3 => rise::<3>(heap, at, key),
+        4 => rise::<4>(heap, at, key),
+        5 => rise::<5>(heap, at, key),
+        6 => rise::<6>(heap, at, key),
+        _ => rise::<7>(heap, at, key),
+    }
+}
+
+/// From the top down: what is pushed comes to lie above all that are not less, which are carried on.
+#[inline(always)]
+fn rise<const LEVELS: usize>(heap: &mut Heap, at: usize, rising: u32) {
+    let frequency = rising & FREQUENCY;
+    let mut carried = rising;
+    for level in (1..=LEVELS).rev() {
+        let other = heap[(at >> level) & 511];
+        let passes = other >= frequency;
+        heap[(at >> level) & 511] = if passes { carried } else { other };
+        carried = if passes { other } else { carried };
+    }
+    heap[at & 511] = carried;
+}

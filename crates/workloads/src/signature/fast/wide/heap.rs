@@ -1,0 +1,159 @@
+//! A heap in each of sixteen lanes. All hold as many keys, so that what is pushed takes the same way up in each; what sinks
+//! takes a way of its own.
+
+use std::arch::x86_64::*;
+
+use super::super::key::FREQUENCY;
+use super::group::Group;
+use crate::raw::lanes::{LANES, Rows, gather, load, scatter, store_some};
+
+/// Puts a key at the end of each heap that is `on`, which holds `at` with it, and lets it rise above all that are not less.
+///
+/// From the top down: where it comes to lie, what lay there is carried on, and so is all below.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn push(heap: &mut Rows, at: usize, on: __mmask16, keys: __m512i) {
+    let frequency = _mm512_and_si512(keys, _mm512_set1_epi32(FREQUENCY as i32));
+    let mut carried = keys;
+    for level in (1..=at.ilog2()).rev() {
+        let row = &mut heap[at >> level];
+        let other = load(row);
+        let passes = _mm512_mask_cmpge_epu32_mask(on, other, frequency);
+        store_some(row, passes, carried);
+        carried = _mm512_mask_mov_epi32(carried, passes, other);
+    }
+    store_some(&mut heap[at], on, carried);
+}
+
+/// What sinks in sixteen heaps: from the top down, where a child is less, the least child takes its place, the left one if they are
+/// equal. Once it lies somewhere, what lay there is carried on to where it was already, so that nothing has to be decided.
+#[derive(Clone, Copy)]
+struct Sinking {
+    on: __mmask16,
+    frequency: __m512i,
+    carried: __m512i,
+    /// Where each lane's hole is now, as an index of the heap's rows.
+    hole: __m512i,
+    /// Whether the way led to the right: at the top, and below it.
+    first: __mmask16,
+    second: __mmask16,
+}
+
+/// Lets a key sink from the top of each heap that is `on`, down `levels` of them, of which there is at least one.
+///
+/// Where the hole may be in a few places only, all of them are read and written; below that, each lane goes to its own.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn sink<const GROUPS: usize>(
+    groups: &mut [Group; GROUPS],
+    levels: u32,
+    on: [__mmask16; GROUPS],
+    keys: [__m512i; GROUPS],
+) {
+    let mut sinking = [Sinking::new(0, _mm512_setzero_si512()); GROUPS];
+    for (at, sinking) in sinking.iter_mut().enumerate() {
+        *sinking = Sinking::new(on[at], keys[at]);
+    }
+    // Step by step in all groups, so that each finds work while another's numbers are fetched.
+    for level in 0..levels {
+        for (group, sinking) in groups.iter_mut().zip(&mut sinking) {
+            match level {
+                0 => sinking.leave_the_top(&mut group.heap),
+                1 => sinking.leave_the_second(&mut group.heap),
+                2 => sinking.leave_the_third(&mut group.heap),
+                _ => sinking.leave_below(&mut group.heap),
+            }
+        }
+    }
+    for (group, sinking) in groups.iter_mut().zip(&sinking) {
+        scatter(&mut group.heap, sinking.on, sinking.hole, sinking.carried);
+    }
+}
+
+impl Sinking {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn new(on: __mmask16, keys: __m512i) -> Self {
+        Sinking {
+            on,
+            frequency: _mm512_and_si512(keys, _mm512_set1_epi32(FREQUENCY as i32)),
+            carried: keys,
+            hole: _mm512_add_epi32(lanes(), _mm512_set1_epi32(LANES as i32)),
+            first: 0,
+            second: 0,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn leave_the_top(&mut self, heap: &mut Rows) {
+        let (right, written) = self.choose(load(&heap[2]), load(&heap[3]));
+        store_some(&mut heap[1], self.on, written);
+        self.first = right;
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn leave_the_second(&mut self, heap: &mut Rows) {
+        let child = |at: usize| _mm512_mask_mov_epi32(load(&heap[4 + at]), self.first, load(&heap[6 + at]));
+        let (left, right) = (child(0), child(1));
+        let (right, written) = self.choose(left, right);
+        store_some(&mut heap[2], self.on & !self.first, written);
+        store_some(&mut heap[3], self.on & self.first, written);
+        self.second = right;
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn leave_the_third(&mut self, heap: &mut Rows) {
+        let below = |at: usize| _mm512_mask_mov_epi32(load(&heap[at]), self.second, load(&heap[at + 2]));
+        let child = |at: usize| _mm512_mask_mov_epi32(below(8 + at), self.first, below(12 + at));
+        let (left, right) = (child(0), child(1));
+        let (_, written) = self.choose(left, right);
+        let (on, first, second) = (self.on, self.first, self.second);
+        store_some(&mut heap[4], on & !first & !second, written);
+        store_some(&mut heap[5], on & !first & second, written);
+        store_some(&mut heap[6], on & first & !second, written);
+        store_some(&mut heap[7], on & first & second, written);
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn leave_below(&mut self, heap: &mut Rows) {
+        let hole = self.hole;
+        let left = left_child(hole);
+        let right = _mm512_add_epi32(left, _mm512_set1_epi32(LANES as i32));
+        let (_, written) = self.choose(gather(heap, left), gather(heap, right));
+        scatter(heap, self.on, hole, written);
+    }
+
+    /// Goes down to the least child; to the right?, and what is to be written where the hole was.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn choose(&mut self, left: __m512i, right: __m512i) -> (__mmask16, __m512i) {
+        // With all of the right one's lower half set, it is less only if its frequency is.
+        let lower = _mm512_set1_epi32(!FREQUENCY as i32);
+        let to_the_right = _mm512_cmplt_epu32_mask(_mm512_or_si512(right, lower), left);
+        let least = _mm512_mask_mov_epi32(left, to_the_right, right);
+        let rises = _mm512_cmplt_epu32_mask(least, self.frequency);
+        let written = _mm512_mask_mov_epi32(self.carried, rises, least);
+        self.carried = _mm512_mask_mov_epi32(least, rises, self.carried);
+        let child = left_child(self.hole);
+        self.hole = _mm512_mask_add_epi32(child, to_the_right, child, _mm512_set1_epi32(LANES as i32));
+        (to_the_right, written)
+    }
+}
+
+/// Each lane's own place in a row.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn lanes() -> __m512i {
+    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+}
+
+/// Of a place in the rows, that of the row twice as far down.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn left_child(place: __m512i) -> __m512i {
+    _mm512_sub_epi32(_mm512_slli_epi32::<1>(place), lanes())
+}

@@ -1,0 +1,134 @@
+//! Thirty-two blocks at once, a heap in each lane, in two groups: while numbers of one are on their way from memory, the other's
+//! are worked on.
+//!
+//! All heaps shrink in step. A block with fewer leaves waits until the others have come down to as many.
+
+mod group;
+mod heap;
+mod nodes;
+
+use std::arch::x86_64::*;
+use std::array;
+
+use group::Group;
+use heap::{push, sink};
+
+use super::count::count;
+use super::key::{LEAVES, NOTHING};
+use super::{BLOCK_BYTES, P};
+use crate::raw::lanes::{HasLanes, LANES, load, store, store_some};
+
+const GROUPS: usize = 2;
+
+/// A worker's heaps and nodes.
+#[derive(Debug)]
+pub(super) struct Wide {
+    has: HasLanes,
+    groups: Groups,
+}
+
+impl Wide {
+    /// None where the CPU has no AVX-512.
+    pub(super) fn new() -> Option<Box<Self>> {
+        let has = HasLanes::detect()?;
+        Some(Box::new(Wide { has, groups: Groups(array::from_fn(|_| Group::new())) }))
+    }
+
+    pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
+        let batches = bytes.chunks(GROUPS * LANES * BLOCK_BYTES);
+        batches.map(|blocks| self.has.sum(&mut self.groups, blocks)).sum::<u64>() % P
+    }
+}
+
+/// The heaps of as many blocks as are worked on at once.
+#[derive(Debug)]
+pub(crate) struct Groups([Group; GROUPS]);
+
+impl Groups {
+    /// The sum of the hashes of the blocks of `bytes`, of which there may be a lane's each.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub(crate) fn sum(&mut self, bytes: &[u8]) -> u64 {
+        let mut blocks = bytes.chunks(BLOCK_BYTES);
+        for group in &mut self.0 {
+            for lane in 0..LANES {
+                match blocks.next() {
+                    Some(block) => group.line_up(lane, &count(block)),
+                    None => group.leave_out(lane),
+                }
+            }
+        }
+        assert!(blocks.next().is_none(), "more blocks than lanes");
+        if bytes.len() <= LANES * BLOCK_BYTES {
+            join_all(array::from_mut(&mut self.0[0]))
+        } else {
+            join_all(&mut self.0)
+        }
+    }
+}
+
+/// The sum of the hashes of the blocks whose leaves were lined up; the heaps are empty afterwards.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn join_all<const GROUPS: usize>(groups: &mut [Group; GROUPS]) -> u64 {
+    let most = groups.iter().map(Group::most_leaves).max().unwrap_or(0);
+    for group in groups.iter_mut() {
+        for at in 1..=most {
+            let leaves = group.leaves(at);
+            push(&mut group.heap, at, !0, leaves);
+        }
+    }
+    for held in (3..=most).rev() {
+        step(groups, held);
+    }
+    groups.iter_mut().map(|group| last_step(group)).sum()
+}
+
+/// Joins two nodes in every heap that holds `held`, at least three.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn step<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize) {
+    let mut on = [0; GROUPS];
+    for (on, group) in on.iter_mut().zip(&*groups) {
+        *on = group.with_at_least(held);
+    }
+    let left = pop(groups, held, on);
+    let right = pop(groups, held - 1, on);
+    for (at, group) in groups.iter_mut().enumerate() {
+        let joined = group.nodes.join(left[at], right[at], held - 2);
+        push(&mut group.heap, held - 1, on[at], joined);
+    }
+}
+
+/// Takes the least from every heap that is `on` and holds `held`, at least two: the last takes its place and sinks.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn pop<const GROUPS: usize>(groups: &mut [Group; GROUPS], held: usize, on: [__mmask16; GROUPS]) -> [__m512i; GROUPS] {
+    let nothing = _mm512_set1_epi32(NOTHING as i32);
+    let (mut least, mut last) = ([nothing; GROUPS], [nothing; GROUPS]);
+    for (at, group) in groups.iter_mut().enumerate() {
+        least[at] = load(&group.heap[1]);
+        last[at] = load(&group.heap[held]);
+        store_some(&mut group.heap[held], on[at], nothing);
+    }
+    sink(groups, held.ilog2(), on, last);
+    least
+}
+
+/// Joins what is left, a node or two of each heap, and sums the hashes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn last_step(group: &mut Group) -> u64 {
+    let (first, second) = (load(&group.heap[1]), load(&group.heap[2]));
+    let nothing = _mm512_set1_epi32(NOTHING as i32);
+    store(&mut group.heap[1], nothing);
+    store(&mut group.heap[2], nothing);
+    group.nodes.join(first, second, 0);
+    let mut lone = [0; LANES];
+    store(&mut lone, first);
+    let hash = |lane: usize| match group.leaf_count(lane) {
+        0 => 0,
+        1 => u64::from((lone[lane] >> 16) + (lone[lane] & (LEAVES - 1))),
+        _ => group.nodes.value(0, lane) % P,
+    };
+    (0..LANES).map(hash).sum()
+}
