@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use steady_experiments::warm::compose::compose;
-use steady_experiments::warm::take::take;
+use steady_experiments::warm::compose::{compose, shows_binding};
+use steady_experiments::warm::take::{take, unbound};
 use steady_experiments::warm::taken::{NotTaken, Request, Taken};
 
 use super::{asked, region, request, tell};
@@ -105,6 +105,39 @@ fn two_takes_differ_in_nothing_but_what_a_launch_makes() {
             panic!("{name}: {why}");
         }
     }
+}
+
+#[test]
+fn how_functions_are_bound_is_seen_before_anything_is_loaded() {
+    for name in ["true", "bash", "perl"] {
+        let bound = request(&Path::new("/usr/bin").join(name));
+        let late = Request { bind_now: false, ..bound.clone() };
+        let (first, whole) = (take(&bound).unwrap(), take(&late).unwrap());
+        let early = unbound(&late, &first).unwrap();
+        assert!(early.regions.len() < 5 && shows_binding(&first, &early), "{name}: {:?}", early.regions.len());
+        assert!(!shows_binding(&first, &first), "{name}: the same take tells of no difference");
+        let second = Request { name: "//another/name".into(), arguments: 23, stack_limit: Some(4 << 20), ..bound };
+        let composed = (0..8).find_map(|_| {
+            let second = take(&second).unwrap();
+            let with = |unbound: &Taken| compose(&first, &second, Some(unbound)).ok();
+            Some((with(&early)?, with(&whole)?))
+        });
+        let (by_early, by_whole) = composed.expect("two takes that can be compared");
+        assert!(by_early == by_whole, "{name}: they put another word back");
+    }
+}
+
+#[test]
+fn who_takes_is_kept_to_one_cpu_only_meanwhile() {
+    let allowed = || {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned()
+    };
+    let before = allowed();
+    take(&request(Path::new("/bin/true"))).unwrap();
+    assert_eq!(allowed(), before);
+    assert!(take(&request(Path::new("/etc/passwd"))).is_err());
+    assert_eq!(allowed(), before);
 }
 
 #[test]

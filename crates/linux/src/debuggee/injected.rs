@@ -1,8 +1,6 @@
-//! What a held process is made to do by itself, and on which CPU it runs.
+//! What a held process is made to do by itself.
 
 use std::io;
-
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Debuggee;
 use crate::sys::debuggee as sys;
@@ -38,26 +36,6 @@ impl Debuggee {
         self.write_word(before.rip, code)?;
         sys::set_registers(self.pid, &before)?;
         Ok(result.cast_signed())
-    }
-
-    /// Keeps it to one of the CPUs that this process may use: the same for the same `choice`.
-    ///
-    /// # Errors
-    /// What sched_setaffinity(2) says.
-    pub fn keep_to_one_cpu(&self, choice: u64) -> io::Result<()> {
-        let allowed = sched_getaffinity(None)?;
-        let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
-        let mut one = CpuSet::new();
-        one.set(cpus[choice as usize % cpus.len().max(1)]);
-        Ok(sched_setaffinity(Some(self.pid), &one)?)
-    }
-
-    /// Lets it run on any CPU that this process may use.
-    ///
-    /// # Errors
-    /// What sched_setaffinity(2) says.
-    pub fn keep_to_any_cpu(&self) -> io::Result<()> {
-        Ok(sched_setaffinity(Some(self.pid), &sched_getaffinity(None)?)?)
     }
 
     /// Where it stands there is an instruction that reads the CPU's time stamp: has it read `stamp` and go on behind it.

@@ -6,10 +6,12 @@
 mod injected;
 mod maps;
 mod memory;
+mod one_cpu;
 mod registers;
 mod watch;
 
 pub use maps::{Mapping, parse_maps};
+pub use one_cpu::OneCpu;
 pub use registers::Registers;
 
 use std::collections::BTreeMap;

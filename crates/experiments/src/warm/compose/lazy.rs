@@ -39,6 +39,17 @@ impl Flag {
     }
 }
 
+/// The memory of a take's loader among which the note is.
+pub fn constants_of_loader(taken: &Taken) -> impl Iterator<Item = &Region> {
+    taken.regions.iter().filter(|region| constants(taken, region))
+}
+
+/// Whether `unbound` shows by itself where the note is in what was taken.
+#[must_use]
+pub fn shows_binding(taken: &Taken, unbound: &Taken) -> bool {
+    Flag::find(taken, taken, unbound).is_ok()
+}
+
 /// Whether it holds what the loader writes while it loads, and never again.
 fn constants(taken: &Taken, region: &Region) -> bool {
     let protection = region.protection;

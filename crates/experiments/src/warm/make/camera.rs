@@ -1,6 +1,8 @@
 //! Who takes programs: the one effect that making them warm has besides files, and so the one that tests put another for.
 
 use crate::warm::compose::compose;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+use crate::warm::compose::shows_binding;
 use crate::warm::image::image;
 use crate::warm::taken::{NotTaken, Refusal, Request, Taken};
 
@@ -11,6 +13,15 @@ pub trait Camera {
     /// # Errors
     /// Why there is no take.
     fn take(&mut self, request: &Request) -> Result<Taken, NotTaken>;
+
+    /// A take in which functions were not bound at once. What it shows of the loader's constants is enough, in a program that was
+    /// taken before with functions bound.
+    ///
+    /// # Errors
+    /// Why there is no take.
+    fn unbound(&mut self, request: &Request, _like: &Taken) -> Result<Taken, NotTaken> {
+        self.take(request)
+    }
 
     /// Two files that can be executed: of two takes, and of a third in which functions were not bound at once.
     ///
@@ -27,6 +38,15 @@ impl Camera for Traced {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
         crate::warm::take::take(request)
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn unbound(&mut self, request: &Request, like: &Taken) -> Result<Taken, NotTaken> {
+        match crate::warm::take::unbound(request, like)? {
+            early if shows_binding(like, &early) => Ok(early),
+            // What that loader does later tells it from other words.
+            _ => self.take(request),
+        }
     }
 
     #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]

@@ -4,10 +4,12 @@ mod camera;
 mod evidence;
 mod stack;
 
+use std::collections::HashMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use steady_linux::clock;
@@ -18,6 +20,7 @@ use thiserror::Error;
 
 pub use camera::{Camera, Traced};
 
+use super::compose::{constants_of_loader, shows_binding};
 use super::identity;
 use super::inspect::{Inspected, Needs, Script, inspect};
 use super::store::{Shelf, Store, Work};
@@ -60,6 +63,8 @@ pub struct Maker<'a, C> {
     store: &'a Store,
     camera: C,
     environment: Vec<(OsString, OsString)>,
+    /// Loaders, and takes that show how they note that functions are bound late.
+    loaders: HashMap<PathBuf, (Identity, Rc<Taken>)>,
 }
 
 /// Which take it is.
@@ -85,7 +90,7 @@ impl<'a, C: Camera> Maker<'a, C> {
     /// are told by it.
     pub fn new(store: &'a Store, camera: C, environment: Vec<(OsString, OsString)>) -> Self {
         let environment = environment.into_iter().filter(|(name, _)| !speaks_to_loader(name)).collect();
-        Maker { store, camera, environment }
+        Maker { store, camera, environment, loaders: HashMap::new() }
     }
 
     /// The store.
@@ -166,7 +171,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         let started = clock::real_time();
         let (needs, first) = self.first(subject, needs)?;
         let evidence = Evidence::of(&first, subject, &self.environment, started)?;
-        let unbound = self.camera.take(&self.request(subject, needs, Pass::Unbound))?;
+        let unbound = self.unbound(subject, needs, &first)?;
         let images = self.images([&first, &unbound], subject, needs, (started, &evidence))?;
         self.put(shelf, subject, &images)?;
         subject.unchanged()?;
@@ -219,6 +224,23 @@ impl<'a, C: Camera> Maker<'a, C> {
             true => Ok((needs, taken)),
             false => Ok((all, self.camera.take(&self.request(subject, all, Pass::First))?)),
         }
+    }
+
+    /// A take in which functions were not bound at once: what an earlier one of a program with the same loader has shown, for that
+    /// is the loader's own.
+    fn unbound(&mut self, subject: &Subject, needs: Needs, first: &Taken) -> Result<Rc<Taken>, Stop> {
+        let loader = constants_of_loader(first).find_map(|region| Some(region.file.as_ref()?.0.clone()));
+        let loader = loader.map(|path| (identity::at(&path), path));
+        let Some((Ok(Some(identity)), path)) = loader else {
+            return Ok(Rc::new(self.camera.unbound(&self.request(subject, needs, Pass::Unbound), first)?));
+        };
+        let known = self.loaders.get(&path).filter(|(of, known)| *of == identity && shows_binding(first, known));
+        if let Some((_, known)) = known {
+            return Ok(Rc::clone(known));
+        }
+        let unbound = Rc::new(self.camera.unbound(&self.request(subject, needs, Pass::Unbound), first)?);
+        self.loaders.insert(path, (identity, Rc::clone(&unbound)));
+        Ok(unbound)
     }
 
     /// How it is called: by names of other lengths, with other numbers of words and variables, the second time.

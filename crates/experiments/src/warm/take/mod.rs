@@ -5,6 +5,7 @@
 //! more than files and the words that were asked for, is a refusal.
 
 mod calls;
+mod early;
 mod files;
 mod locale;
 mod modules;
@@ -26,6 +27,7 @@ use steady_linux::process::Status;
 
 use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
 use calls::Noted;
+pub use early::unbound;
 use files::Files;
 use modules::Module;
 use stack::Initial;
@@ -39,11 +41,13 @@ const ALARM: i32 = 14;
 const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "__libc_secure_getenv"];
 /// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
 const LOADED: &str = "_dl_debug_state";
+
 /// Takes the program that is asked for.
 ///
 /// # Errors
 /// It is no program to be kept warm, or it could not be held here and now.
 pub fn take(request: &Request) -> Result<Taken, NotTaken> {
+    let _one_cpu = settle::keep_to_one_cpu(&request.program);
     let mut taking = Taking::at_entry(request)?;
     if request.locale {
         taking.load_locale()?;
@@ -106,7 +110,7 @@ impl Taking {
         state::is_the_program(&debuggee, &request.program)?;
         let stack_limit = debuggee.put_back_limit(request.stack_limit).map_err(failed)?;
         let loader = Module::at(&debuggee, base)?;
-        let filled = settle::settle(&mut debuggee, request, &initial)?;
+        let filled = settle::settle(&mut debuggee, &initial)?;
         let initial = Initial::of(&debuggee)?;
         let loaded = loader.function(&debuggee, LOADED)?;
         let loaded = loaded.ok_or_else(|| refused("its interpreter is not that of the GNU C library"))?;
@@ -171,7 +175,6 @@ impl Taking {
             return Err(refused(format!("a constructor calls {name}(2) before its entry")));
         }
         if address == self.loaded {
-            let _ = self.debuggee.keep_to_any_cpu();
             // Whoever answers for the environment is loaded by now, and has not been asked.
             for module in modules::all(&self.debuggee)? {
                 for function in module.functions(&self.debuggee, &ENVIRONMENT)? {

@@ -1,14 +1,15 @@
 //! What is settled before a program's first instruction, so that two takes differ in nothing but what a launch makes: on which
 //! CPU it begins, what its loader's clock says, and where things lie relative to one another.
 
-use std::path::Path;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use steady_linux::debuggee::Debuggee;
+use steady_linux::debuggee::{Debuggee, OneCpu};
 
-use super::super::taken::{NotTaken, Request};
+use super::super::taken::NotTaken;
 use super::stack::{self, Initial};
 use super::{Taking, failed, refused};
 
@@ -35,10 +36,21 @@ const PAGE: u64 = 4096;
 /// there is room.
 const UP: (u64, u64) = (1 << 40, 3 << 40);
 
-/// Settles all of it, and returns where memory begins that only fills a gap; 0 if there is none.
-pub(super) fn settle(debuggee: &mut Debuggee, request: &Request, initial: &Initial) -> Result<u64, NotTaken> {
-    // ld.so keeps what CPUID says of the CPU that it begins on. Where a sandbox forbids this, takes may differ by it.
-    let _ = debuggee.keep_to_one_cpu(mixed(&request.program));
+/// Keeps this thread and what it starts to the CPU that the first take of a program was made on: ld.so keeps what CPUID says of the
+/// one that it begins on. Where a sandbox forbids this, takes may differ by it.
+pub(super) fn keep_to_one_cpu(program: &Path) -> Option<OneCpu> {
+    static CPUS: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
+    let mut cpus = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let current = OneCpu::current();
+    let cpu = cpus.entry(program.to_owned()).or_insert(current);
+    OneCpu::keep(*cpu).ok().or_else(|| {
+        *cpu = current;
+        OneCpu::keep(current).ok()
+    })
+}
+
+/// Settles what is left of it, and returns where memory begins that only fills a gap; 0 if there is none.
+pub(super) fn settle(debuggee: &mut Debuggee, initial: &Initial) -> Result<u64, NotTaken> {
     if debuggee.make_call(PRCTL, [SET_TIME_STAMP, FAULTS, 0, 0, 0, 0]).map_err(failed)? != 0 {
         return Err(NotTaken::Failed("the CPU's time stamp cannot be held back from it".into()));
     }
@@ -122,12 +134,4 @@ impl Taking {
 
 fn random() -> Result<u64, NotTaken> {
     OsRng.try_next_u64().map_err(|error| NotTaken::Failed(format!("no random number could be drawn: {error}")))
-}
-
-/// A number that is the same for the same path.
-fn mixed(path: &Path) -> u64 {
-    path.as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0, |mixed, byte| mixed.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }
