@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use steady_experiments::warm::image::Image;
 use steady_experiments::warm::launch::{Here, Launch, launch};
 use steady_experiments::warm::make::{COPIES, Camera, Made, Maker, Unmade};
 use steady_experiments::warm::store::{Place, Store, Work};
@@ -56,8 +57,8 @@ impl Camera for &mut Fake {
         })
     }
 
-    fn images(&mut self, _: [&Taken; 2], _: &Taken) -> Result<[Vec<u8>; 2], Refusal> {
-        Ok([b"first".to_vec(), b"second".to_vec()])
+    fn images(&mut self, _: [&Taken; 2], _: &Taken) -> Result<[Image; 2], Refusal> {
+        Ok([b"first".to_vec().into(), b"second".to_vec().into()])
     }
 }
 
@@ -217,7 +218,7 @@ fn names_are_kept_when_snapshots_are_made_anew() {
 fn a_store_that_is_cleared_while_a_program_is_made_stays_clear() {
     let bench = Bench::new("cleared");
     let shelf = bench.store.shelf(&bench.key()).unwrap().unwrap();
-    shelf.put(0, OsStr::new("program"), b"image").unwrap();
+    shelf.put(0, OsStr::new("program"), &b"image".to_vec().into()).unwrap();
     bench.store.clear().unwrap();
     let card = shelf.write_card(|_| unreachable!("there is nothing to write one for"));
     assert!(card.unwrap_err().to_string().contains("cleared"));

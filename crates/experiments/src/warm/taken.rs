@@ -1,7 +1,9 @@
 //! A program as it stands at its entry, loaded and relocated by ld.so, before anything of its own has run.
 
 use std::ffi::OsString;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -60,13 +62,37 @@ pub struct Region {
     /// Where it begins.
     pub address: u64,
     /// What it holds; zeros where it maps a file with nothing allowed, which only keeps a place free.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// How it is protected now.
     pub protection: Protection,
     /// Which file it maps, and from which offset on; none for anonymous memory.
     pub file: Option<(PathBuf, u64)>,
     /// Whether it is the heap that grows by brk(2).
     pub heap: bool,
+}
+
+/// What memory holds. Copies are the same memory until one of them is changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(Arc<Vec<u8>>);
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes(Arc::new(bytes))
+    }
+}
+
+impl Deref for Bytes {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 /// What may be done with memory.

@@ -42,7 +42,9 @@ impl Snapshots {
             fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder can be made");
             let mut open = fs::OpenOptions::new();
             let mut file = open.write(true).create_new(true).mode(0o700).open(file).expect("a file can be made");
-            std::io::Write::write_all(&mut file, &image(snapshot).expect("it can be written")).expect("there is room");
+            for part in image(snapshot).expect("it can be written").parts() {
+                std::io::Write::write_all(&mut file, part).expect("there is room");
+            }
         }
         Snapshots { program: program.to_owned(), folder, files }
     }

@@ -7,22 +7,62 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
+use std::ops::{Deref, Range};
+
 use steady_preload::table::{ALIGNMENT, Ahead, MAGIC, MOST_DRAWN, Protection, Table};
 use steady_preload::{STUB, STUB_ENTRY};
 
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
 use self::segments::{PAGE, Segment, segments};
 use super::snapshot::Snapshot;
-use super::taken::Refusal;
+use super::taken::{Bytes, Refusal};
 
 /// Below this address nothing is mapped: processes may be forbidden to.
 const LOWEST: u64 = 1 << 16;
+
+/// A file, part by part: most of it is the memory of a snapshot, which need not be copied for it.
+#[derive(Clone, Debug, Default)]
+pub struct Image(Vec<Part>);
+
+/// A part of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    bytes: Bytes,
+    range: Range<usize>,
+}
+
+impl Deref for Part {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
+    }
+}
+
+impl Image {
+    /// What it consists of, one behind the other.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|part| &**part)
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.parts().map(|part| part.len() as u64).sum()
+    }
+}
+
+impl From<Vec<u8>> for Image {
+    fn from(bytes: Vec<u8>) -> Self {
+        Image(vec![Part { range: 0..bytes.len(), bytes: bytes.into() }])
+    }
+}
 
 /// The whole file.
 ///
 /// # Errors
 /// Where the program's memory is such that no file can stand for it.
-pub fn image(snapshot: &Snapshot) -> Result<Vec<u8>, Refusal> {
+pub fn image(snapshot: &Snapshot) -> Result<Image, Refusal> {
     let (segments, protections) = segments(snapshot)?;
     let ahead = ahead::ahead(snapshot, &segments);
     let table = table(snapshot, &protections, &ahead)?;
@@ -48,8 +88,10 @@ pub fn image(snapshot: &Snapshot) -> Result<Vec<u8>, Refusal> {
             memory_bytes: bytes.len() as u64,
         },
     ];
+    let mut length = (bytes.len() as u64).next_multiple_of(PAGE);
     for segment in &segments {
-        list.push(append(&mut bytes, segment));
+        list.push(header(segment, length));
+        length += segment.held();
     }
     list.extend(snapshot.dynamic.map(|(address, size)| Header {
         kind: Kind::Dynamic,
@@ -61,16 +103,16 @@ pub fn image(snapshot: &Snapshot) -> Result<Vec<u8>, Refusal> {
     }));
     list.push(Header { kind: Kind::Stack, flags: elf::READ | elf::WRITE, ..Header::default() });
     elf::write(&mut bytes, first.entry, &list);
-    Ok(bytes)
+    if segments.iter().any(|segment| !segment.bytes.is_empty()) {
+        bytes.resize(bytes.len().next_multiple_of(PAGE as usize), 0);
+    }
+    let mut image = Image::from(bytes);
+    image.0.extend(segments.into_iter().flat_map(|segment| segment.bytes));
+    Ok(image)
 }
 
-/// Appends what a segment holds, at the next page.
-fn append(file: &mut Vec<u8>, segment: &Segment) -> Header {
-    let offset = (file.len() as u64).next_multiple_of(PAGE);
-    if !segment.bytes.is_empty() {
-        file.resize(offset as usize, 0);
-        segment.bytes.iter().for_each(|part| file.extend_from_slice(part));
-    }
+/// Where a segment lies in the file, and where in memory.
+fn header(segment: &Segment, offset: u64) -> Header {
     let held = segment.held();
     Header {
         kind: Kind::Load,

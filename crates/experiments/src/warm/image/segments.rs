@@ -1,8 +1,11 @@
 //! Which memory becomes which segment.
 
+use std::ops::Range;
+
 use steady_preload::table::Protection as Reprotected;
 
 use super::elf::{EXECUTE, READ, WRITE};
+use crate::warm::image::Part;
 use crate::warm::snapshot::Snapshot;
 use crate::warm::taken::{Protection, Refusal, Region};
 
@@ -13,16 +16,16 @@ const ZEROS: usize = 16;
 
 /// Memory of the same rights, in one piece.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Segment<'a> {
+pub(super) struct Segment {
     pub(super) address: u64,
     pub(super) flags: u32,
     /// What it holds, up to zeros.
-    pub(super) bytes: Vec<&'a [u8]>,
+    pub(super) bytes: Vec<Part>,
     /// How many bytes of zeros follow.
     pub(super) zeros: u64,
 }
 
-impl Segment<'_> {
+impl Segment {
     /// How many bytes stand in the file.
     pub(super) fn held(&self) -> u64 {
         self.bytes.iter().map(|part| part.len() as u64).sum()
@@ -34,7 +37,7 @@ impl Segment<'_> {
 }
 
 /// The segments in the order of addresses, and what is to be protected again once it is patched.
-pub(super) fn segments(snapshot: &Snapshot) -> Result<(Vec<Segment<'_>>, Vec<Reprotected>), Refusal> {
+pub(super) fn segments(snapshot: &Snapshot) -> Result<(Vec<Segment>, Vec<Reprotected>), Refusal> {
     let mut segments: Vec<Segment> = vec![];
     let mut protections = vec![];
     for region in &snapshot.taken.regions {
@@ -43,14 +46,14 @@ pub(super) fn segments(snapshot: &Snapshot) -> Result<(Vec<Segment<'_>>, Vec<Rep
         }
         let Some(flags) = flags(region)? else { continue };
         if flags & WRITE != 0 {
-            written(&mut segments, region.address, flags, &region.bytes);
+            written(&mut segments, region, flags);
             continue;
         }
         let patched = patched(snapshot, region);
         let (start, end) = patched.unwrap_or((region.bytes.len(), region.bytes.len()));
-        push(&mut segments, region.address, flags, &region.bytes[..start], 0);
-        push(&mut segments, region.address + start as u64, flags | WRITE, &region.bytes[start..end], 0);
-        push(&mut segments, region.address + end as u64, flags, &region.bytes[end..], 0);
+        push(&mut segments, region, flags, 0..start);
+        push(&mut segments, region, flags | WRITE, start..end);
+        push(&mut segments, region, flags, end..region.bytes.len());
         if patched.is_some() {
             let (address, bytes) = (region.address + start as u64, (end - start) as u64);
             protections.push(Reprotected { address, bytes, protection: for_mprotect(region.protection) });
@@ -87,36 +90,39 @@ fn patched(snapshot: &Snapshot, region: &Region) -> Option<(usize, usize)> {
 }
 
 /// Memory that can be written: long stretches of zeros are left to the kernel, who gives them with these very rights.
-fn written<'a>(segments: &mut Vec<Segment<'a>>, address: u64, flags: u32, bytes: &'a [u8]) {
+fn written(segments: &mut Vec<Segment>, region: &Region, flags: u32) {
     let page = PAGE as usize;
-    let pages: Vec<bool> = bytes.chunks(page).map(|page| page.iter().all(|byte| *byte == 0)).collect();
+    let pages: Vec<bool> = region.bytes.chunks(page).map(|page| page.iter().all(|byte| *byte == 0)).collect();
     let mut at = 0;
     for run in pages.chunk_by(|one, other| one == other) {
         let (start, end) = (at * page, (at + run.len()) * page);
         at += run.len();
         if run[0] && run.len() >= ZEROS && flags & EXECUTE == 0 {
-            push(segments, address + start as u64, flags, &[], (end - start) as u64);
+            append(segments, region.address + start as u64, flags, None, (end - start) as u64);
         } else {
-            push(segments, address + start as u64, flags, &bytes[start..end], 0);
+            push(segments, region, flags, start..end);
         }
     }
 }
 
-/// Appends to the last segment what goes on with it, or begins another.
-fn push<'a>(segments: &mut Vec<Segment<'a>>, address: u64, flags: u32, bytes: &'a [u8], zeros: u64) {
-    if bytes.is_empty() && zeros == 0 {
-        return;
+/// Appends a part of a region.
+fn push(segments: &mut Vec<Segment>, region: &Region, flags: u32, range: Range<usize>) {
+    if !range.is_empty() {
+        let address = region.address + range.start as u64;
+        append(segments, address, flags, Some(Part { bytes: region.bytes.clone(), range }), 0);
     }
+}
+
+/// Appends to the last segment what goes on with it, or begins another.
+fn append(segments: &mut Vec<Segment>, address: u64, flags: u32, part: Option<Part>, zeros: u64) {
     let goes_on = segments
         .last()
-        .is_some_and(|last| last.end() == address && last.flags == flags && (last.zeros == 0 || bytes.is_empty()));
+        .is_some_and(|last| last.end() == address && last.flags == flags && (last.zeros == 0 || part.is_none()));
     if !goes_on {
         segments.push(Segment { address, flags, ..Segment::default() });
     }
     if let Some(last) = segments.last_mut() {
-        if !bytes.is_empty() {
-            last.bytes.push(bytes);
-        }
+        last.bytes.extend(part);
         last.zeros += zeros;
     }
 }

@@ -10,7 +10,7 @@ use steady_preload::table::{ALIGNMENT, MAGIC, Patch, kind};
 
 use super::image;
 use crate::warm::snapshot::Snapshot;
-use crate::warm::taken::{Protection, Region, Stack, Taken, Thread};
+use crate::warm::taken::{Bytes, Protection, Region, Stack, Taken, Thread};
 
 const PAGE: u64 = 4096;
 const LOWEST: u64 = 0x5500_0000_0000;
@@ -25,7 +25,7 @@ fn snapshot(runs: &[Run], patched: &[(usize, usize)]) -> Snapshot {
     let mut regions = vec![];
     for (rights, firsts, gap) in runs {
         let page = |first: &u8| std::iter::once(*first).chain(std::iter::repeat_n(0, PAGE as usize - 1));
-        let bytes: Vec<u8> = firsts.iter().flat_map(page).collect();
+        let bytes: Bytes = firsts.iter().flat_map(page).collect::<Vec<u8>>().into();
         let end = address + bytes.len() as u64;
         let protection = Protection { read: true, write: rights & 2 != 0, execute: rights & 4 != 0 };
         regions.push(Region { address, bytes, protection, file: None, heap: false });
@@ -72,6 +72,14 @@ fn mapped(file: &[u8]) -> Vec<(u64, u32, Vec<u8>)> {
     pages
 }
 
+/// The file that is made of a snapshot.
+fn whole(snapshot: &Snapshot) -> Vec<u8> {
+    let image = image(snapshot).expect("it can be written");
+    let file = image.parts().collect::<Vec<_>>().concat();
+    assert_eq!(file.len() as u64, image.length());
+    file
+}
+
 fn rights(region: &Region) -> u32 {
     4 | u32::from(region.protection.write) << 1 | u32::from(region.protection.execute)
 }
@@ -93,7 +101,7 @@ proptest! {
         let inside = |(region, page): &(usize, usize)| runs.get(*region).is_some_and(|run| *page < run.1.len());
         let patched: Vec<(usize, usize)> = patched.into_iter().filter(inside).collect();
         let snapshot = snapshot(&runs, &patched);
-        let file = image(&snapshot).expect("it can be written");
+        let file = whole(&snapshot);
         let mapped = mapped(&file);
         let (stub, mut program) = mapped.split_at(mapped.iter().filter(|page| page.0 < LOWEST).count());
         prop_assert!(stub.iter().all(|page| page.1 == 5));
@@ -136,7 +144,7 @@ fn protections(segment: &[u8]) -> Vec<[u64; 3]> {
 #[test]
 fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
     let snapshot = snapshot(&[(4, vec![1], false), (2, vec![2], true), (0, vec![3], false)], &[(1, 0)]);
-    let file = image(&snapshot).expect("it can be written");
+    let file = whole(&snapshot);
     let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
     let stub = elf.entry() - steady_preload::STUB_ENTRY;
     let first = elf.segments().next().expect("it has segments");
@@ -158,7 +166,7 @@ fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
 fn long_zeros_are_not_in_the_file_and_debuggers_find_the_libraries() {
     let zeros = vec![0; 1000];
     let runs = [(2, [&zeros[..], &[1]].concat(), false), (2, [&[1], &zeros[..]].concat(), false)];
-    let file = image(&snapshot(&runs, &[])).expect("it can be written");
+    let file = whole(&snapshot(&runs, &[]));
     assert!(file.len() < 5 * PAGE as usize, "{} bytes", file.len());
     let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
     let little = Endianness::Little;
@@ -173,7 +181,7 @@ fn long_zeros_are_not_in_the_file_and_debuggers_find_the_libraries() {
 fn what_every_launch_writes_to_is_got_ready_at_once() {
     let few = |rights| (rights, vec![1, 1, 1, 0, 1], true);
     let runs = [few(2), few(2), few(4), (2, vec![1; 20], true)];
-    let file = image(&snapshot(&runs, &[(0, 1), (2, 0), (3, 5)])).expect("it can be written");
+    let file = whole(&snapshot(&runs, &[(0, 1), (2, 0), (3, 5)]));
     let elf = ElfFile64::<Endianness>::parse(&*file).expect("it is an executable");
     let segment = elf.segments().next().expect("it has segments").data().expect("it is in the file").to_vec();
     let words: Vec<u64> = table(&segment).iter().map(|word| u64::from_le_bytes(*word)).collect();

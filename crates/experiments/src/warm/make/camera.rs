@@ -3,7 +3,7 @@
 use crate::warm::compose::compose;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 use crate::warm::compose::shows_binding;
-use crate::warm::image::image;
+use crate::warm::image::{Image, image};
 use crate::warm::taken::{NotTaken, Refusal, Request, Taken};
 
 /// Takes programs, and makes images of what was taken.
@@ -27,7 +27,7 @@ pub trait Camera {
     ///
     /// # Errors
     /// What cannot be explained in them.
-    fn images(&mut self, takes: [&Taken; 2], unbound: &Taken) -> Result<[Vec<u8>; 2], Refusal>;
+    fn images(&mut self, takes: [&Taken; 2], unbound: &Taken) -> Result<[Image; 2], Refusal>;
 }
 
 /// Takes real programs under ptrace(2).
@@ -54,7 +54,7 @@ impl Camera for Traced {
         Err(NotTaken::Failed("programs are taken on x86-64 with the GNU C library only".to_owned()))
     }
 
-    fn images(&mut self, [first, second]: [&Taken; 2], unbound: &Taken) -> Result<[Vec<u8>; 2], Refusal> {
+    fn images(&mut self, [first, second]: [&Taken; 2], unbound: &Taken) -> Result<[Image; 2], Refusal> {
         let (first, second) = compose(first, second, Some(unbound))?;
         Ok([image(&first)?, image(&second)?])
     }

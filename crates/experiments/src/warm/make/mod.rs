@@ -22,6 +22,7 @@ pub use camera::{Camera, Traced};
 
 use super::compose::{constants_of_loader, shows_binding};
 use super::identity;
+use super::image::Image;
 use super::inspect::{Inspected, Needs, Script, inspect};
 use super::store::{Shelf, Store, Work};
 use super::taken::{NotTaken, Refusal, Request, Taken};
@@ -199,7 +200,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         subject: &Subject,
         needs: Needs,
         (started, evidence): (Nanos, &Evidence),
-    ) -> Result<[Vec<u8>; 2], Stop> {
+    ) -> Result<[Image; 2], Stop> {
         const TRIES: u32 = 2;
         let mut tries = 1;
         loop {
@@ -270,8 +271,8 @@ impl<'a, C: Camera> Maker<'a, C> {
         }
     }
 
-    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Vec<u8>; 2]) -> Result<(), Stop> {
-        let size = images.iter().map(|image| image.len() as u64).sum();
+    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Image; 2]) -> Result<(), Stop> {
+        let size = images.iter().map(Image::length).sum();
         if !self.store.make_room(size, shelf.key()).map_err(Stop::failed)? {
             return Err(Stop::Unmade(Unmade::NoRoom(size)));
         }

@@ -11,7 +11,7 @@ mod trust;
 mod wishes;
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -113,7 +113,7 @@ impl Store {
         let whole = fs::symlink_metadata(&hook).is_ok_and(|found| is_ours(&found, EXECUTABLE))
             && fs::read(&hook).is_ok_and(|bytes| bytes == steady_preload::HOOK);
         if !whole {
-            write_whole(&hook, steady_preload::HOOK, EXECUTABLE)?;
+            write_whole(&hook, [steady_preload::HOOK], EXECUTABLE)?;
         }
         Counts::make(&self.folder.join(COUNTS))
     }
@@ -154,7 +154,7 @@ impl Store {
         let path = self.folder.join(TROUBLE);
         // It is told where it can be.
         let _ = match trouble {
-            Some(text) => write_whole(&path, text.as_bytes(), 0o600),
+            Some(text) => write_whole(&path, [text.as_bytes()], 0o600),
             None if path.exists() => fs::remove_file(path),
             None => Ok(()),
         };
@@ -214,13 +214,29 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// Writes a file whole or not at all, in one go: the page cache then keeps it in large pieces.
-fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn write_whole<'a>(path: &Path, parts: impl IntoIterator<Item = &'a [u8]>, mode: u32) -> io::Result<()> {
     let temporary = beside(path);
     let written = File::options().write(true).create_new(true).mode(mode).open(&temporary);
-    let written = written.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
+    let written = written.and_then(|file| write_parts(file, parts)).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // What cannot be removed could not be made either.
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+fn write_parts<'a>(mut file: File, parts: impl IntoIterator<Item = &'a [u8]>) -> io::Result<()> {
+    let mut slices: Vec<IoSlice> = parts.into_iter().map(IoSlice::new).collect();
+    let mut left = &mut slices[..];
+    // Of empty ones there is nothing to write, which would look like a full disk.
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

@@ -16,6 +16,7 @@ use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_
 use super::{
     CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, WANTED, beside, make_folder, write_whole,
 };
+use crate::warm::image::Image;
 
 /// A program's part, held by one who makes its snapshots.
 #[derive(Debug)]
@@ -225,11 +226,11 @@ impl Shelf<'_> {
     ///
     /// # Errors
     /// What the file system says; nothing half-written stays.
-    pub fn put(&self, copy: u32, name: &OsStr, image: &[u8]) -> io::Result<()> {
+    pub fn put(&self, copy: u32, name: &OsStr, image: &Image) -> io::Result<()> {
         let folder = self.folder.join(copy.to_string());
         make_folder(&folder)?;
         let path = folder.join(name);
-        write_whole(&path, image, EXECUTABLE)?;
+        write_whole(&path, image.parts(), EXECUTABLE)?;
         for other in names(&folder)?.iter().filter(|other| OsStr::new(other) != name) {
             let link = beside(&folder.join(other));
             let renamed = fs::hard_link(&path, &link).and_then(|()| fs::rename(&link, folder.join(other)));
@@ -252,7 +253,7 @@ impl Shelf<'_> {
         }
         let slot = self.store.slot(&self.key, &locked)?;
         let bytes = draft(slot).to_bytes().ok_or_else(|| io::Error::other("it depends on too many files"))?;
-        write_whole(&self.store.cards_folder().join(&self.key), &bytes, READABLE)
+        write_whole(&self.store.cards_folder().join(&self.key), [bytes.as_slice()], READABLE)
     }
 
     /// Has no snapshots, only what the card says: for scripts and what is refused.

@@ -29,7 +29,7 @@ pub fn unbound(request: &Request, like: &Taken) -> Result<Taken, NotTaken> {
     let likes = auxiliary.iter().find(|pair| pair.0 == stack::BASE).map_or(0, |pair| pair.1);
     let moved = |region: &Region| {
         let address = region.address.wrapping_sub(likes).wrapping_add(base);
-        let bytes = debuggee.bytes(address, region.bytes.len()).map_err(failed)?;
+        let bytes = debuggee.bytes(address, region.bytes.len()).map_err(failed)?.into();
         Ok(Region { address, bytes, ..region.clone() })
     };
     let regions = constants_of_loader(like).map(moved).collect::<Result<_, NotTaken>>()?;

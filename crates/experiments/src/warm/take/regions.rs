@@ -42,7 +42,7 @@ fn region(debuggee: &Debuggee, mapping: &Mapping, stack: &Stack) -> Result<Regio
     }
     Ok(Region {
         address: mapping.start,
-        bytes: held(debuggee, mapping)?,
+        bytes: held(debuggee, mapping)?.into(),
         protection: Protection { read, write, execute },
         file: file.map(|file| (file.to_owned(), mapping.offset)),
         heap: mapping.is_named("[heap]"),

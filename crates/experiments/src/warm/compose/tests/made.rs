@@ -40,7 +40,7 @@ pub(super) fn made(draw: &Draw) -> Taken {
     let vdso = 0x7ff0_0000_0000 + draw.vdso * PAGE;
     let region = |address, pages: u64, protection, file: Option<(&str, u64)>| Region {
         address,
-        bytes: vec![0; (pages * PAGE) as usize],
+        bytes: vec![0; (pages * PAGE) as usize].into(),
         protection,
         file: file.map(|(path, offset)| (PathBuf::from(path), offset)),
         heap: false,
