@@ -11,6 +11,7 @@ use steady_model::{
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
 use crate::history::Keeper;
+use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
@@ -21,6 +22,11 @@ const DUET_CPUS: f64 = 2.0;
 
 /// Runs a comparison and reports it; the exit status.
 pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
+    around(&flags.host, flags.output.quiet, || run_here(flags))
+}
+
+/// The same on the host as it is now.
+fn run_here(flags: &CompareFlags) -> Result<u8, Failure> {
     let mut plan = resolve::plan(flags)?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;

@@ -5,6 +5,7 @@ mod costs;
 mod explain;
 mod exports;
 mod history;
+mod host;
 mod limit;
 mod load;
 mod procs;
@@ -26,6 +27,7 @@ pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
 pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
+pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
@@ -62,6 +64,8 @@ pub(crate) enum Subcommands {
     Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
+    /// How quiet this host is; make it quiet, and put it back exactly
+    Host(Box<HostFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady
@@ -180,6 +184,9 @@ pub(crate) struct CompareFlags {
     /// Exit with 4 if the verdict is undecided
     #[arg(long)]
     pub(crate) require_verdict: bool,
+
+    #[command(flatten)]
+    pub(crate) host: QuietHostFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,

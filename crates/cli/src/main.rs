@@ -13,6 +13,7 @@ mod explain;
 mod failure;
 mod flags;
 mod history;
+mod host;
 mod interrupt;
 mod judge;
 mod letters;
@@ -32,7 +33,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use steady_experiments::warm::{bench, keeper};
-use steady_experiments::{costs as probing, explain as explained, launcher, limit as limited, load as crowds, rulers};
+use steady_experiments::{
+    costs as probing, explain as explained, host as hosts, launcher, limit as limited, load as crowds, rulers,
+};
 use steady_linux::counters::{self, HARDWARE};
 
 use failure::Failure;
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
+        Subcommands::Host(flags) => host::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -95,6 +99,10 @@ fn helper() -> Option<ExitCode> {
         explained::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else if word == hosts::GUARD {
+        hosts::serve();
+    } else if word == hosts::ATTENDANT {
+        hosts::attend(words);
     } else if word == bench::STAGE {
         bench::serve(&environment());
     } else if word == bench::DRIVER {
@@ -117,7 +125,9 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let of_a_command = match std::env::args_os().nth(1) {
         Some(word) if word == "limit" => true,
-        Some(word) if word == "explain" || word == "warm" => std::env::args_os().any(|word| word == "--"),
+        Some(word) if word == "explain" || word == "warm" || word == "host" => {
+            std::env::args_os().any(|word| word == "--")
+        }
         _ => false,
     };
     let failure = if of_a_command { Failure::Own } else { Failure::Usage };

@@ -11,6 +11,7 @@ mod commands;
 pub mod compare;
 pub mod costs;
 pub mod explain;
+pub mod host;
 pub mod judge;
 pub mod launcher;
 pub mod limit;

@@ -1,7 +1,10 @@
 //! The machine as reports name it.
 
+mod conditions;
+pub mod knobs;
 mod tick;
 
+pub use conditions::conditions;
 pub use tick::tick;
 
 use steady_model::{Absent, Host, Reading};
@@ -26,6 +29,15 @@ pub fn probe(root: &Root) -> Host {
         memory: procfs::memory_total(root),
         hypervisor: procfs::hypervisor(root),
     }
+}
+
+/// The names in a directory, in order; none where it cannot be read.
+fn entries_of(root: &Root, directory: &str) -> Vec<String> {
+    let read = std::fs::read_dir(root.path(directory));
+    let names = read.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
 }
 
 /// The identity of this boot: another one each time the kernel starts.

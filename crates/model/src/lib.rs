@@ -4,6 +4,7 @@
 
 mod costs;
 mod explain;
+mod host;
 mod joined;
 mod kept;
 mod limit;
@@ -24,6 +25,10 @@ pub use costs::{
 pub use explain::{
     AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,
     ExplainReport, Line, Part, Price, Priced, Prices, ProcessUse, Progress,
+};
+pub use host::{
+    Condition, ConditionState, Deed, DeedOutcome, HostQuestion, HostReport, JournalFacts, Knob, KnobState, QuietRun,
+    RulerSpread,
 };
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};

@@ -4,6 +4,7 @@
 
 mod costs;
 mod explain;
+mod host;
 mod limit;
 mod load;
 mod rulers;
@@ -11,6 +12,7 @@ mod warm;
 
 pub use costs::costs_csv;
 pub use explain::{explain_csv, explain_pair_csv};
+pub use host::host_csv;
 pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;

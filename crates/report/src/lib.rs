@@ -12,9 +12,11 @@ mod text;
 mod units;
 mod words;
 
+pub use csv::host_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
+pub use html::host_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
@@ -25,14 +27,17 @@ pub use json::{
     load_run_json_text, read_costs_record, read_explain_pair_record, read_explain_record, read_limit_report,
     read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
+pub use json::{HOST_SCHEMA, host_json, host_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
+pub use markdown::host_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{
     costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
 };
 pub use svg::{costs_histogram_svg, load_svg};
+pub use text::host_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{

@@ -12,6 +12,7 @@ use steady_model::{CostsReport, Machine};
 use crate::failure::Failure;
 use crate::flags::{CostsFlags, CostsOf, Form};
 use crate::history::Keeper;
+use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::{Destinations, Shown, print, style};
 use crate::revisions;
@@ -37,6 +38,11 @@ pub(crate) fn run(flags: &CostsFlags) -> Result<u8, Failure> {
         let listed = print(plan::list().as_bytes());
         return listed.map(|()| 0).map_err(|error| Failure::Own(format!("standard output: {error}")));
     }
+    around(&flags.host, flags.output.quiet, || run_here(flags))
+}
+
+/// The same on the host as it is now.
+fn run_here(flags: &CostsFlags) -> Result<u8, Failure> {
     let machine = plan::machine();
     let plan = plan::plan(flags, &machine)?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use steady_model::Nanos;
 
 use super::exports::OutputFlags;
+use super::host::QuietHostFlags;
 use super::values::span;
 
 const EXAMPLES: &str = "\
@@ -79,6 +80,9 @@ pub(crate) struct CostsFlags {
     /// function_call, system_call and process_switch]
     #[arg(long, conflicts_with = "of")]
     pub(crate) sweep_loops: bool,
+
+    #[command(flatten)]
+    pub(crate) host: QuietHostFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,

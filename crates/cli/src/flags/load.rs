@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use steady_model::{Nanos, Neighbour};
 
 use super::exports::OutputFlags;
+use super::host::QuietHostFlags;
 use super::procs::Procs;
 use super::values::span;
 
@@ -114,6 +115,9 @@ pub(crate) struct LoadFlags {
     /// --rulers: read them beside so many of these at once, a row for each number of --procs
     #[arg(long, value_enum, value_name = "KIND", requires = "rulers")]
     pub(crate) neighbour: Option<NeighbourFlag>,
+
+    #[command(flatten)]
+    pub(crate) host: QuietHostFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,

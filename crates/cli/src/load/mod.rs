@@ -14,6 +14,7 @@ use steady_model::{LoadPlan, LoadWork, Machine};
 use crate::failure::Failure;
 use crate::flags::LoadFlags;
 use crate::history::Keeper;
+use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::{resolve, revisions};
@@ -23,6 +24,11 @@ use best::BestFile;
 
 /// Runs a load experiment, or reads the rulers, and reports; the exit status.
 pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
+    around(&flags.host, flags.output.quiet, || run_here(flags))
+}
+
+/// The same on the host as it is now.
+fn run_here(flags: &LoadFlags) -> Result<u8, Failure> {
     if flags.rulers {
         return rulers::run(flags);
     }

@@ -7,6 +7,7 @@ mod costs;
 mod error;
 mod explain;
 mod history;
+mod host;
 mod joined;
 mod limit;
 mod load;
@@ -30,6 +31,7 @@ pub use explain::{
     read_explain_pair_record, read_explain_record,
 };
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
+pub use host::{HOST_SCHEMA, host_json, host_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};

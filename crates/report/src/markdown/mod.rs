@@ -3,6 +3,7 @@
 mod costs;
 mod escape;
 mod explain;
+mod host;
 mod limit;
 mod load;
 mod rulers;
@@ -16,6 +17,7 @@ use crate::words::{capital, noun, repeat};
 pub use costs::costs_markdown;
 use escape::{code, fenced, plain};
 pub use explain::{explain_markdown, explain_pair_markdown};
+pub use host::host_markdown;
 pub use limit::limit_markdown;
 
 pub use load::load_markdown;

@@ -4,6 +4,7 @@ pub(crate) mod clocks;
 pub(crate) mod costs;
 mod effect;
 pub(crate) mod explain;
+pub(crate) mod host;
 mod limit;
 pub(crate) mod load;
 mod remedy;

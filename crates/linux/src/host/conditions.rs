@@ -1,0 +1,152 @@
+//! What moves a host's speed and is not set by writing to a file.
+
+use steady_model::{Absent, Condition, ConditionState, Reading};
+
+use crate::procfs::{self, number};
+use crate::topology::parse_cpu_list;
+use crate::{Root, cgroup};
+
+/// Programs that are known to wake by themselves, by the names that the kernel knows them by (15 letters at most), and
+/// what they do.
+const WAKERS: [(&str, &str); 22] = [
+    ("irqbalance", "moves interrupts"),
+    ("tuned", "sets knobs"),
+    ("power-profiles-", "sets knobs"),
+    ("auto-cpufreq", "sets knobs"),
+    ("tlp", "sets knobs"),
+    ("thermald", "slows CPUs down"),
+    ("cron", "starts programs"),
+    ("crond", "starts programs"),
+    ("anacron", "starts programs"),
+    ("atd", "starts programs"),
+    ("apt.systemd.dai", "updates"),
+    ("apt-get", "updates"),
+    ("dpkg", "updates"),
+    ("unattended-upgr", "updates"),
+    ("packagekitd", "updates"),
+    ("snapd", "updates"),
+    ("fwupd", "updates"),
+    ("dnf", "updates"),
+    ("updatedb", "reads all folders"),
+    ("updatedb.mlocat", "reads all folders"),
+    ("baloo_file", "reads all files"),
+    ("tracker-miner-f", "reads all files"),
+];
+
+/// All conditions; steal as it was watched, for no file tells it of a moment.
+pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
+    let state = |condition, value: Reading<(String, bool)>| {
+        let disturbs = value.as_ref().is_ok_and(|(_, disturbs)| *disturbs);
+        ConditionState { condition, value: value.map(|(text, _)| text), disturbs }
+    };
+    vec![
+        state(Condition::Power, power(root)),
+        state(Condition::Throttling, throttling(root)),
+        state(Condition::IsolatedCpus, isolated(root)),
+        state(Condition::Steal, steal.map(|ratio| (format!("{:.1} %", ratio * 100.0), ratio > 0.0005))),
+        state(Condition::Wakers, wakers(root)),
+        state(Condition::CpuQuota, quota(root)),
+        state(Condition::Hypervisor, hypervisor(root)),
+    ]
+}
+
+/// Source: `Documentation/ABI/testing/sysfs-class-power`.
+fn power(root: &Root) -> Reading<(String, bool)> {
+    const SUPPLIES: &str = "/sys/class/power_supply";
+    let (mut mains, mut draining) = (None, false);
+    for name in super::entries_of(root, SUPPLIES) {
+        let line = |file: &str| root.read_line(&format!("{SUPPLIES}/{name}/{file}")).unwrap_or_default();
+        match line("type").as_str() {
+            "Mains" | "USB" if !line("online").is_empty() => {
+                mains = Some(mains.unwrap_or(false) || line("online") != "0");
+            }
+            // A mouse has one too.
+            "Battery" if line("scope") != "Device" => draining |= line("status") == "Discharging",
+            _ => {}
+        }
+    }
+    match (mains, draining) {
+        (Some(true), _) => Ok(("mains".to_owned(), false)),
+        (_, true) => Ok(("battery".to_owned(), true)),
+        (Some(false), false) => Ok(("no mains".to_owned(), true)),
+        (None, false) => Err(Absent::because("the kernel tells of no power supply")),
+    }
+}
+
+/// Source: `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+fn throttling(root: &Root) -> Reading<(String, bool)> {
+    let mut counts = Vec::new();
+    for name in super::entries_of(root, "/sys/devices/system/cpu") {
+        let is_cpu = name.strip_prefix("cpu").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        let file = format!("/sys/devices/system/cpu/{name}/thermal_throttle/core_throttle_count");
+        if is_cpu && root.has(&file) {
+            counts.push(number::<u64>(Some(&root.read_line(&file)?), "core_throttle_count")?);
+        }
+    }
+    let most = counts.into_iter().max().ok_or_else(|| Absent::because("these CPUs count no throttling"))?;
+    Ok(match most {
+        0 => ("none since boot".to_owned(), false),
+        1 => ("once since boot, on one core".to_owned(), true),
+        most => (format!("{most} times since boot, on the core with the most"), true),
+    })
+}
+
+fn isolated(root: &Root) -> Reading<(String, bool)> {
+    let list = |name: &str| -> Reading<Option<String>> {
+        let text = root.read(&format!("/sys/devices/system/cpu/{name}"))?;
+        // Without nohz_full= older kernels say "(null)".
+        let text = text.trim();
+        let none = text.is_empty() || text == "(null)";
+        if none { Ok(None) } else { parse_cpu_list(text).map(|_| Some(text.to_owned())) }
+    };
+    let isolated = list("isolated")?;
+    let tickless = list("nohz_full").unwrap_or_default();
+    let parts = [isolated.map(|cpus| format!("CPUs {cpus}")), tickless.map(|cpus| format!("without tick: {cpus}"))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Ok((if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }, false))
+}
+
+/// Programs that run now, and timers of systemd's that are enabled.
+fn wakers(root: &Root) -> Reading<(String, bool)> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for process in root.numbered("/proc")? {
+        // One that has ended meanwhile has no name.
+        let Ok(name) = root.read_line(&format!("/proc/{process}/comm")) else { continue };
+        let known = WAKERS.iter().find(|(known, _)| *known == name);
+        found.extend(known.filter(|one| !found.contains(one)).copied().into_iter().collect::<Vec<_>>());
+    }
+    found.sort_unstable();
+    let mut parts: Vec<String> = found.iter().map(|(name, does)| format!("{name} ({does})")).collect();
+    let timers = timers(root);
+    if !timers.is_empty() {
+        parts.push(format!("timers {}", timers.join(", ")));
+    }
+    Ok(if parts.is_empty() { ("none that is known".to_owned(), false) } else { (parts.join(", "), true) })
+}
+
+/// Timers that systemd starts, where it runs: links in the folders of its target.
+fn timers(root: &Root) -> Vec<String> {
+    if !root.has("/run/systemd/system") {
+        return Vec::new();
+    }
+    let folders = ["/etc/systemd/system/timers.target.wants", "/usr/lib/systemd/system/timers.target.wants"];
+    let names = folders.into_iter().flat_map(|folder| super::entries_of(root, folder));
+    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(".timer").map(str::to_owned)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn quota(root: &Root) -> Reading<(String, bool)> {
+    Ok(match cgroup::cpu_quota(root)? {
+        None => ("none".to_owned(), false),
+        Some(quota) => (format!("{:.2} CPUs", quota.cpus()), true),
+    })
+}
+
+fn hypervisor(root: &Root) -> Reading<(String, bool)> {
+    Ok(match procfs::hypervisor(root)? {
+        None => ("none".to_owned(), false),
+        Some(name) => (format!("{name}: its host's other guests are not to be seen"), true),
+    })
+}
