@@ -92,9 +92,7 @@ fn note(journal: &mut Journal, found: &Found, holder: &Holder) {
             entry.holders.retain(Holder::is_there);
             entry.holders.insert(holder.clone());
             entry.open |= !setting.is_quiet();
-            if !entry.ours.contains(&quiet) {
-                entry.ours.push(quiet);
-            }
+            entry.may_be(&quiet);
         } else if to_be_changed {
             journal.entries.push(Entry {
                 knob: setting.knob,
@@ -118,11 +116,7 @@ fn again(hand: &mut impl Hand, journal: &mut Journal, found: &Found, holder: &Ho
     for setting in &now.settings {
         let Ok(quiet) = &setting.quiet else { continue };
         match journal.of(&setting.file) {
-            Some(entry) => {
-                if !entry.ours.contains(quiet) {
-                    entry.ours.push(quiet.clone());
-                }
-            }
+            Some(entry) => entry.may_be(quiet),
             // It was quiet, and no longer is.
             None if !setting.is_quiet() => journal.entries.push(Entry {
                 knob: setting.knob,
@@ -154,10 +148,8 @@ fn set(hand: &mut impl Hand, journal: &mut Journal, setting: &Setting, quiet: &s
                 refused(format!("the kernel took '{quiet}' and left it at '{}'", now.trim()))
             }
             Ok(now) => {
-                if let Some(entry) = journal.of(&setting.file).filter(|entry| !entry.is_ours(&now) || entry.open) {
-                    if !entry.ours.contains(&now) {
-                        entry.ours.push(now);
-                    }
+                if let Some(entry) = journal.of(&setting.file) {
+                    entry.may_be(&now);
                 }
                 DeedOutcome::Set
             }

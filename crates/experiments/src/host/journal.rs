@@ -73,6 +73,13 @@ impl Entry {
         made || self.open && self.knob == Knob::MinFrequency
     }
 
+    /// Notes that it may be this by our doing.
+    pub(super) fn may_be(&mut self, value: &str) {
+        if !self.ours.iter().any(|ours| knobs::same(self.knob, ours, value)) {
+            self.ours.push(value.to_owned());
+        }
+    }
+
     /// Whether a value is the one that was there.
     #[must_use]
     pub fn is_original(&self, now: &str) -> bool {

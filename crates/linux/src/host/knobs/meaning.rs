@@ -17,6 +17,7 @@ pub(super) fn shown(knob: Knob, text: &str) -> String {
     match knob {
         Knob::Thp => chosen(text).unwrap_or(&words).to_owned(),
         Knob::IrqAffinity => parse_cpu_list(text).map_or(words, |cpus| as_list(&cpus)),
+        Knob::Caches if words == "3" => "dropped".to_owned(),
         Knob::Governor | Knob::Epp | Knob::Smt | Knob::Caches => words,
         _ => words.parse::<i64>().map_or(words, |number| number.to_string()),
     }
