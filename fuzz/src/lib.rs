@@ -1,0 +1,58 @@
+//! What must hold of whatever is read, one function each: of bytes that anyone may have written. They panic where it does not.
+//!
+//! `cargo +nightly fuzz run --features fuzzer NAME` looks for bytes that break one. What was found stands in `corpus/NAME`, and
+//! the test of this crate gives all of it, and testdata with it, to the same functions.
+#![forbid(unsafe_code)]
+
+mod reports;
+
+use std::str;
+
+use steady_experiments::log::{self, Logged};
+use steady_experiments::{judge, load};
+use steady_linux::{cgroup, debuggee, exits, procfs, topology};
+use steady_model::Nanos;
+use steady_preload::card::Card;
+
+pub use reports::reports;
+
+/// A log of what is being measured, as it may be left by a kill or a full disk: what it tells is judged and shown.
+pub fn log(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    match log::read(text) {
+        Some(Logged::Compare(record)) => reports::compared(judge(*record)),
+        Some(Logged::Load(record)) => reports::loaded(load::report(*record)),
+        None => {}
+    }
+}
+
+/// What the kernel tells: the files of `/proc` and of control groups, and the records of what has ended.
+pub fn kernel(bytes: &[u8]) {
+    let _ = exits::parse_task(bytes);
+    let _ = debuggee::parse_maps(bytes);
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let _ = procfs::parse_process_stat(text);
+    let _ = procfs::parse_storage_io(text);
+    let _ = procfs::parse_schedstat(text);
+    let _ = procfs::parse_cpu_times(text);
+    let _ = procfs::parse_pressure_total(text);
+    let _ = procfs::parse_memory_total(text);
+    let _ = procfs::parse_load_average(text);
+    let _ = procfs::parse_cpu_model(text);
+    let _ = procfs::parse_process_usage(text, Nanos(10_000_000));
+    let _ = procfs::parse_switches(text);
+    let _ = cgroup::parse_memberships(text);
+    let _ = cgroup::parse_mounts(text);
+    let _ = cgroup::parse_cpu_max(text);
+    let _ = cgroup::parse_throttling(text, Nanos(100_000_000));
+    if let Ok(cpus) = topology::parse_cpu_list(text) {
+        assert!(cpus.is_sorted_by(|a, b| a < b), "CPUs out of order, or twice: {cpus:?}");
+    }
+}
+
+/// The card of a program that is kept warm, which code in the middle of other programs reads.
+pub fn cards(bytes: &[u8]) {
+    let Some(card) = Card::parse(bytes) else { return };
+    // Everything in it can be walked through.
+    let _ = format!("{card:?}");
+}

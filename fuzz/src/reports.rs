@@ -1,0 +1,75 @@
+//! Reports of all kinds, as they were exported.
+
+use std::str;
+
+use steady_experiments::{costs, explain, judge, load, warm};
+use steady_model::{LoadReport, Report};
+use steady_report::*;
+
+/// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
+/// same is read again.
+pub fn reports(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Ok(record) = read_record(text) {
+        compared(judge(record));
+    }
+    if let Ok(record) = read_load_record(text) {
+        loaded(load::report(record));
+    }
+    if let Ok(record) = read_ruler_record(text) {
+        shown([rulers_text(&record, narrow()), rulers_html(&record), rulers_csv(&record), rulers_markdown(&record)]);
+        assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
+    }
+    if let Ok(report) = read_limit_report(text) {
+        shown([limit_text(&report, narrow()), limit_html(&report), limit_csv(&report), limit_markdown(&report)]);
+    }
+    if let Ok(record) = read_explain_record(text) {
+        let report = explain::report(record.clone());
+        shown([
+            explain_text(&report, narrow()),
+            explain_html(&report),
+            explain_csv(&report),
+            explain_markdown(&report),
+        ]);
+        assert_eq!(read_explain_record(&explain_json_text(&report)).ok(), Some(record));
+    }
+    if let Ok(record) = read_explain_pair_record(text) {
+        let report = explain::pair_report(record);
+        shown([explain_pair_text(&report, narrow()), explain_pair_csv(&report), explain_pair_markdown(&report)]);
+    }
+    if let Ok(record) = read_costs_record(text) {
+        let report = costs::report(record.clone());
+        shown([costs_text(&report, narrow()), costs_html(&report), costs_csv(&report), costs_markdown(&report)]);
+        assert_eq!(read_costs_record(&costs_json_text(&report, true)).ok(), Some(record));
+    }
+    if let Ok(record) = read_warm_bench_record(text) {
+        let report = warm::bench::report(record);
+        shown([warm_bench_text(&report, narrow()), warm_bench_html(&report), warm_bench_csv(&report)]);
+    }
+}
+
+/// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.
+pub(crate) fn compared(report: Report) {
+    shown([text(&report, narrow()), html(&report), csv(&report), markdown(&report)]);
+    if let Ok(again) = read_record(&json_text(&report, true)) {
+        assert_eq!(judge(again), report, "what was written is not what is read");
+    }
+}
+
+/// A load experiment in every form.
+pub(crate) fn loaded(report: LoadReport) {
+    shown([load_text(&report, narrow()), load_html(&report), load_csv(&report), load_markdown(&report)]);
+    if let Ok(again) = read_load_record(&load_json_text(&report, true)) {
+        assert_eq!(load::report(again), report, "what was written is not what is read");
+    }
+}
+
+fn narrow() -> Style {
+    Style { width: 40, color: true }
+}
+
+fn shown<const FORMS: usize>(forms: [String; FORMS]) {
+    for form in forms {
+        assert!(!form.is_empty(), "nothing is shown");
+    }
+}
