@@ -90,7 +90,11 @@ fn repaid([wall, cpu]: &[BreakEven; 2]) -> String {
     let takes = format!("Its snapshot takes {} of CPU time, beside the launches", time(cpu.taking.max(0.0)));
     match (wall.paid_back, cpu.paid_back) {
         (PaidBack::Never, PaidBack::Never) => format!("{takes}, and is never paid back."),
-        _ => format!("{takes}; it is paid back {} by wall time and {} by CPU time.", after(wall), after(cpu)),
+        _ => format!(
+            "{takes}. It is paid back {} in the time that they are waited for, and {} in CPU time, with that of the taking.",
+            after(wall),
+            after(cpu)
+        ),
     }
 }
 
