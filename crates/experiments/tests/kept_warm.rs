@@ -1,9 +1,11 @@
 //! Making programs warm, with takes that are made up: what comes of them in a store, and what never does.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::fs::{self, DirBuilder, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use steady_experiments::warm::image::Image;
@@ -26,12 +28,17 @@ struct Fake {
     panics: bool,
     /// How many takes there are before a file is changed.
     changes: Option<(usize, PathBuf)>,
+    /// What happens during the first take.
+    meanwhile: Option<Rc<dyn Fn()>>,
 }
 
 impl Camera for &mut Fake {
     fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
         self.requests.push(request.clone());
         assert!(!self.panics, "a take that fails");
+        if let Some(meanwhile) = self.meanwhile.take() {
+            meanwhile();
+        }
         if let Some((takes, file)) = &self.changes
             && self.requests.len() == *takes
         {
@@ -91,6 +98,11 @@ impl Bench {
 
     fn key(&self) -> String {
         identity::key(&fs::metadata(&self.program).unwrap())
+    }
+
+    /// As the hook has it.
+    fn wish(&self, path: &Path) {
+        symlink(path, self.store.wanted().join(identity::key(&fs::metadata(path).unwrap()))).unwrap();
     }
 
     fn launch(&self, environment: &[(&str, &str)]) -> Result<Vec<u8>, String> {
@@ -226,20 +238,20 @@ fn a_store_that_is_cleared_while_a_program_is_made_stays_clear() {
     assert!(bench.store.hook().exists(), "it may be in use");
 }
 
+/// A process that has ended: a keeper of its makes what is wanted, and ends.
+fn ended() -> OwnedFd {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    child.wait().unwrap();
+    pidfd
+}
+
 #[test]
 fn a_keeper_outlives_what_it_cannot_take() {
     let bench = Bench::new("keeper");
-    let wish =
-        |path: &Path| symlink(path, bench.store.wanted().join(identity::key(&fs::metadata(path).unwrap()))).unwrap();
+    let wish = |path: &Path| bench.wish(path);
     wish(&bench.program);
-    // The process that it belongs to has ended already: it makes what is wanted, and ends.
-    let ended = || {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
-        child.wait().unwrap();
-        pidfd
-    };
     let mut fake = Fake { panics: true, ..Fake::default() };
     keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended()).unwrap();
     assert!(bench.launch(&[]).unwrap_err().contains("could not be understood"));
@@ -249,4 +261,33 @@ fn a_keeper_outlives_what_it_cannot_take() {
     wish(&bench.program);
     keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
     assert!(bench.launch(&[]).is_ok());
+}
+
+#[test]
+fn snapshots_are_made_anew_after_many_launches_or_some_minutes_of_use() {
+    const TAKES: usize = 3;
+    for (launches, seconds, anew) in
+        [(4096, 0, true), (4095, 0, false), (4095, 590, false), (1, 601, true), (0, 601, false), (0, 1 << 20, false)]
+    {
+        let bench = Bench::new(&format!("anew-{launches}-{seconds}"));
+        assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+        let stored = bench.store.card(&bench.key()).unwrap().unwrap();
+        let Some(Card::Warm(warm)) = Card::parse(&stored.bytes) else { panic!("it is not warm") };
+        let card = File::open(bench.store.folder().join("cards").join(bench.key())).unwrap();
+        let written = card.metadata().unwrap().modified().unwrap();
+        card.set_modified(written - Duration::from_secs(seconds)).unwrap();
+        // Launches are counted while another program is taken.
+        let counts = File::options().write(true).open(bench.store.folder().join("counts")).unwrap();
+        let place = u64::from(warm.slot) * 8;
+        let meanwhile = move || counts.write_all_at(&u64::to_ne_bytes(launches), place).unwrap();
+        let other = bench.folder.join("other");
+        fs::copy(&bench.program, &other).unwrap();
+        std::thread::sleep(Duration::from_millis(80));
+        bench.wish(&other);
+        let mut fake = Fake { meanwhile: Some(Rc::new(meanwhile)), ..Fake::default() };
+        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended()).unwrap();
+        let taken = |path: &Path| fake.requests.iter().filter(|request| request.program == path).count();
+        let expected = if anew { TAKES } else { 0 };
+        assert_eq!((taken(&other), taken(&bench.program)), (TAKES, expected), "{launches} launches, {seconds} s");
+    }
 }
