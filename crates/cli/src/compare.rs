@@ -15,6 +15,7 @@ use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
+use crate::warm_runs::{self, Folder};
 use crate::{programs, resolve, revisions};
 
 /// Duets under a smaller quota than this many CPUs would throttle each other.
@@ -64,7 +65,18 @@ fn measure(
     bar: &Bar,
     keeper: &mut Keeper,
 ) -> Result<Record, CompareError> {
-    let mut runner = CommandRunner::start(plan, keeper.log(), Some(interrupt))?;
+    let place = warm_runs::place(plan);
+    let folder = place.as_ref().and_then(|place| place.as_ref().ok()).map(Folder::path);
+    let mut runner = CommandRunner::start(plan, keeper.log(), Some(interrupt), folder)?;
+    let images = place.as_ref().map(|place| warm_runs::images(plan, place));
+    let cold = match images {
+        None => None,
+        Some(Ok(images)) => {
+            runner.add_images(images);
+            None
+        }
+        Some(Err(cold)) => Some(cold),
+    };
     let duets = duet_cpus(plan).and_then(|cpus| {
         runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
@@ -74,6 +86,7 @@ fn measure(
         started: clock::time_of_day(),
         revision: revisions::here(),
         counters: runner.counters(),
+        cold,
         one_look: false,
     };
     compare(plan, setting, &mut runner, &mut |event| {
@@ -136,6 +149,10 @@ pub(crate) fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -
             Failure::Usage(format!("'{}' could not be started: {reason}", name(command)))
         }
         CompareError::Run(error @ RunError::ScriptFailed { .. }) => Failure::Measured(error.to_string()),
+        CompareError::Run(RunError::NotDrawn { command, reason }) => Failure::Own(format!(
+            "no new snapshot of the program of '{}' could be taken: {reason}; without --warm it runs as usual",
+            name(command)
+        )),
         CompareError::Run(error @ RunError::LauncherLost(_)) => Failure::Own(error.to_string()),
         CompareError::Failed { command, outcome: Outcome::TimedOut } if plan.timeout != plan.run_limit() => {
             Failure::Usage(format!(

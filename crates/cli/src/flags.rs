@@ -88,6 +88,8 @@ Examples:
       steady compare --metric wall 'curl -s localhost:8000/a' 'curl -s localhost:8000/b'
   Is the branch slower than main? Both are checked out, built and run side by side
       steady compare --rev main..HEAD --build 'make -j2' './prog input'
+  Short commands, without what loading them takes
+      steady compare --warm 'sort -n list' 'sort -g list'
   Every value against the first; one variable or one library changed
       steady compare -L level=1,6,9 'gzip -{level} -c file'
       steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
@@ -154,6 +156,11 @@ pub(crate) struct CompareFlags {
     /// Pairs of each layout to run and throw away first [default: as many as the commands need]
     #[arg(short, long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) warmup: Option<u32>,
+
+    /// Start each run from a snapshot of its program, so that start-up does not drown what it does; start-up is told
+    /// apart. Where a program has none, all runs start as usual, and the report says why
+    #[arg(long)]
+    pub(crate) warm: bool,
 
     #[command(flatten)]
     pub(crate) variants: VariantFlags,

@@ -28,6 +28,7 @@ mod resolve;
 mod revisions;
 mod warm;
 mod warm_bench;
+mod warm_runs;
 
 use std::process::ExitCode;
 

@@ -36,6 +36,7 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         cpus: cpus(flags.cpus.as_deref())?,
         fail_if: flags.fail_if,
         require_verdict: flags.require_verdict,
+        warm: flags.warm,
         commands: compared.commands,
     })
 }

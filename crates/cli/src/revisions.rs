@@ -23,10 +23,10 @@ use crate::programs;
 use crate::progress::Spinner;
 use repository::{Repository, Revision};
 use trees::Builder;
-use workspace::Workspace;
 
 pub(crate) use here::here;
 pub(crate) use spec::specs;
+pub(crate) use workspace::Workspace;
 
 /// The trees of the revisions that are compared; they are gone when this is dropped.
 pub(crate) struct Trees {
@@ -65,7 +65,7 @@ fn build_all(
     revisions: &[Revision],
     readable: &OwnedFd,
 ) -> Result<Trees, Failure> {
-    let workspace = Workspace::open(&repository.common)?;
+    let workspace = Workspace::open(Some(&repository.common))?;
     let shown = flags.around.show_output;
     let interrupt = readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
     let scripts = Scripts::start(builders(&plan.commands, revisions), shown, interrupt)

@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use steady_experiments::log::Appender;
+use steady_experiments::log::{Appender, Part};
+use steady_experiments::runner::Start;
 use steady_linux::clock;
 use steady_model::{Bytes, Layout, Nanos, Outcome, Run};
 
@@ -34,7 +35,8 @@ fn append(file: &Path) -> std::io::Result<Nanos> {
     let began = clock::monotonic();
     for pair in 0..PAIRS {
         let runs = [run(0, pair), run(1, pair)];
-        log.runs(pair, Layout::Turns, 0, runs.iter())?;
+        let part = Part { block: pair, layout: Layout::Turns, place: 0, draw: None, start: Start::Usual };
+        log.runs(part, runs.iter())?;
     }
     Ok(clock::monotonic() - began)
 }

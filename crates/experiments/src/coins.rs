@@ -6,7 +6,7 @@ use rand_chacha::ChaCha12Rng;
 use steady_model::{Layout, Seed};
 
 use crate::launcher::PADDING_MAX;
-use crate::runner::{BlockSpec, RunSpec};
+use crate::runner::{BlockSpec, RunSpec, Start};
 
 /// A stream of coins.
 pub(crate) struct Coins {
@@ -22,16 +22,25 @@ impl Coins {
     pub(crate) fn turns(&mut self, commands: usize) -> BlockSpec {
         let mut order: Vec<usize> = (0..commands).collect();
         order.shuffle(&mut self.generator);
-        let runs = order.into_iter().map(|command| self.run(command, 0)).collect();
-        BlockSpec { number: None, layout: Layout::Turns, runs }
+        self.in_order(&order)
+    }
+
+    fn in_order(&mut self, order: &[usize]) -> BlockSpec {
+        let runs = order.iter().map(|command| self.run(*command, 0)).collect();
+        BlockSpec { number: None, layout: Layout::Turns, runs, start: Start::Usual, draw: None }
     }
 
     /// The first command and `contender` at the same time: who starts first and who sits where is drawn.
     pub(crate) fn duet(&mut self, contender: usize) -> BlockSpec {
         let seat = self.generator.random_range(0..2);
-        let mut runs = vec![self.run(0, seat), self.run(contender, 1 - seat)];
-        runs.shuffle(&mut self.generator);
-        BlockSpec { number: None, layout: Layout::Duet, runs }
+        let mut block = self.seated(contender, seat);
+        block.runs.shuffle(&mut self.generator);
+        block
+    }
+
+    fn seated(&mut self, contender: usize, seat: usize) -> BlockSpec {
+        let runs = vec![self.run(0, seat), self.run(contender, 1 - seat)];
+        BlockSpec { number: None, layout: Layout::Duet, runs, start: Start::Usual, draw: None }
     }
 
     /// The blocks that give one pair of every contender, in random order.
@@ -44,6 +53,59 @@ impl Coins {
                 contenders.into_iter().map(|contender| self.duet(contender)).collect()
             }
         }
+    }
+
+    /// So many rounds in which every place comes to every command as often as to any other, as far as their number allows.
+    /// Labels that change places make of them rounds that are as likely, so that all of them together are one fair coin;
+    /// and what a place does to a run is gone from their mean.
+    pub(crate) fn balanced(&mut self, layout: Layout, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
+        match layout {
+            Layout::Turns => self.balanced_turns(commands, rounds),
+            Layout::Duet => self.balanced_duets(commands, rounds),
+        }
+    }
+
+    /// Each order with its reverse.
+    fn balanced_turns(&mut self, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
+        let mut orders: Vec<Vec<usize>> = Vec::with_capacity(rounds + 1);
+        while orders.len() < rounds {
+            let mut order: Vec<usize> = (0..commands).collect();
+            order.shuffle(&mut self.generator);
+            orders.push(order.iter().rev().copied().collect());
+            orders.push(order);
+        }
+        orders.truncate(rounds);
+        orders.shuffle(&mut self.generator);
+        orders.iter().map(|order| vec![self.in_order(order)]).collect()
+    }
+
+    /// Each seat with each place in the order of starts.
+    fn balanced_duets(&mut self, commands: usize, rounds: usize) -> Vec<Vec<BlockSpec>> {
+        let mut all: Vec<Vec<BlockSpec>> = vec![Vec::new(); rounds];
+        for contender in 1..commands {
+            let mut places: Vec<(usize, bool)> = Vec::with_capacity(rounds + 3);
+            while places.len() < rounds {
+                let mut four = [(0, false), (0, true), (1, false), (1, true)];
+                four.shuffle(&mut self.generator);
+                places.extend(four);
+            }
+            places.truncate(rounds);
+            places.shuffle(&mut self.generator);
+            for (round, (seat, swapped)) in all.iter_mut().zip(places) {
+                let mut block = self.seated(contender, seat);
+                if swapped {
+                    block.runs.reverse();
+                }
+                round.push(block);
+            }
+        }
+        all.iter_mut().for_each(|round| round.shuffle(&mut self.generator));
+        all
+    }
+
+    /// A place among so many.
+    pub(crate) fn place(&mut self, places: usize) -> usize {
+        self.generator.random_range(0..places.max(1))
     }
 
     /// The index of one of `shares`, drawn with those probabilities.
@@ -99,6 +161,33 @@ mod tests {
         orders.sort();
         orders.dedup();
         assert_eq!(orders.len(), 6);
+    }
+
+    #[test]
+    fn a_draw_gives_every_place_to_every_command_as_often() {
+        let mut coins = Coins::new(Seed(4));
+        let turns = coins.balanced(Layout::Turns, 3, 8);
+        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+            let first =
+                |block: &BlockSpec| block.runs.iter().find(|run| [one, other].contains(&run.command)).unwrap().command;
+            assert_eq!(turns.iter().filter(|round| first(&round[0]) == one).count(), 4);
+        }
+        let duets = coins.balanced(Layout::Duet, 3, 8);
+        for contender in 1..3 {
+            let of = |round: &Vec<BlockSpec>| {
+                let block = round.iter().find(|block| block.runs.iter().any(|run| run.command == contender)).unwrap();
+                (block.runs[0].command == 0, block.runs[0].seat)
+            };
+            let mut places: Vec<(bool, usize)> = duets.iter().map(of).collect();
+            places.sort();
+            places.dedup_by_key(|place| *place);
+            assert_eq!(places.len(), 4, "each twice");
+        }
+        assert_eq!(coins.balanced(Layout::Duet, 2, 3).len(), 3);
+        // Which of the two orders comes first is a coin again.
+        let firsts = (0..4000).map(|_| coins.balanced(Layout::Turns, 2, 3)[0][0].runs[0].command == 0);
+        let share = share(firsts);
+        assert!((share - 0.5).abs() < FAIR, "{share}");
     }
 
     #[test]

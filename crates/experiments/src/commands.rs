@@ -1,7 +1,7 @@
 //! The runner of real commands: one launcher for turns, and one per CPU for duets.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock};
@@ -9,33 +9,47 @@ use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, 
 
 use crate::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
+use crate::warm::images::Images;
 
 /// Runs the commands of a plan on this machine.
-pub struct CommandRunner {
+pub struct CommandRunner<'a> {
     epoch: Nanos,
     plan: Plan,
     turns: Launcher,
     duet: Option<[Launcher; 2]>,
     /// Runs the scripts that go with no run; started when the first is wanted.
     scripts: Option<Launcher>,
+    images: Option<Images<'a>>,
     log: Option<PathBuf>,
     interrupt: Option<OwnedFd>,
     begun: Snapshot,
     last: Snapshot,
 }
 
-impl CommandRunner {
+impl<'a> CommandRunner<'a> {
     /// Starts the launcher for turns. Runs are appended to `log` as they end, and stop when `interrupt` becomes
-    /// readable.
+    /// readable. `folder`, if any, is removed at the end, even where this process is killed.
     ///
     /// # Errors
     /// [`RunError::LauncherLost`].
-    pub fn start(plan: &Plan, log: Option<PathBuf>, interrupt: Option<OwnedFd>) -> Result<Self, RunError> {
+    pub fn start(
+        plan: &Plan,
+        log: Option<PathBuf>,
+        interrupt: Option<OwnedFd>,
+        folder: Option<&Path>,
+    ) -> Result<Self, RunError> {
         let epoch = clock::monotonic();
-        let turns = Launcher::start(&Setup { log: log.clone(), ..setup(plan, epoch) })?;
+        let folder = folder.map(Path::to_owned);
+        let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
         let begun = Snapshot::take(&Root::default());
         let last = begun.clone();
-        Ok(CommandRunner { epoch, plan: plan.clone(), turns, duet: None, scripts: None, log, interrupt, begun, last })
+        let (plan, duet, scripts, images) = (plan.clone(), None, None, None);
+        Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, log, interrupt, begun, last })
+    }
+
+    /// Has runs start from these snapshots where they are asked to.
+    pub fn add_images(&mut self, images: Images<'a>) {
+        self.images = Some(images);
     }
 
     /// Starts the launchers for duets, each pinned to one CPU.
@@ -89,7 +103,7 @@ impl CommandRunner {
     }
 }
 
-impl Runner for CommandRunner {
+impl Runner for CommandRunner<'_> {
     fn now(&self) -> Nanos {
         clock::monotonic() - self.epoch
     }
@@ -97,10 +111,13 @@ impl Runner for CommandRunner {
     fn run(&mut self, blocks: &[BlockSpec], done: &mut dyn FnMut(Block)) -> Result<(), RunError> {
         match blocks.first().map(|block| block.layout) {
             None => Ok(()),
-            Some(Layout::Turns) => self.run_turns(blocks, false, &mut |runs| done(measured(Layout::Turns, runs))),
+            Some(Layout::Turns) => {
+                let mut specs = blocks.iter();
+                self.run_turns(blocks, false, &mut |runs| done(measured(specs.next(), Layout::Turns, runs)))
+            }
             Some(Layout::Duet) => {
                 for block in blocks {
-                    done(measured(Layout::Duet, self.run_duet(block, false)?));
+                    done(measured(Some(block), Layout::Duet, self.run_duet(block, false)?));
                 }
                 Ok(())
             }
@@ -114,7 +131,18 @@ impl Runner for CommandRunner {
             Layout::Duet => replies = self.run_duet(block, true)?,
         }
         let traits = replies.iter().map(traits).collect();
-        Ok((measured(block.layout, replies), traits))
+        Ok((measured(Some(block), block.layout, replies), traits))
+    }
+
+    fn draw(&mut self) -> Result<Nanos, RunError> {
+        let none = || RunError::LauncherLost("there are no snapshots".to_owned());
+        let (snapshots, takes) = self.images.as_mut().ok_or_else(none)?.draw()?;
+        let launchers = std::iter::once(&mut self.turns).chain(self.duet.iter_mut().flatten());
+        for launcher in launchers {
+            launcher.ask(&Request::Snapshots(snapshots.clone()))?;
+            launcher.script_done(None)?;
+        }
+        Ok(takes)
     }
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
@@ -166,6 +194,7 @@ fn setup(plan: &Plan, epoch: Nanos) -> Setup {
         cpus: plan.cpus.clone(),
         pinned: None,
         epoch,
+        folder: None,
         log: None,
         counters: None,
     }
@@ -174,13 +203,14 @@ fn setup(plan: &Plan, epoch: Nanos) -> Setup {
 /// The runs of `block` that one launcher makes, the first of which has `place` in it.
 fn group(block: &BlockSpec, place: usize, runs: &[RunSpec]) -> Group {
     let jobs = runs.iter().map(|run| Job { command: run.command, padding: run.padding }).collect();
-    Group { block: block.number, layout: block.layout, place, jobs }
+    Group { block: block.number, layout: block.layout, place, jobs, start: block.start, draw: block.draw }
 }
 
 fn traits(reply: &RunReply) -> Traits {
     Traits { command: reply.run.command, wrote_to_storage: reply.wrote_to_storage, left_its_cpu: reply.left_its_cpu }
 }
 
-fn measured(layout: Layout, replies: Vec<RunReply>) -> Block {
-    Block::new(layout, replies.into_iter().map(|reply| reply.run).collect())
+fn measured(spec: Option<&BlockSpec>, layout: Layout, replies: Vec<RunReply>) -> Block {
+    let draw = spec.and_then(|spec| spec.draw);
+    Block::new(layout, replies.into_iter().map(|reply| reply.run).collect()).in_draw(draw)
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! {"begun": {..the record, without blocks..}}
-//! {"runs": {"block": 0, "layout": "turns", "place": 0, "runs": [..]}}
+//! {"runs": {"block": 0, "layout": "turns", "place": 0, "draw": 0, "start": "snapshot", "runs": [..]}}
 //! {"look": ..}  {"moment": ..}
 //! {"ended": {..what is known only at the end..}}
 //! ```
@@ -31,6 +31,8 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use steady_model::{Activity, Ending, Layout, LoadRecord, LoadRow, Look, Moment, Nanos, Record, Run};
 
+use crate::runner::Start;
+
 pub use orphan::Orphan;
 pub use read::{Logged, read};
 
@@ -47,7 +49,11 @@ pub struct Appender {
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
     Begun(&'a Record),
-    Runs { block: u64, layout: Layout, place: usize, runs: Vec<&'a Run> },
+    Runs {
+        #[serde(flatten)]
+        part: Part,
+        runs: Vec<&'a Run>,
+    },
     Look(&'a Look),
     Moment(&'a Moment),
     Ended(End),
@@ -61,7 +67,11 @@ enum Line<'a> {
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Begun(Box<Record>),
-    Runs { block: u64, layout: Layout, place: usize, runs: Vec<Run> },
+    Runs {
+        #[serde(flatten)]
+        part: Part,
+        runs: Vec<Run>,
+    },
     Look(Look),
     Moment(Moment),
     Ended(End),
@@ -70,11 +80,31 @@ enum Entry {
     LoadEnded(LoadEnd),
 }
 
+/// Which runs a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The number of their block.
+    pub block: u64,
+    /// How the block's runs lie in time.
+    pub layout: Layout,
+    /// The place of the first of them in the block.
+    pub place: usize,
+    /// The draw of snapshots that the block belongs to, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<u64>,
+    /// How they were started.
+    #[serde(default, skip_serializing_if = "Start::is_usual")]
+    pub start: Start,
+}
+
 /// What is known of a comparison only at its end.
 #[derive(Serialize, Deserialize)]
 struct End {
     /// How many blocks count: launchers may have been ahead of an interruption.
     blocks: usize,
+    /// The same of those that were started as usual in draws of snapshots.
+    #[serde(default)]
+    usual: usize,
     activity: Activity,
     elapsed: Nanos,
     ending: Ending,
@@ -114,18 +144,12 @@ impl Appender {
         self.append(&Line::Begun(record))
     }
 
-    /// Runs of block number `block`, the first of which has `place` in it.
+    /// Runs of one block, or of a part of it.
     ///
     /// # Errors
     /// What write(2) says.
-    pub fn runs<'a>(
-        &mut self,
-        block: u64,
-        layout: Layout,
-        place: usize,
-        runs: impl Iterator<Item = &'a Run>,
-    ) -> io::Result<()> {
-        self.append(&Line::Runs { block, layout, place, runs: runs.collect() })
+    pub fn runs<'a>(&mut self, part: Part, runs: impl Iterator<Item = &'a Run>) -> io::Result<()> {
+        self.append(&Line::Runs { part, runs: runs.collect() })
     }
 
     /// A look at what had been measured.
@@ -150,7 +174,8 @@ impl Appender {
     /// What write(2) says.
     pub fn ended(&mut self, record: &Record) -> io::Result<()> {
         let (activity, elapsed, ending) = (record.activity.clone(), record.elapsed, record.ending);
-        self.append(&Line::Ended(End { blocks: record.blocks.len(), activity, elapsed, ending }))
+        let (blocks, usual) = (record.blocks.len(), record.usual.len());
+        self.append(&Line::Ended(End { blocks, usual, activity, elapsed, ending }))
     }
 
     /// The beginning of a load experiment: the record before a row was measured.

@@ -15,6 +15,25 @@ pub struct RunSpec {
     pub padding: u32,
 }
 
+/// How the runs of a block are started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// The program is executed.
+    #[default]
+    Usual,
+    /// A snapshot of the program is executed: the one that was drawn last.
+    Snapshot,
+}
+
+impl Start {
+    /// Whether the program itself is executed.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Start::Usual
+    }
+}
+
 /// A block to be measured: its runs in the order in which they are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSpec {
@@ -24,6 +43,10 @@ pub struct BlockSpec {
     pub layout: Layout,
     /// The runs.
     pub runs: Vec<RunSpec>,
+    /// How they are started.
+    pub start: Start,
+    /// The draw of snapshots that it belongs to, if any.
+    pub draw: Option<u64>,
 }
 
 /// What a warm-up run gives away about a command, beside its costs.
@@ -61,6 +84,14 @@ pub enum RunError {
         /// How it ended.
         outcome: Outcome,
     },
+    /// There is no new snapshot of a command's program.
+    #[error("no new snapshot of command {}: {reason}", .command + 1)]
+    NotDrawn {
+        /// Which command of the plan.
+        command: usize,
+        /// Why: a clause with its subject.
+        reason: String,
+    },
     /// A launcher process ended, or could not be set up.
     #[error("a launcher process was lost: {0}")]
     LauncherLost(String),
@@ -91,6 +122,13 @@ pub trait Runner {
     /// # Errors
     /// As [`Runner::run`].
     fn probe(&mut self, block: &BlockSpec) -> Result<(Block, Vec<Traits>), RunError>;
+
+    /// Gives every command a snapshot that no run had before, for blocks that start from snapshots; those before it are gone.
+    /// How long that takes on average.
+    ///
+    /// # Errors
+    /// See [`RunError::NotDrawn`].
+    fn draw(&mut self) -> Result<Nanos, RunError>;
 
     /// Runs the user's shell command for `hook` and `command`, if the plan has one: [`Hook::Setup`] or
     /// [`Hook::Cleanup`], for the others go with the runs.

@@ -23,6 +23,7 @@ impl Scripts {
     pub fn start(commands: Vec<Command>, shown: bool, interrupt: OwnedFd) -> Result<Self, RunError> {
         let output = if shown { PerCommand(vec![Output::Stderr]) } else { PerCommand::NONE };
         let setup = Setup {
+            folder: None,
             commands,
             prepare: PerCommand::NONE,
             conclude: PerCommand::NONE,

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_model::{Absent, Activity, Block, Bytes, Counters, Hook, Layout, Moment, Nanos, Outcome, Run};
 
-use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
+use crate::runner::{BlockSpec, RunError, RunSpec, Runner, Start, Traits};
 
 /// What disturbs the runs of a simulated machine. Ratios multiply costs; times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +41,17 @@ impl Conditions {
     };
 }
 
+/// What snapshots are like on a simulated machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshots {
+    /// Spread of the log cost that a snapshot gives to all its runs.
+    pub luck: f64,
+    /// CPU time that a run as usual has on top, in seconds.
+    pub start_up: f64,
+    /// How long a draw takes, in seconds.
+    pub drawing: f64,
+}
+
 /// A machine on which each command has a known cost.
 pub struct SimulatedMachine {
     seconds: Vec<f64>,
@@ -58,6 +69,10 @@ pub struct SimulatedMachine {
     pub failures: Vec<Option<(u64, Outcome)>>,
     /// The instructions that each command retires, and how many more a run may take; empty where nothing counts them.
     pub instructions: Vec<(u64, u64)>,
+    /// What snapshots are like, where there are any.
+    pub snapshots: Option<Snapshots>,
+    /// The luck of each command's present snapshot.
+    lucks: Vec<f64>,
     /// The hooks that were run, in order.
     pub hooks: Vec<(Hook, usize)>,
     runs: Vec<u64>,
@@ -77,6 +92,8 @@ impl SimulatedMachine {
             interrupt_after: None,
             failures: vec![None; seconds.len()],
             instructions: Vec::new(),
+            snapshots: None,
+            lucks: vec![0.0; seconds.len()],
             hooks: Vec::new(),
             runs: vec![0; seconds.len()],
         }
@@ -114,7 +131,7 @@ impl SimulatedMachine {
     }
 
     /// The CPU time of one run that starts now, in `place` of its block.
-    fn cost(&mut self, spec: &RunSpec, place: usize) -> f64 {
+    fn cost(&mut self, spec: &RunSpec, place: usize, start: Start) -> f64 {
         let load = self.load();
         let noise = self.conditions.noise * load.powi(3) * self.noise();
         let odd_first = place == 0 && self.blocks % 2 == 1;
@@ -123,7 +140,11 @@ impl SimulatedMachine {
             + self.conditions.second_start * place as f64
             + self.cpu_bias(spec.seat)
             + if odd_first { self.conditions.parity } else { 0.0 };
-        self.seconds[spec.command] * load * log.exp()
+        let (luck, start_up) = match (start, self.snapshots) {
+            (Start::Snapshot, _) => (self.lucks[spec.command], 0.0),
+            (Start::Usual, snapshots) => (0.0, snapshots.map_or(0.0, |snapshots| snapshots.start_up)),
+        };
+        (self.seconds[spec.command] * luck.exp() + start_up) * load * log.exp()
     }
 
     /// What the counters of a run say; half of the runs take no more than they must.
@@ -133,8 +154,8 @@ impl SimulatedMachine {
         Some(Counters { instructions: Some(least + extra), ..Counters::default() })
     }
 
-    fn run_one(&mut self, spec: &RunSpec, place: usize, layout: Layout) -> Run {
-        let cpu = self.cost(spec, place);
+    fn run_one(&mut self, spec: &RunSpec, place: usize, layout: Layout, start: Start) -> Run {
+        let cpu = self.cost(spec, place, start);
         self.runs[spec.command] += 1;
         let count = self.runs[spec.command];
         let failure = self.failures[spec.command].filter(|(every, _)| count.is_multiple_of(*every));
@@ -162,7 +183,7 @@ impl SimulatedMachine {
         let mut runs = Vec::with_capacity(spec.runs.len());
         let began = self.now;
         for (place, run) in spec.runs.iter().enumerate() {
-            let run = self.run_one(run, place, spec.layout);
+            let run = self.run_one(run, place, spec.layout, spec.start);
             if spec.layout == Layout::Turns {
                 self.now += run.wall.seconds();
             }
@@ -172,7 +193,7 @@ impl SimulatedMachine {
             self.now = began + runs.iter().map(|run| run.wall.seconds()).fold(0.0, f64::max);
         }
         self.blocks += 1;
-        Block::new(spec.layout, runs)
+        Block::new(spec.layout, runs).in_draw(spec.draw)
     }
 }
 
@@ -196,6 +217,19 @@ impl Runner for SimulatedMachine {
         let block = self.block(block);
         let traits = block.runs.iter().map(|run| Traits { command: run.command, ..Traits::default() }).collect();
         Ok((block, traits))
+    }
+
+    fn draw(&mut self) -> Result<Nanos, RunError> {
+        let Some(snapshots) = self.snapshots else {
+            return Err(RunError::NotDrawn { command: 0, reason: "the machine has no snapshots".to_owned() });
+        };
+        for command in 0..self.lucks.len() {
+            let (u, v): (f64, f64) = (self.generator.random(), self.generator.random());
+            let normal = (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos();
+            self.lucks[command] = snapshots.luck * normal;
+        }
+        self.now += snapshots.drawing;
+        Ok(Nanos::from_seconds(snapshots.drawing))
     }
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {

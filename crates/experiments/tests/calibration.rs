@@ -5,7 +5,7 @@
 mod common;
 
 use common::{plan, report};
-use steady_experiments::runner::{BlockSpec, RunSpec, Runner};
+use steady_experiments::runner::{BlockSpec, RunSpec, Runner, Start};
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Interval, Layout, Verdict};
 use steady_stats::{Pair, Paired, Slot};
@@ -108,6 +108,8 @@ const ALTERNATING: Conditions = Conditions { parity: 0.05, noise: 0.02, ..Condit
 fn strict_alternation_falls_for_what_alternates() {
     let mut machine = SimulatedMachine::new(&[0.005, 0.005], ALTERNATING, 1);
     let spec = |first: usize| BlockSpec {
+        start: Start::Usual,
+        draw: None,
         number: None,
         layout: Layout::Turns,
         runs: [first, 1 - first].map(|command| RunSpec { command, seat: 0, padding: 0 }).to_vec(),

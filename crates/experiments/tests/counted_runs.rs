@@ -100,7 +100,7 @@ fn counting(turns: [u32; 2]) -> Plan {
 }
 
 fn measured(plan: &Plan, duets: bool) -> Report {
-    let mut runner = CommandRunner::start(plan, None, None).unwrap();
+    let mut runner = CommandRunner::start(plan, None, None, None).unwrap();
     let setting = Setting { counters: runner.counters(), ..setting() };
     assert!(setting.counters.is_ok(), "{:?}", setting.counters);
     if duets {

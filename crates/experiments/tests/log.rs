@@ -8,7 +8,8 @@ use common::{plan, setting};
 use proptest::prelude::*;
 use steady_experiments::compare::{Event, compare};
 use steady_experiments::judge;
-use steady_experiments::log::{Appender, Logged, Orphan};
+use steady_experiments::log::{Appender, Logged, Orphan, Part};
+use steady_experiments::runner::Start;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Block, Ending, Record, Report};
 
@@ -25,12 +26,13 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// Appends a block as launchers do: a duet's sides apart, the second first.
-fn append(log: &mut Appender, number: usize, block: &Block) {
+fn append(log: &mut Appender, number: usize, block: &Block, start: Start) {
+    let part = |place| Part { block: number as u64, layout: block.layout, place, draw: block.draw, start };
     match block.layout {
-        steady_model::Layout::Turns => log.runs(number as u64, block.layout, 0, block.runs.iter()).unwrap(),
+        steady_model::Layout::Turns => log.runs(part(0), block.runs.iter()).unwrap(),
         steady_model::Layout::Duet => {
             for place in [1, 0] {
-                log.runs(number as u64, block.layout, place, block.runs[place..=place].iter()).unwrap();
+                log.runs(part(place), block.runs[place..=place].iter()).unwrap();
             }
         }
     }
@@ -50,7 +52,7 @@ fn logged(name: &str, seed: u64) -> (Record, String) {
     .unwrap();
     let mut log = Appender::open(&path).unwrap();
     log.begun(&begun.unwrap()).unwrap();
-    record.blocks.iter().enumerate().for_each(|(number, block)| append(&mut log, number, block));
+    record.blocks.iter().enumerate().for_each(|(number, block)| append(&mut log, number, block, Start::Usual));
     for event in &later {
         match event {
             Event::Looked(look) => log.look(look).unwrap(),
@@ -143,4 +145,27 @@ proptest! {
             let _ = judge(record);
         }
     }
+}
+
+#[test]
+fn what_was_started_as_usual_in_draws_of_snapshots_is_told_apart_again() {
+    use steady_experiments::simulated::Snapshots;
+    let path = file("drawn");
+    let plan = steady_model::Plan { warm: true, ..plan(2, 0.5, 4) };
+    let mut machine = SimulatedMachine::new(&[200e-6, 200e-6], Conditions::QUIET, 4);
+    machine.snapshots = Some(Snapshots { luck: 0.01, start_up: 400e-6, drawing: 5e-3 });
+    let record = compare(&plan, setting(), &mut machine, &mut |_| {}).unwrap();
+    let mut log = Appender::open(&path).unwrap();
+    log.begun(&Record { blocks: vec![], usual: vec![], looks: vec![], moments: vec![], ..record.clone() }).unwrap();
+    // In the order of time, as launchers append them.
+    let usual = record.usual.iter().map(|block| (block, Start::Usual));
+    let mut all: Vec<_> = record.blocks.iter().map(|block| (block, Start::Snapshot)).chain(usual).collect();
+    all.sort_by_key(|(block, _)| (block.draw, block.ended));
+    all.iter().enumerate().for_each(|(number, (block, start))| append(&mut log, number, block, *start));
+    record.looks.iter().for_each(|look| log.look(look).unwrap());
+    record.moments.iter().for_each(|moment| log.moment(moment).unwrap());
+    log.ended(&record).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(read(&text), Some(record));
 }

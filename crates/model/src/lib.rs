@@ -39,10 +39,12 @@ pub use load::{
 };
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
-pub use report::{Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, Undecided, Warning};
+pub use report::{
+    Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, StartUp, Undecided, Warning,
+};
 pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{
-    Activity, Block, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
+    Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};

@@ -274,6 +274,9 @@ pub struct Plan {
     pub fail_if: Option<FailIf>,
     /// Whether an undecided verdict is a failure.
     pub require_verdict: bool,
+    /// Whether runs start from snapshots of their programs.
+    #[serde(default)]
+    pub warm: bool,
 }
 
 impl Plan {
@@ -299,6 +302,7 @@ impl Plan {
             cpus: None,
             fail_if: None,
             require_verdict: false,
+            warm: false,
         }
     }
 

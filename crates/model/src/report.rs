@@ -144,6 +144,22 @@ pub struct CounterMeans {
     pub cache_misses: Option<f64>,
 }
 
+/// What a command's start-up costs: its runs as usual beside those from snapshots, in the same draws. Times are in
+/// seconds per run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StartUp {
+    /// Which command of the plan.
+    pub command: usize,
+    /// Which time: that of the verdict, or CPU time where the verdict is about none.
+    pub metric: Metric,
+    /// The mean, over the draws in which it ran both ways; absent where there are too few.
+    pub mean: Reading<f64>,
+    /// Its 95 % interval, draw by draw.
+    pub interval: Reading<Interval>,
+    /// Over how many draws.
+    pub draws: usize,
+}
+
 /// How much load there was while the pairs ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
@@ -192,6 +208,13 @@ pub enum Warning {
         /// How many there were.
         pairs: usize,
     },
+    /// Runs were started as usual, although snapshots were asked for.
+    Cold {
+        /// The command that cannot be started from a snapshot; none where it is not a matter of commands.
+        command: Option<usize>,
+        /// Why: a clause with its subject.
+        reason: String,
+    },
     /// The measuring was interrupted: the verdict stands on what there was.
     Interrupted,
     /// Commands cost less than the clock can tell apart.
@@ -212,6 +235,8 @@ pub struct Report {
     pub course: Vec<Sight>,
     /// Where each command's time went.
     pub breakdowns: Vec<Breakdown>,
+    /// What start-up costs, one per command, where runs were started from snapshots.
+    pub startups: Vec<StartUp>,
     /// The load meanwhile.
     pub load: Load,
     /// What the reader should know.

@@ -113,13 +113,23 @@ pub struct Block {
     pub ended: Nanos,
     /// Its runs, in the order in which they were started.
     pub runs: Vec<Run>,
+    /// The draw of snapshots that it belongs to, counted from 0; none where runs start as usual. What one draw brings stays
+    /// the same for all its blocks, so that they are one unit of the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<u64>,
 }
 
 impl Block {
     /// A block of these runs, in the order in which they were started; it ends with its last run.
     pub fn new(layout: Layout, runs: Vec<Run>) -> Self {
         let ended = runs.iter().map(|run| run.started + run.wall).max().unwrap_or_default();
-        Block { layout, ended, runs }
+        Block { layout, ended, runs, draw: None }
+    }
+
+    /// The same block, in a draw of snapshots.
+    #[must_use]
+    pub fn in_draw(self, draw: Option<u64>) -> Self {
+        Block { draw, ..self }
     }
 
     /// Whether it holds all the runs of a block in a comparison of `commands` commands.
@@ -232,6 +242,15 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// A command that could not be started from a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cold {
+    /// Which command of the plan; none where it is not a matter of commands.
+    pub command: Option<usize>,
+    /// Why: a clause with its subject.
+    pub reason: String,
+}
+
 /// Everything that a comparison measured. The verdicts are a pure function of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -251,6 +270,12 @@ pub struct Record {
     pub left_out: Vec<LeftOut>,
     /// The blocks, warm-up excluded, in the order of time. Those with failed runs are among them.
     pub blocks: Vec<Block>,
+    /// Blocks of the same draws whose runs were started as usual: they tell what start-up costs, and nothing else.
+    #[serde(default)]
+    pub usual: Vec<Block>,
+    /// Why runs were started as usual although snapshots were asked for.
+    #[serde(default)]
+    pub cold: Option<Cold>,
     /// When the evidence was judged.
     pub looks: Vec<Look>,
     /// What the machine was doing meanwhile.
@@ -261,4 +286,26 @@ pub struct Record {
     pub elapsed: Nanos,
     /// Why it ended.
     pub ending: Ending,
+}
+
+impl Record {
+    /// Whether its runs were started from snapshots.
+    pub fn is_warm(&self) -> bool {
+        self.plan.warm && self.cold.is_none()
+    }
+
+    /// How many draws of snapshots its blocks are of.
+    pub fn draws(&self) -> usize {
+        let mut draws: Vec<u64> = self.blocks.iter().filter_map(|block| block.draw).collect();
+        draws.dedup();
+        draws.len()
+    }
+
+    /// How many of them are of `layout`.
+    pub fn draws_of(&self, layout: Layout) -> usize {
+        let of_layout = self.blocks.iter().filter(|block| block.layout == layout);
+        let mut draws: Vec<u64> = of_layout.filter_map(|block| block.draw).collect();
+        draws.dedup();
+        draws.len()
+    }
 }

@@ -46,29 +46,40 @@ const COLUMNS: [&str; 23] = [
     "cache_misses",
 ];
 
+/// What runs from snapshots have besides.
+const WARM_COLUMNS: [&str; 2] = ["draw", "start"];
+
 /// One line per run, below a line of names; a field is empty where there is no such reading.
 ///
 /// `pair` (the block, with another number of commands than two) and `order` within it count from 1; `command` counts
-/// from 0, as in the JSON. Times are exact to the nanosecond.
+/// from 0, as in the JSON. Where runs were started from snapshots, a line also has its `draw`, from 1, and `start`; runs
+/// that were started as usual there belong to no pair. Times are exact to the nanosecond.
 pub fn csv(report: &Report) -> String {
     let record = &report.record;
     let names: Vec<String> = record.plan.commands.iter().map(|command| quoted(&command.name)).collect();
-    let mut out = COLUMNS.join(",");
+    let columns = if record.is_warm() { [&COLUMNS[..], &WARM_COLUMNS].concat() } else { COLUMNS.to_vec() };
+    let mut out = columns.join(",");
     out.push('\n');
-    for (block, pair) in record.blocks.iter().zip(1..) {
+    let pairs = record.blocks.iter().zip((1..).map(Some));
+    for (block, pair) in pairs.chain(record.usual.iter().map(|block| (block, None))) {
+        let start = if pair.is_some() { "snapshot" } else { "usual" };
         for (run, order) in block.runs.iter().zip(1..) {
             let name = names.get(run.command).map_or("", String::as_str);
             out.push_str(&line(record, (block, pair), (run, order), name));
+            if record.is_warm() {
+                out.push_str(&format!(",{},{start}", field(block.draw.map(|draw| draw + 1))));
+            }
+            out.push('\n');
         }
     }
     out
 }
 
-/// The line of one run, its end included.
-fn line(record: &Record, (block, pair): (&Block, usize), (run, order): (&Run, usize), name: &str) -> String {
+/// The line of one run, but for what only runs from snapshots have.
+fn line(record: &Record, (block, pair): (&Block, Option<usize>), (run, order): (&Run, usize), name: &str) -> String {
     let counters = record.counters.as_ref().ok().and(run.counters).unwrap_or_default();
     let fields: [String; COLUMNS.len()] = [
-        pair.to_string(),
+        field(pair),
         block.layout.name().to_owned(),
         run.command.to_string(),
         name.to_owned(),
@@ -92,7 +103,7 @@ fn line(record: &Record, (block, pair): (&Block, usize), (run, order): (&Run, us
         field(counters.branch_misses),
         field(counters.cache_misses),
     ];
-    fields.join(",") + "\n"
+    fields.join(",")
 }
 
 /// What there is, or nothing.

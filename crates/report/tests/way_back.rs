@@ -13,7 +13,7 @@ use values::{changed, command, count, garbled, host, nanos, odd_value, path, rat
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: Record) -> Report {
     let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
-    Report { record, judgements: vec![], course: vec![], breakdowns: vec![], load, warnings: vec![] }
+    Report { record, judgements: vec![], course: vec![], breakdowns: vec![], startups: vec![], load, warnings: vec![] }
 }
 
 prop_compose! {
@@ -48,7 +48,7 @@ fn blocks(commands: usize) -> impl Strategy<Value = Vec<Block>> {
         let mut at = Nanos::ZERO;
         let of = |(layout, runs, ended): (Layout, Vec<Run>, Nanos)| {
             at = runs.iter().map(|run| run.started).fold(ended.max(at), Nanos::max);
-            Block { layout, ended: at, runs }
+            Block { layout, ended: at, runs, draw: None }
         };
         parts.into_iter().map(of).collect()
     })
@@ -71,13 +71,13 @@ prop_compose! {
         timeout in prop::option::of(prop_oneof![nanos(), Just(Nanos(31_536_000_000_000_000))]),
         cpus in any::<Option<Vec<usize>>>(),
         fail_if in prop::option::of((select(&[Verdict::Slower, Verdict::Faster]), ratio())),
-        require_verdict in any::<bool>(),
+        (require_verdict, warm) in any::<(bool, bool)>(),
     ) -> Plan {
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
             commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, input,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
-            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict,
+            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
         }
     }
 }
@@ -117,15 +117,21 @@ prop_compose! {
         moments in prop::collection::vec(moment(), 0..3),
         primary in select(&Metric::ALL),
         left_out in prop::collection::vec((select(&Layout::ALL), ".*"), 0..2),
-        blocks in blocks(commands),
+        (blocks, usual) in (blocks(commands), blocks(commands)),
+        cold in prop::option::of((prop::option::of(0..commands), ".*")),
         fractions in prop::collection::vec(ratio(), 0..4),
         activity in [reading(ratio()), reading(ratio()), reading(ratio()), reading(ratio())],
         elapsed in nanos(),
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
     ) -> Record {
         let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
-        let mut blocks = blocks;
-        for run in blocks.iter_mut().flat_map(|block| &mut block.runs) {
+        let cold = cold.filter(|_| plan.warm).map(|(command, reason)| Cold { command, reason });
+        let warm = plan.warm && cold.is_none();
+        let (mut blocks, mut usual) = (blocks, if warm { usual } else { vec![] });
+        for (draw, block) in blocks.iter_mut().enumerate().chain(usual.iter_mut().enumerate()) {
+            block.draw = warm.then_some(draw as u64 / 2);
+        }
+        for run in blocks.iter_mut().chain(&mut usual).flat_map(|block| &mut block.runs) {
             run.counters = run.counters.filter(|_| counters.is_ok()).or(counters.is_ok().then(Counters::default));
         }
         let looks = fractions.iter().enumerate().map(|(index, &fraction)| Look {
@@ -136,7 +142,7 @@ prop_compose! {
             left_out: left_out.into_iter().map(|(layout, reason)| LeftOut { layout, reason }).collect(),
             activity: Activity { busy_ratio, steal_ratio, pressure, throttled_ratio },
             started: Timestamp(started),
-            plan, host, revision, counters, primary, blocks, moments, elapsed, ending,
+            plan, host, revision, counters, primary, blocks, usual, cold, moments, elapsed, ending,
         }
     }
 }

@@ -12,6 +12,7 @@
 pub mod allocate;
 pub mod descriptive;
 mod estimate;
+mod gather;
 mod invert;
 mod joined;
 pub mod location;
@@ -28,6 +29,7 @@ mod slot;
 mod tail;
 
 pub use estimate::{Effect, Estimate, LayoutEffect, Reason};
+pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
 pub use scaling::{ScalingPoint, scaling};

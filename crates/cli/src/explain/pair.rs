@@ -85,19 +85,21 @@ fn plan(flags: &ExplainFlags) -> Result<Plan, Failure> {
         cpus: None,
         fail_if: None,
         require_verdict: false,
+        warm: false,
     })
 }
 
 fn measure(plan: &Plan, means: Means, interrupt: OwnedFd, bar: &Bar) -> Result<ExplainPairRecord, CompareError> {
     let unheard = |error: std::io::Error| CompareError::Run(RunError::LauncherLost(error.to_string()));
     let counter_interrupt = interrupt.try_clone().map_err(unheard)?;
-    let mut runner = CommandRunner::start(plan, None, Some(interrupt))?;
+    let mut runner = CommandRunner::start(plan, None, Some(interrupt), None)?;
     let setting = Setting {
         host: host::probe(&Root::default()),
         duets: Err(Absent::because("times are told by turns alone")),
         started: clock::time_of_day(),
         revision: revisions::here(),
         counters: runner.counters(),
+        cold: None,
         one_look: true,
     };
     let mut counter = TracedRuns::start(plan, Some(counter_interrupt))

@@ -1,4 +1,4 @@
-//! The private place where revisions are built, and its removal, whoever left it behind.
+//! The private place where revisions are built and snapshots to measure lie, and its removal, whoever left it behind.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -17,14 +17,14 @@ const LOCK: &str = "lock";
 const REPOSITORY: &str = "repository";
 
 /// A directory of this process's own. Dropping it removes it and what it registered.
-pub(super) struct Workspace {
+pub(crate) struct Workspace {
     path: PathBuf,
     _lock: File,
 }
 
 impl Workspace {
-    /// Makes one for trees of the repository at `common`, and removes those that killed processes left.
-    pub(super) fn open(common: &Path) -> Result<Self, Failure> {
+    /// Makes one for trees of the repository at `common`, if any, and removes those that killed processes left.
+    pub(crate) fn open(common: Option<&Path>) -> Result<Self, Failure> {
         let base = std::env::temp_dir().join(format!("steady-{}", rustix::process::getuid().as_raw()));
         let own = |error: io::Error| Failure::Own(format!("'{}': {error}; TMPDIR names another place", base.display()));
         let base = private_directory(&base).map_err(own)?;
@@ -43,7 +43,7 @@ impl Workspace {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -69,7 +69,7 @@ fn private_directory(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-fn make(base: &Path, common: &Path) -> io::Result<Workspace> {
+fn make(base: &Path, common: Option<&Path>) -> io::Result<Workspace> {
     let pid = std::process::id();
     for number in 0.. {
         // Elsewhere, in another container, a process may have the same number.
@@ -79,7 +79,9 @@ fn make(base: &Path, common: &Path) -> io::Result<Workspace> {
             made => made?,
         }
         let lock = lock(&path.join(LOCK), FlockOperation::NonBlockingLockExclusive)?;
-        fs::write(path.join(REPOSITORY), common.as_os_str().as_bytes())?;
+        if let Some(common) = common {
+            fs::write(path.join(REPOSITORY), common.as_os_str().as_bytes())?;
+        }
         return Ok(Workspace { path, _lock: lock });
     }
     Err(ErrorKind::AlreadyExists.into())
@@ -106,7 +108,12 @@ fn prune(base: &Path) {
 /// cut short can be done again.
 fn remove(path: &Path) -> io::Result<()> {
     let common = fs::read(path.join(REPOSITORY)).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
-    for entry in fs::read_dir(path)? {
+    let entries = match fs::read_dir(path) {
+        // A launcher that had to end first has done it.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             remove_tree(&entry.path())?;

@@ -52,11 +52,16 @@ fn place() -> Result<Place, String> {
 
 /// The store, made where there is none.
 fn store() -> Result<Store, String> {
+    available()?;
+    Store::make(&place()?).map_err(|why| why.0)
+}
+
+/// Whether snapshots can be taken here.
+pub(crate) fn available() -> Result<(), String> {
     if !steady_preload::AVAILABLE {
         return Err("snapshots are made for x86-64 with the GNU C library only".to_owned());
     }
-    may_trace(&Root::default())?;
-    Store::make(&place()?).map_err(|why| why.0)
+    may_trace(&Root::default())
 }
 
 /// Whether this user may hold programs by ptrace(2), as far as Yama says.

@@ -4,11 +4,12 @@ use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos,
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{Schedule, Sequence, single_look};
 
+use super::draws::PerDraw;
 use super::warmup::{Warm, check_outcomes};
 use super::{CompareError, Event, Measured, Progress};
 use crate::coins::Coins;
 use crate::judge::Evidence;
-use crate::runner::{BlockSpec, RunError, Runner};
+use crate::runner::{BlockSpec, RunError, Runner, Start};
 
 /// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once. Where there is
 /// one layout only, and nothing to be mixed, it grows with the time that the measuring has taken.
@@ -50,7 +51,8 @@ pub(super) fn measure<R: Runner>(
         }
         measuring.tell(runner, events);
     };
-    Ok(Measured { blocks: measuring.blocks, looks: measuring.looks, moments: measuring.moments, ending })
+    let (blocks, usual) = (measuring.blocks, measuring.usual);
+    Ok(Measured { blocks, usual, looks: measuring.looks, moments: measuring.moments, ending })
 }
 
 struct Measuring<'a> {
@@ -63,6 +65,9 @@ struct Measuring<'a> {
     /// How many pairs there will be when the shares are worked out anew.
     reallocate_at: usize,
     blocks: Vec<Block>,
+    /// What was started as usual, in the draws of snapshots.
+    usual: Vec<Block>,
+    draws: u64,
     evidence: Evidence,
     schedule: Schedule,
     sequence: Sequence,
@@ -76,19 +81,34 @@ struct Measuring<'a> {
 /// How fast a layout goes.
 struct Pace {
     layout: Layout,
+    /// Of what a draw of snapshots consists, where runs start from such.
+    draw: Option<PerDraw>,
+    /// How many rounds were measured.
     rounds: u64,
+    /// How many units of the test: rounds, or draws. One more is counted for the warm-up.
+    units: u64,
     time: Nanos,
 }
 
 impl Pace {
+    fn new(layout: Layout, took: Nanos, draw: Option<PerDraw>) -> Self {
+        let time = draw.as_ref().map_or(took, |draw| draw.takes(took));
+        Pace { layout, draw, rounds: 0, units: 1, time }
+    }
+
+    fn per_unit(&self) -> Nanos {
+        Nanos(self.time.0 / self.units.max(1))
+    }
+
     fn per_round(&self) -> Nanos {
-        Nanos(self.time.0 / self.rounds.max(1))
+        Nanos(self.per_unit().0 / self.draw.as_ref().map_or(1, |draw| draw.rounds))
     }
 }
 
 impl<'a> Measuring<'a> {
     fn new(plan: &'a Plan, warm: &Warm, began: Nanos) -> Self {
-        let layouts: Vec<_> = warm.layouts.iter().map(|&(layout, time)| Pace { layout, rounds: 1, time }).collect();
+        let draw = |took| warm.drawing.map(|drawing| PerDraw::new(plan.effort, drawing, took, began));
+        let layouts: Vec<_> = warm.layouts.iter().map(|&(layout, took)| Pace::new(layout, took, draw(took))).collect();
         let contenders = plan.commands.len() - 1;
         let evidence = Evidence::new(plan, warm.primary);
         Measuring {
@@ -99,6 +119,8 @@ impl<'a> Measuring<'a> {
             layouts,
             reallocate_at: 0,
             blocks: Vec::new(),
+            usual: Vec::new(),
+            draws: 0,
             schedule: Schedule::new(),
             sequence: Sequence::new(evidence.rules(), contenders),
             evidence,
@@ -133,7 +155,14 @@ impl<'a> Measuring<'a> {
 
     /// How many rounds of a layout to ask for now; zero when the effort is spent.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
-        let per_round = self.layouts[pace].per_round().0.max(1);
+        let pace = &self.layouts[pace];
+        if let Some(draw) = &pace.draw {
+            return match self.plan.effort {
+                Effort::Budget(budget) => draw.rounds_within(budget - now, pace.per_unit()),
+                Effort::Pairs(pairs) => draw.rounds.min(pairs.saturating_sub(self.rounds())),
+            };
+        }
+        let per_round = pace.per_round().0.max(1);
         let longest = if self.layouts.len() > 1 { BATCH } else { BATCH_LONGEST };
         let batch = Nanos(((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, longest.0));
         let batch = (batch.0 / per_round).clamp(1, BATCH_MOST);
@@ -143,9 +172,9 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// How many rounds have been measured; one more is counted per layout for the warm-up.
+    /// How many rounds have been measured.
     fn rounds(&self) -> u64 {
-        self.layouts.iter().map(|pace| pace.rounds - 1).sum()
+        self.layouts.iter().map(|pace| pace.rounds).sum()
     }
 
     fn run<R: Runner>(
@@ -155,24 +184,39 @@ impl<'a> Measuring<'a> {
         pace: usize,
         rounds: u64,
     ) -> Result<(), CompareError> {
-        let layout = self.layouts[pace].layout;
-        let mut specs: Vec<BlockSpec> =
-            (0..rounds).flat_map(|_| coins.round(layout, self.plan.commands.len())).collect();
-        for (spec, number) in specs.iter_mut().zip(self.blocks.len() as u64..) {
+        let (layout, commands) = (self.layouts[pace].layout, self.plan.commands.len());
+        let began = runner.now();
+        let mut specs: Vec<BlockSpec> = match &self.layouts[pace].draw {
+            None => (0..rounds).flat_map(|_| coins.round(layout, commands)).collect(),
+            Some(draw) => {
+                runner.draw()?;
+                self.draws += 1;
+                draw.blocks(coins, (layout, commands), rounds, self.draws - 1)
+            }
+        };
+        for (spec, number) in specs.iter_mut().zip((self.blocks.len() + self.usual.len()) as u64..) {
             spec.number = Some(number);
         }
-        let began = runner.now();
-        let first_new = self.blocks.len();
-        let ran = runner.run(&specs, &mut |block| self.blocks.push(block));
-        for block in &self.blocks[first_new..] {
-            check_outcomes(self.plan, block)?;
-            self.evidence.add(block);
-        }
-        ran?;
+        self.make(runner, &specs)?;
         let pace = &mut self.layouts[pace];
         pace.rounds += rounds;
+        pace.units += if pace.draw.is_some() { 1 } else { rounds };
         pace.time += runner.now() - began;
         Ok(())
+    }
+
+    /// Runs blocks, and keeps what they give where it belongs.
+    fn make<R: Runner>(&mut self, runner: &mut R, specs: &[BlockSpec]) -> Result<(), CompareError> {
+        let (first_new, first_usual) = (self.blocks.len(), self.usual.len());
+        let mut each = specs.iter();
+        let ran = runner.run(specs, &mut |block| match each.next() {
+            Some(spec) if spec.draw.is_some() && spec.start == Start::Usual => self.usual.push(block),
+            _ => self.blocks.push(block),
+        });
+        let (new, usual) = (&self.blocks[first_new..], &self.usual[first_usual..]);
+        new.iter().chain(usual).try_for_each(|block| check_outcomes(self.plan, block))?;
+        self.evidence.extend(new.iter());
+        Ok(ran?)
     }
 
     fn reallocate(&mut self) {
@@ -191,8 +235,8 @@ impl<'a> Measuring<'a> {
 
     fn standing(&self, pace: &Pace) -> Standing {
         Standing {
-            pairs: (pace.rounds - 1) as usize,
-            seconds_per_pair: pace.per_round().seconds(),
+            pairs: (pace.units - 1) as usize,
+            seconds_per_pair: pace.per_unit().seconds(),
             variance: allocate::variance(self.evidence.contenders(), pace.layout, self.evidence.rules().grain),
         }
     }
@@ -203,7 +247,7 @@ impl<'a> Measuring<'a> {
         if self.one_look {
             return false;
         }
-        let tried = self.layouts.iter().all(|pace| pace.rounds > EXPLORATION_PAIRS as u64);
+        let tried = self.layouts.iter().all(|pace| pace.units > EXPLORATION_PAIRS as u64);
         let due = tried && self.schedule.due(self.evidence.pairs(), (now - self.began).seconds());
         due && !self.effects.is_empty() && self.look(now, false)
     }

@@ -1,17 +1,18 @@
 //! The comparison of two commands or more: warm up, choose metric and layouts, measure random pairs until the verdict
 //! is in or the effort is spent.
 
+mod draws;
 mod measure;
 mod warmup;
 
 use steady_model::{
-    CounterScope, Ending, Hook, Host, Interval, Layout, Look, Metric, Moment, Nanos, Outcome, Plan, Reading, Record,
-    Timestamp,
+    Cold, CounterScope, Ending, Hook, Host, Interval, Layout, Look, Metric, Moment, Nanos, Outcome, Plan, Reading,
+    Record, Timestamp,
 };
 use thiserror::Error;
 
 use crate::coins::Coins;
-use crate::runner::{RunError, Runner, how};
+use crate::runner::{RunError, Runner, Start, how};
 
 /// Why a comparison came to nothing.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -68,6 +69,8 @@ pub struct Setting {
     pub revision: Reading<String>,
     /// Whose events the CPU's counters count, or why they cannot be read.
     pub counters: Reading<CounterScope>,
+    /// Why runs cannot be started from snapshots, where that was asked for.
+    pub cold: Option<Cold>,
     /// Whether all of the effort is spent and looked at once, at its end, whatever is seen before.
     pub one_look: bool,
 }
@@ -144,7 +147,8 @@ fn record_of<R: Runner>(
 ) -> Result<Record, CompareError> {
     let mut coins = Coins::new(plan.seed);
     let one_look = setting.one_look;
-    let warm = warmup::warm_up(plan, &setting.duets, runner, &mut coins, events)?;
+    let start = if plan.warm && setting.cold.is_none() { Start::Snapshot } else { Start::Usual };
+    let warm = warmup::warm_up((plan, start), &setting.duets, runner, &mut coins, events)?;
     let record = Record {
         plan: plan.clone(),
         started: setting.started,
@@ -154,6 +158,8 @@ fn record_of<R: Runner>(
         primary: warm.primary,
         left_out: warm.left_out.clone(),
         blocks: vec![],
+        usual: vec![],
+        cold: setting.cold,
         looks: vec![],
         activity: runner.activity(),
         moments: vec![],
@@ -164,6 +170,7 @@ fn record_of<R: Runner>(
     let measured = measure::measure((plan, one_look), &warm, runner, &mut coins, events)?;
     Ok(Record {
         blocks: measured.blocks,
+        usual: measured.usual,
         looks: measured.looks,
         activity: runner.activity(),
         moments: measured.moments,
@@ -176,6 +183,7 @@ fn record_of<R: Runner>(
 /// The blocks of a measuring, and how it ended.
 struct Measured {
     blocks: Vec<steady_model::Block>,
+    usual: Vec<steady_model::Block>,
     looks: Vec<Look>,
     moments: Vec<Moment>,
     ending: Ending,

@@ -7,7 +7,7 @@ use steady_stats::allocate::EXPLORATION_PAIRS;
 
 use super::{CompareError, Event};
 use crate::coins::Coins;
-use crate::runner::{Runner, Traits};
+use crate::runner::{Runner, Start, Traits};
 
 /// Warm-up blocks of each layout, for commands short enough.
 const BLOCKS: u32 = 3;
@@ -28,6 +28,8 @@ pub(super) struct Warm {
     pub(super) layouts: Vec<(Layout, Nanos)>,
     /// The others, and why.
     pub(super) left_out: Vec<LeftOut>,
+    /// What a draw of snapshots takes, where runs start from such.
+    pub(super) drawing: Option<Nanos>,
 }
 
 /// The last warm-up block of a layout, and what was seen in it.
@@ -38,19 +40,21 @@ struct Warmed {
 }
 
 pub(super) fn warm_up<R: Runner>(
-    plan: &Plan,
+    (plan, start): (&Plan, Start),
     duets: &Reading<()>,
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
 ) -> Result<Warm, CompareError> {
-    let turns = warm_layout(Layout::Turns, plan, runner, coins, events)?;
+    let drawing = if start == Start::Snapshot { Some(runner.draw()?) } else { None };
+    let mut layout = |layout, runner: &mut R| warm_layout((layout, start), plan, runner, coins, events);
+    let turns = layout(Layout::Turns, runner)?;
     let waits = mostly_waits(&turns.block, runner.activity().pressure.unwrap_or(0.0));
     let primary = primary(plan, &turns.block, waits)?;
     let mut why_no_duets = no_duets(plan, duets, primary, waits, &turns);
     let mut layouts = vec![(Layout::Turns, turns.took)];
     if why_no_duets.is_none() {
-        match warm_layout(Layout::Duet, plan, runner, coins, events) {
+        match layout(Layout::Duet, runner) {
             Ok(duet) if duet.traits.iter().any(|traits| traits.left_its_cpu) => {
                 why_no_duets = Some("a command changes the CPUs that it may use".to_owned());
             }
@@ -62,13 +66,13 @@ pub(super) fn warm_up<R: Runner>(
         }
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
-    let mut warm = Warm { primary, layouts, left_out };
+    let mut warm = Warm { primary, layouts, left_out, drawing };
     fit_budget(plan, &mut warm, runner.now())?;
     Ok(warm)
 }
 
 fn warm_layout<R: Runner>(
-    layout: Layout,
+    (layout, start): (Layout, Start),
     plan: &Plan,
     runner: &mut R,
     coins: &mut Coins,
@@ -79,6 +83,7 @@ fn warm_layout<R: Runner>(
     for blocks in 1.. {
         let began = runner.now();
         let mut round = coins.round(layout, plan.commands.len());
+        round.iter_mut().for_each(|block| block.start = start);
         // One block of the round tells what the commands are like; in turns it is the only one.
         let (block, traits) = runner.probe(&round.remove(0))?;
         check_outcomes(plan, &block)?;
@@ -209,8 +214,11 @@ fn fit_budget(plan: &Plan, warm: &mut Warm, spent: Nanos) -> Result<(), CompareE
         return Ok(());
     }
     let left = budget - spent;
-    let fit = |took: Nanos| left.0 / took.0.max(1);
-    let to_try_all: Nanos = warm.layouts.iter().map(|(_, took)| Nanos(took.0 * EXPLORATION_PAIRS as u64)).sum();
+    // The least that counts for one: a pair, or the shortest draw, which has a pair as usual besides.
+    let drawing = warm.drawing;
+    let least = |took: Nanos| drawing.map_or(took, |drawing| drawing + took + took);
+    let fit = |took: Nanos| left.0 / least(took).0.max(1);
+    let to_try_all: Nanos = warm.layouts.iter().map(|(_, took)| Nanos(least(*took).0 * EXPLORATION_PAIRS as u64)).sum();
     if warm.layouts.len() > 1 && to_try_all > left {
         // Turns serve under any load; duets are for when there is no time for turns.
         let kept = warm.layouts.iter().position(|&(_, took)| fit(took) >= MIN_PAIRS as u64).unwrap_or(1);
@@ -226,7 +234,8 @@ fn fit_budget(plan: &Plan, warm: &mut Warm, spent: Nanos) -> Result<(), CompareE
     if fit(per_pair) >= MIN_PAIRS as u64 {
         return Ok(());
     }
+    let (fit, per_pair) = (fit(per_pair), least(per_pair));
     // A larger budget spends its share on a longer warm-up.
     let needed = (spent.seconds() + BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds()) / (1.0 - BUDGET_SHARE);
-    Err(CompareError::BudgetTooSmall { fit: fit(per_pair), per_pair, needed: Nanos::from_seconds(needed.ceil()) })
+    Err(CompareError::BudgetTooSmall { fit, per_pair, needed: Nanos::from_seconds(needed.ceil()) })
 }

@@ -84,6 +84,10 @@ impl<R: Runner> Runner for Paced<'_, R> {
         self.runner.probe(block)
     }
 
+    fn draw(&mut self) -> Result<Nanos, RunError> {
+        self.runner.draw()
+    }
+
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
         self.runner.hook(hook, command)
     }

@@ -8,18 +8,58 @@ pub(crate) struct Evidence {
     metric: Metric,
     plan: Plan,
     contenders: Vec<Vec<Pair>>,
+    /// The draw of snapshots that the last blocks belong to, and their pairs by contender: together they are the last pair.
+    open: Option<(u64, Vec<Vec<Pair>>)>,
 }
 
 impl Evidence {
     pub(crate) fn new(plan: &Plan, metric: Metric) -> Self {
-        Evidence { metric, plan: plan.clone(), contenders: vec![Vec::new(); plan.commands.len() - 1] }
+        let contenders = vec![Vec::new(); plan.commands.len() - 1];
+        Evidence { metric, plan: plan.clone(), contenders, open: None }
     }
 
-    /// Adds the pairs of a block: a run that failed takes its pairs with it, as does a reading that is absent.
-    pub(crate) fn add(&mut self, block: &Block) {
-        for contender in 1..=self.contenders.len() {
-            if let Some(Ok(pair)) = self.pair(block, contender) {
-                self.contenders[contender - 1].push(pair);
+    /// Adds the pairs of blocks: a run that failed takes its pairs with it, as does a reading that is absent. All pairs of one
+    /// draw of snapshots become one, for they share what it brought; one that has just begun counts with the pairs that it
+    /// has, since how many these are is blind to what they say.
+    pub(crate) fn extend<'a>(&mut self, blocks: impl Iterator<Item = &'a Block>) {
+        for block in blocks {
+            let Some(draw) = block.draw else {
+                for contender in 1..=self.contenders.len() {
+                    if let Some(Ok(pair)) = self.pair(block, contender) {
+                        self.contenders[contender - 1].push(pair);
+                    }
+                }
+                continue;
+            };
+            if self.open.as_ref().is_none_or(|(open, _)| *open != draw) {
+                self.gather();
+                self.open = Some((draw, vec![Vec::new(); self.contenders.len()]));
+            }
+            for contender in 1..=self.contenders.len() {
+                if let Some(Ok(pair)) = self.pair(block, contender) {
+                    self.put(contender, pair);
+                }
+            }
+        }
+        self.gather();
+    }
+
+    /// Keeps a pair of the open draw; the first makes the place for all.
+    fn put(&mut self, contender: usize, pair: Pair) {
+        let Some((_, open)) = &mut self.open else { return };
+        let pairs = &mut open[contender - 1];
+        pairs.push(pair);
+        if pairs.len() == 1 {
+            self.contenders[contender - 1].push(pair);
+        }
+    }
+
+    /// Makes one pair of those of the open draw.
+    fn gather(&mut self) {
+        let Some((_, open)) = &self.open else { return };
+        for (pairs, of_draw) in self.contenders.iter_mut().zip(open) {
+            if let (Some(last), Some(all)) = (pairs.last_mut(), steady_stats::gather(of_draw, grain(self.metric))) {
+                *last = all;
             }
         }
     }

@@ -4,6 +4,7 @@ mod breakdown;
 mod evidence;
 mod join;
 mod load;
+mod startups;
 mod verdicts;
 mod warnings;
 
@@ -18,5 +19,6 @@ pub fn judge(record: Record) -> Report {
     let (judgements, course) = verdicts::judgements(&record, &failures);
     let breakdowns = breakdown::breakdowns(&record);
     let warnings = warnings::warnings(&record, &judgements, &failures);
-    Report { load: load::load(&record), judgements, course, breakdowns, warnings, record }
+    let startups = startups::startups(&record);
+    Report { load: load::load(&record), startups, judgements, course, breakdowns, warnings, record }
 }

@@ -34,7 +34,7 @@ fn primary(record: &Record) -> (Vec<Estimate>, Vec<Sight>) {
     let mut seen = 0;
     for look in &record.looks {
         let fresh = look.blocks.saturating_sub(seen);
-        blocks.by_ref().take(fresh).for_each(|block| evidence.add(block));
+        evidence.extend(blocks.by_ref().take(fresh));
         seen += fresh;
         estimates = sequence.look(evidence.contenders(), look.fraction, look.last).contenders;
         course.extend(estimates.iter().zip(1..).map(|(estimate, command)| sight(record, seen, command, estimate)));
@@ -54,7 +54,7 @@ fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) ->
 /// One look at all pairs; those of duets tell nothing of times that are not CPU time.
 fn at_the_end(record: &Record, metric: Metric) -> Vec<Estimate> {
     let mut evidence = Evidence::new(&record.plan, metric);
-    record.blocks.iter().filter(|block| serves(metric, block.layout)).for_each(|block| evidence.add(block));
+    evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
     let rules = Rules { limits: vec![], ..evidence.rules() };
     evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect()
 }

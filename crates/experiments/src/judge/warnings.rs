@@ -1,6 +1,6 @@
 //! What the reader should know before using the figures.
 
-use steady_model::{Ending, Judgement, Layout, Record, Undecided, Warning};
+use steady_model::{Cold, Ending, Judgement, Layout, Record, Undecided, Warning};
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
@@ -13,6 +13,9 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     let mut warnings = Vec::new();
     if record.ending == Ending::Interrupted {
         warnings.push(Warning::Interrupted);
+    }
+    if let Some(Cold { command, reason }) = &record.cold {
+        warnings.push(Warning::Cold { command: *command, reason: reason.clone() });
     }
     warnings.extend(
         judgements

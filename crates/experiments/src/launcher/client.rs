@@ -61,7 +61,7 @@ impl Launcher {
         }
     }
 
-    /// Waits for the end of the script that was asked for, or for `interrupt` to become readable.
+    /// Waits for the end of the script that was asked for, or until snapshots are ready, or for `interrupt` to become readable.
     ///
     /// # Errors
     /// See [`RunError`].

@@ -14,7 +14,7 @@ mod streams;
 mod wait;
 
 pub use client::Launcher;
-pub use protocol::{Group, Job, Reply, Request, RunReply, Setup};
+pub use protocol::{Group, Job, Reply, Request, RunReply, Setup, Snapshot};
 pub(crate) use run::{outcome, run_delay};
 pub use serve::{Instrument, serve};
 

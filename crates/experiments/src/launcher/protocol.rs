@@ -1,9 +1,12 @@
 //! What `steady` and its launchers say to each other, one JSON value a line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use steady_model::{Command, CounterScope, Hook, Layout, Nanos, Outcome, Output, PerCommand, Reading, Run};
+
+use crate::runner::Start;
 
 /// The first line to a launcher: all that stays the same for an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +29,9 @@ pub struct Setup {
     pub pinned: Option<usize>,
     /// The monotonic clock's reading when the experiment began.
     pub epoch: Nanos,
+    /// A folder to remove at the end: that of the snapshots, which nobody else may be left to remove.
+    #[serde(default)]
+    pub folder: Option<PathBuf>,
     /// The log to append numbered groups to.
     pub log: Option<PathBuf>,
     /// Whose events the CPU's counters count, or why they cannot be read, where another launcher has found out:
@@ -44,6 +50,8 @@ pub enum Request {
         /// Whether to look closer at each ([`RunReply::wrote_to_storage`], [`RunReply::left_its_cpu`]).
         probe: bool,
     },
+    /// Snapshots to start commands from, in place of those before.
+    Snapshots(Vec<Snapshot>),
     /// A shell command of the user's, unmeasured.
     Script {
         /// When it runs.
@@ -66,6 +74,23 @@ pub struct Group {
     pub place: usize,
     /// The runs.
     pub jobs: Vec<Job>,
+    /// How they are started.
+    #[serde(default)]
+    pub start: Start,
+    /// The draw of snapshots that its block belongs to, if any.
+    #[serde(default)]
+    pub draw: Option<u64>,
+}
+
+/// What a command is started from in place of its program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Which command.
+    pub command: usize,
+    /// The file to execute.
+    pub file: PathBuf,
+    /// The words that it is started with: the command's own, or those that a script's interpreter gets.
+    pub words: Vec<OsString>,
 }
 
 /// One run to make.
@@ -88,7 +113,7 @@ pub enum Reply {
     },
     /// A group's runs have ended.
     Ran(Vec<RunReply>),
-    /// A script has ended well.
+    /// A script has ended well, or the snapshots are ready to be started.
     Done,
     /// A command could not be started.
     CannotStart {

@@ -13,10 +13,11 @@ use steady_linux::process::{self, Child, LeftOvers, Reaped, Status};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Outcome, Output, Reading, Run};
 
-use super::protocol::{Job, Reply, RunReply, Setup};
+use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::script::Script;
-use super::station::Station;
+use super::station::{Station, program};
 use super::wait::wait_or_kill;
+use crate::runner::Start;
 
 /// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
 /// the microsecond clock that rusage has.
@@ -94,7 +95,13 @@ impl Stand {
 
     /// Prepares and makes one run, and concludes it. `word` is what it finds in `STEADY_RUN`; `control` is the socket
     /// whose hang-up means that `steady` is gone.
-    pub(super) fn run(&mut self, job: Job, word: &str, probe: bool, control: &UnixStream) -> Result<RunReply, Stop> {
+    pub(super) fn run(
+        &mut self,
+        (job, start): (Job, Start),
+        word: &str,
+        probe: bool,
+        control: &UnixStream,
+    ) -> Result<RunReply, Stop> {
         if let Some(script) = &mut self.commands[job.command].prepare {
             script.run(word, &self.null, &self.voice, control)?;
         }
@@ -103,7 +110,7 @@ impl Stand {
             meter.begin();
         }
         let (started, child) = self
-            .start(job, word)
+            .start((job, start), word)
             .map_err(|error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() }))?;
         let seen = self.watch(job.command, &child, control)?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
@@ -117,6 +124,16 @@ impl Stand {
             script.run(word, &self.null, &self.voice, control)?;
         }
         Ok(RunReply { run, wrote_to_storage, left_its_cpu })
+    }
+
+    /// Gets snapshots ready to be started.
+    pub(super) fn put(&mut self, snapshots: &[Snapshot], environment: &[(OsString, OsString)]) -> Result<(), Stop> {
+        for Snapshot { command, file, words } in snapshots {
+            let station = &mut self.commands[*command];
+            let made = program(file, words, (*command, &station.command), environment);
+            station.snapshot = Some(made.map_err(lost)?);
+        }
+        Ok(())
     }
 
     /// Runs a script of the user's for a command.
@@ -133,9 +150,14 @@ impl Stand {
         script.run(hook.name(), &self.null, &self.voice, control)
     }
 
-    fn start(&mut self, job: Job, word: &str) -> io::Result<(Nanos, Child)> {
+    fn start(&mut self, (job, start): (Job, Start), word: &str) -> io::Result<(Nanos, Child)> {
         let input = self.input.as_ref().map(File::open).transpose()?;
-        let Station { program, sink, .. } = &mut self.commands[job.command];
+        let Station { program, snapshot, sink, .. } = &mut self.commands[job.command];
+        let program = match (start, snapshot) {
+            (Start::Usual, _) => program,
+            (Start::Snapshot, Some(snapshot)) => snapshot,
+            (Start::Snapshot, None) => return Err(io::Error::other("it has no snapshot")),
+        };
         sink.with(&self.null, input.as_ref().unwrap_or(&self.null), |streams| {
             let started = clock::monotonic();
             Ok((started, program.spawn(word, job.padding as usize, streams)?))

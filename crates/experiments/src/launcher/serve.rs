@@ -1,9 +1,11 @@
 //! The launcher's side: read requests, make the runs, say what was measured.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use steady_linux::counters::Meter;
 use steady_linux::{clock, process};
@@ -11,7 +13,7 @@ use steady_model::{CounterScope, Nanos, Reading};
 
 use super::protocol::{Group, Reply, Request, RunReply, Setup};
 use super::run::{Stand, Stop};
-use crate::log::Appender;
+use crate::log::{Appender, Part};
 
 /// Groups of runs shorter than this are reported together.
 const SAY_EVERY: Nanos = Nanos(20_000_000);
@@ -26,25 +28,38 @@ pub type Instrument<'a> = &'a dyn Fn(Option<CounterScope>) -> Reading<Meter>;
 /// `steady` hangs up or something it cannot go on from happens; by then no descendant is left.
 pub fn serve(environment: &[(OsString, OsString)], instrument: Instrument<'_>) {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
-    if let Err(Stop::Say(reply)) = attend(&control, environment, instrument) {
+    let mut folder = None;
+    if let Err(Stop::Say(reply)) = attend(&control, environment, instrument, &mut folder) {
         // If nobody listens any more, nobody needs to know.
         let _ = say(&control, &reply);
     }
     // Errors leave nothing to be done: there is nobody to tell.
     let _ = process::end_descendants();
+    // `steady` may have been killed, and removes it as well where it was not.
+    let _ = folder.map(fs::remove_dir_all);
 }
 
-fn attend(control: &UnixStream, environment: &[(OsString, OsString)], instrument: Instrument<'_>) -> Result<(), Stop> {
+fn attend(
+    control: &UnixStream,
+    environment: &[(OsString, OsString)],
+    instrument: Instrument<'_>,
+    folder: &mut Option<PathBuf>,
+) -> Result<(), Stop> {
     let failed = |error: String| Stop::Say(Reply::Failed(error));
     let mut lines = BufReader::new(control).lines();
     let Some(Ok(line)) = lines.next() else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&line).map_err(|error| failed(error.to_string()))?;
+    folder.clone_from(&setup.folder);
     let mut stand = set_up(&setup, environment, instrument).map_err(|error| failed(error.to_string()))?;
     let mut log = setup.log.as_deref().and_then(|path| Appender::open(path).ok());
     say(control, &Reply::Ready { counters: stand.counters() })?;
     while let Some(Ok(line)) = lines.next() {
         match serde_json::from_str(&line).map_err(|error| failed(error.to_string()))? {
             Request::Runs { groups, probe } => answer(&mut stand, &groups, probe, &mut log, control)?,
+            Request::Snapshots(snapshots) => {
+                stand.put(&snapshots, environment)?;
+                say(control, &Reply::Done)?;
+            }
             Request::Script { hook, command, script } => {
                 stand.script(hook, command, &script, environment, control)?;
                 say(control, &Reply::Done)?;
@@ -84,13 +99,13 @@ fn answer(
     stand.refresh();
     for group in groups {
         let word = group.block.map_or_else(|| WARM_UP.to_owned(), |block| block.to_string());
-        let runs = group.jobs.iter().map(|job| stand.run(*job, &word, probe, control));
+        let runs = group.jobs.iter().map(|job| stand.run((*job, group.start), &word, probe, control));
         match runs.collect::<Result<Vec<RunReply>, Stop>>() {
             Ok(runs) => {
                 if let (Some(appender), Some(block)) = (log.as_mut(), group.block) {
                     let all = runs.iter().map(|reply| &reply.run);
                     // A full disk ends the log, not the measuring.
-                    if appender.runs(block, group.layout, group.place, all).is_err() {
+                    if appender.runs(part(group, block), all).is_err() {
                         *log = None;
                     }
                 }
@@ -109,6 +124,11 @@ fn answer(
         }
     }
     send(control, &unsaid)
+}
+
+/// What a line of the log says of a group's runs.
+fn part(group: &Group, block: u64) -> Part {
+    Part { block, layout: group.layout, place: group.place, draw: group.draw, start: group.start }
 }
 
 fn say(control: &UnixStream, reply: &Reply) -> Result<(), Stop> {

@@ -22,6 +22,8 @@ const OURS: [&str; 3] = [COMMAND_NAME, "STEADY_RUN", "STEADY_PADDING"];
 pub(super) struct Station {
     pub(super) command: Command,
     pub(super) program: Program,
+    /// What is executed in its place in runs from snapshots.
+    pub(super) snapshot: Option<Program>,
     pub(super) sink: Sink,
     pub(super) prepare: Option<Script>,
     pub(super) conclude: Option<Script>,
@@ -41,6 +43,7 @@ impl Station {
         Ok(Station {
             command: command.clone(),
             program: program(&command.program, &command.argv, (index, command), environment)?,
+            snapshot: None,
             sink: Sink::new(setup.output.of(index), null)?,
             prepare: script(Hook::Prepare, &setup.prepare)?,
             conclude: script(Hook::Conclude, &setup.conclude)?,
@@ -51,7 +54,7 @@ impl Station {
 /// A program for runs of `command`: its variables over the inherited ones, and its number in `STEADY_COMMAND`.
 pub(super) fn program(
     path: &Path,
-    words: &[String],
+    words: &[impl AsRef<OsStr>],
     (index, command): (usize, &Command),
     environment: &[(OsString, OsString)],
 ) -> io::Result<Program> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, Activity, Block, Ending, Layout, LoadRecord, LoadRow, Look, Record, Run};
+use steady_model::{Absent, Activity, Block, Ending, LoadRecord, LoadRow, Look, Record, Run};
 
-use super::{End, Entry, load};
+use super::{End, Entry, Part, load};
+use crate::runner::Start;
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,13 +31,14 @@ pub fn read(text: &str) -> Option<Logged> {
 
 /// A comparison that began as `record`.
 fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Option<Record> {
-    let mut parts: BTreeMap<u64, (Layout, Vec<(usize, Run)>)> = BTreeMap::new();
+    let mut parts: BTreeMap<u64, (Part, Vec<(usize, Run)>)> = BTreeMap::new();
     let mut end = None;
     for entry in entries {
         match entry {
-            Entry::Runs { block, layout, place, runs } => {
-                let part = parts.entry(block).or_insert((layout, Vec::new()));
-                part.1.extend(runs.into_iter().enumerate().map(|(index, run)| (place.saturating_add(index), run)));
+            Entry::Runs { part, runs } => {
+                let parts = parts.entry(part.block).or_insert((part, Vec::new()));
+                let placed = |(index, run)| (part.place.saturating_add(index), run);
+                parts.1.extend(runs.into_iter().enumerate().map(placed));
             }
             Entry::Look(look) => record.looks.push(look),
             Entry::Moment(moment) => record.moments.push(moment),
@@ -45,7 +47,11 @@ fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Optio
         }
     }
     let commands = record.plan.commands.len();
-    record.blocks = parts.into_values().filter_map(|(layout, runs)| block(layout, runs, commands)).collect();
+    for (part, runs) in parts.into_values() {
+        let as_usual = part.draw.is_some() && part.start == Start::Usual;
+        let kept = if as_usual { &mut record.usual } else { &mut record.blocks };
+        kept.extend(block(&part, runs, commands));
+    }
     match end {
         Some(end) => finish(&mut record, end),
         None => break_off(&mut record),
@@ -68,15 +74,16 @@ fn load_experiment(begun: LoadRecord, entries: impl Iterator<Item = Entry>) -> O
 }
 
 /// The block that these runs make, if none is missing.
-fn block(layout: Layout, mut runs: Vec<(usize, Run)>, commands: usize) -> Option<Block> {
+fn block(part: &Part, mut runs: Vec<(usize, Run)>, commands: usize) -> Option<Block> {
     runs.sort_by_key(|(place, _)| *place);
-    let block = Block::new(layout, runs.into_iter().map(|(_, run)| run).collect());
+    let block = Block::new(part.layout, runs.into_iter().map(|(_, run)| run).collect()).in_draw(part.draw);
     (block.is_whole(commands) && block.runs.iter().all(|run| run.command < commands)).then_some(block)
 }
 
 /// It came to its end, as it says itself.
 fn finish(record: &mut Record, end: End) {
     record.blocks.truncate(end.blocks);
+    record.usual.truncate(end.usual);
     (record.activity, record.elapsed, record.ending) = (end.activity, end.elapsed, end.ending);
     record.looks.retain(|look| look.blocks <= record.blocks.len());
 }

@@ -9,6 +9,7 @@ pub mod bench;
 pub mod compose;
 pub mod identity;
 pub mod image;
+pub mod images;
 pub mod inspect;
 pub mod keeper;
 pub mod launch;

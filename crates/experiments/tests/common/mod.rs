@@ -39,6 +39,7 @@ pub(crate) fn setting() -> Setting {
         started: Timestamp(0),
         revision: Err(absent()),
         counters: Err(absent()),
+        cold: None,
         one_look: false,
     }
 }

@@ -1,6 +1,6 @@
 //! Whether what was read can be true: what the judging may rely on.
 
-use steady_model::{Block, FailIf, Nanos, Plan, Record, Run, Verdict};
+use steady_model::{Block, Cold, FailIf, Nanos, Plan, Record, Run, Verdict};
 
 use super::ReadError;
 
@@ -14,16 +14,33 @@ pub(super) fn check(record: &Record) -> Result<(), ReadError> {
     plan(&record.plan)?;
     holds(record.elapsed < LONGEST, "elapsed_seconds", "longer than any measuring")?;
     let mut sums = Sums::default();
-    let mut before = Nanos::ZERO;
-    for (index, each) in record.blocks.iter().enumerate() {
-        let path = format!("samples.blocks[{index}]");
-        block(each, &path, record.plan.commands.len(), &mut sums)?;
+    blocks(record, &record.blocks, "blocks", &mut sums)?;
+    blocks(record, &record.usual, "usual", &mut sums)?;
+    if let Some(Cold { command: Some(command), .. }) = record.cold {
+        holds(command < record.plan.commands.len(), "cold_command", "it is no command of the plan")?;
+    }
+    holds(record.is_warm() || record.usual.is_empty(), "samples.usual", "runs were started as usual anyway")?;
+    looks(record)
+}
+
+/// Whether blocks follow each other, in draws that do so too where runs were started from snapshots.
+fn blocks(record: &Record, all: &[Block], name: &str, sums: &mut Sums) -> Result<(), ReadError> {
+    let (mut before, mut draw) = (Nanos::ZERO, None);
+    for (index, each) in all.iter().enumerate() {
+        let path = format!("samples.{name}[{index}]");
+        block(each, &path, record.plan.commands.len(), sums)?;
         let as_told = each.runs.iter().all(|run| run.counters.is_some() == record.counters.is_ok());
         holds(as_told, &path, "a run's counters are not as 'counters' says")?;
         holds(each.ended >= before, &path, "ended before the block before it")?;
-        before = each.ended;
+        holds(
+            each.draw.is_some() == record.is_warm(),
+            &path,
+            "it is in a draw of snapshots, or not, against the plan",
+        )?;
+        holds(each.draw >= draw, &path, "it is of a draw before that of the block before it")?;
+        (before, draw) = (each.ended, each.draw);
     }
-    looks(record)
+    Ok(())
 }
 
 /// An error at `path` unless `condition` holds.

@@ -1,7 +1,7 @@
 //! The commands, and where the time of their runs went.
 
 use serde_json::Value;
-use steady_model::{Absent, Breakdown, Command, CounterMeans, CounterScope, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, Command, CounterMeans, CounterScope, Reading, Report, Spread, StartUp};
 
 use super::object::Object;
 use super::wire::{PathWire, named, to_value};
@@ -17,9 +17,20 @@ pub(super) fn all(report: &Report) -> Value {
         object.put("failures", failures.map_or(0, |breakdown| breakdown.failures));
         let breakdown = found.ok_or_else(|| Absent::because("no run succeeded"));
         put(&mut object, &breakdown, &report.record.counters);
+        if let Some(startup) = report.startups.iter().find(|startup| startup.command == index) {
+            start_up(&mut object, startup);
+        }
         Value::from(object)
     };
     commands.map(one).collect()
+}
+
+/// What start-up costs.
+fn start_up(object: &mut Object, startup: &StartUp) {
+    object.reading("startup_seconds", &startup.mean);
+    object.interval("startup_low_seconds", "startup_high_seconds", &startup.interval);
+    object.put("startup_metric", startup.metric.name());
+    object.put("startup_draws", startup.draws);
 }
 
 /// What a command is.

@@ -22,7 +22,7 @@ mod warm;
 mod wire;
 
 use serde_json::{Value, json as literal};
-use steady_model::{Effort, Layout, Report};
+use steady_model::{Cold, Effort, Layout, Record, Report};
 
 pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
 pub use error::ReadError;
@@ -77,12 +77,14 @@ pub fn json(report: &Report, samples: bool) -> Value {
     top.put("layouts", layouts(report));
     top.put("pairs", record.blocks.len());
     top.put("runs", report.runs());
-    top.put("verdicts", report.judgements.iter().map(verdicts::one).collect::<Vec<_>>());
+    let unit = |judgement| verdicts::of(record, judgement);
+    top.put("verdicts", report.judgements.iter().map(unit).collect::<Vec<_>>());
     top.put("load", meanwhile::load(report));
     top.put("warnings", warnings(report));
     top.put("primary", record.primary.name());
     top.put("ending", wire::to_value(&record.ending));
     top.put("layouts_left_out", wire::to_value(&record.left_out));
+    warm(record, &mut top);
     top.put("plan", wire::to_value(&wire::PlanWire::from(plan)));
     if samples {
         top.put("samples", wire::to_value(&wire::SamplesWire::from(record)));
@@ -93,6 +95,26 @@ pub fn json(report: &Report, samples: bool) -> Value {
 /// [`json`] as indented text that ends with a newline; what is small enough, and every block, stays on one line.
 pub fn json_text(report: &Report, samples: bool) -> String {
     pretty::indented(&json(report, samples))
+}
+
+/// The draws of snapshots, where such were asked for.
+fn warm(record: &Record, top: &mut Object) {
+    match &record.cold {
+        _ if !record.plan.warm => {}
+        Some(Cold { command, reason }) => {
+            top.absent("warm", reason);
+            top.put("cold_command", *command);
+        }
+        None => {
+            let draws = record.draws();
+            let per_draw = record.blocks.len() as f64 / draws as f64;
+            let mut warm = Object::new();
+            warm.put("draws", draws);
+            warm.number("pairs_per_draw", per_draw, "there was no draw");
+            warm.put("usual_pairs", record.usual.len());
+            top.put("warm", Value::from(warm));
+        }
+    }
 }
 
 /// How many pairs each layout has, and how long they took.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
+use steady_model::{Cold, Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
 
 use super::schema::{Schema, fields};
 use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required};
@@ -30,6 +30,10 @@ struct ExportWire {
     ending: Ending,
     layouts_left_out: Vec<LeftOut>,
     plan: PlanWire,
+    #[serde(default)]
+    warm_absent: Option<String>,
+    #[serde(default)]
+    cold_command: Option<usize>,
     samples: SamplesWire,
 }
 
@@ -59,7 +63,7 @@ pub(super) fn assembled(value: Value) -> Result<Record, ReadError> {
 /// The record that the wire carries.
 fn assemble(wire: ExportWire) -> Result<Record, ReadError> {
     let commands = wire.commands.into_iter().map(Command::from).collect();
-    let samples = wire.samples.into_parts()?;
+    let (samples, command) = (wire.samples.into_parts()?, wire.cold_command);
     Ok(Record {
         plan: wire.plan.into_plan(commands, wire.seed),
         started: wire.started,
@@ -69,6 +73,8 @@ fn assemble(wire: ExportWire) -> Result<Record, ReadError> {
         primary: wire.primary,
         left_out: wire.layouts_left_out,
         blocks: samples.blocks,
+        usual: samples.usual,
+        cold: wire.warm_absent.map(|reason| Cold { command, reason }),
         looks: samples.looks,
         moments: samples.moments,
         activity: wire.load.into_activity().map_err(|error| error.within("load"))?,

@@ -1,7 +1,7 @@
 //! The verdicts.
 
 use serde_json::Value;
-use steady_model::{Judgement, LayoutEffect};
+use steady_model::{Judgement, LayoutEffect, Record};
 
 use super::object::Object;
 use super::wire::to_value;
@@ -26,6 +26,15 @@ pub(super) fn one(judgement: &Judgement) -> Value {
     object.number("widening_ratio", judgement.widening.unwrap_or(f64::NAN), "too few pairs to tell");
     object.put("layouts", judgement.layouts.iter().map(layout).collect::<Value>());
     object.into()
+}
+
+/// The same, of a record: what `pairs` counts is told where it is draws of snapshots.
+pub(super) fn of(record: &Record, judgement: &Judgement) -> Value {
+    let mut value = one(judgement);
+    if let (true, Value::Object(fields)) = (record.is_warm(), &mut value) {
+        fields.insert("unit".to_owned(), "draw".into());
+    }
+    value
 }
 
 /// The effect as one layout saw it.

@@ -4,7 +4,7 @@ use steady_model::{Judgement, Layout, Report};
 
 use super::page::{Page, Paint};
 use crate::units::{duration, percent};
-use crate::words::{blocks, signed};
+use crate::words::{blocks, count, signed};
 
 /// The heading of what follows.
 pub(crate) const HEADING: &str = "How the pairs ran";
@@ -29,7 +29,11 @@ pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
             continue;
         }
         let time = report.time_in(layout);
-        let mut line = format!("{}, {}", blocks(&record.plan, number), duration(time));
+        let within = match record.draws_of(layout) {
+            0 => String::new(),
+            draws => format!(" in {}", count(draws, "draw", "draws")),
+        };
+        let mut line = format!("{}{within}, {}", blocks(&record.plan, number), duration(time));
         if total > 0.0 && number < record.blocks.len() {
             line.push_str(&format!(" ({} of the time)", percent(time.seconds() / total)));
         }
@@ -37,6 +41,9 @@ pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
             line.push_str(&format!(": {effect}"));
         }
         lines.push((label(layout), line));
+    }
+    if record.is_warm() {
+        lines.push(("draws", "each gave every program a new snapshot, and counts as one pair".to_owned()));
     }
     lines.extend(record.left_out.iter().map(|left| {
         let what = if left.layout == Layout::Duet { "no duets" } else { "no turns" };

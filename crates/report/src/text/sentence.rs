@@ -4,7 +4,7 @@ use steady_model::{Ending, FailureRule, Interval, Judgement, Metric, Report, Und
 
 use super::page::{Paint, Span};
 use crate::units::{duration, setting};
-use crate::words::{Effect, blocks, capital, count, few, more_work, noun, settling, signed, subject, verb};
+use crate::words::{Effect, blocks, capital, count, few, more_work, noun, settling, signed, subject, units, verb};
 
 /// The verdict in one sentence of plain words, or two where it needs a remedy.
 ///
@@ -24,7 +24,7 @@ pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
     };
     spans.push((Paint::Plain, format!("; {}.", basis(report, judgement))));
     if steady(report, judgement) {
-        let pairs = blocks(&report.record.plan, judgement.pairs);
+        let pairs = units(&report.record, judgement.pairs);
         let text = format!(" Instructions hardly vary from run to run: {pairs} were enough.");
         spans.push((Paint::Plain, text));
     }
@@ -46,7 +46,13 @@ fn steady(report: &Report, judgement: &Judgement) -> bool {
 
 /// What the verdict rests on: `64 pairs, 3.1 s`.
 fn basis(report: &Report, judgement: &Judgement) -> String {
-    let pairs = blocks(&report.record.plan, judgement.pairs);
+    let record = &report.record;
+    let pairs = match record.is_warm() {
+        true => {
+            format!("{} in {} of snapshots", blocks(&record.plan, record.blocks.len()), units(record, judgement.pairs))
+        }
+        false => units(record, judgement.pairs),
+    };
     let early = if report.record.ending == Ending::Interrupted { ", interrupted" } else { "" };
     format!("{pairs}, {}{early}", duration(report.record.elapsed))
 }
@@ -154,7 +160,10 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let basis = basis(report, judgement);
     let (why, helps) = match judgement.undecided.unwrap_or(Undecided::TooWide) {
         Undecided::TooFewPairs => {
-            let pairs = count(judgement.pairs, "pair", "pairs");
+            let pairs = match record.is_warm() {
+                true => format!("{} of snapshots", units(record, judgement.pairs)),
+                false => count(judgement.pairs, "pair", "pairs"),
+            };
             let time = duration(record.elapsed);
             let why = format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed");
             (why, few(report, judgement.pairs))

@@ -12,6 +12,7 @@ mod repeat;
 mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
+mod startups;
 pub(crate) mod warm;
 mod warning;
 
@@ -22,10 +23,11 @@ pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
 pub(crate) use repeat_costs::repeat_costs;
 pub(crate) use repeat_load::repeat_load;
+pub(crate) use startups::startups;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};
 
-use steady_model::{CounterScope, Metric, Plan};
+use steady_model::{CounterScope, Metric, Plan, Record};
 
 /// What a metric measures: `CPU time`.
 pub(crate) fn noun(metric: Metric) -> &'static str {
@@ -131,6 +133,11 @@ pub(crate) fn blocks(plan: &Plan, number: usize) -> String {
         2 => count(number, "pair", "pairs"),
         _ => count(number, "block", "blocks"),
     }
+}
+
+/// So many of what a verdict rests on: draws where runs were started from snapshots, else blocks.
+pub(crate) fn units(record: &Record, number: usize) -> String {
+    if record.is_warm() { count(number, "draw", "draws") } else { blocks(&record.plan, number) }
 }
 
 #[cfg(test)]

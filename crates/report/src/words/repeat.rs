@@ -87,6 +87,9 @@ fn choices(plan: &Plan) -> Vec<String> {
     if plan.require_verdict {
         words.push("--require-verdict".to_owned());
     }
+    if plan.warm {
+        words.push("--warm".to_owned());
+    }
     words
 }
 

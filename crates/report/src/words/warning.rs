@@ -32,8 +32,23 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
                  time. Raise its cpu.max{helps}."
             )
         }
+        Warning::Cold { command, reason } => {
+            let who = command.map_or_else(String::new, |command| {
+                let program = record
+                    .plan
+                    .commands
+                    .get(command)
+                    .map_or_else(String::new, |command| super::one_line(&command.program.display().to_string()));
+                format!(" {} cannot be, for of '{program}'", subject(&record.plan, command))
+            });
+            let link = if who.is_empty() { " there are none: " } else { &who };
+            format!("All runs were started as usual, not from snapshots:{link} {reason}.")
+        }
         Warning::TooFewPairs { pairs } => {
-            let many = count(*pairs, "pair", "pairs");
+            let many = match record.is_warm() {
+                true => super::units(record, *pairs),
+                false => count(*pairs, "pair", "pairs"),
+            };
             format!(
                 "{} too few for a verdict: {}.",
                 if *pairs == 1 { many + " is" } else { many + " are" },

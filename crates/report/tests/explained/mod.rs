@@ -338,6 +338,7 @@ fn record(pairs: usize) -> Record {
         cpus: None,
         fail_if: None,
         require_verdict: false,
+        warm: false,
     };
     let block = |index: usize| {
         let at = index as f64 * 0.1;
@@ -353,6 +354,8 @@ fn record(pairs: usize) -> Record {
         primary: Metric::Cpu,
         left_out: vec![],
         blocks: (0..pairs).map(block).collect(),
+        usual: vec![],
+        cold: None,
         looks: vec![],
         activity: activity(),
         moments: vec![],

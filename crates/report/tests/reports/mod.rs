@@ -24,6 +24,7 @@ fn base(names: &[&str], blocks: usize) -> Report {
         judgements: vec![],
         course: vec![],
         breakdowns: breakdowns.collect(),
+        startups: vec![],
         load: Load { preempted_ratio: 0.09, run_delay_ratio: Ok(0.0123) },
         warnings: vec![],
         record: Record {
@@ -35,6 +36,8 @@ fn base(names: &[&str], blocks: usize) -> Report {
             primary: Metric::Cpu,
             left_out: vec![],
             blocks,
+            usual: vec![],
+            cold: None,
             looks,
             activity: activity(),
             moments: vec![],
@@ -83,7 +86,7 @@ fn block(index: usize, commands: usize) -> Block {
         }
     });
     let runs = runs.collect();
-    Block { layout: if duet { Layout::Duet } else { Layout::Turns }, runs, ended }
+    Block { layout: if duet { Layout::Duet } else { Layout::Turns }, runs, ended, draw: None }
 }
 
 fn spread(mean: f64, off: f64) -> Spread {

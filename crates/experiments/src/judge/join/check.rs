@@ -72,10 +72,16 @@ fn difference(one: &Record, other: &Record) -> Option<(String, String, String)> 
     told("the number of commands", a.commands.len().to_string(), b.commands.len().to_string())
         .or_else(|| command(a, b))
         .or_else(|| told("the primary metric", one.primary.name().to_owned(), other.primary.name().to_owned()))
+        .or_else(|| told("how runs were started", started(one), started(other)))
         .or_else(|| told("--resolution", share(a.resolution), share(b.resolution)))
         .or_else(|| told("--confidence", share(a.confidence), share(b.confidence)))
         .or_else(|| told("--fail-if", condition(a), condition(b)))
         .or_else(|| told("--require-verdict", a.require_verdict.to_string(), b.require_verdict.to_string()))
+}
+
+/// Without start-up another thing is compared.
+fn started(record: &Record) -> String {
+    if record.is_warm() { "from snapshots" } else { "as usual" }.to_owned()
 }
 
 /// The first command that is another: by its name and its words, or by its revision.

@@ -78,7 +78,7 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
     let (mut blocks, mut seen, mut before) = (record.blocks.iter(), 0, 0.0f64);
     for look in &record.looks {
         let fresh = look.blocks.saturating_sub(seen);
-        blocks.by_ref().take(fresh).for_each(|block| evidence.add(block));
+        evidence.extend(blocks.by_ref().take(fresh));
         seen += fresh;
         let looked = sequence.look(evidence.contenders(), look.fraction, look.last).progress;
         // The last look of a comparison that was broken off is made there, wherever that is.
@@ -104,7 +104,7 @@ fn spent(record: &Record) -> f64 {
 /// All pairs of one record by `metric`, looked at once.
 fn whole(record: &Record, metric: Metric) -> Vec<steady_stats::Source> {
     let mut evidence = Evidence::new(&record.plan, metric);
-    record.blocks.iter().filter(|block| serves(metric, block.layout)).for_each(|block| evidence.add(block));
+    evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
     evidence.contenders().iter().map(|pairs| steady_stats::Source::fixed(pairs.clone())).collect()
 }
 

@@ -88,6 +88,7 @@ pub(super) fn needs(taken: &Taken, subject: &Subject) -> Needs {
     all.fold(Needs::default(), |needs, found| Needs {
         hook: needs.hook || found.starts_programs,
         locale: needs.locale || found.sets_locale,
+        ..needs
     })
 }
 

@@ -66,6 +66,8 @@ pub struct Maker<'a, C> {
     environment: Vec<(OsString, OsString)>,
     /// Loaders, and takes that show how they note that functions are bound late.
     loaders: HashMap<PathBuf, (Identity, Rc<Taken>)>,
+    /// Whether what its programs start is to be started as usual.
+    alone: bool,
 }
 
 /// Which take it is.
@@ -91,7 +93,13 @@ impl<'a, C: Camera> Maker<'a, C> {
     /// are told by it.
     pub fn new(store: &'a Store, camera: C, environment: Vec<(OsString, OsString)>) -> Self {
         let environment = environment.into_iter().filter(|(name, _)| !speaks_to_loader(name)).collect();
-        Maker { store, camera, environment, loaders: HashMap::new() }
+        Maker { store, camera, environment, loaders: HashMap::new(), alone: false }
+    }
+
+    /// The same for programs that are to start others as usual: these get no hook for that.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Maker { alone: true, ..self }
     }
 
     /// The store.
@@ -170,6 +178,7 @@ impl<'a, C: Camera> Maker<'a, C> {
 
     fn program(&mut self, shelf: &Shelf<'_>, subject: &Subject, needs: Needs) -> Result<Made, Stop> {
         let started = clock::real_time();
+        let needs = Needs { hook: if self.alone { needs.own_path } else { needs.hook }, ..needs };
         let (needs, first) = self.first(subject, needs)?;
         let evidence = Evidence::of(&first, subject, &self.environment, started)?;
         let unbound = self.unbound(subject, needs, &first)?;
@@ -220,7 +229,8 @@ impl<'a, C: Camera> Maker<'a, C> {
     fn first(&mut self, subject: &Subject, needs: Needs) -> Result<(Needs, Taken), Stop> {
         let taken = self.camera.take(&self.request(subject, needs, Pass::First))?;
         let of_libraries = evidence::needs(&taken, subject);
-        let all = Needs { hook: needs.hook || of_libraries.hook, locale: needs.locale || of_libraries.locale };
+        let hook = needs.hook || (of_libraries.hook && !self.alone);
+        let all = Needs { hook, locale: needs.locale || of_libraries.locale, ..needs };
         match all == needs {
             true => Ok((needs, taken)),
             false => Ok((all, self.camera.take(&self.request(subject, all, Pass::First))?)),

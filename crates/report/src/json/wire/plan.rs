@@ -62,6 +62,9 @@ pub(in crate::json) struct PlanWire {
     #[serde(deserialize_with = "required")]
     fail_if: Option<FailIfWire>,
     require_verdict: bool,
+    /// Left out where it was not asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    warm: bool,
 }
 
 /// [`Output`] in JSON.
@@ -138,6 +141,7 @@ impl From<&Plan> for PlanWire {
             cpus: plan.cpus.clone(),
             fail_if: plan.fail_if.map(|rule| FailIfWire { verdict: rule.verdict, beyond_ratio: rule.beyond }),
             require_verdict: plan.require_verdict,
+            warm: plan.warm,
         }
     }
 }
@@ -168,6 +172,7 @@ impl PlanWire {
             cpus: self.cpus,
             fail_if: self.fail_if.map(|rule| FailIf { verdict: rule.verdict, beyond: rule.beyond_ratio }),
             require_verdict: self.require_verdict,
+            warm: self.warm,
         }
     }
 }

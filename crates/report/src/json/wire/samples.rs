@@ -12,6 +12,9 @@ pub(in crate::json) struct SamplesWire {
     looks: Vec<LookWire>,
     moments: Vec<MomentWire>,
     blocks: Vec<BlockWire>,
+    /// Left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    usual: Vec<BlockWire>,
 }
 
 /// [`Look`] in JSON.
@@ -61,6 +64,9 @@ impl From<MomentWire> for Moment {
 struct BlockWire {
     layout: Layout,
     ended_seconds: Seconds,
+    /// Left out where runs were started as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    draw: Option<u64>,
     runs: Vec<RunWire>,
 }
 
@@ -127,12 +133,14 @@ impl From<&Record> for SamplesWire {
         let block = |block: &Block| BlockWire {
             layout: block.layout,
             ended_seconds: Seconds(block.ended),
+            draw: block.draw,
             runs: block.runs.iter().map(RunWire::from).collect(),
         };
         SamplesWire {
             looks: record.looks.iter().map(look).collect(),
             moments: record.moments.iter().map(MomentWire::from).collect(),
             blocks: record.blocks.iter().map(block).collect(),
+            usual: record.usual.iter().map(block).collect(),
         }
     }
 }
@@ -167,6 +175,7 @@ impl From<&Run> for RunWire {
 /// What the samples hold of a record.
 pub(in crate::json) struct Parts {
     pub(in crate::json) blocks: Vec<Block>,
+    pub(in crate::json) usual: Vec<Block>,
     pub(in crate::json) looks: Vec<Look>,
     pub(in crate::json) moments: Vec<Moment>,
 }
@@ -175,17 +184,23 @@ impl SamplesWire {
     /// The blocks and the looks; an error where a reading has neither value nor reason.
     pub(in crate::json) fn into_parts(self) -> Result<Parts, ReadError> {
         let look = |look: LookWire| Look { blocks: look.blocks, fraction: look.fraction_ratio, last: look.last };
-        let mut blocks = Vec::with_capacity(self.blocks.len());
-        for (index, block) in self.blocks.into_iter().enumerate() {
-            let runs = block.runs.into_iter().enumerate().map(|(place, run)| {
-                run.into_run().map_err(|error| error.within(&format!("samples.blocks[{index}].runs[{place}]")))
-            });
-            let runs = runs.collect::<Result<_, _>>()?;
-            blocks.push(Block { layout: block.layout, ended: block.ended_seconds.0, runs });
-        }
+        let (blocks, usual) = (into_blocks(self.blocks, "blocks")?, into_blocks(self.usual, "usual")?);
         let looks = self.looks.into_iter().map(look).collect();
-        Ok(Parts { blocks, looks, moments: self.moments.into_iter().map(Moment::from).collect() })
+        Ok(Parts { blocks, usual, looks, moments: self.moments.into_iter().map(Moment::from).collect() })
     }
+}
+
+/// The blocks of the samples by that name.
+fn into_blocks(all: Vec<BlockWire>, name: &str) -> Result<Vec<Block>, ReadError> {
+    let mut blocks = Vec::with_capacity(all.len());
+    for (index, block) in all.into_iter().enumerate() {
+        let runs = block.runs.into_iter().enumerate().map(|(place, run)| {
+            run.into_run().map_err(|error| error.within(&format!("samples.{name}[{index}].runs[{place}]")))
+        });
+        let runs = runs.collect::<Result<_, _>>()?;
+        blocks.push(Block { layout: block.layout, ended: block.ended_seconds.0, runs, draw: block.draw });
+    }
+    Ok(blocks)
 }
 
 impl RunWire {

@@ -7,7 +7,7 @@ use steady_model::{Ending, Homogeneity, Joined, Judgement, Report, Undecided, Ve
 use super::page::{Page, Paint, Span};
 use super::{Style, secondary, sentence};
 use crate::units::{TIE, duration, fixed, percent, round_up, setting};
-use crate::words::{blocks, capital, count, noun, signed, subject};
+use crate::words::{blocks, capital, count, noun, signed, subject, units};
 
 /// Comparisons joined, as text: the verdict of all, what each says by itself, and whether they agree.
 pub fn joined_text(joined: &Joined, style: Style) -> String {
@@ -47,7 +47,9 @@ fn whole(joined: &Joined) -> Option<Report> {
 fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Vec<Span> {
     let plan = &whole.record.plan;
     let (who, what) = (subject(plan, judgement.command), noun(judgement.metric));
-    let basis = format!("{}, {}", blocks(plan, judgement.pairs), duration(joined.elapsed()));
+    let first = joined.sources.first().map(|source| &source.report.record);
+    let pairs = first.map_or_else(|| blocks(plan, judgement.pairs), |record| units(record, judgement.pairs));
+    let basis = format!("{pairs}, {}", duration(joined.elapsed()));
     let text = match judgement.undecided.unwrap_or(Undecided::TooWide) {
         Undecided::TooFewPairs => format!("{basis} are too few to compare {who} with the first, at least 6 are needed"),
         Undecided::BelowGrain => format!(

@@ -1,0 +1,44 @@
+//! `steady compare --warm`: a place for snapshots, and the snapshots.
+
+use std::env;
+use std::path::Path;
+
+use steady_experiments::warm::images::Images;
+use steady_experiments::warm::store::{Place, Store};
+use steady_linux::Root;
+use steady_model::{Cold, Plan};
+
+use crate::revisions::Workspace;
+use crate::warm;
+
+/// A folder of this process's own, with a store in it; gone when dropped.
+pub(crate) struct Folder {
+    workspace: Workspace,
+    store: Store,
+}
+
+impl Folder {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.workspace.path()
+    }
+
+    fn make() -> Result<Self, String> {
+        warm::available().map_err(|why| format!("not available here: {why}"))?;
+        let workspace = Workspace::open(None).map_err(|failure| failure.to_string())?;
+        let place = Place::of(workspace.path(), &Root::default(), env!("STEADY_VERSION"));
+        let store = place.and_then(|place| Store::make(&place)).map_err(|why| why.0)?;
+        Ok(Folder { workspace, store })
+    }
+}
+
+/// A folder, where the plan asks for snapshots, or why there can be none.
+pub(crate) fn place(plan: &Plan) -> Option<Result<Folder, Cold>> {
+    plan.warm.then(|| Folder::make().map_err(|reason| Cold { command: None, reason }))
+}
+
+/// Snapshots of the plan's programs, or why there can be none.
+pub(crate) fn images<'a>(plan: &Plan, place: &'a Result<Folder, Cold>) -> Result<Images<'a>, Cold> {
+    let folder = place.as_ref().map_err(Cold::clone)?;
+    Images::prepare(&plan.commands, env::vars_os().collect(), &folder.store, folder.path())
+}

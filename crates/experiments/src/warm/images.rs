@@ -1,0 +1,221 @@
+//! Snapshots for measuring: every draw gives each command one that no run had before, in a folder of their own.
+//!
+//! A program that several commands execute has one snapshot for all of them in each draw, so that its luck is theirs alike.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use steady_linux::{Root, clock};
+use steady_model::{Cold, Command, Nanos};
+
+use super::identity;
+use super::launch::{Here, Launch, launch};
+use super::make::{COPIES, Made, Maker, Traced};
+use super::store::Store;
+use crate::launcher::Snapshot;
+use crate::runner::RunError;
+
+/// Snapshots of the programs of commands.
+pub struct Images<'a> {
+    folder: PathBuf,
+    store: &'a Store,
+    maker: Maker<'a, Traced>,
+    programs: Vec<Program>,
+    commands: Vec<Started>,
+    draws: u64,
+}
+
+/// A program that is taken.
+struct Program {
+    path: PathBuf,
+    /// Images that no draw has had.
+    left: Vec<PathBuf>,
+    /// How long it took to take it last.
+    took: Nanos,
+    images: u64,
+}
+
+/// How a command is started from a snapshot.
+struct Started {
+    program: usize,
+    /// What the kernel calls its process by.
+    name: OsString,
+    words: Vec<OsString>,
+}
+
+impl<'a> Images<'a> {
+    /// Takes the programs of `commands` into a store of their own below `folder`, and sees whether each command can be
+    /// started from a snapshot with the environment that its runs get.
+    ///
+    /// # Errors
+    /// Which command cannot, and why.
+    pub fn prepare(
+        commands: &[Command],
+        environment: Vec<(OsString, OsString)>,
+        store: &'a Store,
+        folder: &Path,
+    ) -> Result<Self, Cold> {
+        let (programs, started, folder) = (Vec::new(), Vec::new(), folder.to_owned());
+        let maker = Maker::new(store, Traced, environment.clone()).alone();
+        let mut images = Images { folder, store, maker, programs, commands: started, draws: 0 };
+        for (index, command) in commands.iter().enumerate() {
+            let started = images.start(command, &environment_of(command, &environment));
+            let cold = |reason| Cold { command: Some(index), reason };
+            images.commands.push(started.map_err(cold)?);
+        }
+        // The first taking of all finds nothing in any cache, and says little of how long others take.
+        for number in 0..images.programs.len() {
+            images.take(number).map_err(|reason| Cold { command: images.command_of(number), reason })?;
+        }
+        Ok(images)
+    }
+
+    /// A command that a program is taken for.
+    fn command_of(&self, program: usize) -> Option<usize> {
+        self.commands.iter().position(|started| started.program == program)
+    }
+
+    /// How a command is started; its program is taken, unless it was for a command before.
+    fn start(&mut self, command: &Command, environment: &[(OsString, OsString)]) -> Result<Started, String> {
+        let path = match &command.directory {
+            Some(directory) => directory.join(&command.program),
+            None => command.program.clone(),
+        };
+        let path = std::path::absolute(&path).map_err(|error| error.to_string())?;
+        let made = self.maker.make_patiently(&path).map_err(|why| why.to_string())?;
+        let mut words: Vec<OsString> = command.argv.iter().map(OsString::from).collect();
+        let program = match &made {
+            Made::Script(script) => {
+                self.maker.make_for(script, &path).map_err(|why| why.to_string())?;
+                // As the kernel has it, the first word is lost.
+                let first = [
+                    Some(script.interpreter.as_os_str()),
+                    script.argument.as_deref(),
+                    Some(command.program.as_os_str()),
+                ];
+                words.splice(..1, first.into_iter().flatten().map(OsStr::to_owned));
+                script.interpreter.clone()
+            }
+            Made::Warm | Made::Refused(_) => path.clone(),
+        };
+        if let Launch::AsUsual(reasons) = launch(self.store, &path, Here { environment, root: &Root::default() }) {
+            return Err(reasons.join("; "));
+        }
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let program = self.known(&program).map_err(|error| error.to_string())?;
+        Ok(Started { program, name, words })
+    }
+
+    /// Which of the programs it is that has just been taken.
+    fn known(&mut self, path: &Path) -> io::Result<usize> {
+        let path = path.canonicalize()?;
+        if let Some(known) = self.programs.iter().position(|program| program.path == path) {
+            return Ok(known);
+        }
+        let number = self.programs.len();
+        let mut program = Program { path, left: Vec::new(), took: Nanos::ZERO, images: 0 };
+        program.keep(number, self.store, &self.folder)?;
+        self.programs.push(program);
+        Ok(number)
+    }
+
+    /// Gives every command a new snapshot; those of the draw before are removed. How long a draw takes, on average over
+    /// those that one taking serves.
+    ///
+    /// # Errors
+    /// [`RunError::NotDrawn`].
+    pub fn draw(&mut self) -> Result<(Vec<Snapshot>, Nanos), RunError> {
+        let mut drawn = Vec::new();
+        for number in 0..self.programs.len() {
+            let image = self.image(number).map_err(|reason| RunError::NotDrawn {
+                command: self.command_of(number).unwrap_or_default(),
+                reason,
+            })?;
+            drawn.push(image);
+        }
+        let placed = self.place(&drawn);
+        let placed = placed.map_err(|error| RunError::NotDrawn { command: 0, reason: error.to_string() })?;
+        let takes: Nanos = self.programs.iter().map(|program| Nanos(program.took.0 / u64::from(COPIES))).sum();
+        Ok((placed, takes))
+    }
+
+    /// An image of a program that no draw has had.
+    fn image(&mut self, number: usize) -> Result<PathBuf, String> {
+        if let Some(image) = self.programs[number].left.pop() {
+            return Ok(image);
+        }
+        self.take(number)?;
+        self.programs[number].left.pop().ok_or_else(|| "it was taken, and has no snapshot".to_owned())
+    }
+
+    /// Takes a program again. It could be taken before, so chance alone is no reason to give up.
+    fn take(&mut self, number: usize) -> Result<(), String> {
+        const TIMES: u32 = 3;
+        let program = &mut self.programs[number];
+        let before = clock::monotonic();
+        let mut why = String::new();
+        for _ in 0..TIMES {
+            match self.maker.make_patiently(&program.path) {
+                Ok(Made::Warm) => {
+                    let kept = program.keep(number, self.store, &self.folder);
+                    program.took = clock::monotonic() - before;
+                    return kept.map_err(|error| error.to_string());
+                }
+                Ok(Made::Refused(refusal)) => why = refusal.0,
+                Ok(Made::Script(_)) => return Err("it has become a script".to_owned()),
+                Err(unmade) => why = unmade.to_string(),
+            }
+        }
+        Err(why)
+    }
+
+    /// Puts the images of a draw where commands are started from, by their names.
+    fn place(&mut self, drawn: &[PathBuf]) -> io::Result<Vec<Snapshot>> {
+        let folder = |draw: u64| self.folder.join(format!("draw-{draw}"));
+        let (before, now) = (folder(self.draws), folder(self.draws + 1));
+        let mut snapshots = Vec::new();
+        private(&now)?;
+        for (command, started) in self.commands.iter().enumerate() {
+            let own = now.join(command.to_string());
+            private(&own)?;
+            let file = own.join(&started.name);
+            fs::hard_link(&drawn[started.program], &file)?;
+            snapshots.push(Snapshot { command, file, words: started.words.clone() });
+        }
+        drawn.iter().try_for_each(fs::remove_file)?;
+        if self.draws > 0 {
+            fs::remove_dir_all(before)?;
+        }
+        self.draws += 1;
+        Ok(snapshots)
+    }
+}
+
+impl Program {
+    /// Keeps what the store has of it now, whatever is put in its place there.
+    fn keep(&mut self, number: usize, store: &Store, folder: &Path) -> io::Result<()> {
+        let key = identity::key(&fs::metadata(&self.path)?);
+        let name = self.path.file_name().unwrap_or_default();
+        for copy in 0..COPIES {
+            let image = folder.join(format!("image-{number}-{}", self.images));
+            fs::hard_link(store.snapshot(&key, copy, name), &image)?;
+            self.images += 1;
+            self.left.push(image);
+        }
+        Ok(())
+    }
+}
+
+fn private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder)
+}
+
+/// The environment that runs of a command get, but for what differs from run to run.
+fn environment_of(command: &Command, inherited: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let own = || command.environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let kept = inherited.iter().filter(|(name, _)| own().all(|(other, _)| other != *name)).cloned();
+    kept.chain(own()).collect()
+}
