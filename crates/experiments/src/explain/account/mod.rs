@@ -16,7 +16,7 @@ use super::counted::Counted;
 use super::usage::Usage;
 use counts::{counting_cost, counts};
 use processes::processes;
-use tasks::{Tasks, sum};
+use tasks::{Tasks, lived, sum};
 use times::times;
 
 /// Exit records that tell so much more CPU time than wait4(2) hold processes that nobody waited for.
@@ -52,6 +52,9 @@ pub(super) struct Seen {
 
 /// The account of what was seen.
 pub(super) fn account(seen: Seen) -> ExplainRun {
+    // The guardian takes off what it waited for a CPU itself before it saw the end. Where it began to wait before that, as on a
+    // crowded machine, this is too much.
+    let seen = Seen { wall: lived(&seen).map_or(seen.wall, |lived| seen.wall.max(lived)), ..seen };
     let tasks = seen.tasks.as_ref().map(|tasks| sum(tasks, &seen)).map_err(Clone::clone);
     let mut sources = Vec::new();
     let usage = usage(&seen, &tasks, &mut sources);

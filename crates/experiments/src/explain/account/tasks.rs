@@ -41,6 +41,13 @@ pub(super) fn sum(ends: &[TaskExit], seen: &Seen) -> Tasks {
     tasks
 }
 
+/// How long the command's first thread lived by its record, which is written before its memory is given back; stops left out.
+pub(super) fn lived(seen: &Seen) -> Option<Nanos> {
+    let ends = seen.tasks.as_ref().ok()?;
+    let first = ends.iter().find(|end| end.pid == seen.command)?;
+    Some(first.wall - Before::of(first, seen).lived - seen.stopped)
+}
+
 /// What of a task's record was before its exec; of all but the command's first thread, nothing.
 #[derive(Default)]
 pub(super) struct Before {

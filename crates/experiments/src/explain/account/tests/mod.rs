@@ -91,6 +91,16 @@ fn what_a_single_thread_waited_for_while_it_gave_its_memory_back_counts() {
 }
 
 #[test]
+fn a_guardian_that_was_late_before_the_end_takes_nothing_off_it() {
+    let run = account(Seen { wall: ms(60), ..seen() });
+    assert_eq!((run.wall, run.thread_time), (ms(97), Ok(ms(97))), "its record knows better");
+    let run = account(Seen { wall: ms(60), stopped: ms(30), threads_stopped: ms(30), ..seen() });
+    assert_eq!(run.wall, ms(67), "the record has the stops in it");
+    let run = account(Seen { wall: ms(99), ..seen() });
+    assert_eq!(run.wall, ms(99), "memory was given back after the record was written");
+}
+
+#[test]
 fn without_records_a_single_thread_is_told_by_its_own_statistics() {
     let without = |change: fn(&mut Seen)| {
         let mut seen = Seen { tasks: Err(no("no privilege")), ..seen() };
