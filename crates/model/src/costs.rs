@@ -34,10 +34,13 @@ pub enum Probe {
     AtomicAlone,
     /// An atomic addition to memory that a thread on another CPU adds to as well.
     AtomicContended,
-    /// The first touch of a page of anonymous memory, and giving the page back.
+    /// The first touch of a page of anonymous memory, and giving the page back: of few pages that come back again and
+    /// again, and so are still in a cache.
     PageFault,
-    /// The same where a process touches so many pages that none that was given back is still in a cache.
+    /// The same with many pages, more than a core's own caches hold.
     PageFaultMany,
+    /// The same with pages that no cache holds, as those that a program gets are which has just been started.
+    PageFaultCold,
     /// A process by fork(2) that ends at once and is waited for.
     ForkExit,
     /// The same by vfork(2).
@@ -154,7 +157,7 @@ impl KernelCall {
 
 impl Probe {
     /// Those that `steady costs` measures when none are named, in the order in which they are shown.
-    pub const USUAL: [Probe; 25] = [
+    pub const USUAL: [Probe; 26] = [
         Probe::ClockRealtime,
         Probe::ClockMonotonic,
         Probe::ClockProcessCpu,
@@ -169,6 +172,7 @@ impl Probe {
         Probe::AtomicAlone,
         Probe::AtomicContended,
         Probe::PageFault,
+        Probe::PageFaultCold,
         Probe::ForkExit,
         Probe::VforkExit,
         Probe::ThreadStart,
@@ -205,6 +209,7 @@ impl Probe {
             Probe::AtomicContended => "atomic_contended",
             Probe::PageFault => "page_fault",
             Probe::PageFaultMany => "page_fault_many",
+            Probe::PageFaultCold => "page_fault_cold",
             Probe::ForkExit => "fork_exit",
             Probe::VforkExit => "vfork_exit",
             Probe::ThreadStart => "thread_start",
@@ -233,8 +238,9 @@ impl Probe {
             Probe::LockUncontended => "a lock and unlock",
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
-            Probe::PageFault => "a page touched and given back",
-            Probe::PageFaultMany => "a page of many touched and given back",
+            Probe::PageFault => "a page touched and given back, one that a cache still holds",
+            Probe::PageFaultMany => "a page touched and given back, one of more than a core's caches hold",
+            Probe::PageFaultCold => "a page touched and given back, one that no cache holds",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",
             Probe::SpawnStatic | Probe::SpawnDynamic => "a program, from its start to the wait for its end",

@@ -46,10 +46,12 @@ pub struct AluTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priced {
-    /// A page fault that needs no storage, and giving the page back.
+    /// A page fault that needs no storage, and giving the page back: a page of few, which a cache still holds.
     MinorFault,
-    /// The same in a process that has very many pages: those are in no cache any more when they are used again.
+    /// The same with a page of many, more than a core's own caches hold, that were given back a moment ago.
     MinorFaultMany,
+    /// The same with a page that no cache holds.
+    MinorFaultCold,
     /// A switch from one process to another, without the calls around it.
     Switch,
     /// A process, its end and the wait for it, the calls for them included, without its faults and switches.
@@ -326,6 +328,7 @@ impl Priced {
         match self {
             Priced::MinorFault => vec![Probe::PageFault],
             Priced::MinorFaultMany => vec![Probe::PageFaultMany],
+            Priced::MinorFaultCold => vec![Probe::PageFaultCold],
             Priced::Switch => vec![Probe::ProcessSwitch],
             Priced::Fork => vec![Probe::ForkExit, Probe::PageFault, Probe::ProcessSwitch],
             Priced::Vfork => vec![Probe::VforkExit, Probe::PageFault, Probe::ProcessSwitch],

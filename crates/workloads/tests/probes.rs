@@ -44,6 +44,7 @@ fn loops(probe: Probe) -> u64 {
         Probe::ForkExit | Probe::VforkExit | Probe::SpawnStatic | Probe::SpawnDynamic => 30,
         Probe::PipeByte => 50,
         Probe::PageFaultMany => 3,
+        Probe::PageFaultCold => 10,
         Probe::ProcessSwitch | Probe::ThreadSwitchCondvar | Probe::ThreadSwitchFutex | Probe::LockContended => 2_000,
         Probe::ThreadStart => 200,
         _ => 70_000,

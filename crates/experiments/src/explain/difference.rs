@@ -159,12 +159,12 @@ enum Source<'a> {
 /// What happened in some run, at prices that are known; the dearest difference first.
 fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
     let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
-    // Both at one price, that of the command whose processes have more of them.
+    // Both at one price, that of the command whose processes have more of them. Runs in turns use each other's pages again.
     let faults = pairs.means(&|run| Ok(run.minor_faults as f64)).unwrap_or_default();
     let each = (0..2).map(|command| faults[command] / (1.0 + forks[command])).fold(0.0, f64::max);
     let of_pairs = |name: &'static str, priced, at_least, count: fn(&Run) -> u64| {
         let happened = pairs.runs.iter().flatten().any(|run| count(run) > 0);
-        let price = if priced == Priced::MinorFault { faults::price(prices, each) } else { prices.of(priced) };
+        let price = if priced == Priced::MinorFault { faults::again(prices, each) } else { prices.of(priced) };
         let price = price.ok().filter(|_| happened)?;
         Some(Part { name, priced, at_least, price, from: Source::Pairs(count) })
     };

@@ -38,10 +38,10 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Adds the page faults, at the price of a process that had as many as the mean one of the tree.
+    /// Adds the page faults, at the price of a tree whose processes all had as many as the mean one.
     fn faults(&mut self, counts: &Counts) {
-        let each = counts.minor_faults as f64 / (1.0 + counts.forks.clone().unwrap_or(0) as f64);
-        let price = faults::price(self.prices, each);
+        let processes = 1.0 + counts.forks.clone().unwrap_or(0) as f64;
+        let price = faults::once(self.prices, counts.minor_faults as f64 / processes, processes);
         self.priced("page faults", (Priced::MinorFault, price.clone()), false, counts.minor_faults as f64);
         // What it waited for its storage is no CPU time: that is in the time spent blocked.
         self.priced("major page faults", (Priced::MinorFault, price), true, counts.major_faults as f64);

@@ -8,6 +8,7 @@ mod alone;
 mod arithmetic;
 mod calls;
 mod clocks;
+mod cold_pages;
 mod elf;
 mod files;
 mod loads;
@@ -90,6 +91,7 @@ pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
         Probe::LockContended => locks::contended(place),
         Probe::PageFault => pages::few(),
         Probe::PageFaultMany => pages::many(),
+        Probe::PageFaultCold => cold_pages::open(),
         Probe::ForkExit => processes::fork(),
         Probe::VforkExit => processes::vfork(),
         Probe::SpawnStatic => processes::spawn_static(),

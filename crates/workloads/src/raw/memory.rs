@@ -4,6 +4,11 @@ use std::ffi::c_void;
 use std::io;
 use std::ptr;
 
+use super::flush::flush;
+
+/// No cache that can be flushed has shorter lines.
+const LINE_BYTES: usize = 64;
+
 /// Pages that nobody has touched yet; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Map {
@@ -41,6 +46,15 @@ impl Map {
         assert!(page < self.pages, "no page of this map");
         // SAFETY: it is within the map, which may be written to and belongs to nobody else.
         unsafe { self.start.add(page * self.page).write_volatile(1) };
+    }
+
+    /// Puts all of it out of all caches.
+    pub(crate) fn flush(&self) {
+        let words = self.pages * self.page / size_of::<usize>();
+        // SAFETY: the map is as long, aligned to a page, and holds nothing but zeros and what `touch` wrote; while the words
+        // are borrowed nobody writes to it.
+        let words = unsafe { std::slice::from_raw_parts(self.start.cast::<usize>(), words) };
+        flush(words.iter().step_by(LINE_BYTES / size_of::<usize>()));
     }
 }
 

@@ -12,7 +12,7 @@ use steady_workloads::rulers;
 use super::boot;
 
 /// The version of the file and of how prices are measured.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What the file holds.
 #[derive(Serialize, Deserialize)]

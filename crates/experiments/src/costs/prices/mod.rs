@@ -24,7 +24,7 @@ const REPETITIONS: u32 = 50;
 /// Everything that has a price.
 pub fn all() -> impl Iterator<Item = Priced> {
     let made = [Priced::Fork, Priced::Vfork, Priced::Thread, Priced::Exec];
-    let plain = [Priced::MinorFault, Priced::MinorFaultMany, Priced::Switch]
+    let plain = [Priced::MinorFault, Priced::MinorFaultMany, Priced::MinorFaultCold, Priced::Switch]
         .into_iter()
         .chain(made)
         .chain([Priced::KernelEntry]);

@@ -14,6 +14,7 @@ fn price(report: &CostsReport, priced: Priced) -> Reading<Price> {
     match priced {
         Priced::MinorFault => whole(report, Probe::PageFault),
         Priced::MinorFaultMany => whole(report, Probe::PageFaultMany),
+        Priced::MinorFaultCold => whole(report, Probe::PageFaultCold),
         Priced::Switch => whole(report, Probe::ProcessSwitch),
         Priced::KernelEntry => whole(report, Probe::SystemCall),
         Priced::Call(call) => whole(report, Probe::Call(call)),

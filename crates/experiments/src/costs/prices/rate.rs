@@ -44,7 +44,7 @@ fn drift(priced: Priced) -> f64 {
         Priced::Call(KernelCall::MmapMunmap) => 0.1,
         Priced::KernelEntry | Priced::Call(_) | Priced::Switch | Priced::Fork => 0.03,
         Priced::Thread => 0.1,
-        Priced::MinorFault | Priced::MinorFaultMany => 0.15,
+        Priced::MinorFault | Priced::MinorFaultMany | Priced::MinorFaultCold => 0.15,
         Priced::Exec => 0.2,
         Priced::Vfork => 0.3,
     }

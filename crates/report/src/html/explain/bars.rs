@@ -13,7 +13,7 @@ type Piece = (&'static str, &'static str, f64);
 /// What of the CPU time is drawn in one colour.
 fn class(priced: Priced) -> (&'static str, &'static str) {
     match priced {
-        Priced::MinorFault | Priced::MinorFaultMany => ("faults", "page faults"),
+        Priced::MinorFault | Priced::MinorFaultMany | Priced::MinorFaultCold => ("faults", "page faults"),
         Priced::Switch => ("switches", "switches"),
         Priced::Fork | Priced::Vfork | Priced::Thread | Priced::Exec => ("making", "processes, threads and programs"),
         Priced::KernelEntry | Priced::Call(_) => ("calls", "system calls"),

@@ -14,6 +14,7 @@ pub(super) fn priced_name(priced: Priced) -> &'static str {
     match priced {
         Priced::MinorFault => "minor_fault",
         Priced::MinorFaultMany => "minor_fault_many",
+        Priced::MinorFaultCold => "minor_fault_cold",
         Priced::Switch => "switch",
         Priced::Fork => "fork",
         Priced::Vfork => "vfork",
@@ -29,6 +30,7 @@ fn priced_of(name: &str) -> Option<Priced> {
     let plain = [
         Priced::MinorFault,
         Priced::MinorFaultMany,
+        Priced::MinorFaultCold,
         Priced::Switch,
         Priced::Fork,
         Priced::Vfork,

@@ -62,6 +62,7 @@ impl Group {
             Probe::LockUncontended | Probe::LockContended | Probe::AtomicAlone | Probe::AtomicContended => Group::Locks,
             Probe::PageFault
             | Probe::PageFaultMany
+            | Probe::PageFaultCold
             | Probe::LoadL1
             | Probe::LoadL2
             | Probe::LoadShared
