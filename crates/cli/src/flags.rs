@@ -9,6 +9,7 @@ mod host;
 mod limit;
 mod load;
 mod procs;
+mod signature;
 mod values;
 mod variants;
 mod warm;
@@ -30,6 +31,7 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
+pub(crate) use signature::SignatureFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;
@@ -66,6 +68,8 @@ pub(crate) enum Subcommands {
     Warm(Box<WarmFlags>),
     /// How quiet this host is; make it quiet, and put it back exactly
     Host(Box<HostFlags>),
+    /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
+    Signature(Box<SignatureFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -26,6 +26,7 @@ mod programs;
 mod progress;
 mod resolve;
 mod revisions;
+mod signature;
 mod warm;
 mod warm_bench;
 mod warm_runs;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Host(flags) => host::run(&flags),
+        Subcommands::Signature(flags) => signature::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),

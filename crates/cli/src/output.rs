@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
+    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, SignatureReport,
+    WarmBenchReport, WarmReport,
 };
 use steady_report::Style;
 
@@ -118,6 +119,19 @@ impl Shown for WarmBenchReport {
             Form::Csv => steady_report::warm_bench_csv(self),
             Form::Markdown => steady_report::warm_bench_markdown(self),
             Form::Html => steady_report::warm_bench_html(self),
+        }
+    }
+}
+
+impl Shown for SignatureReport {
+    /// It has no samples.
+    fn rendered(&self, form: Form, _: bool) -> String {
+        match form {
+            Form::Text => steady_report::signature_text(self),
+            Form::Json => steady_report::signature_json_text(self),
+            Form::Csv => steady_report::signature_csv(self),
+            Form::Markdown => steady_report::signature_markdown(self),
+            Form::Html => steady_report::signature_html(self),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod log;
 pub mod rulers;
 pub mod runner;
 mod scripts;
+pub mod signature;
 pub mod simulated;
 pub mod warm;
 

@@ -14,6 +14,7 @@ mod plan;
 mod report;
 mod rulers;
 mod samples;
+mod signature;
 mod units;
 mod verdict;
 mod warm;
@@ -46,6 +47,7 @@ pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };
+pub use signature::{SignatureAllocator, SignatureCrew, SignatureFile, SignatureLock, SignatureReport, Signed};
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
 pub use warm::{

@@ -13,10 +13,12 @@ mod units;
 mod words;
 
 pub use csv::host_csv;
+pub use csv::signature_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
 pub use html::host_html;
+pub use html::signature_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
@@ -28,9 +30,11 @@ pub use json::{
     read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
 pub use json::{HOST_SCHEMA, host_json, host_json_text};
+pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use markdown::host_markdown;
+pub use markdown::signature_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{
@@ -44,9 +48,11 @@ pub use text::{
     Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
     load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
+pub use text::{signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::rulers::rulers_summary;
+pub use words::signature::signature_name;
 pub use words::warm::bench::warm_bench_summary;
 pub use words::{limit_summary, warning_message};

@@ -4,7 +4,8 @@
 //! [`Sums`] and [`Loads`] do more of it each time that they are asked. [`spin`], [`hash`] and [`stream`] keep a resource
 //! busy until they are told to stop. [`rulers`] has the kernels whose time per unit tells how a resource fares, and
 //! [`probes`] the primitives of machine and kernel whose cost is measured, each beside the same loop without it. [`signature`]
-//! takes a signature of files. Nothing can be optimised away, and clocks are read by the probes alone.
+//! takes signatures of files, by nodes of several allocators or by none. Nothing can be optimised away, and clocks are read by the
+//! probes and by who waits for an allocator's lock alone.
 
 mod busy;
 mod counted;

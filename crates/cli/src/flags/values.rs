@@ -94,6 +94,27 @@ pub(super) fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A number of bytes, with a unit as dd(1) has them: `131072`, `128K`, `128KiB`, `1M`, `1MB` (a million).
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 10] = [
+        ("", 1),
+        ("B", 1),
+        ("K", 1 << 10),
+        ("KiB", 1 << 10),
+        ("kB", 1_000),
+        ("M", 1 << 20),
+        ("MiB", 1 << 20),
+        ("MB", 1_000_000),
+        ("G", 1 << 30),
+        ("GiB", 1 << 30),
+    ];
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, bytes)| *bytes);
+    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    bytes.ok_or_else(|| "write a number of bytes, such as 131072, 128K or 1M".to_owned())
+}
+
 pub(super) fn child_output(text: &str) -> Result<Output, String> {
     match text {
         "null" => Ok(Output::Null),
@@ -148,6 +169,17 @@ mod tests {
                 proptest::prop_assert!(time > Nanos::ZERO);
             }
             let _ = text.parse::<IgnoredFailures>();
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let known = [("131072", 131_072), ("128K", 131_072), ("1 MiB", 1 << 20), ("1MB", 1_000_000), ("2G", 2 << 30)];
+        for (text, bytes) in known {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for wrong in ["", "K", "-1", "1.5M", "1Q", "99999999999999999999", "99999999999G"] {
+            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -7,6 +7,7 @@ mod host;
 mod limit;
 mod load;
 mod rulers;
+mod signature;
 mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
@@ -22,6 +23,7 @@ pub use limit::limit_markdown;
 
 pub use load::load_markdown;
 pub use rulers::rulers_markdown;
+pub use signature::signature_markdown;
 pub use warm::{warm_bench_markdown, warm_status_markdown};
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.

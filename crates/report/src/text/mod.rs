@@ -18,6 +18,7 @@ pub(crate) mod pairs;
 pub(crate) mod rulers;
 pub(crate) mod secondary;
 mod sentence;
+mod signature;
 pub(crate) mod table;
 pub(crate) mod tree;
 mod warm;
@@ -34,6 +35,7 @@ pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
+pub use signature::{signature_line, signature_text};
 pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;

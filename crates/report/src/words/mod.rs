@@ -13,6 +13,7 @@ mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
 mod startups;
+pub(crate) mod signature;
 pub(crate) mod warm;
 mod warning;
 

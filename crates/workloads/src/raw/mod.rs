@@ -11,6 +11,7 @@ mod memory;
 mod monitor;
 mod opaque;
 mod program;
+mod shared;
 mod signal;
 mod thread;
 
@@ -21,5 +22,6 @@ pub(crate) use memory::{Guarded, Map};
 pub(crate) use monitor::{Condition, Monitor};
 pub(crate) use opaque::{Function, opaque, opaque_function};
 pub(crate) use program::Image;
+pub(crate) use shared::{ROW, Shared, Taken};
 pub(crate) use signal::Handled;
 pub(crate) use thread::start_and_join;

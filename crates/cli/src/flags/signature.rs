@@ -1,0 +1,127 @@
+//! The command line of `steady signature`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use steady_experiments::signature::{MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
+use steady_model::SignatureAllocator;
+
+use super::exports::OutputFlags;
+use super::values::size;
+
+const EXAMPLES: &str = "\
+Examples:
+  The signature of a file, as fast as this machine makes it
+      steady signature disk.img
+  Of several, and of what comes down a pipe
+      steady signature *.tar; zcat old.gz | steady signature -
+  What one lock around an allocator costs eight threads, and what a pool each costs them
+      steady signature --allocator global --threads 8 --stats data
+      steady signature --allocator pool --threads 8 --stats data
+  The same among processes that share the allocator's memory
+      steady signature --allocator global --processes 8 --stats data
+
+The file is cut into blocks of 1,024 bytes; each has a Huffman tree, whose hash in pre-order is its
+own, and the signature is their sum modulo 2,147,483,647. All allocators and crews come to the same
+number. A file that changes while it is read has none: that is an error.
+
+Exit status:
+  0    done
+  2    wrong usage; a file could not be read, or changed while it was read (the others are told)
+  125  steady itself failed";
+
+/// The options of `steady signature`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXAMPLES,
+
+
+    override_usage = "steady signature [OPTIONS] FILE..."
+)]
+pub(crate) struct SignatureFlags {
+    /// The files; - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// So many threads work on each file [default: as many as it is worth, up to the number of CPUs]
+    #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
+    pub(crate) threads: Option<u32>,
+
+    /// So many processes work on each file
+    #[arg(short, long, value_name = "N", group = "crew", value_parser = workers())]
+    pub(crate) processes: Option<u32>,
+
+    /// No thread and no process more than there is
+    #[arg(long, group = "crew")]
+    pub(crate) single: bool,
+
+    /// Where the nodes of the trees come from
+    #[arg(short, long, value_enum, default_value_t = AllocatorFlag::None)]
+    pub(crate) allocator: AllocatorFlag,
+
+    /// The size of each worker's pool, with --allocator pool
+    #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
+    pub(crate) pool_bytes: usize,
+
+    /// Say what it took: the lock, allocations, time, memory
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
+/// `--allocator`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AllocatorFlag {
+    /// No nodes: the same number without building the trees
+    None,
+    /// A bump arena for each worker, which starts over with each block
+    Pool,
+    /// One free list for all: first fit, in the order of addresses, joined when given back, behind one lock
+    Global,
+    /// The C library's malloc
+    System,
+}
+
+impl From<AllocatorFlag> for SignatureAllocator {
+    fn from(flag: AllocatorFlag) -> SignatureAllocator {
+        match flag {
+            AllocatorFlag::None => SignatureAllocator::None,
+            AllocatorFlag::Pool => SignatureAllocator::Pool,
+            AllocatorFlag::Global => SignatureAllocator::Global,
+            AllocatorFlag::System => SignatureAllocator::System,
+        }
+    }
+}
+
+fn workers() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(MOST_WORKERS))
+}
+
+fn pool(text: &str) -> Result<usize, String> {
+    /// More is a slip of the keyboard.
+    const MOST: u64 = 1 << 30;
+    let least = MOST_NODES * POOL_NODE_BYTES;
+    match size(text)? {
+        bytes if bytes < least as u64 => Err(format!(
+            "a block's tree has up to {MOST_NODES} nodes of {POOL_NODE_BYTES} bytes: at least {least} bytes"
+        )),
+        bytes if bytes > MOST => Err("at most 1 GiB".to_owned()),
+        bytes => Ok(bytes as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_has_room_for_a_tree() {
+        assert_eq!(pool("8176"), Ok(8_176));
+        assert_eq!(pool("128K"), Ok(131_072));
+        for wrong in ["8175", "0", "2G", "x", ""] {
+            assert!(pool(wrong).is_err(), "{wrong}");
+        }
+    }
+}

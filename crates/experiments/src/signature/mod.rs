@@ -1,0 +1,6 @@
+//! Signatures of files, and what they take.
+
+mod file;
+
+pub use file::{Asked, FileError, sign};
+pub use steady_workloads::signature::{MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES, SignError};

@@ -1,0 +1,81 @@
+//! What a worker sums blocks with.
+
+use std::io;
+
+use steady_model::{Nanos, SignatureAllocator};
+
+use super::fast::Blocks;
+use super::list::{Area, FreeList, Waits};
+use super::{Builder, Exhausted, Malloc, Nodes, Pool, Scattered};
+
+/// A way to sum blocks.
+pub(super) trait Kernel {
+    /// The sum of the hashes of these blocks.
+    fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted>;
+
+    /// The nodes allocated so far, and what the lock came to.
+    fn counts(&self) -> (u64, Waits);
+}
+
+impl Kernel for Blocks {
+    fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
+        Ok(Blocks::sum(self, bytes))
+    }
+
+    fn counts(&self) -> (u64, Waits) {
+        (0, Waits::default())
+    }
+}
+
+/// A builder whose nodes come from where there is no lock of ours.
+struct Unlocked<N: Nodes>(Builder<N>);
+
+impl<N: Nodes> Kernel for Unlocked<N> {
+    fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
+        self.0.sum(bytes)
+    }
+
+    fn counts(&self) -> (u64, Waits) {
+        (self.0.made(), Waits::default())
+    }
+}
+
+impl Kernel for Builder<FreeList<'_>> {
+    fn sum(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
+        Builder::sum(self, bytes)
+    }
+
+    fn counts(&self) -> (u64, Waits) {
+        (self.made(), self.nodes().waits())
+    }
+}
+
+/// Has `work` done with a kernel for nodes from `allocator`: those of `Global` from `area`, which all workers share.
+pub(super) fn with<T>(
+    allocator: SignatureAllocator,
+    pool: usize,
+    area: Option<&Area>,
+    work: impl FnOnce(&mut dyn Kernel) -> T,
+) -> io::Result<T> {
+    Ok(match (allocator, area) {
+        (SignatureAllocator::None, _) => work(&mut *Box::new(Blocks::new())),
+        (SignatureAllocator::Pool, _) => work(&mut Unlocked(Builder::new(Pool::new(pool)))),
+        (SignatureAllocator::WalkedPool, _) => work(&mut Unlocked(Builder::new(Pool::walked(pool)))),
+        (SignatureAllocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool)))),
+        (SignatureAllocator::System, _) => work(&mut Unlocked(Builder::new(Malloc))),
+        (SignatureAllocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area))),
+        (SignatureAllocator::Global | SignatureAllocator::OwnList, _) => {
+            let mut own = Area::new(1)?;
+            work(&mut Builder::new(FreeList::alone(&mut own)))
+        }
+    })
+}
+
+/// Adds what two workers' locks came to.
+pub(super) fn together(one: Waits, other: Waits) -> Waits {
+    Waits {
+        acquisitions: one.acquisitions + other.acquisitions,
+        contended: one.contended + other.contended,
+        waited: Nanos(one.waited.0 + other.waited.0),
+    }
+}

@@ -1,0 +1,144 @@
+//! The signature as its definition reads, for the others to be held to; and that they are.
+
+use proptest::prelude::*;
+
+use super::fast::Blocks;
+use super::{Area, Builder, FreeList, Malloc, Nodes, P, Pool, Scattered};
+
+enum Tree {
+    Leaf(u64, u64),
+    Inner(u64, Box<(Tree, Tree)>),
+}
+
+impl Tree {
+    fn frequency(&self) -> u64 {
+        match self {
+            Tree::Leaf(_, frequency) | Tree::Inner(frequency, _) => *frequency,
+        }
+    }
+
+    fn walk(&self, hash: u64) -> u64 {
+        match self {
+            Tree::Leaf(symbol, frequency) => (hash * 31 + frequency + symbol) % P,
+            Tree::Inner(frequency, children) => {
+                let hash = (hash * 31 + frequency) % P;
+                children.1.walk(children.0.walk(hash))
+            }
+        }
+    }
+}
+
+fn push(heap: &mut Vec<Tree>, tree: Tree) {
+    heap.push(tree);
+    let mut i = heap.len() - 1;
+    while i > 0 {
+        let p = (i - 1) / 2;
+        if heap[p].frequency() < heap[i].frequency() {
+            break;
+        }
+        heap.swap(p, i);
+        i = p;
+    }
+}
+
+fn pop(heap: &mut Vec<Tree>) -> Tree {
+    let least = heap.swap_remove(0);
+    let mut i = 0;
+    loop {
+        let (left, right) = (2 * i + 1, 2 * i + 2);
+        let mut smallest = i;
+        if left < heap.len() && heap[left].frequency() < heap[smallest].frequency() {
+            smallest = left;
+        }
+        if right < heap.len() && heap[right].frequency() < heap[smallest].frequency() {
+            smallest = right;
+        }
+        if smallest == i {
+            return least;
+        }
+        heap.swap(i, smallest);
+        i = smallest;
+    }
+}
+
+fn block(bytes: &[u8]) -> u64 {
+    let mut heap = Vec::new();
+    for symbol in 0..=255_u8 {
+        let frequency = bytes.iter().filter(|byte| **byte == symbol).count() as u64;
+        if frequency > 0 {
+            push(&mut heap, Tree::Leaf(u64::from(symbol), frequency));
+        }
+    }
+    while heap.len() > 1 {
+        let (left, right) = (pop(&mut heap), pop(&mut heap));
+        push(&mut heap, Tree::Inner(left.frequency() + right.frequency(), Box::new((left, right))));
+    }
+    pop(&mut heap).walk(0)
+}
+
+fn signature(bytes: &[u8]) -> u64 {
+    bytes.chunks(1_024).fold(0, |sum, bytes| (sum + block(bytes)) % P)
+}
+
+fn built<N: Nodes>(nodes: N, bytes: &[u8]) -> u64 {
+    Builder::new(nodes).sum(bytes).unwrap()
+}
+
+/// Bytes of many values, of few, in runs, and in equal numbers, so that ties are decided everywhere.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let few = (1_u8..=255).prop_flat_map(|most| prop::collection::vec(0..most, 0..3_000));
+    let runs = prop::collection::vec((any::<u8>(), 1_usize..300), 0..12)
+        .prop_map(|runs| runs.into_iter().flat_map(|(value, times)| vec![value; times]).collect());
+    let even = (1_usize..256, 1_usize..12)
+        .prop_map(|(values, times)| (0..values * times).map(|at| (at % values) as u8).collect());
+    prop_oneof![prop::collection::vec(any::<u8>(), 0..3_000), few, runs, even]
+}
+
+proptest! {
+    #[test]
+    fn every_way_comes_to_the_same(bytes in bytes()) {
+        let expected = signature(&bytes);
+        let (area, mut own) = (Area::new(1).unwrap(), Area::new(1).unwrap());
+        prop_assert_eq!(Blocks::new().sum(&bytes), expected);
+        prop_assert_eq!(built(Pool::new(8_192), &bytes), expected);
+        prop_assert_eq!(built(Pool::walked(20_000), &bytes), expected);
+        prop_assert_eq!(built(Scattered::new(100_000), &bytes), expected);
+        prop_assert_eq!(built(Malloc, &bytes), expected);
+        prop_assert_eq!(built(FreeList::behind_the_lock(&area), &bytes), expected);
+        prop_assert_eq!(built(FreeList::alone(&mut own), &bytes), expected);
+    }
+
+    #[test]
+    fn one_state_serves_block_after_block(all in prop::collection::vec(bytes(), 1..6)) {
+        let (mut blocks, mut pool) = (Blocks::new(), Builder::new(Pool::new(8_192)));
+        for bytes in all {
+            prop_assert_eq!(blocks.sum(&bytes), signature(&bytes));
+            prop_assert_eq!(pool.sum(&bytes), Ok(signature(&bytes)));
+        }
+    }
+}
+
+#[test]
+fn a_pool_without_room_says_so() {
+    let ramp: Vec<u8> = (0..=255).collect();
+    assert!(Builder::new(Pool::new(16 * 510)).sum(&ramp).is_err());
+    let mut builder = Builder::new(Pool::new(16 * 511));
+    assert_eq!((builder.sum(&ramp), builder.made()), (Ok(90_270_473), 511));
+}
+
+#[test]
+fn the_lock_is_taken_once_for_each_node_and_once_more_to_give_it_back() {
+    let area = Area::new(2).unwrap();
+    let ramp: Vec<u8> = (0..=255).cycle().take(10 * 1_024).collect();
+    std::thread::scope(|scope| {
+        let sum = || {
+            let mut builder = Builder::new(FreeList::behind_the_lock(&area));
+            assert_eq!(builder.sum(&ramp), Ok(732_957_471 * 10 % P));
+            let waits = builder.nodes().waits();
+            assert_eq!(waits.acquisitions, 2 * builder.made());
+            assert!(waits.contended <= waits.acquisitions);
+        };
+        scope.spawn(sum);
+        sum();
+    });
+}

@@ -1,0 +1,351 @@
+//! `steady signature` on real files: the known vectors in every way, files that change while they are read, what is left when
+//! processes are killed.
+
+mod steady;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use steady::{processes_with, run, scratch, steady, told, within_a_second};
+
+const WAYS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
+const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
+
+/// The bytes of a generator of Marsaglia's (2003), eight at a time.
+fn xorshift(length: usize) -> Vec<u8> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// An input of the known vectors.
+fn made(name: &str) -> Vec<u8> {
+    let ramp = |length: usize| (0..=255).cycle().take(length).collect();
+    match name {
+        "empty" => vec![],
+        "one-byte-a" => b"a".to_vec(),
+        "zeros-1024" => vec![0; 1_024],
+        "ramp-256" => ramp(256),
+        "ramp-1023" => ramp(1_023),
+        "ramp-1024" => ramp(1_024),
+        "ramp-1025" => ramp(1_025),
+        "text-5000" => b"The quick brown fox jumps over the lazy dog.\n".repeat(200)[..5_000].to_vec(),
+        "xorshift-5120" => xorshift(5_120),
+        "xorshift-1MiB" => xorshift(1 << 20),
+        "xorshift-3MiB+7" => xorshift((3 << 20) + 7),
+        other => panic!("{other} is not known"),
+    }
+}
+
+/// A folder of the test's own; gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = scratch(&format!("signature-{name}"));
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        fs::write(self.0.join(name), bytes).unwrap();
+        self.path(name)
+    }
+
+    /// A pipe with a name.
+    fn fifo(&self, name: &str) -> String {
+        let path = self.path(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
+        assert!(made.success());
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Names, sizes and signatures.
+fn vectors() -> Vec<(String, usize, String)> {
+    let text = include_str!("../testdata/signature/vectors.tsv");
+    let vectors = text.lines().map(|line| {
+        let mut cells = line.split('\t').map(str::to_owned);
+        let mut next = || cells.next().expect("three cells a line");
+        (next(), next().parse().expect("a size"), next())
+    });
+    vectors.collect()
+}
+
+#[test]
+fn every_way_comes_to_the_known_vectors() {
+    let folder = Folder::new("vectors");
+    let vectors = vectors();
+    assert!(vectors.len() > 10);
+    let files: Vec<String> = vectors
+        .iter()
+        .map(|(name, size, _)| {
+            let bytes = made(name);
+            assert_eq!(bytes.len(), *size, "{name}");
+            folder.file(name, &bytes)
+        })
+        .collect();
+    let expected: String =
+        vectors.iter().zip(&files).map(|((_, _, signature), file)| format!("{signature}  {file}\n")).collect();
+    for way in WAYS {
+        for allocator in ALLOCATORS {
+            let words: Vec<&str> = ["signature", "--allocator", allocator]
+                .iter()
+                .chain(way)
+                .copied()
+                .chain(files.iter().map(String::as_str))
+                .collect();
+            let (status, stdout, stderr) = run(&words);
+            assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, expected.as_str(), ""), "{way:?} {allocator}");
+        }
+    }
+}
+
+/// Runs it with this as its standard input, given in pieces of which none ends with a block.
+fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
+    let mut child =
+        steady().arg("signature").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for piece in bytes.chunks(7_001) {
+        input.write_all(piece).unwrap();
+    }
+    drop(input);
+    told(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn pipes_are_cut_where_files_are() {
+    let bytes = made("xorshift-3MiB+7");
+    for way in WAYS {
+        let words: Vec<&str> = way.iter().copied().chain(["-"]).collect();
+        assert_eq!(piped(&words, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{way:?}");
+    }
+    assert_eq!(piped(&["-"], &[]).1, "Final signature: 0\n");
+}
+
+#[test]
+fn an_input_that_was_read_from_goes_on_from_there() {
+    let folder = Folder::new("begun");
+    let bytes = made("xorshift-1MiB");
+    let (whole, rest) = (folder.file("whole", &bytes), folder.file("rest", &bytes[1_000..]));
+    let mut file = File::open(whole).unwrap();
+    std::io::Read::read_exact(&mut file, &mut [0; 1_000]).unwrap();
+    let begun = steady().args(["signature", "-"]).stdin(file).output().unwrap();
+    assert_eq!(told(begun), run(&["signature", &rest]));
+}
+
+#[test]
+fn holes_are_zeros() {
+    let folder = Folder::new("holes");
+    let path = folder.path("sparse");
+    let file = File::create(&path).unwrap();
+    file.set_len(40 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[7; 5_000], 9_999_999).unwrap();
+    let by = |words: &[&str]| run(&[&["signature"], words, &[path.as_str()]].concat());
+    let (status, with_holes, stderr) = by(&[]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let piped = piped(&["-"], &fs::read(&path).unwrap());
+    assert_eq!((&with_holes, &with_holes), (&by(&["--allocator", "pool", "--single"]).1, &piped.1));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_goes_on() {
+    let folder = Folder::new("unreadable");
+    let good = folder.file("good", b"a");
+    let missing = folder.path("missing");
+    let (status, stdout, stderr) = run(&["signature", "/", &missing, "/proc/self/mem", &good]);
+    assert_eq!((status, stdout), (2, format!("98  {good}\n")));
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 3, "{stderr}");
+    assert_eq!(lines[0], "steady: '/': it is a directory");
+    assert!(lines[1].contains("No such file"), "{stderr}");
+    assert!(lines[2].contains("cannot be read from byte 0 on"), "{stderr}");
+    let (status, stdout, _) = run(&["signature", "--format", "json", "/", &good]);
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((status, &report["schema"]), (2, &"steady.signature/1".into()));
+    assert!(
+        report["files"][0]["signature"].is_null() && report["files"][0]["signature_absent"].is_string(),
+        "{report}"
+    );
+    assert_eq!((&report["files"][1]["signature"], &report["files"][1]["bytes"]), (&98.into(), &1.into()));
+}
+
+#[test]
+fn files_of_the_kernel_s_are_read_whatever_size_they_say() {
+    for path in ["/proc/version", "/sys/devices/system/cpu/possible"] {
+        let bytes = fs::read(path).unwrap();
+        assert_eq!(run(&["signature", path]), piped(&["-"], &bytes), "{path}");
+    }
+}
+
+/// Signs a file slowly, has something done to it once some of it was read, and tells what came of it.
+fn disturbed(name: &str, way: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
+    let folder = Folder::new(name);
+    let path = folder.file("file", &xorshift(12 << 20));
+    let mut words = vec!["signature", "--allocator", "global"];
+    words.extend(way);
+    let mut child = started(&[words.as_slice(), &[&path]].concat());
+    let read = format!("/proc/{}/io", child.id());
+    let begun = || {
+        let text = fs::read_to_string(&read).unwrap_or_default();
+        let bytes = text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok());
+        bytes.is_some_and(|bytes| bytes > 600_000)
+    };
+    assert!((0..20).any(|_| within_a_second(begun)) || child.try_wait().unwrap().is_some(), "it reads");
+    assert!(child.try_wait().unwrap().is_none(), "there is time to disturb it");
+    disturb(Path::new(&path));
+    told(ended(child))
+}
+
+fn started(words: &[&str]) -> Child {
+    steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("steady starts")
+}
+
+fn ended(child: Child) -> Output {
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_has_no_signature() {
+    let shrink = |path: &Path| File::options().write(true).open(path).unwrap().set_len(8_000_123).unwrap();
+    let (status, stdout, stderr) = disturbed("shrinks", &["--single"], shrink);
+    assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("it ended at byte 8000123 of 12582912"), "{stderr}");
+
+    let grow = |path: &Path| File::options().append(true).open(path).unwrap().write_all(b"more").unwrap();
+    let (status, stdout, stderr) = disturbed("grows", &["--threads", "2"], grow);
+    assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("it grew while it was read: from byte 12582912 to 12582916"), "{stderr}");
+
+    let write = |path: &Path| {
+        let file = File::options().write(true).open(path).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"other", 5).unwrap();
+    };
+    let (status, stdout, stderr) = disturbed("is-written-to", &["--single"], write);
+    assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("it was written to while it was read"), "{stderr}");
+}
+
+/// The processes whose parent this is.
+fn children(of: u32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn nothing_is_left_when_it_is_killed() {
+    let folder = Folder::new("killed");
+    let pipe = folder.fifo("endless");
+    // Somebody has it open for writing, and writes nothing.
+    let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
+    let mut child = started(&["signature", "--processes", "3", &pipe]);
+    assert!(within_a_second(|| children(child.id()).len() == 3));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(within_a_second(|| processes_with(&pipe) == 0), "workers are left");
+}
+
+#[test]
+fn a_worker_that_is_killed_is_an_error_and_no_number() {
+    let folder = Folder::new("lost");
+    let pipe = folder.fifo("endless");
+    let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
+    let child = started(&["signature", "--processes", "3", &pipe]);
+    assert!(within_a_second(|| children(child.id()).len() == 3));
+    kill_process(Pid::from_raw(children(child.id())[1]).unwrap(), Signal::KILL).unwrap();
+    let (status, stdout, stderr) = told(ended(child));
+    assert_eq!((status, stdout.as_str()), (125, ""));
+    assert!(stderr.contains("one of its workers was killed by signal 9"), "{stderr}");
+    assert!(within_a_second(|| processes_with(&pipe) == 0), "workers are left");
+}
+
+#[test]
+fn what_it_took_is_told() {
+    let folder = Folder::new("stats");
+    let path = folder.file("file", &made("xorshift-1MiB"));
+    let stats = |words: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], words, &[path.as_str()]].concat());
+        assert_eq!(status, 0, "{stderr}");
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        report["files"][0].clone()
+    };
+    for crew in ["--threads", "--processes"] {
+        let global = stats(&["--allocator", "global", crew, "8"]);
+        assert_eq!(global["workers"], 8);
+        let nodes = global["allocations"].as_u64().unwrap();
+        assert_eq!(nodes, 513_688, "each block of random bytes has some 502 nodes");
+        assert_eq!(global["lock_acquisitions"].as_u64(), Some(2 * nodes), "one for each node, one to give it back");
+        assert!(
+            global["user_seconds"].as_f64().unwrap() + global["system_seconds"].as_f64().unwrap() > 0.0,
+            "{global}"
+        );
+    }
+    let pool = stats(&["--allocator", "pool", "--pool-bytes", "8176"]);
+    assert_eq!((&pool["allocations"], &pool["lock_acquisitions"]), (&513_688.into(), &0.into()));
+    let system = stats(&["--allocator", "system"]);
+    assert!(system["lock_acquisitions"].is_null() && system["lock_acquisitions_absent"].is_string(), "{system}");
+    let (_, stdout, _) = run(&["signature", "--stats", "--single", "--allocator", "global", &path]);
+    let text = "Final signature: 1740183508\nTotal allocator lock acquisitions: 1027376\nContended acquisitions: 0\n";
+    assert!(stdout.starts_with(text), "{stdout}");
+}
+
+#[test]
+fn memory_does_not_grow_with_files_or_workers() {
+    const MOST: u64 = 64 << 20;
+    let folder = Folder::new("memory");
+    let path = folder.path("large");
+    let file = File::create(&path).unwrap();
+    let piece = xorshift(8 << 20);
+    (0..16).for_each(|_| (&file).write_all(&piece).unwrap());
+    for words in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
+        let words = [&["signature", "--format", "json"], words, &[path.as_str()]].concat();
+        let (status, stdout, stderr) = run(&words);
+        assert_eq!(status, 0, "{stderr}");
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        let peak = report["files"][0]["peak_memory_bytes"].as_u64().expect("peaks can be read");
+        assert!(peak < MOST, "{words:?}: {peak}");
+    }
+}
+
+#[test]
+fn every_form_can_be_had() {
+    let folder = Folder::new("forms");
+    let path = folder.file("a,b", b"a");
+    let (status, csv, _) = run(&["signature", "--format", "csv", "--allocator", "pool", &path]);
+    assert_eq!(status, 0);
+    assert!(
+        csv.starts_with("file,signature,bytes,") && csv.contains(&format!("\"{path}\",98,1,pool,131072,single,1,")),
+        "{csv}"
+    );
+    let page = folder.path("page.html");
+    let (status, markdown, stderr) =
+        run(&["signature", "--format", "markdown", "--stats", "--export-html", &page, &path]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(markdown.contains("| 98 |"), "{markdown}");
+    assert!(fs::read_to_string(page).unwrap().contains("<td class=\"number\">98</td>"));
+    let (status, stdout, stderr) = run(&["signature", "--quiet", &path]);
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""));
+}
