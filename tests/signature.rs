@@ -125,9 +125,9 @@ fn every_way_comes_to_the_known_vectors() {
 
 /// Runs it with this as its standard input, given in pieces of which none ends with a block.
 fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
-    let mut child =
-        steady().arg("signature").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = child.spawn().unwrap();
+    let mut command = steady();
+    command.arg("signature").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     for piece in bytes.chunks(7_001) {
         input.write_all(piece).unwrap();

@@ -12,8 +12,8 @@ use super::{BLOCK_BYTES, Exhausted, P};
 /// Parts are small enough for the caches that a CPU has to itself, and large enough for a system call each to be nothing.
 const LARGEST: usize = 256 * 1024;
 /// With many workers, parts are smaller: all buffers together have this much, and each at least [`LEAST_BUFFER`].
-const BUFFERS: usize = 16 * 1024 * 1024;
-const LEAST_BUFFER: usize = 64 * 1024;
+const BUFFERS: usize = 4 * 1024 * 1024;
+const LEAST_BUFFER: usize = TOGETHER;
 /// Without nodes several blocks are summed at a time.
 const TOGETHER: usize = 16 * BLOCK_BYTES;
 /// Parts for each worker, so that all have done at about the same time.
