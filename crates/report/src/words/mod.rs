@@ -12,8 +12,8 @@ mod repeat;
 mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
-mod startups;
 pub(crate) mod signature;
+mod startups;
 pub(crate) mod warm;
 mod warning;
 
