@@ -26,7 +26,8 @@ use super::taken::{Refusal, Region, Taken};
 const PAGE: usize = 4096;
 
 /// The snapshots of two takes. If functions were bound at once in them (`LD_BIND_NOW`), `unbound` is a take in which they
-/// were not, of which what [`constants_of_loader`] tells is enough: it shows what has to be put back, so that libraries that the program loads later are bound as usual.
+/// were not, of which what [`constants_of_loader`] tells is enough: it shows what has to be put back, so that libraries that
+/// the program loads later are bound as usual.
 ///
 /// # Errors
 /// What differs without a reason, or cannot be made anew.
