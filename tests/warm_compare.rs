@@ -216,6 +216,23 @@ fn scripts_around_the_runs_and_shells_work() {
 }
 
 #[test]
+fn what_a_setup_builds_is_what_runs() {
+    if !available("what_a_setup_builds_is_what_runs") {
+        return;
+    }
+    let place = Place::new("setup");
+    let program = place.0.join("program");
+    fs::copy("/bin/true", &program).unwrap();
+    let program = program.display();
+    // Snapshots of what was there before would succeed.
+    let setup = format!("cp /bin/false '{program}.new' && mv '{program}.new' '{program}'");
+    let words = ["--runs", "6", "--setup", &setup, &format!("'{program}'"), "true"];
+    let (status, _, stderr) = told(place.compare(&words).output().unwrap());
+    assert!(status == 3 && stderr.contains("exited with status 1"), "{status}: {stderr}");
+    assert_eq!(place.left(), [""; 0]);
+}
+
+#[test]
 fn nothing_is_left_however_it_ends() {
     if !available("nothing_is_left_however_it_ends") {
         return;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::{Root, clock};
 use steady_model::{Cold, Command, Nanos};
+use steady_preload::card::Card;
 
 use super::identity;
-use super::launch::{Here, Launch, launch};
+use super::launch::{Here, Launch, is_current, launch};
 use super::make::{COPIES, Made, Maker, Traced};
 use super::store::Store;
 use crate::launcher::Snapshot;
@@ -142,8 +143,11 @@ impl<'a> Images<'a> {
         Ok((placed, takes))
     }
 
-    /// An image of a program that no draw has had.
+    /// An image of a program that no draw has had, and of what is there now: `--setup` may have built it anew.
     fn image(&mut self, number: usize) -> Result<PathBuf, String> {
+        if !self.programs[number].is_current(self.store) {
+            self.programs[number].forget().map_err(|error| error.to_string())?;
+        }
         if let Some(image) = self.programs[number].left.pop() {
             return Ok(image);
         }
@@ -195,6 +199,18 @@ impl<'a> Images<'a> {
 }
 
 impl Program {
+    /// Whether its file, and all that it loads, are what they were when it was taken.
+    fn is_current(&self, store: &Store) -> bool {
+        let card = fs::metadata(&self.path).and_then(|file| store.card(&identity::key(&file)));
+        let current = |bytes: &[u8]| Card::parse(bytes).is_some_and(|card| is_current(&card, &self.path));
+        card.is_ok_and(|card| card.is_some_and(|card| current(&card.bytes)))
+    }
+
+    /// Removes the images that no draw has had.
+    fn forget(&mut self) -> io::Result<()> {
+        self.left.drain(..).try_for_each(fs::remove_file)
+    }
+
     /// Keeps what the store has of it now, whatever is put in its place there.
     fn keep(&mut self, number: usize, store: &Store, folder: &Path) -> io::Result<()> {
         let key = identity::key(&fs::metadata(&self.path)?);
