@@ -25,8 +25,7 @@ pub(super) fn once(prices: &Prices, each: f64, processes: f64) -> Reading<Price>
 
 /// The price of a fault in a process with so many that follows others like it.
 ///
-/// Between the numbers that were measured the price is taken to grow with the logarithm. How much of a cache is left to it is
-/// not known, so the interval reaches as far as that of [`once`].
+/// Between the numbers that were measured the price is taken to grow evenly with them. How much of a cache is left to it is not known, so the interval reaches as far as that of [`once`].
 pub(super) fn again(prices: &Prices, each: f64) -> Reading<Price> {
     let few = prices.of(Priced::MinorFault)?;
     let known = [(MANY_PAGES, Priced::MinorFaultMany), (COLD_PAGES, Priced::MinorFaultCold)];
@@ -38,13 +37,13 @@ pub(super) fn again(prices: &Prices, each: f64) -> Reading<Price> {
     Ok(Price { seconds, interval: Interval { low, high } })
 }
 
-/// The price at so many faults, which grows from step to step with their logarithm; beyond the first and the last it is theirs.
+/// The price at so many faults, which grows evenly from step to step; beyond the first and the last it is theirs.
 fn between(steps: &[(f64, Price)], each: f64) -> f64 {
     let mut seconds = steps[0].1.seconds;
     for step in steps.windows(2) {
         let (from, to) = (step[0], step[1]);
         if each > from.0 {
-            let share = (each.min(to.0) / from.0).ln() / (to.0 / from.0).ln();
+            let share = (each.min(to.0) - from.0) / (to.0 - from.0);
             seconds = from.1.seconds + share * (to.1.seconds - from.1.seconds);
         }
     }
@@ -81,7 +80,7 @@ mod tests {
     fn pages_used_again_are_dearer_the_more_they_are() {
         let of = |each| again(&prices(Ok(2.0), Ok(3.0)), each).unwrap().seconds;
         assert_eq!((of(0.0), of(512.0)), (1.0, 1.0));
-        assert!(close(of(2048.0), 1.5), "half of the way by factors");
+        assert!(close(of(4352.0), 1.5), "half of the way");
         assert!(close(of(8192.0), 2.0) && close(of(65_536.0), 3.0) && close(of(1e9), 3.0));
         assert!((2.0..3.0).contains(&of(20_000.0)));
     }
