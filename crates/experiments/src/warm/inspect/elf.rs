@@ -96,34 +96,35 @@ fn is_gnu_loader(path: &str) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(&file);
     let Ok((header, endian)) = header(&cache) else { return false };
-    names(&cache, header, endian, |name, defined| defined && name == OF_GNU_LOADER).unwrap_or(false)
+    names(&cache, header, endian, true, |name| name == OF_GNU_LOADER).unwrap_or(false)
 }
 
 fn imported<'data>(data: impl ReadRef<'data>, header: &Header, endian: Endianness) -> Result<Imports, Refusal> {
     let mut found = Imports::default();
-    names(data, header, endian, |name, defined| {
-        found.starts_programs |= !defined && STARTING.contains(&name);
-        found.sets_locale |= !defined && name == b"setlocale";
+    names(data, header, endian, false, |name| {
+        found.starts_programs |= STARTING.contains(&name);
+        found.sets_locale |= name == b"setlocale";
         false
     })?;
     Ok(found)
 }
 
-/// Whether `wanted` says so of one of the names that the loader sees, and whether it is defined here.
+/// Whether `wanted` says so of one of the names that the loader sees, of those that are `defined` here or of the others. A
+/// library may define thousands, each of which would have to be read by itself.
 fn names<'data>(
     data: impl ReadRef<'data>,
     header: &Header,
     endian: Endianness,
-    mut wanted: impl FnMut(&[u8], bool) -> bool,
+    defined: bool,
+    mut wanted: impl FnMut(&[u8]) -> bool,
 ) -> Result<bool, Refusal> {
     let sections = header.sections(endian, data).map_err(broken)?;
     let symbols = sections.symbols(endian, data, object::elf::SHT_DYNSYM).map_err(broken)?;
     if symbols.is_empty() {
         return Err(refusal("its ELF file has no table of symbols to be linked by"));
     }
-    for symbol in symbols.iter() {
-        let name = symbol.name(endian, symbols.strings()).map_err(broken)?;
-        if wanted(name, symbol.st_shndx(endian) != SHN_UNDEF) {
+    for symbol in symbols.iter().filter(|symbol| (symbol.st_shndx(endian) != SHN_UNDEF) == defined) {
+        if wanted(symbol.name(endian, symbols.strings()).map_err(broken)?) {
             return Ok(true);
         }
     }
