@@ -349,3 +349,38 @@ fn every_form_can_be_had() {
     let (status, stdout, stderr) = run(&["signature", "--quiet", &path]);
     assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""));
 }
+
+#[test]
+fn a_bench_answers_on_a_file_s_bytes() {
+    let folder = Folder::new("bench");
+    let path = folder.file("file", &made("text-5000"));
+    let page = folder.path("bench.html");
+    let words = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
+    let (status, stdout, stderr) = run(&[&words[..], &["--export-html", &page, &path]].concat());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&report["schema"], &report["kind"]), (&"steady.signature/1".into(), &"bench".into()));
+    assert_eq!((&report["seed"], &report["input"]["file"]), (&"7".into(), &path.as_str().into()));
+    let conditions = report["conditions"].as_array().unwrap();
+    assert!(
+        conditions.iter().all(|one| one["bytes"] == 5_000 && one["wall_seconds"].as_f64().unwrap() > 0.0),
+        "{report}"
+    );
+    let questions: Vec<&str> =
+        report["answers"].as_array().unwrap().iter().filter_map(|one| one["question"].as_str()).collect();
+    for question in ["gain", "lock", "list", "alone", "pool_parallel", "global_parallel", "locality", "pool_room"] {
+        assert!(questions.contains(&question), "{question}");
+    }
+    assert_eq!(report["samples"].as_array().unwrap().len() as u64, report["rounds"].as_u64().unwrap());
+    assert!(fs::read_to_string(page).unwrap().contains("<svg"));
+}
+
+#[test]
+fn a_bench_that_is_interrupted_shows_what_it_has() {
+    let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv"]);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let (status, stdout, stderr) = told(ended(child));
+    assert_eq!((status, stderr.as_str()), (130, ""));
+    assert!(stdout.starts_with("allocator,workers,bytes,"), "{stdout}");
+}

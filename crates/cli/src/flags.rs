@@ -10,6 +10,7 @@ mod limit;
 mod load;
 mod procs;
 mod signature;
+mod signature_bench;
 mod values;
 mod variants;
 mod warm;
@@ -31,7 +32,8 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
-pub(crate) use signature::SignatureFlags;
+pub(crate) use signature::{SignatureCommands, SignatureFlags};
+pub(crate) use signature_bench::SignatureBenchFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
 use values::{confidence, duration, resolution};
 pub(crate) use variants::VariantFlags;

@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, SignatureReport,
-    WarmBenchReport, WarmReport,
+    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, SignatureBenchReport,
+    SignatureReport, WarmBenchReport, WarmReport,
 };
 use steady_report::Style;
 
@@ -132,6 +132,18 @@ impl Shown for SignatureReport {
             Form::Csv => steady_report::signature_csv(self),
             Form::Markdown => steady_report::signature_markdown(self),
             Form::Html => steady_report::signature_html(self),
+        }
+    }
+}
+
+impl Shown for SignatureBenchReport {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        match form {
+            Form::Text => steady_report::signature_bench_text(self, style()),
+            Form::Json => steady_report::signature_bench_json_text(self, samples),
+            Form::Csv => steady_report::signature_bench_csv(self),
+            Form::Markdown => steady_report::signature_bench_markdown(self),
+            Form::Html => steady_report::signature_bench_html(self),
         }
     }
 }

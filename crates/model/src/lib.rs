@@ -48,6 +48,10 @@ pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };
 pub use signature::{SignatureAllocator, SignatureCrew, SignatureFile, SignatureLock, SignatureReport, Signed};
+pub use signature::{
+    SignatureAnswer, SignatureBenchPlan, SignatureBenchRecord, SignatureBenchReport, SignatureCondition,
+    SignatureFigures, SignatureInput, SignatureQuestion, SignatureRun,
+};
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
 pub use warm::{

@@ -17,7 +17,7 @@ pub use host::host_csv;
 pub use limit::limit_csv;
 pub use load::load_csv;
 pub use rulers::rulers_csv;
-pub use signature::signature_csv;
+pub use signature::{signature_bench_csv, signature_csv};
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 pub use warm::{warm_bench_csv, warm_status_csv};
 

@@ -13,15 +13,15 @@ mod units;
 mod words;
 
 pub use csv::host_csv;
-pub use csv::signature_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
+pub use csv::{signature_bench_csv, signature_csv};
 pub use html::host_html;
-pub use html::signature_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
+pub use html::{signature_bench_html, signature_html};
 pub use json::{
     COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError,
     SCHEMA, costs_json, costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text,
@@ -33,13 +33,14 @@ pub use json::{HOST_SCHEMA, host_json, host_json_text};
 pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
+pub use json::{signature_bench_json, signature_bench_json_text};
 pub use markdown::host_markdown;
-pub use markdown::signature_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{
     costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
 };
+pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg};
 pub use text::host_text;
 pub use text::warm_bench_text;
@@ -48,7 +49,7 @@ pub use text::{
     Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
     load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
-pub use text::{signature_line, signature_text};
+pub use text::{signature_bench_text, signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use steady_experiments::signature::{MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 use steady_model::SignatureAllocator;
 
+use super::SignatureBenchFlags;
 use super::exports::OutputFlags;
 use super::values::size;
 
@@ -18,6 +19,8 @@ Examples:
   What one lock around an allocator costs eight threads, and what a pool each costs them
       steady signature --allocator global --threads 8 --stats data
       steady signature --allocator pool --threads 8 --stats data
+  What is that made of? Measured in turns, with intervals
+      steady signature bench
   The same among processes that share the allocator's memory
       steady signature --allocator global --processes 8 --stats data
 
@@ -36,9 +39,12 @@ Exit status:
     after_help = EXAMPLES,
 
 
-    override_usage = "steady signature [OPTIONS] FILE..."
+    args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, override_usage = "steady signature [OPTIONS] FILE...\n       steady signature bench [OPTIONS] [FILE]"
 )]
 pub(crate) struct SignatureFlags {
+    #[command(subcommand)]
+    pub(crate) question: Option<SignatureCommands>,
+
     /// The files; - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -71,6 +77,13 @@ pub(crate) struct SignatureFlags {
     pub(crate) output: OutputFlags,
 }
 
+/// What else there is to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SignatureCommands {
+    /// What an allocator's lock costs on this machine: allocators, workers and sizes beside one another
+    Bench(Box<SignatureBenchFlags>),
+}
+
 /// `--allocator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AllocatorFlag {
@@ -99,7 +112,8 @@ fn workers() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(MOST_WORKERS))
 }
 
-fn pool(text: &str) -> Result<usize, String> {
+/// The size of a pool that has room for a tree.
+pub(super) fn pool(text: &str) -> Result<usize, String> {
     /// More is a slip of the keyboard.
     const MOST: u64 = 1 << 30;
     let least = MOST_NODES * POOL_NODE_BYTES;

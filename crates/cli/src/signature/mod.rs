@@ -1,6 +1,7 @@
 //! `steady signature`: file after file, each told when it is done.
 
 mod bar;
+mod bench;
 
 use std::path::Path;
 use std::thread;
@@ -9,7 +10,7 @@ use steady_experiments::signature::{Asked, FileError, sign};
 use steady_model::{Absent, Bytes, SignatureAllocator, SignatureCrew, SignatureFile, SignatureReport};
 
 use crate::failure::{Failure, notice};
-use crate::flags::{FormatFlag, SignatureFlags};
+use crate::flags::{FormatFlag, SignatureCommands, SignatureFlags};
 use crate::letters::readable;
 use crate::output::{Destinations, print};
 
@@ -17,6 +18,9 @@ use bar::FileBar;
 
 /// The signatures of files; the exit status.
 pub(crate) fn run(flags: &SignatureFlags) -> Result<u8, Failure> {
+    if let Some(SignatureCommands::Bench(flags)) = &flags.question {
+        return bench::run(flags);
+    }
     let destinations = Destinations::open(&flags.output, false)?;
     let asked = asked(flags);
     let pool = (asked.allocator == SignatureAllocator::Pool).then_some(Bytes(asked.pool as u64));
@@ -56,9 +60,13 @@ fn asked(flags: &SignatureFlags) -> Asked {
         allocator: flags.allocator.into(),
         crew: threads.or(processes).or(single),
         pool: flags.pool_bytes,
-        // What control groups allow is in it.
-        cpus: thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+        cpus: cpus(),
     }
+}
+
+/// How many CPUs' worth of time can be had at once: what control groups allow is in it.
+fn cpus() -> u32 {
+    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 fn printed(text: &str) -> Result<(), Failure> {

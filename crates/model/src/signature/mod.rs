@@ -1,6 +1,13 @@
 //! Signatures of files: how they are made, and what making them took.
 
+mod bench;
+
 use crate::{Bytes, Nanos, Reading};
+
+pub use bench::{
+    SignatureAnswer, SignatureBenchPlan, SignatureBenchRecord, SignatureBenchReport, SignatureCondition,
+    SignatureFigures, SignatureInput, SignatureQuestion, SignatureRun,
+};
 
 /// Where the nodes of the trees come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -33,7 +33,7 @@ pub(crate) use scale::{Kind, Place, Scale};
 
 pub use load::load_html;
 pub use rulers::rulers_html;
-pub use signature::signature_html;
+pub use signature::{signature_bench_html, signature_html};
 pub use warm::{warm_bench_html, warm_status_html};
 
 /// The look of the page, in light, in dark and on paper.

@@ -38,7 +38,9 @@ pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
-pub use signature::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
+pub use signature::{
+    SIGNATURE_SCHEMA, signature_bench_json, signature_bench_json_text, signature_json, signature_json_text,
+};
 pub use warm::{
     WARM_SCHEMA, read_warm_bench_record, warm_bench_json, warm_bench_json_text, warm_status_json, warm_status_json_text,
 };

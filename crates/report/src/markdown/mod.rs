@@ -23,7 +23,7 @@ pub use limit::limit_markdown;
 
 pub use load::load_markdown;
 pub use rulers::rulers_markdown;
-pub use signature::signature_markdown;
+pub use signature::{signature_bench_markdown, signature_markdown};
 pub use warm::{warm_bench_markdown, warm_status_markdown};
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.

@@ -35,7 +35,7 @@ pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
-pub use signature::{signature_line, signature_text};
+pub use signature::{signature_bench_text, signature_line, signature_text};
 pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;

@@ -16,6 +16,7 @@ pub mod fast;
 mod heap;
 mod kernel;
 mod list;
+mod made;
 mod pool;
 mod scattered;
 mod sign;
@@ -31,6 +32,7 @@ pub use error::SignError;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use fast::Groups;
 pub use list::{Area, FreeList, Waits};
+pub use made::made;
 pub use pool::{POOL_NODE_BYTES, Pool};
 pub use scattered::Scattered;
 pub use sign::{Job, MOST_WORKERS, sign_bytes, sign_file, worth};

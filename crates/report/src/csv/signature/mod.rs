@@ -1,8 +1,12 @@
 //! Signatures of files as comma-separated values: a line per file.
 
+mod bench;
+
 use steady_model::{SignatureFile, SignatureReport};
 
 use crate::csv::{field, number, quoted, seconds};
+
+pub use bench::signature_bench_csv;
 
 const NAMES: &str = "file,signature,bytes,allocator,pool_bytes,crew,workers,elapsed_seconds,user_seconds,system_seconds,\
 bytes_per_second,allocations,lock_acquisitions,lock_contended,lock_waited_seconds,peak_memory_bytes,absent";

@@ -1,11 +1,15 @@
 //! Signatures of files as a page.
 
+mod bench;
+
 use maud::html;
 use steady_model::SignatureReport;
 
 use crate::html::facts::fact;
 use crate::html::page;
 use crate::words::signature as words;
+
+pub use bench::signature_bench_html;
 
 /// A table of files, and what has no place in it.
 pub fn signature_html(report: &SignatureReport) -> String {

@@ -1,11 +1,15 @@
 //! The JSON of signatures.
 
+mod bench;
+
 use serde_json::Value;
-use steady_model::{SignatureFile, SignatureReport, Signed};
+use steady_model::{Reading, SignatureFile, SignatureLock, SignatureReport, Signed};
 
 use crate::json::object::Object;
 use crate::json::pretty;
 use crate::json::wire::Seconds;
+
+pub use bench::{signature_bench_json, signature_bench_json_text};
 
 /// What it is called.
 pub const SIGNATURE_SCHEMA: &str = "steady.signature/1";
@@ -49,7 +53,16 @@ fn signed(signed: &Signed, object: &mut Object) {
     object.put("system_seconds", Seconds(signed.system).as_f64());
     object.number("bytes_per_second", signed.bytes as f64 / signed.elapsed.seconds(), "the clock did not move");
     object.put("allocations", signed.allocations);
-    match &signed.lock {
+    lock(&signed.lock, object);
+    match &signed.peak_memory {
+        Ok(bytes) => object.put("peak_memory_bytes", bytes.0),
+        Err(absent) => object.absent("peak_memory_bytes", &absent.0),
+    }
+}
+
+/// What a lock came to.
+fn lock(lock: &Reading<SignatureLock>, object: &mut Object) {
+    match lock {
         Ok(lock) => {
             object.put("lock_acquisitions", lock.acquisitions);
             object.put("lock_contended", lock.contended);
@@ -59,9 +72,5 @@ fn signed(signed: &Signed, object: &mut Object) {
             let names = ["lock_acquisitions", "lock_contended", "lock_waited_seconds"];
             names.into_iter().for_each(|name| object.absent(name, &absent.0));
         }
-    }
-    match &signed.peak_memory {
-        Ok(bytes) => object.put("peak_memory_bytes", bytes.0),
-        Err(absent) => object.absent("peak_memory_bytes", &absent.0),
     }
 }

@@ -1,10 +1,14 @@
 //! Signatures of files as Markdown.
 
+mod bench;
+
 use steady_model::SignatureReport;
 
 use crate::markdown::escape::plain;
 use crate::markdown::row;
 use crate::words::signature as words;
+
+pub use bench::signature_bench_markdown;
 
 /// A table of files, and what has no place in it.
 pub fn signature_markdown(report: &SignatureReport) -> String {

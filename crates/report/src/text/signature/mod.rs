@@ -1,8 +1,12 @@
 //! Signatures of files as text: a line each, as programs that print checksums have them.
 
+mod bench;
+
 use steady_model::{SignatureFile, SignatureReport};
 
 use crate::words::signature as words;
+
+pub use bench::signature_bench_text;
 
 /// All of them.
 pub fn signature_text(report: &SignatureReport) -> String {

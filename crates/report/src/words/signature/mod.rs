@@ -1,5 +1,7 @@
 //! Signatures of files in words.
 
+pub(crate) mod bench;
+
 use steady_model::{SignatureCrew, SignatureReport, Signed};
 
 use crate::units::{TIE, count as events, memory, short, thousands, time};

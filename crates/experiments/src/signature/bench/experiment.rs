@@ -1,0 +1,164 @@
+//! The experiment: every way tried once on little, then rounds in random order until the budget is spent.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha12Rng;
+use steady_model::{Ending, Host, Nanos, SignatureBenchPlan, SignatureBenchRecord, SignatureRun, Timestamp};
+
+use super::plan::asked_of;
+use super::runner::{BenchError, SignatureRunner};
+
+/// What is shorter is repeated within a run, so that clocks and ticks have something to tell.
+const LEAST: Nanos = Nanos(3_000_000);
+/// What is larger is not tried first: its cost follows from less.
+const TRIED: u64 = 64 << 10;
+/// So many rounds are aimed at.
+const ROUNDS: u64 = 16;
+/// At the most every so many rounds has what takes long its turn.
+const SELDOM: u64 = 16;
+/// How many times as long as another it may take before it has its turn seldom.
+const PRECEDENCE: f64 = 32.0;
+
+/// What an experiment is told of the machine.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The machine.
+    pub host: Host,
+    /// The time of day.
+    pub started: Timestamp,
+}
+
+/// What happens while an experiment runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// How much of the budget is spent, from 0 to 1.
+    pub spent: f64,
+    /// How many rounds are over.
+    pub rounds: usize,
+}
+
+/// What came of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// What was measured.
+    pub record: SignatureBenchRecord,
+    /// What ended it early.
+    pub stopped: Option<BenchError>,
+}
+
+/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the record.
+pub fn measure<R: SignatureRunner>(
+    plan: &SignatureBenchPlan,
+    setting: Setting,
+    runner: &mut R,
+    events: &mut dyn FnMut(Event),
+) -> Done {
+    let mut rounds = Vec::new();
+    let stopped = all(plan, runner, &mut rounds, events).err();
+    let ending = if stopped == Some(BenchError::Interrupted) { Ending::Interrupted } else { Ending::Spent };
+    let record = SignatureBenchRecord {
+        plan: plan.clone(),
+        host: setting.host,
+        started: setting.started,
+        rounds,
+        elapsed: runner.now(),
+        ending,
+    };
+    Done { record, stopped }
+}
+
+/// How a condition is run: so many signatures in a row, in every so many rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    times: u32,
+    every: u64,
+}
+
+fn all<R: SignatureRunner>(
+    plan: &SignatureBenchPlan,
+    runner: &mut R,
+    rounds: &mut Vec<Vec<SignatureRun>>,
+    events: &mut dyn FnMut(Event),
+) -> Result<(), BenchError> {
+    let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
+    let costs = costs(plan, runner)?;
+    let asked: Vec<bool> = asked_of(&plan.conditions);
+    let turns = turns(&costs, &asked, plan.budget - runner.now());
+    while rounds.is_empty() || runner.now() < plan.budget {
+        let number = rounds.len() as u64;
+        let mut order: Vec<usize> = (0..turns.len()).filter(|at| number.is_multiple_of(turns[*at].every)).collect();
+        order.shuffle(&mut coins);
+        rounds.push(Vec::with_capacity(order.len()));
+        for at in order {
+            let run = runner.run(at, &plan.conditions[at], turns[at].times)?;
+            if let Some(round) = rounds.last_mut() {
+                round.push(run);
+            }
+            let spent = (runner.now().seconds() / plan.budget.seconds()).min(1.0);
+            events(Event { spent, rounds: rounds.len() - 1 });
+            // The first is finished, so that nothing is missing altogether.
+            if number > 0 && runner.now() >= plan.budget {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a signature in each way costs, nearly: measured on little, and in proportion to the size where there is more.
+fn costs<R: SignatureRunner>(plan: &SignatureBenchPlan, runner: &mut R) -> Result<Vec<Nanos>, BenchError> {
+    let mut costs: Vec<Nanos> = Vec::with_capacity(plan.conditions.len());
+    for (at, condition) in plan.conditions.iter().enumerate() {
+        let smaller = plan.conditions[..at].iter().zip(&costs).filter(|(other, _)| {
+            other.allocator == condition.allocator && other.workers == condition.workers && other.kept == condition.kept
+        });
+        let cost = match smaller.max_by_key(|(other, _)| other.bytes) {
+            Some((other, cost)) if condition.bytes > TRIED && other.bytes > 0 && !condition.kept => {
+                Nanos::from_seconds(cost.seconds() * condition.bytes as f64 / other.bytes as f64)
+            }
+            _ => runner.run(at, condition, 1)?.wall,
+        };
+        costs.push(cost);
+    }
+    Ok(costs)
+}
+
+/// How often each has its turn, so that some [`ROUNDS`] rounds fit into what is left of the budget: what takes more than a
+/// share has it seldom, but what questions are about has [`PRECEDENCE`] shares. All are in rounds that are numbered by multiples
+/// of a power of two, so that those which are seldom meet.
+fn turns(costs: &[Nanos], asked: &[bool], left: Nanos) -> Vec<Turn> {
+    let run = |(cost, asked): (&Nanos, &bool)| {
+        let times = (LEAST.0 / cost.0.max(1)).clamp(0, 1_000) as u32 + 1;
+        (times, cost.seconds() * f64::from(times), if *asked { PRECEDENCE } else { 1.0 })
+    };
+    let runs: Vec<(u32, f64, f64)> = costs.iter().zip(asked).map(run).collect();
+    let every = |(_, seconds, shares): &(u32, f64, f64), share: f64| {
+        ((seconds / share / shares).ceil().max(1.0) as u64).next_power_of_two().min(SELDOM)
+    };
+    let takes = |share: f64| -> f64 { runs.iter().map(|run| run.1 * ROUNDS.div_ceil(every(run, share)) as f64).sum() };
+    let mut share = left.seconds().max(1e-3);
+    while takes(share) > left.seconds() && share > LEAST.seconds() {
+        share *= 0.8;
+    }
+    runs.iter().map(|run| Turn { times: run.0, every: every(run, share) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_has_its_turn_seldom() {
+        let costs = [Nanos(10_000), Nanos(2_000_000), Nanos(20_000_000), Nanos(800_000_000)];
+        let none = [false; 4];
+        let turns = turns(&costs, &none, Nanos(4_000_000_000));
+        assert_eq!((turns[0].times, turns[0].every), (301, 1));
+        assert_eq!((turns[1].times, turns[1].every), (2, 1));
+        assert_eq!((turns[2].times, turns[2].every), (1, 1));
+        assert!(turns[3].times == 1 && turns[3].every > 2, "{turns:?}");
+        let plenty = self::turns(&costs, &none, Nanos(400_000_000_000));
+        assert!(plenty.iter().all(|turn| turn.every == 1), "{plenty:?}");
+        let asked = self::turns(&costs, &[false, false, false, true], Nanos(4_000_000_000));
+        assert!(asked[3].every < turns[3].every, "{asked:?}");
+    }
+}

@@ -1,0 +1,16 @@
+//! What an allocator's lock costs: signatures of the same bytes by several allocators, numbers of workers and sizes.
+//!
+//! A **round** makes a signature in every way, in an order drawn by coin, so that what the machine does meanwhile meets all of
+//! them alike; ways are compared by pairs out of one round. What takes long has its turn only in every second, fourth, ... round.
+
+mod experiment;
+mod plan;
+mod report;
+mod runner;
+mod simulated;
+
+pub use experiment::{Done, Event, Setting, measure};
+pub use plan::{SIZES, WORKERS, conditions, pools};
+pub use report::report;
+pub use runner::{BenchError, CrewRunner, SignatureRunner};
+pub use simulated::SimulatedCrew;
