@@ -377,8 +377,11 @@ fn a_bench_answers_on_a_file_s_bytes() {
 
 #[test]
 fn a_bench_that_is_interrupted_shows_what_it_has() {
-    let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv"]);
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    // Of so little that the first rounds are over soon.
+    let folder = Folder::new("interrupted");
+    let path = folder.file("file", &made("text-5000"));
+    let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv", &path]);
+    std::thread::sleep(std::time::Duration::from_secs(3));
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
     let (status, stdout, stderr) = told(ended(child));
     assert_eq!((status, stderr.as_str()), (130, ""));

@@ -271,7 +271,7 @@ pub(crate) fn pools(report: &SignatureBenchReport) -> (Grid, Footnotes) {
 /// The first cache that it fits into.
 fn fits(report: &SignatureBenchReport, size: Bytes) -> String {
     let cache = report.record.plan.caches.iter().find(|(_, cache)| size <= *cache);
-    cache.map_or_else(|| "no cache".to_owned(), |(name, cache)| format!("{name} ({})", memory(cache.0 as f64)))
+    cache.map_or_else(|| "none that is told".to_owned(), |(name, cache)| format!("{name} ({})", memory(cache.0 as f64)))
 }
 
 /// Throughput of each way on the size that the questions are about: what it is called, megabytes a second.
