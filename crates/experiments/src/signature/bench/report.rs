@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_was_run_seldom_has_no_interval() {
-        let done = measured(1, 3_000_000_000, &mut SimulatedCrew::new(1));
+        let done = measured(1, 12_000_000_000, &mut SimulatedCrew::new(1));
         let report = report(done.record);
         let conditions = &report.record.plan.conditions;
         let dear = conditions
