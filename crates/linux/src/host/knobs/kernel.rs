@@ -5,10 +5,10 @@ use steady_model::{Absent, Knob};
 use super::Found;
 use crate::Root;
 
-const SMT: &str = "/sys/devices/system/cpu/smt/control";
-const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
-const NMI_WATCHDOG: &str = "/proc/sys/kernel/nmi_watchdog";
-const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+pub(super) const SMT: &str = "/sys/devices/system/cpu/smt/control";
+pub(super) const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
+pub(super) const NMI_WATCHDOG: &str = "/proc/sys/kernel/nmi_watchdog";
+pub(super) const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 const SAMPLE_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
 
 /// Second threads of cores: `Documentation/ABI/testing/sysfs-devices-system-cpu`.

@@ -9,9 +9,9 @@ use crate::Root;
 /// Huge pages of the usual size: `Documentation/admin-guide/mm/transhuge.rst`.
 pub(super) const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const HUGE_PAGES_FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
-const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+pub(super) const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const SWAPS: &str = "/proc/swaps";
-const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+pub(super) const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 /// The sizes of their own that newer kernels have follow the one for all where they say so, and are files of the knob
 /// where they do not.

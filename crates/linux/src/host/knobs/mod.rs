@@ -177,22 +177,25 @@ pub fn find(root: &Root, knob: Knob, smt_goes_off: bool) -> Found {
 /// Whether a file is one that a knob may stand for: a journal is no way to have other files written.
 pub fn is_of(knob: Knob, file: &str) -> bool {
     /// What stands between the two parts is one name.
-    const PLACES: [(Knob, &str, &str); 12] = [
+    const PLACES: [(Knob, &str, &str); 6] = [
         (Knob::Turbo, "/sys/devices/system/cpu/cpufreq/", "/boost"),
         (Knob::Governor, "/sys/devices/system/cpu/cpufreq/", "/scaling_governor"),
         (Knob::Epp, "/sys/devices/system/cpu/cpufreq/", "/energy_performance_preference"),
         (Knob::MinFrequency, "/sys/devices/system/cpu/cpufreq/", "/scaling_min_freq"),
-        (Knob::Smt, "/sys/devices/system/cpu/", "/control"),
-        (Knob::Aslr, "/proc/sys/", "/randomize_va_space"),
-        (Knob::NmiWatchdog, "/proc/sys/", "/nmi_watchdog"),
-        (Knob::PerfSampleRate, "/proc/sys/", "/perf_event_max_sample_rate"),
         (Knob::IrqAffinity, "/proc/irq/", "/smp_affinity_list"),
         (Knob::Thp, "/sys/kernel/mm/transparent_hugepage/", "/enabled"),
-        (Knob::Swap, "/proc/sys/", "/swappiness"),
-        (Knob::Caches, "/proc/sys/", "/drop_caches"),
     ];
-    const WHOLE: [(Knob, &str); 3] =
-        [(Knob::Turbo, clock_rate::NO_TURBO), (Knob::Turbo, clock_rate::BOOST), (Knob::Thp, memory::HUGE_PAGES)];
+    const WHOLE: [(Knob, &str); 9] = [
+        (Knob::Turbo, clock_rate::NO_TURBO),
+        (Knob::Turbo, clock_rate::BOOST),
+        (Knob::Smt, kernel::SMT),
+        (Knob::Aslr, kernel::ASLR),
+        (Knob::NmiWatchdog, kernel::NMI_WATCHDOG),
+        (Knob::PerfSampleRate, kernel::SAMPLE_RATE),
+        (Knob::Thp, memory::HUGE_PAGES),
+        (Knob::Swap, memory::SWAPPINESS),
+        (Knob::Caches, memory::DROP_CACHES),
+    ];
     let between = |start: &str, end: &str| {
         let name = file.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
         name.is_some_and(|name| !name.is_empty() && !name.contains('/') && !name.starts_with('.'))

@@ -1,1 +1,187 @@
+//! Knobs of recorded hosts.
 
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::trees::tree;
+
+const HOSTS: [&str; 6] = [
+    "host-intel-active",
+    "host-intel-passive",
+    "host-amd-pstate",
+    "host-acpi-cpufreq",
+    "host-no-cpufreq",
+    "host-unreadable",
+];
+
+fn state(name: &str, knob: Knob) -> KnobState {
+    find(&tree(name), knob, false).state()
+}
+
+/// Value, quiet value, whether it is quiet, whether it can be set.
+fn told(name: &str, knob: Knob) -> (String, String, bool, bool) {
+    let state = state(name, knob);
+    (state.value.unwrap_or_default(), state.quiet_value.unwrap_or_default(), state.is_quiet, state.settable.is_ok())
+}
+
+fn told_as(value: &str, quiet: &str, is_quiet: bool, settable: bool) -> (String, String, bool, bool) {
+    (value.to_owned(), quiet.to_owned(), is_quiet, settable)
+}
+
+fn why(name: &str, knob: Knob) -> String {
+    state(name, knob).settable.expect_err("it cannot be set").0
+}
+
+#[test]
+fn turbo_has_the_switch_of_its_driver() {
+    assert_eq!(told("host-intel-active", Knob::Turbo), told_as("0", "1", false, true));
+    assert_eq!(told("host-intel-passive", Knob::Turbo), told_as("1", "1", true, true));
+    assert_eq!(told("host-amd-pstate", Knob::Turbo), told_as("0, 1", "0", false, true));
+    assert_eq!(told("host-acpi-cpufreq", Knob::Turbo), told_as("1", "0", false, true));
+    assert!(why("host-no-cpufreq", Knob::Turbo).contains("no cpufreq driver"));
+    let amd = find(&tree("host-amd-pstate"), Knob::Turbo, false);
+    let files: Vec<&str> = amd.settings.iter().map(|setting| setting.file.rsplit('/').nth(1).unwrap()).collect();
+    assert_eq!(files, ["policy0", "policy1", "policy2", "policy3", "cpufreq"], "the one for all is written last");
+}
+
+#[test]
+fn governors_are_those_that_the_driver_offers() {
+    assert_eq!(told("host-intel-active", Knob::Governor), told_as("powersave", "performance", false, true));
+    assert_eq!(told("host-intel-passive", Knob::Governor), told_as("schedutil", "performance", false, true));
+    let acpi = state("host-acpi-cpufreq", Knob::Governor);
+    assert_eq!((acpi.value, acpi.is_quiet), (Ok("ondemand".to_owned()), false));
+    assert!(acpi.settable.unwrap_err().0.contains("not among scaling_available_governors (conservative ondemand"));
+}
+
+#[test]
+fn preferences_and_rates_are_told_of_all_policies() {
+    let epp = state("host-intel-active", Knob::Epp);
+    assert_eq!(epp.value.as_deref(), Ok("balance_performance, balance_power"));
+    assert_eq!((epp.files.len(), epp.settable), (8, Ok(())));
+    assert!(
+        why("host-intel-passive", Knob::Epp).contains("the driver intel_cpufreq has no energy performance preference")
+    );
+    assert_eq!(told("host-intel-active", Knob::MinFrequency), told_as("400000", "4800000", false, true));
+    assert!(why("host-unreadable", Knob::MinFrequency).contains("scaling_max_freq is no number"));
+}
+
+#[test]
+fn second_threads_are_on_off_or_not_to_be_had() {
+    assert_eq!(told("host-intel-active", Knob::Smt), told_as("on", "off", false, true));
+    assert_eq!(told("host-intel-passive", Knob::Smt), told_as("off", "off", true, true));
+    for (name, value) in
+        [("host-amd-pstate", "notsupported"), ("host-acpi-cpufreq", "forceoff"), ("host-no-cpufreq", "notimplemented")]
+    {
+        assert_eq!(told(name, Knob::Smt), told_as(value, "", true, false), "{name}");
+        assert!(why(name, Knob::Smt).contains(value), "{name}");
+    }
+    assert!(why("missing", Knob::Smt).contains("no switch"));
+}
+
+#[test]
+fn white_space_is_no_part_of_a_value() {
+    assert_eq!(told("host-acpi-cpufreq", Knob::Thp), told_as("madvise", "never", false, true));
+    assert_eq!(told("host-acpi-cpufreq", Knob::PerfSampleRate), told_as("63000", "1", false, true));
+    assert_eq!(told("host-acpi-cpufreq", Knob::Swap), told_as("60", "1", false, true));
+    let found = find(&tree("host-acpi-cpufreq"), Knob::Thp, false);
+    assert_eq!(found.settings[0].value, "  always   [madvise]\tnever  \n", "but it is kept");
+}
+
+#[test]
+fn huge_pages_of_other_sizes_count_where_they_do_not_follow() {
+    let found = find(&tree("host-intel-active"), Knob::Thp, false);
+    let files: Vec<&str> = found.settings.iter().map(|setting| setting.file.as_str()).collect();
+    assert_eq!(files, [memory::HUGE_PAGES, "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"]);
+    assert!(state("host-amd-pstate", Knob::Thp).is_quiet);
+    assert!(why("host-no-cpufreq", Knob::Thp).contains("no huge pages"));
+}
+
+#[test]
+fn a_rate_that_limits_nothing_cannot_be_set() {
+    assert!(why("host-intel-passive", Knob::PerfSampleRate).contains("perf_cpu_time_max_percent is 0"));
+    assert!(why("host-no-cpufreq", Knob::PerfSampleRate).contains("does not exist"));
+    assert!(why("host-unreadable", Knob::PerfSampleRate).contains("holds no text"));
+    assert!(why("host-amd-pstate", Knob::Swap).contains("no swap is in use"));
+}
+
+#[test]
+fn interrupts_keep_off_the_cores_of_duets() {
+    let root = tree("host-intel-active");
+    for (smt_goes_off, free) in [(true, "0,3"), (false, "0,3-4,7")] {
+        let found = find(&root, Knob::IrqAffinity, smt_goes_off);
+        let of = |number: u32| {
+            let file = format!("/proc/irq/{number}/smp_affinity_list");
+            found.settings.iter().find(|setting| setting.file == file)
+        };
+        assert!(of(0).is_none(), "it cannot be moved");
+        assert_eq!(of(9).unwrap().quiet.as_deref(), Ok(free));
+        assert_eq!(of(126).unwrap().is_quiet(), !smt_goes_off, "CPU 7 is free as long as it is on");
+    }
+    assert_eq!(stranded(&root).iter().map(|one| one.value.as_str()).collect::<Vec<_>>(), ["4\n", "7\n"]);
+    assert!(why("host-acpi-cpufreq", Knob::IrqAffinity).contains("a duet takes all CPUs"));
+}
+
+#[test]
+fn what_cannot_be_read_is_never_set() {
+    for name in ["missing", "host-unreadable"] {
+        for knob in Knob::ALL {
+            let found = find(&tree(name), knob, true);
+            let state = found.state();
+            assert!(!state.is_quiet || !found.settings.is_empty(), "{name}: {knob:?}");
+            assert!(state.value.is_ok() || state.settable.is_err(), "{name}: {knob:?}: {state:?}");
+            assert!(state.settable.is_ok() || !state.settable.unwrap_err().0.is_empty());
+        }
+    }
+    assert!(state("host-unreadable", Knob::Swap).value.is_err());
+}
+
+#[test]
+fn files_for_reading_only_say_so() {
+    let top = std::env::temp_dir().join(format!("steady-knobs-{}", std::process::id()));
+    let root = Root::at(&top);
+    let file = "/proc/sys/kernel/nmi_watchdog";
+    fs::create_dir_all(root.path(file).parent().unwrap()).unwrap();
+    fs::write(root.path(file), "1\n").unwrap();
+    let mut permissions = fs::metadata(root.path(file)).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(root.path(file), permissions).unwrap();
+    let state = find(&root, Knob::NmiWatchdog, false).state();
+    fs::remove_dir_all(&top).unwrap();
+    assert_eq!((state.value, state.quiet_value), (Ok("1".to_owned()), Ok("0".to_owned())));
+    assert!(state.settable.unwrap_err().0.contains("for reading only"));
+}
+
+#[test]
+fn every_file_of_a_knob_is_one_of_its_own() {
+    for name in HOSTS {
+        for knob in Knob::ALL {
+            let found = find(&tree(name), knob, false);
+            assert!(found.settings.iter().all(|setting| is_of(setting.knob, &setting.file)), "{name}: {found:?}");
+        }
+    }
+    assert!(
+        !is_of(Knob::Turbo, "/etc/passwd")
+            && !is_of(Knob::Governor, "/sys/devices/system/cpu/cpufreq/a/b/scaling_governor")
+    );
+    assert!(!is_of(Knob::Governor, "/sys/devices/system/cpu/cpufreq/../scaling_governor"));
+    assert!(!is_of(Knob::Swap, "/proc/sys/kernel/swappiness") && is_of(Knob::Swap, "/proc/sys/vm/swappiness"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_in_a_file_makes_it_panic(text in "(\\PC|[\\[\\]a-z0-9,\n -]){0,40}") {
+        let top = std::env::temp_dir().join(format!("steady-knobs-any-{}", std::process::id()));
+        let root = Root::at(&top);
+        for file in [memory::HUGE_PAGES, clock_rate::BOOST, "/sys/devices/system/cpu/smt/control", "/proc/irq/1/smp_affinity_list"] {
+            fs::create_dir_all(root.path(file).parent().unwrap()).unwrap();
+            fs::write(root.path(file), &text).unwrap();
+        }
+        for knob in Knob::ALL {
+            let found = find(&root, knob, true);
+            let _ = (found.state(), found.is_quiet());
+        }
+        fs::remove_dir_all(&top).unwrap();
+    }
+}

@@ -1,0 +1,115 @@
+//! Putting back is the inverse of making quiet, on hosts drawn at random, killed at random.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::made::Made;
+use super::{done, quiet, restore};
+
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// A number as files hold it, with white space that a kernel might have.
+fn odd(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    (value, "[ \t]{0,2}", "[ ]{0,1}\n?").prop_map(|(value, before, after)| format!("{before}{value}{after}"))
+}
+
+fn one_of(words: &'static [&'static str]) -> impl Strategy<Value = String> {
+    proptest::sample::select(words).prop_map(str::to_owned)
+}
+
+/// The files of one policy.
+fn policy(cpu: usize) -> impl Strategy<Value = BTreeMap<String, String>> {
+    let governor = odd(one_of(&["powersave", "performance", "schedutil"]));
+    // What the kernel itself writes anew has no other white space than its own.
+    let preference = prop::option::of(one_of(&["performance\n", "balance_power\n", "power\n", "128\n"]));
+    let boost = prop::option::of(one_of(&["0\n", "1\n"]));
+    let offers = prop::option::of(one_of(&["performance powersave schedutil\n", "powersave schedutil\n"]));
+    (governor, preference, boost, offers, one_of(&["400\n", "1500\n", "3000\n"])).prop_map(
+        move |(governor, preference, boost, offers, least)| {
+            let file = |name: &str| format!("{CPUS}/cpufreq/policy{cpu}/{name}");
+            let mut files =
+                BTreeMap::from([(file("scaling_max_freq"), "3000\n".to_owned()), (file("scaling_min_freq"), least)]);
+            // The driver shows no other preference under this governor.
+            let preference =
+                preference.map(|one| if governor.trim() == "performance" { "performance\n".into() } else { one });
+            files.insert(file("scaling_governor"), governor);
+            files.extend(preference.map(|text| (file("energy_performance_preference"), text)));
+            files.extend(boost.map(|text| (file("boost"), text)));
+            files.extend(offers.map(|text| (file("scaling_available_governors"), text)));
+            files
+        },
+    )
+}
+
+/// A host of eight threads on four cores, with some of what hosts have.
+fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
+    let policies = prop::option::of((0..8).map(policy).collect::<Vec<_>>());
+    let turbo = prop::option::of(one_of(&["0\n", "1\n"]));
+    let smt = one_of(&["on\n", "off\n", " on ", "forceoff\n", "notsupported\n"]);
+    let thp = one_of(&["[always] madvise never\n", " always  [madvise]\tnever", "always madvise [never]\n", "never"]);
+    let numbers = (odd(one_of(&["0", "1", "2"])), odd(one_of(&["0", "1"])), odd(one_of(&["1", "63000", "100000"])));
+    let swap = odd(one_of(&["0", "1", "60", "200"]));
+    let interrupts =
+        prop::collection::btree_map(8..30_u32, one_of(&["0-7\n", "4\n", " 0,4 ", "7\n", "1-2", "4-7\n"]), 0..6);
+    (policies, turbo, smt, thp, numbers, swap, interrupts).prop_map(
+        |(policies, turbo, smt, thp, (aslr, watchdog, rate), swap, interrupts)| {
+            let mut files = BTreeMap::from([
+                (format!("{CPUS}/online"), if smt.trim() == "on" { "0-7\n" } else { "0-3\n" }.to_owned()),
+                (format!("{CPUS}/smt/control"), smt),
+                ("/sys/kernel/mm/transparent_hugepage/enabled".to_owned(), thp),
+                ("/proc/sys/kernel/randomize_va_space".to_owned(), aslr),
+                ("/proc/sys/kernel/nmi_watchdog".to_owned(), watchdog),
+                ("/proc/sys/kernel/perf_event_max_sample_rate".to_owned(), rate),
+                ("/proc/sys/vm/swappiness".to_owned(), swap),
+                ("/proc/swaps".to_owned(), "Filename Type\n/dev/x partition\n".to_owned()),
+                ("/proc/self/status".to_owned(), "Cpus_allowed_list:\t0-7\n".to_owned()),
+            ]);
+            for cpu in 0..8 {
+                let (core, file) = (cpu % 4, |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}"));
+                files.insert(file("core_id"), format!("{core}\n"));
+                files.insert(file("physical_package_id"), "0\n".to_owned());
+                files.insert(file("thread_siblings_list"), format!("{core},{}\n", core + 4));
+            }
+            let mut policies = policies.unwrap_or_default();
+            if files[&format!("{CPUS}/smt/control")].trim() != "on" {
+                policies.truncate(4);
+            }
+            if let Some(turbo) = turbo.filter(|_| !policies.is_empty()) {
+                // With the switch on, no policy has a rate beyond the nominal one.
+                if turbo.trim() == "1" {
+                    for (file, text) in policies.iter_mut().flatten() {
+                        if file.ends_with("scaling_max_freq") {
+                            *text = "2000\n".to_owned();
+                        } else if file.ends_with("scaling_min_freq") && text.trim() == "3000" {
+                            *text = "2000\n".to_owned();
+                        }
+                    }
+                }
+                files.insert(format!("{CPUS}/intel_pstate/no_turbo"), turbo);
+            } else if policies.iter().flatten().any(|(file, _)| file.ends_with("/boost")) {
+                files.insert(format!("{CPUS}/cpufreq/boost"), "1\n".to_owned());
+            }
+            files.extend(policies.into_iter().flatten());
+            let interrupts = interrupts.into_iter();
+            files.extend(interrupts.map(|(number, cpus)| (format!("/proc/irq/{number}/smp_affinity_list"), cpus)));
+            files
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_host_is_killed_whenever_it_is_put_back(files in files(), first in 0..200_u32, second in 0..200_u32) {
+        let mut made = Made::new(&files);
+        let before = made.files();
+        made.killed_after(first, quiet);
+        made.killed_after(second, restore);
+        let restored = restore(&mut made);
+        prop_assert!(done(&restored), "{restored:?}");
+        prop_assert_eq!(made.files(), before);
+        prop_assert!(made.journal().is_none());
+    }
+}

@@ -1,0 +1,556 @@
+//! `steady host` on copies of recorded hosts, and on the knobs that this one has.
+
+mod steady;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use steady::{processes_with, run, scratch, skip, steady, told, within_a_second};
+
+/// The journal, below a root.
+const JOURNAL: &str = "var/lib/steady/host.json";
+const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+
+/// A copy of a recorded host, removed at the end.
+struct Copied(PathBuf);
+
+impl Copied {
+    fn of(tree: &str, test: &str) -> Self {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trees").join(tree);
+        let to = scratch(&format!("host-{test}"));
+        let _ = fs::remove_dir_all(&to);
+        let copied = Command::new("cp").arg("-r").arg(from).arg(&to).status().expect("cp starts");
+        assert!(copied.success());
+        Copied(to)
+    }
+
+    fn root(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let (command, rest) = words.split_first().unwrap();
+        run(&[&["host", command, "--root", self.root()], rest].concat())
+    }
+
+    /// Its files with what is in them, less what holds no value and what is ours.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.0.clone()];
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with("drop_caches") && !path.starts_with(self.0.join("var")) {
+                    found.insert(path.clone(), fs::read(path).unwrap());
+                }
+            }
+        }
+        found
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.0.join(file)).unwrap()
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.0.join(file), text).unwrap();
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_status_of_a_host_tells_every_knob() {
+    let host = Copied::of("host-intel-active", "status");
+    let (status, stdout, stderr) = host.run(&["status", "--no-rulers", "--format", "json"]);
+    assert_eq!(status, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["schema"], "steady.host/1");
+    let of = |name: &str| report["knobs"].as_array().unwrap().iter().find(|knob| knob["name"] == name).unwrap().clone();
+    assert_eq!((&of("turbo")["value"], &of("turbo")["quiet_value"]), (&"0".into(), &"1".into()));
+    assert_eq!(of("governor")["files"], 8);
+    let condition = |name: &str| {
+        let all = report["conditions"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap()["value"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(condition("power"), "mains");
+    assert_eq!(condition("throttling"), "17 times since boot, on the core with the most");
+    assert_eq!(condition("wakers"), "cron (starts programs), irqbalance (moves interrupts), timers apt-daily, fstrim");
+    let text = host.run(&["status", "--no-rulers"]).1;
+    assert!(text.trim_end().ends_with("How far it is from quiet was not measured: --no-rulers was given."), "{text}");
+}
+
+#[test]
+fn the_last_sentence_tells_how_far_from_quiet_this_host_is() {
+    let (status, stdout, stderr) = run(&["host", "status"]);
+    assert_eq!(status, 0, "{stderr}");
+    let last = stdout.replace("\n  ", " ");
+    assert!(
+        last.trim_end().lines().last().unwrap().starts_with("How far it is from quiet: over one second"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_host_is_put_back_to_the_byte() {
+    for tree in ["host-intel-active", "host-intel-passive", "host-amd-pstate", "host-acpi-cpufreq", "host-no-cpufreq"] {
+        let host = Copied::of(tree, &format!("whole-{tree}"));
+        let before = host.files();
+        let (status, _, stderr) = host.run(&["quiet"]);
+        assert_eq!(status, 0, "{tree}: {stderr}");
+        assert_ne!(host.files(), before, "{tree}");
+        assert!(host.0.join(JOURNAL).exists(), "{tree}");
+        let (status, stdout, stderr) = host.run(&["restore"]);
+        assert_eq!(status, 0, "{tree}: {stdout} {stderr}");
+        assert_eq!(host.files(), before, "{tree}");
+        assert!(!host.0.join(JOURNAL).exists(), "{tree}");
+        let (status, stdout, _) = host.run(&["restore"]);
+        assert_eq!((status, stdout.as_str()), (0, "There was nothing to restore.\n"), "{tree}");
+    }
+}
+
+/// Kills `steady` at step after step, until it has ended before; what is done then.
+fn killed_at_every_step(host: &Copied, words: &[&str], mut then: impl FnMut(u32)) -> u32 {
+    for at in 0.. {
+        let number = at.to_string();
+        let mut command = steady();
+        command.args(["host", words[0], "--root", host.root(), "--die-at", &number]).args(&words[1..]);
+        let output = command.output().unwrap();
+        if output.status.signal() != Some(9) {
+            assert_eq!(output.status.code(), Some(0), "at {at}: {}", String::from_utf8_lossy(&output.stderr));
+            return at;
+        }
+        then(at);
+    }
+    unreachable!("it ends at some time")
+}
+
+#[test]
+fn killed_at_any_step_a_host_is_put_back_to_the_byte() {
+    let host = Copied::of("host-acpi-cpufreq", "killed");
+    let before = host.files();
+    let steps = killed_at_every_step(&host, &["quiet"], |at| {
+        let (status, stdout, stderr) = host.run(&["restore"]);
+        assert_eq!(status, 0, "at {at}: {stdout} {stderr}");
+        assert_eq!(host.files(), before, "at {at}");
+        assert!(!host.0.join(JOURNAL).exists(), "at {at}");
+    });
+    assert!(steps > 15, "a journal, six knobs and the caches: {steps}");
+    host.run(&["restore"]);
+    assert_eq!(host.files(), before);
+}
+
+#[test]
+fn killed_while_it_puts_back_a_host_is_put_back_the_next_time() {
+    let host = Copied::of("host-intel-passive", "killed-back");
+    let before = host.files();
+    host.run(&["quiet"]);
+    let steps = killed_at_every_step(&host, &["restore"], |at| {
+        let (status, stdout, stderr) = host.run(&["restore"]);
+        assert_eq!(status, 0, "at {at}: {stdout} {stderr}");
+        assert_eq!(host.files(), before, "at {at}");
+        host.run(&["quiet"]);
+    });
+    assert!(steps > 4, "{steps}");
+    assert_eq!(host.files(), before);
+}
+
+#[test]
+fn two_at_once_are_one_after_the_other() {
+    let host = Copied::of("host-intel-active", "two");
+    let before = host.files();
+    let start = |words: &[&str]| {
+        let mut command = steady();
+        command.args(["host", words[0], "--root", host.root()]).args(&words[1..]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    for _ in 0..5 {
+        let all: Vec<_> = (0..4).map(|_| start(&["quiet"])).collect();
+        for mut one in all {
+            assert!(one.wait().unwrap().success());
+        }
+        let all: Vec<_> = (0..4).map(|_| start(&["restore"])).collect();
+        for mut one in all {
+            assert!(one.wait().unwrap().success());
+        }
+        assert_eq!(host.files(), before);
+        assert!(!host.0.join(JOURNAL).exists());
+    }
+}
+
+#[test]
+fn what_somebody_else_set_is_told_and_left() {
+    let host = Copied::of("host-intel-passive", "foreign");
+    let before = host.files();
+    host.run(&["quiet"]);
+    host.write(GOVERNOR, "ondemand\n");
+    let (status, stdout, _) = host.run(&["restore"]);
+    assert_eq!(status, 1, "{stdout}");
+    assert!(stdout.replace("\n  ", " ").contains("somebody else set it"), "{stdout}");
+    assert_eq!(host.text(GOVERNOR), "ondemand\n");
+    let (status, ..) = host.run(&["restore", "--force"]);
+    assert_eq!((status, host.files()), (0, before));
+}
+
+#[test]
+fn a_journal_of_an_earlier_boot_is_void() {
+    let host = Copied::of("host-intel-active", "void");
+    host.run(&["quiet"]);
+    host.write("proc/sys/kernel/random/boot_id", "another\n");
+    let after = host.files();
+    let (status, stdout, _) = host.run(&["restore"]);
+    assert_eq!(status, 0, "{stdout}");
+    assert!(stdout.contains("earlier boot") && stdout.contains("host.void.json"), "{stdout}");
+    assert_eq!(host.files(), after);
+    assert!(!host.0.join(JOURNAL).exists() && host.0.join("var/lib/steady/host.void.json").exists());
+}
+
+#[test]
+fn a_broken_journal_is_not_believed() {
+    let host = Copied::of("host-intel-active", "broken");
+    host.run(&["quiet"]);
+    let after = host.files();
+    let whole = host.text(JOURNAL);
+    let target = scratch("host-broken-target");
+    fs::write(&target, "mine\n").unwrap();
+    let elsewhere = whole.replace("/proc/sys/vm/swappiness", target.to_str().unwrap());
+    for text in
+        ["", "{", "[]", &whole[..whole.len() / 2], &elsewhere, &whole.replace("\"version\": 1", "\"version\": 9")]
+    {
+        host.write(JOURNAL, text);
+        for words in [&["restore"][..], &["restore", "--force"], &["quiet"]] {
+            let (status, _, stderr) = host.run(words);
+            assert_eq!(status, 125, "{words:?}: {stderr}");
+            assert!(stderr.contains("journal"), "{stderr}");
+            assert_eq!(host.files(), after, "{words:?}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "mine\n");
+    let _ = fs::remove_file(target);
+}
+
+#[test]
+fn nothing_is_changed_where_nothing_can_be_journalled() {
+    let host = Copied::of("host-intel-active", "full");
+    fs::create_dir_all(host.0.join("var")).unwrap();
+    host.write("var/lib", "a file in a folder's place");
+    let before = host.files();
+    let (status, _, stderr) = host.run(&["quiet"]);
+    assert_eq!(status, 125, "{stderr}");
+    assert!(stderr.contains("nothing was changed"), "{stderr}");
+    assert_eq!(host.files(), before);
+    let (status, _, stderr) = host.run(&["quiet", "--", "echo", "ran"]);
+    assert_eq!(status, 125, "{stderr}");
+    assert_eq!(host.files(), before);
+}
+
+#[test]
+fn a_command_gets_a_quiet_host_and_returns_its_status() {
+    let host = Copied::of("host-intel-passive", "command");
+    let before = host.files();
+    let file = scratch("host-command.json");
+    let script = format!("cat {}/{GOVERNOR}; exit 7", host.root());
+    let (status, stdout, stderr) =
+        host.run(&["quiet", "--export-json", file.to_str().unwrap(), "--", "sh", "-c", &script]);
+    assert_eq!((status, stdout.as_str()), (7, "performance"), "{stderr}");
+    assert!(stderr.contains("put back when the command had ended"), "{stderr}");
+    assert_eq!(host.files(), before);
+    assert!(!host.0.join(JOURNAL).exists());
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let _ = fs::remove_file(&file);
+    assert_eq!((&report["run"]["ended"]["exited"], &report["complete"]), (&7.into(), &true.into()));
+    for (words, status) in [(["--", "/nowhere/prog"], 127), (["--", "/etc/passwd"], 126)] {
+        assert_eq!(host.run(&[&["quiet"], &words[..]].concat()).0, status);
+        assert_eq!(host.files(), before);
+    }
+    assert_eq!(host.run(&["quiet", "--format", "json", "--", "true"]).0, 125, "standard output is the command's");
+    assert_eq!(run(&["host", "quiet", "--only", "nonsense", "--", "true"]).0, 125);
+    assert_eq!(run(&["host", "quiet", "--only", "nonsense"]).0, 2);
+}
+
+/// A long command on a quiet host: its number, once it runs.
+fn long(host: &Copied, mark: &str) -> std::process::Child {
+    let mut command = steady();
+    command.args(["host", "quiet", "--root", host.root(), "--", "sh", "-c", &format!("sleep 60.{mark} & wait")]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+    assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) > 1), "it runs");
+    assert_eq!(host.text(GOVERNOR), "performance");
+    child
+}
+
+/// The processes of `steady` whose parent is this one, or that descend from it, with this word on their command line.
+fn helpers(child: u32, word: &str) -> Vec<i32> {
+    let listed = Command::new("ps").args(["-eo", "pid,ppid,args"]).output().expect("ps starts");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let of = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let (pid, parent) = (fields.next()?.parse::<i32>().ok()?, fields.next()?.parse::<u32>().ok()?);
+        (parent == child && line.contains(word)).then_some(pid)
+    };
+    listed.lines().filter_map(of).collect()
+}
+
+fn kill(signal: &str, pid: i32) {
+    assert!(Command::new("kill").args([signal, "--", &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn whoever_is_killed_the_host_is_put_back_and_nothing_is_left() {
+    for (number, whom) in ["steady", "attendant", "guard", "group"].into_iter().enumerate() {
+        let host = Copied::of("host-intel-passive", &format!("kill-{whom}"));
+        let before = host.files();
+        let mark = format!("{}{number}", std::process::id());
+        let mut child = long(&host, &mark);
+        let pid = child.id() as i32;
+        match whom {
+            "steady" => kill("-KILL", pid),
+            // The keys of the terminal reach the whole group.
+            "group" => kill("-INT", -pid),
+            word => {
+                let found = helpers(child.id(), &format!("__host-{word}"));
+                assert_eq!(found.len(), 1, "{word}");
+                kill("-KILL", found[0]);
+                if word == "guard" {
+                    kill("-TERM", pid);
+                }
+            }
+        }
+        let _ = child.wait();
+        assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 0), "{whom}");
+        assert!(within_a_second(|| host.files() == before), "{whom}");
+        assert!(within_a_second(|| !host.0.join(JOURNAL).exists()), "{whom}");
+    }
+}
+
+#[test]
+fn a_host_that_was_left_quiet_says_so() {
+    let host = Copied::of("host-intel-passive", "left");
+    let before = host.files();
+    let mark = format!("{}9", std::process::id());
+    let mut child = long(&host, &mark);
+    for pid in [helpers(child.id(), "__host-guard"), vec![child.id() as i32]].concat() {
+        kill("-KILL", pid);
+    }
+    let _ = child.wait();
+    assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 0));
+    let (_, stdout, _) = host.run(&["status", "--no-rulers"]);
+    assert!(stdout.replace("\n  ", " ").contains("was killed: steady host restore"), "{stdout}");
+    assert_eq!((host.run(&["restore"]).0, host.files()), (0, before));
+}
+
+#[test]
+fn measuring_on_a_quiet_host_puts_it_back() {
+    let host = Copied::of("host-intel-passive", "beside");
+    let before = host.files();
+    let words = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
+    let (status, _, stderr) = run(&[
+        &words[..],
+        &["--prepare", &format!("cp {}/{GOVERNOR} {}/seen", host.root(), host.root()), "true", "true"],
+    ]
+    .concat());
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("this host is quiet meanwhile: governor"), "{stderr}");
+    assert_eq!(host.text("seen"), "performance");
+    fs::remove_file(host.0.join("seen")).unwrap();
+    assert_eq!(host.files(), before);
+    let failing = [&words[..], &["false", "true"]].concat();
+    assert_eq!((run(&failing).0, host.files()), (3, before.clone()));
+    let mut command = steady();
+    command.args(["load", "--no-history", "--procs", "1", "--cpu", "60s", "--quiet-host", "--host-root", host.root()]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(within_a_second(|| host.text(GOVERNOR) == "performance"));
+    child.kill().unwrap();
+    let _ = child.wait();
+    assert!(within_a_second(|| host.files() == before && !host.0.join(JOURNAL).exists()));
+}
+
+#[test]
+fn a_hint_is_one_line_and_only_where_it_helps() {
+    for (tree, hint) in [("host-intel-active", true), ("host-no-cpufreq", false)] {
+        let host = Copied::of(tree, &format!("hint-{tree}"));
+        for words in [
+            &["compare", "--no-history", "--runs", "6", "true"][..],
+            &["costs", "--no-history", "--list"],
+            &["load", "--no-history", "--procs", "1", "--cpu", "1ms"],
+        ] {
+            let with = [&words[..1], &["--host-root", host.root()], &words[1..]].concat();
+            let (status, _, stderr) = run(&with);
+            assert_eq!(status, 0, "{words:?}: {stderr}");
+            let lines = stderr.lines().filter(|line| line.contains("--quiet-host")).count();
+            let wanted = hint && !words.contains(&"--list");
+            assert_eq!(lines, usize::from(wanted), "{tree}: {words:?}: {stderr}");
+            let quiet = [&with[..], &["--quiet"]].concat();
+            assert!(!run(&quiet).2.contains("--quiet-host"), "{tree}: {words:?}");
+        }
+    }
+}
+
+// -- The knobs that this host has
+
+/// The tests that set real knobs, one after the other.
+static REAL: Mutex<()> = Mutex::new(());
+
+/// Real files, put back whatever becomes of the test.
+struct Real {
+    files: Vec<(&'static str, String)>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Real {
+    const RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+    const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
+
+    /// Nothing, said aloud, where this is not to be done here.
+    fn get(test: &str) -> Option<Self> {
+        let alone = REAL.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rustix::process::geteuid().is_root() {
+            skip(test, "only root may set knobs");
+            return None;
+        }
+        if Path::new("/").join(JOURNAL).exists() {
+            skip(test, "somebody has made this host quiet");
+            return None;
+        }
+        let names = [Real::RATE, Real::THP, Real::ASLR];
+        let read = |name: &'static str| Some((name, fs::read_to_string(name).ok()?));
+        let files: Option<Vec<_>> = names.into_iter().map(read).collect();
+        let writable = |name: &&str| fs::File::options().write(true).open(name).is_ok();
+        match files.filter(|_| names.iter().all(writable)) {
+            Some(files) => Some(Real { files, _alone: alone }),
+            None => {
+                skip(test, "this kernel does not have them, or they cannot be written here");
+                None
+            }
+        }
+    }
+
+    fn now(&self) -> Vec<(&'static str, String)> {
+        self.files.iter().map(|(name, _)| (*name, fs::read_to_string(name).unwrap())).collect()
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        for (name, text) in &self.files {
+            if fs::read_to_string(name).unwrap_or_default() != *text {
+                let word = text
+                    .split_once('[')
+                    .and_then(|(_, rest)| rest.split_once(']'))
+                    .map_or(text.as_str(), |(word, _)| word);
+                let _ = fs::write(name, word);
+            }
+        }
+        let _ = fs::remove_file(Path::new("/").join(JOURNAL));
+    }
+}
+
+const REAL_ONLY: [&str; 4] = ["host", "quiet", "--only", "perf-sample-rate,thp,aslr"];
+
+#[test]
+fn real_knobs_are_set_and_put_back() {
+    let Some(real) = Real::get("real_knobs_are_set_and_put_back") else { return };
+    let (status, stdout, stderr) = run(&REAL_ONLY);
+    assert_eq!(status, 0, "{stdout} {stderr}");
+    let now: Vec<String> = real.now().into_iter().map(|(_, text)| text).collect();
+    assert_eq!((now[0].as_str(), now[2].as_str()), ("1\n", "0\n"));
+    assert!(now[1].contains("[never]"), "{now:?}");
+    assert_eq!(run(&REAL_ONLY).0, 0, "a second time");
+    let (status, stdout, _) = run(&["host", "restore"]);
+    assert_eq!((status, real.now()), (0, real.files.clone()), "{stdout}");
+}
+
+#[test]
+fn real_knobs_are_put_back_after_a_kill_at_any_step() {
+    let Some(real) = Real::get("real_knobs_are_put_back_after_a_kill_at_any_step") else { return };
+    for at in 0.. {
+        let number = at.to_string();
+        let output = steady().args(REAL_ONLY).args(["--die-at", &number]).output().unwrap();
+        let (status, stdout, stderr) = run(&["host", "restore"]);
+        assert_eq!((status, real.now()), (0, real.files.clone()), "at {at}: {stdout} {stderr}");
+        if output.status.signal() != Some(9) {
+            assert!(at > 8, "a journal and three knobs: {at}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn real_caches_are_dropped_before_a_run() {
+    let Some(_real) = Real::get("real_caches_are_dropped_before_a_run") else { return };
+    let (status, _, stderr) = run(&["host", "quiet", "--only", "caches", "--", "true"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("caches  dropped"), "{stderr}");
+    assert!(!Path::new("/").join(JOURNAL).exists(), "there is nothing to put back");
+}
+
+#[test]
+fn addresses_are_fixed_for_the_command_and_not_for_the_host() {
+    let aslr = fs::read_to_string(Real::ASLR).unwrap_or_default();
+    if aslr.trim() != "2" {
+        return skip(
+            "addresses_are_fixed_for_the_command_and_not_for_the_host",
+            "this host draws no addresses as it is",
+        );
+    }
+    let stack = |words: &[&str]| {
+        let (status, stdout, stderr) = run(&[words, &["--", "sh", "-c", "grep stack /proc/self/maps"]].concat());
+        assert_eq!(status, 0, "{stderr}");
+        stdout
+    };
+    let fixed = ["host", "quiet", "--only", "aslr"];
+    assert_eq!(stack(&fixed), stack(&fixed));
+    assert_eq!(fs::read_to_string(Real::ASLR).unwrap(), aslr);
+    let nothing = ["host", "quiet", "--only", "swap", "--except", "swap"];
+    assert_ne!(stack(&nothing), stack(&nothing), "it was not asked for");
+}
+
+#[test]
+fn somebody_who_may_not_is_told_what_to_type() {
+    const TEST: &str = "somebody_who_may_not_is_told_what_to_type";
+    if !rustix::process::geteuid().is_root() {
+        return skip(TEST, "only root may become somebody else");
+    }
+    // A program that nobody else may reach could not be started.
+    let program = scratch("steady-for-all");
+    let program = Path::new("/tmp").join(program.file_name().unwrap());
+    fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
+    let _gone = Gone(program.clone());
+    let nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(words);
+        command.stdin(Stdio::null()).current_dir("/").output()
+    };
+    let Ok(output) = nobody(&["host", "quiet", "--only", "thp,perf-sample-rate"]) else {
+        return skip(TEST, "there is no setpriv");
+    };
+    let (status, stdout, stderr) = told(output);
+    assert_eq!(status, 1, "{stdout} {stderr}");
+    assert!(stdout.contains("only root may set it"), "{stdout}");
+    assert!(stdout.contains("As root: sudo steady host quiet --only thp,perf-sample-rate"), "{stdout}");
+    let (status, stdout, stderr) = told(nobody(&["host", "quiet", "--", "sh", "-c", "echo ran; exit 3"]).unwrap());
+    assert_eq!((status, stdout.as_str()), (3, "ran\n"), "the command runs all the same: {stderr}");
+    let (status, stdout, _) = told(nobody(&["host", "restore"]).unwrap());
+    assert_eq!((status, stdout.as_str()), (0, "There was nothing to restore.\n"));
+    assert_eq!(told(nobody(&["host", "status", "--no-rulers"]).unwrap()).0, 0);
+}
+
+/// A file that is removed at the end.
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
