@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use steady_experiments::host::{self as deeds, Applied, QuietHost, Restored, Wish};
-use steady_linux::{Root, signals};
-use steady_model::{HostQuestion, HostReport, Knob, QuietRun};
+use steady_linux::{Root, host, signals};
+use steady_model::{DeedOutcome, HostQuestion, HostReport, Knob, QuietRun};
 use steady_report::host_text;
 
 use super::{failure, report, root, tell_of_journal};
@@ -30,8 +30,8 @@ pub(super) fn run(flags: &HostQuietFlags) -> Result<u8, Failure> {
     let mut report = report(&root, HostQuestion::Quiet);
     report.as_root = as_root();
     let applied = deeds::quiet(&root, &wish, flags.die_at).map_err(failure)?;
-    let told = applied.notes.clone();
-    add(&mut report, applied);
+    add(&root, &mut report, applied);
+    let told = std::mem::take(&mut report.notes);
     tell_of_journal(&root, &mut report);
     report.notes = told;
     destinations.write(&report)?;
@@ -51,7 +51,7 @@ fn run_with(flags: &HostQuietFlags, wish: Wish) -> Result<u8, Failure> {
     report.as_root = as_root();
     let fix_addresses = wish.knobs.contains(&Knob::Aslr);
     let quiet = QuietHost::begin(&root, &wish.without(Knob::Aslr), flags.die_at).map_err(failure)?;
-    add(&mut report, quiet.applied().clone());
+    add(&root, &mut report, quiet.applied().clone());
     let ran = deeds::run(&command.program, &flags.words, fix_addresses);
     let restored = quiet.end();
     let put_back = put_back(&root, &mut report, restored);
@@ -96,8 +96,12 @@ pub(super) fn not_back() -> Failure {
     Failure::Own("the host could not be put back altogether; steady host status tells what is left".to_owned())
 }
 
-fn add(report: &mut HostReport, applied: Applied) {
-    let Applied { set, left, notes } = applied;
+fn add(root: &Root, report: &mut HostReport, applied: Applied) {
+    let Applied { set, left, mut notes } = applied;
+    let moved = set.iter().any(|deed| deed.knob == Knob::IrqAffinity && deed.outcome == DeedOutcome::Set);
+    if moved && host::runs(root, "irqbalance") {
+        notes.push("irqbalance runs, and moves interrupts again".to_owned());
+    }
     (report.set, report.left, report.notes) = (set, left, notes);
 }
 

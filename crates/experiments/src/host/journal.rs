@@ -43,8 +43,11 @@ impl Holder {
     }
 }
 
+/// When a process began; nothing where it has ended, though nobody has reaped it yet.
 fn began(pid: i32) -> Option<Nanos> {
-    procfs::process_usage(&Root::default(), pid).ok().map(|usage| usage.began)
+    let root = Root::default();
+    let lives = procfs::process_stat(&root, pid).is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'));
+    procfs::process_usage(&root, pid).ok().filter(|_| lives).map(|usage| usage.began)
 }
 
 /// One file, as it was and as it was made.

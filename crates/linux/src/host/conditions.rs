@@ -124,6 +124,12 @@ fn wakers(root: &Root) -> Reading<(String, bool)> {
     Ok(if parts.is_empty() { ("none that is known".to_owned(), false) } else { (parts.join(", "), true) })
 }
 
+/// Whether a program of this name runs.
+pub fn runs(root: &Root, name: &str) -> bool {
+    let processes = root.numbered("/proc").unwrap_or_default();
+    processes.iter().any(|process| root.read_line(&format!("/proc/{process}/comm")).is_ok_and(|comm| comm == name))
+}
+
 /// Timers that systemd starts, where it runs: links in the folders of its target.
 fn timers(root: &Root) -> Vec<String> {
     if !root.has("/run/systemd/system") {

@@ -127,12 +127,10 @@ fn standing(report: &HostReport) -> String {
         0 => "No knob is left that could be set here".to_owned(),
         _ => format!("This host can be made quieter: {} can be set", listed(&helpful)),
     };
-    let more = if helpful.is_empty() { "" } else { " more" };
+    let more = if helpful.is_empty() { count(barred, "knob", "knobs") } else { format!("{barred}\u{a0}more") };
     match barred {
         0 => format!("{first}."),
-        _ => {
-            format!("{first}; {}{more} could be set, but not here or not by this user.", count(barred, "knob", "knobs"))
-        }
+        _ => format!("{first}; {more} could be set, but not here or not by this user."),
     }
 }
 
