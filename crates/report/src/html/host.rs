@@ -23,8 +23,10 @@ pub fn host_html(report: &HostReport) -> String {
                 h2 { (section.heading) }
                 dl {
                     @for item in &section.items {
-                        dt { (item.label) }
-                        dd { (item.text) @if let Some(below) = &item.below { br; span.note { (below) } } }
+                        div {
+                            dt { (item.label) }
+                            dd { (item.text) @if let Some(below) = &item.below { br; span.note { (below) } } }
+                        }
                     }
                 }
             }

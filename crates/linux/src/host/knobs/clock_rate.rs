@@ -10,7 +10,7 @@ pub(super) const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo
 /// cpufreq's, where the driver (acpi-cpufreq, amd-pstate, cppc) has such rates: 0 keeps below them.
 pub(super) const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
-const NO_DRIVER: &str = "no cpufreq driver is here: the hypervisor or the firmware chooses the clock's rate";
+const NO_DRIVER: &str = "there is no cpufreq driver: the hypervisor or the firmware chooses the clock's rate";
 
 /// The policies: one for each group of CPUs that share a clock.
 fn policies(root: &Root) -> Vec<String> {
