@@ -259,6 +259,11 @@ fn hosts_look_as_recorded() {
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, report) in all().into_iter().filter(|(name, _)| *name != "host-quiet-hostile") {
+        let paths = host_text(&report, Style { width: 132, color: false }).contains(" /");
+        if !paths {
+            goldens::lines_fit(name, |width| host_text(&report, Style { width, color: false }));
+            continue;
+        }
         for width in [60, 72, 80, 100, 132] {
             for line in host_text(&report, Style { width, color: false }).lines() {
                 let columns = unicode_width::UnicodeWidthStr::width(line);
