@@ -79,9 +79,8 @@ fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
                 // With the switch on, no policy has a rate beyond the nominal one.
                 if turbo.trim() == "1" {
                     for (file, text) in policies.iter_mut().flatten() {
-                        if file.ends_with("scaling_max_freq") {
-                            *text = "2000\n".to_owned();
-                        } else if file.ends_with("scaling_min_freq") && text.trim() == "3000" {
+                        let is_high = file.ends_with("scaling_max_freq") || text.trim() == "3000";
+                        if is_high {
                             *text = "2000\n".to_owned();
                         }
                     }
