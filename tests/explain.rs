@@ -123,9 +123,11 @@ fn a_tracer_knows_calls_by_name() {
 fn time_asleep_is_blocked() {
     let report = explained("sleep", &[], &[made(), "sleep", "0.3"]);
     let blocked = seconds(&report, "blocked_seconds");
-    let rest =
-        seconds(&report, "cpu_seconds") + seconds(&report, "waiting_seconds") + seconds(&report, "stopped_seconds");
-    assert!(blocked >= 0.29 && seconds(&report, "cpu_seconds") < 0.1, "{report}");
+    let waiting = seconds(&report, "waiting_seconds");
+    let rest = seconds(&report, "cpu_seconds") + waiting + seconds(&report, "stopped_seconds");
+    // On a crowded machine the CPU may be taken from it when its timer runs already and it is not yet asleep: then it waits
+    // for a CPU while that time passes.
+    assert!(blocked + waiting >= 0.29 && blocked > 0.0 && seconds(&report, "cpu_seconds") < 0.1, "{report}");
     assert!((blocked + rest - seconds(&report, "thread_seconds")).abs() < 1e-6, "{report}");
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Task {
 /// A command with its instruments.
 pub(super) struct Explainer {
     command: i32,
-    /// What there was before it was the program: when that began and ended, and what it took.
+    /// What there was before it was the program: when it was made and when that ended, and what it took.
     born: Nanos,
     started: Nanos,
     before: Usage,

@@ -48,7 +48,7 @@ pub enum NotStarted {
 pub struct Begun {
     /// The process.
     pub child: Child,
-    /// When it began to run, as a copy of its parent.
+    /// When it was made, as a copy of its parent.
     pub born: Nanos,
     /// When it was about to become the program.
     pub at: Nanos,
@@ -67,7 +67,8 @@ pub struct Attached {
 /// What a child says before it becomes the program: clocks, usage, the text of its schedstat.
 #[repr(C)]
 struct Before {
-    born: libc::timespec,
+    begun: libc::timespec,
+    schedstat_begun: [u8; SCHEDSTAT],
     at: libc::timespec,
     usage: libc::rusage,
     schedstat: [u8; SCHEDSTAT],
@@ -199,12 +200,20 @@ impl Before {
     fn begun(self, child: Child) -> Begun {
         let nanos =
             |time: libc::timespec| Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000) + time.tv_nsec as u64);
-        let text = self.schedstat.split(|byte| *byte == 0).next().unwrap_or_default();
-        let schedstat = match std::str::from_utf8(text) {
-            Ok("") | Err(_) => Err(Absent::because("/proc/self/schedstat could not be read")),
-            Ok(text) => parse_schedstat(text),
-        };
-        Begun { child, born: nanos(self.born), at: nanos(self.at), usage: usage_from(&self.usage), schedstat }
+        // Until it began to run, it waited for a CPU.
+        let waited = parsed(&self.schedstat_begun).map_or(Nanos::ZERO, |schedstat| schedstat.run_delay);
+        let born = nanos(self.begun) - waited;
+        let schedstat = parsed(&self.schedstat);
+        Begun { child, born, at: nanos(self.at), usage: usage_from(&self.usage), schedstat }
+    }
+}
+
+/// What the text of a schedstat says, which NULs follow.
+fn parsed(text: &[u8]) -> Reading<Schedstat> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    match std::str::from_utf8(text) {
+        Ok("") | Err(_) => Err(Absent::because("/proc/self/schedstat could not be read")),
+        Ok(text) => parse_schedstat(text),
     }
 }
 
@@ -257,7 +266,7 @@ unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Begi
     // SAFETY: plain system calls of this process on descriptors that are open, on strings that end with NUL, and on
     // structures of its own.
     unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut before.born);
+        take_time(&mut before.begun, &mut before.schedstat_begun);
         let mut step = JOINING;
         if let Some([waits, gate]) = how.gate {
             let mut opened = 0_u8;
@@ -286,7 +295,8 @@ unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Begi
             let mut none: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
-            take_stock(&mut before);
+            libc::getrusage(libc::RUSAGE_SELF, &mut before.usage);
+            take_time(&mut before.at, &mut before.schedstat);
             libc::write(writer, (&raw const before).cast(), size_of::<Before>());
             libc::execv(command.path.as_ptr(), words.as_ptr());
         }
@@ -296,19 +306,44 @@ unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Begi
     }
 }
 
-/// Notes what this process has used so far.
+/// Notes the time, and what this process has waited by then. The two belong together: where it had to wait for a CPU between
+/// them, they are noted again.
 ///
 /// # Safety
 /// Only in a child before its exec.
-unsafe fn take_stock(before: &mut Before) {
-    // SAFETY: plain system calls that fill structures of the right size; the descriptor is closed by exec at the latest.
+unsafe fn take_time(time: &mut libc::timespec, schedstat: &mut [u8; SCHEDSTAT]) {
+    // SAFETY: a plain system call that fills a structure of the right size, in such a child.
+    unsafe {
+        for _ in 0..TRIES {
+            *schedstat = read_schedstat();
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, time);
+            if waited(&read_schedstat()) == waited(schedstat) {
+                return;
+            }
+        }
+    }
+}
+/// A machine on which a process has to wait again within microseconds, so many times, is none to wait for.
+const TRIES: u32 = 8;
+
+/// The text of this process's schedstat; nothing where it cannot be read.
+///
+/// # Safety
+/// Only in a child before its exec.
+unsafe fn read_schedstat() -> [u8; SCHEDSTAT] {
+    let mut text = [0; SCHEDSTAT];
+    // SAFETY: plain system calls that fill an array of the right size; the descriptor is closed by exec at the latest.
     unsafe {
         let file = libc::open(c"/proc/self/schedstat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file >= 0 {
-            libc::read(file, before.schedstat.as_mut_ptr().cast(), SCHEDSTAT - 1);
+            libc::read(file, text.as_mut_ptr().cast(), SCHEDSTAT - 1);
             libc::close(file);
         }
-        libc::getrusage(libc::RUSAGE_SELF, &mut before.usage);
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut before.at);
     }
+    text
+}
+
+/// How long a process waited, as its schedstat says: the second of three numbers.
+fn waited(text: &[u8]) -> Option<&[u8]> {
+    text.split(|byte| *byte == b' ').nth(1)
 }

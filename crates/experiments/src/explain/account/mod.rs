@@ -32,7 +32,7 @@ pub(super) struct Seen {
     pub(super) wall: Nanos,
     pub(super) stopped: Nanos,
     pub(super) threads_stopped: Nanos,
-    /// From its first moment to its exec, and what it had used and waited by then.
+    /// From when it was made to its exec, and what it had used and waited by then.
     pub(super) to_exec: Nanos,
     pub(super) before: Usage,
     pub(super) delayed_before: Reading<Schedstat>,

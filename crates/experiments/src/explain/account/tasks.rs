@@ -64,10 +64,9 @@ impl Before {
             return Before::default();
         }
         let before = &seen.before;
-        // It is as old as it lived and as it waited to live.
         let waiting = seen.delayed_before.as_ref().map_or(Nanos::ZERO, |schedstat| schedstat.run_delay);
         Before {
-            lived: seen.to_exec + waiting,
+            lived: seen.to_exec,
             waiting,
             cpu: before.cpu(),
             faults: before.minor_faults + before.major_faults,

@@ -45,7 +45,7 @@ fn schedstat(cpu: u64, run_delay: u64) -> Reading<Schedstat> {
     Ok(Schedstat { cpu: ms(cpu), run_delay: ms(run_delay), timeslices: 1 })
 }
 
-/// A command of one thread that took 1 ms, 2 faults and a wait of 2 ms to become itself, and used 39 ms afterwards.
+/// A command of one thread that took 3 ms to become itself, of them a wait of 2 ms, and 2 faults, and used 39 ms afterwards.
 fn seen() -> Seen {
     let before = Usage { system: ms(1), minor_faults: 2, ..Usage::default() };
     Seen {
@@ -55,7 +55,7 @@ fn seen() -> Seen {
         wall: ms(97),
         stopped: Nanos::ZERO,
         threads_stopped: Nanos::ZERO,
-        to_exec: ms(1),
+        to_exec: ms(3),
         delayed_before: schedstat(1, 2),
         before,
         usage: used(&task(20, 20)).without(before),
