@@ -1,7 +1,7 @@
 //! A host that is made quiet, and put back exactly.
 //!
-//! What was there is journalled to disk before the first write ([`journal`], [`place`]); then knob after knob is written in
-//! an order that suits what depends on what ([`order`]), and put back in the reverse order. All that touches the host goes
+//! What was there is journalled to disk before the first write (`journal`, `place`); then knob after knob is written in
+//! an order that suits what depends on what (`order`), and put back in the reverse order. All that touches the host goes
 //! through a [`Hand`], so that order and decisions are tested on hosts that do not exist, with a death at every step.
 
 mod apply;
