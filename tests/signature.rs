@@ -354,10 +354,12 @@ fn every_form_can_be_had() {
 fn a_bench_answers_on_a_file_s_bytes() {
     let folder = Folder::new("bench");
     let path = folder.file("file", &made("text-5000"));
-    let page = folder.path("bench.html");
+    let (page, chart) = (folder.path("bench.html"), folder.path("bench.svg"));
     let words = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
-    let (status, stdout, stderr) = run(&[&words[..], &["--export-html", &page, &path]].concat());
+    let (status, stdout, stderr) =
+        run(&[&words[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(fs::read_to_string(chart).unwrap().starts_with("<svg"));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&report["schema"], &report["kind"]), (&"steady.signature/1".into(), &"bench".into()));
     assert_eq!((&report["seed"], &report["input"]["file"]), (&"7".into(), &path.as_str().into()));

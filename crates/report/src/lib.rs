@@ -41,7 +41,7 @@ pub use markdown::{
     costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
 };
 pub use markdown::{signature_bench_markdown, signature_markdown};
-pub use svg::{costs_histogram_svg, load_svg};
+pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::host_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;

@@ -1,9 +1,12 @@
-//! Charts as drawings by themselves, for a text or a slide: they need nothing besides themselves either. That of a load
-//! experiment.
+//! Charts as drawings by themselves, for a text or a slide: they need nothing besides themselves either. Those of load
+//! experiments, of costs, and of what an allocator's lock costs.
 
 mod histogram;
+mod signature;
 
 pub use histogram::costs_histogram_svg;
+pub use signature::signature_bench_svg;
+
 use maud::{Markup, PreEscaped, html};
 use steady_model::LoadReport;
 

@@ -33,6 +33,7 @@ fn benches_look_as_recorded() {
             (format!("{name}.csv"), signature_bench_csv(&report)),
             (format!("{name}.md"), signature_bench_markdown(&report)),
             (format!("{name}.html"), signature_bench_html(&report)),
+            (format!("{name}.svg"), signature_bench_svg(&report)),
         ]
     }));
 }

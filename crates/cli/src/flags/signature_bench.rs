@@ -49,6 +49,10 @@ pub(crate) struct SignatureBenchFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 
+    /// Write the chart of throughput by workers as an SVG to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_svg: Option<PathBuf>,
+
     /// Put the runs into the JSON
     #[arg(long)]
     pub(crate) samples: bool,

@@ -24,6 +24,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Measures what an allocator's lock costs, and reports it; the exit status.
 pub(crate) fn run(flags: &SignatureBenchFlags) -> Result<u8, Failure> {
     let destinations = Destinations::open(&flags.output, flags.samples)?;
+    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_ref())?;
     let bytes = bytes(flags.file.as_deref())?;
     let plan = plan(flags, bytes.len() as u64)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
@@ -40,7 +41,9 @@ pub(crate) fn run(flags: &SignatureBenchFlags) -> Result<u8, Failure> {
     if let (Some(error), true) = (&stopped, report.figures.iter().all(Result::is_err)) {
         return Err(failed(error.clone()));
     }
-    destinations.write(&report)?;
+    let written = destinations.write(&report);
+    let drawn = drawing.map_or(Ok(()), |drawing| drawing.save(&steady_report::signature_bench_svg(&report)));
+    written.and(drawn)?;
     match stopped.map(failed) {
         // The report says so itself.
         Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),

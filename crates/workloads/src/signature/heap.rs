@@ -3,6 +3,8 @@
 
 /// The most entries: one for each value of a byte.
 const MOST: usize = 256;
+/// Tables that values are counted in.
+const TABLES: usize = 4;
 /// Above every entry.
 const END: u32 = u32::MAX;
 /// What of an entry orders it.
@@ -19,35 +21,46 @@ pub(super) struct Entry {
 pub(super) struct Heap {
     entries: [u32; 2 * MOST + 2],
     len: usize,
-    counts: [[u16; 256]; 2],
+    counts: [[u16; 256]; TABLES],
 }
 
 impl Heap {
     pub(super) fn new() -> Self {
-        Heap { entries: [END; 2 * MOST + 2], len: 0, counts: [[0; 256]; 2] }
+        Heap { entries: [END; 2 * MOST + 2], len: 0, counts: [[0; 256]; TABLES] }
     }
 
     /// Counts how often each value occurs, and pushes a leaf for each, by value; leaves have slots 0, 1, 2, ... in turn. There
     /// are at most 1,024 bytes.
     pub(super) fn fill(&mut self, bytes: &[u8], mut leaf: impl FnMut(usize, u32, u32)) {
+        self.entries = [END; 2 * MOST + 2];
         self.len = 0;
-        self.counts = [[0; 256]; 2];
-        let [even, odd] = &mut self.counts;
-        // Two tables, for to count one value twice in a row is to wait for the first to be stored.
-        let mut pairs = bytes.chunks_exact(2);
-        for pair in &mut pairs {
-            even[usize::from(pair[0])] += 1;
-            odd[usize::from(pair[1])] += 1;
+        let (leaves, count) = self.occurring(bytes);
+        for (slot, found) in leaves[..count].iter().enumerate() {
+            let (frequency, symbol) = (found >> 16, found & !FREQUENCY);
+            leaf(slot, symbol, frequency);
+            self.push(frequency, slot);
         }
-        pairs.remainder().iter().for_each(|value| even[usize::from(*value)] += 1);
-        for symbol in 0..256 {
-            let frequency = u32::from(self.counts[0][symbol]) + u32::from(self.counts[1][symbol]);
-            if frequency > 0 {
-                let slot = self.len;
-                leaf(slot, symbol as u32, frequency);
-                self.push(frequency, slot);
+    }
+
+    /// The values that occur, in order, each with how often above it; and how many they are.
+    fn occurring(&mut self, bytes: &[u8]) -> ([u32; MOST + 1], usize) {
+        self.counts = [[0; 256]; TABLES];
+        // Several tables, for to count one value twice in a row is to wait for the first to be stored.
+        let (fours, rest) = bytes.as_chunks::<TABLES>();
+        for four in fours {
+            for (table, value) in self.counts.iter_mut().zip(four) {
+                table[usize::from(*value)] += 1;
             }
         }
+        rest.iter().for_each(|value| self.counts[0][usize::from(*value)] += 1);
+        let (mut leaves, mut count) = ([0; MOST + 1], 0);
+        for symbol in 0..MOST {
+            let frequency: u32 = self.counts.iter().map(|table| u32::from(table[symbol])).sum();
+            // Written where it occurs or not, so that there is nothing to guess; one that does not is written over.
+            leaves[count] = frequency << 16 | symbol as u32;
+            count += usize::from(frequency > 0);
+        }
+        (leaves, count)
     }
 
     /// Pushes an entry: those on the way from the root to its place that are no less move down by one.

@@ -1,0 +1,22 @@
+//! Sums the blocks of a file on one thread, without reading a clock, so that a simulator of CPUs can count what that takes:
+//! `signature FILE none|pool`.
+#![allow(clippy::print_stdout, reason = "the number is what it is called for")]
+
+use std::process::ExitCode;
+
+use steady_workloads::signature::fast::Blocks;
+use steady_workloads::signature::{Builder, Pool};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [path, allocator] = words.as_slice() else { return ExitCode::from(2) };
+    let Ok(bytes) = std::fs::read(path) else { return ExitCode::from(2) };
+    let sum = match allocator.as_str() {
+        "none" => Some(Blocks::new().sum(&bytes)),
+        "pool" => Builder::new(Pool::new(128 * 1024)).sum(&bytes).ok(),
+        _ => None,
+    };
+    let Some(sum) = sum else { return ExitCode::from(2) };
+    println!("{sum}");
+    ExitCode::SUCCESS
+}
