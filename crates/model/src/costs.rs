@@ -239,7 +239,7 @@ impl Probe {
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
             Probe::PageFault => "a page touched and given back, one that a cache still holds",
-            Probe::PageFaultMany => "a page touched and given back, one of more than a core's caches hold",
+            Probe::PageFaultMany => "a page touched and given back, one of many",
             Probe::PageFaultCold => "a page touched and given back, one that no cache holds",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
             Probe::ThreadStart => "a thread, its end and the join",

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use steady_model::{SignatureAllocator, SignatureBenchReport};
 
-use super::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, round, y};
+use super::{BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, round, y};
 use crate::units::{memory, short};
 use crate::words::signature::bench as words;
 
