@@ -238,7 +238,7 @@ impl Probe {
             Probe::LockUncontended => "a lock and unlock",
             Probe::LockContended => "a handover to the other CPU",
             Probe::AtomicAlone | Probe::AtomicContended => "an addition",
-            Probe::PageFault => "a page touched and given back, one that a cache still holds",
+            Probe::PageFault => "a page touched and given back, one that a cache holds",
             Probe::PageFaultMany => "a page touched and given back, one of many",
             Probe::PageFaultCold => "a page touched and given back, one that no cache holds",
             Probe::ForkExit | Probe::VforkExit => "a process, its end and the wait for it",
