@@ -55,9 +55,20 @@ pub(super) fn with_samples(value: &Value) -> Result<(), ReadError> {
 
 /// The record that an export with samples holds among other fields; consistent, as [`read_record`] has it.
 pub(super) fn assembled(value: Value) -> Result<Record, ReadError> {
+    warm(&value)?;
     let record = assemble(fields(value)?)?;
     check::check(&record)?;
     Ok(record)
+}
+
+/// An error where it is told of snapshots and something of that is missing. Exports from before there were any tell nothing.
+fn warm(value: &Value) -> Result<(), ReadError> {
+    let told = ["warm", "warm_absent", "cold_command"].iter().any(|key| value.get(key).is_some());
+    check::holds(!told || value["plan"]["warm"] == true, "plan.warm", "runs were to start from snapshots")?;
+    let why = value.get("warm_absent").is_some();
+    check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing beside the reason")?;
+    let measured = value["plan"]["warm"] == true && !why;
+    check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
 }
 
 /// The record that the wire carries.

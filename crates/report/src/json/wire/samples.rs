@@ -12,9 +12,9 @@ pub(in crate::json) struct SamplesWire {
     looks: Vec<LookWire>,
     moments: Vec<MomentWire>,
     blocks: Vec<BlockWire>,
-    /// Left out where there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    usual: Vec<BlockWire>,
+    /// Left out where no runs were to start from snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual: Option<Vec<BlockWire>>,
 }
 
 /// [`Look`] in JSON.
@@ -140,7 +140,7 @@ impl From<&Record> for SamplesWire {
             looks: record.looks.iter().map(look).collect(),
             moments: record.moments.iter().map(MomentWire::from).collect(),
             blocks: record.blocks.iter().map(block).collect(),
-            usual: record.usual.iter().map(block).collect(),
+            usual: record.is_warm().then(|| record.usual.iter().map(block).collect()),
         }
     }
 }
@@ -184,7 +184,8 @@ impl SamplesWire {
     /// The blocks and the looks; an error where a reading has neither value nor reason.
     pub(in crate::json) fn into_parts(self) -> Result<Parts, ReadError> {
         let look = |look: LookWire| Look { blocks: look.blocks, fraction: look.fraction_ratio, last: look.last };
-        let (blocks, usual) = (into_blocks(self.blocks, "blocks")?, into_blocks(self.usual, "usual")?);
+        let (blocks, usual) =
+            (into_blocks(self.blocks, "blocks")?, into_blocks(self.usual.unwrap_or_default(), "usual")?);
         let looks = self.looks.into_iter().map(look).collect();
         Ok(Parts { blocks, usual, looks, moments: self.moments.into_iter().map(Moment::from).collect() })
     }
