@@ -13,15 +13,23 @@ use super::place::Place;
 
 /// What there is of a host to look at and to set.
 pub trait Hand {
+    /// Where its files are.
+    fn root(&self) -> &Root;
     /// A knob as it is.
-    fn find(&self, knob: Knob, smt_goes_off: bool) -> Found;
+    fn find(&self, knob: Knob, smt_goes_off: bool) -> Found {
+        knobs::find(self.root(), knob, smt_goes_off)
+    }
     /// Interrupts that SMT would take the CPUs from.
-    fn stranded(&self) -> Vec<Setting>;
+    fn stranded(&self) -> Vec<Setting> {
+        knobs::stranded(self.root())
+    }
     /// What is in a file.
     ///
     /// # Errors
     /// Why that cannot be told.
-    fn read(&self, file: &str) -> Reading<String>;
+    fn read(&self, file: &str) -> Reading<String> {
+        knobs::read(self.root(), file)
+    }
     /// Has a file say what `text` says.
     ///
     /// # Errors
@@ -91,16 +99,8 @@ impl Live {
 }
 
 impl Hand for Live {
-    fn find(&self, knob: Knob, smt_goes_off: bool) -> Found {
-        knobs::find(&self.root, knob, smt_goes_off)
-    }
-
-    fn stranded(&self) -> Vec<Setting> {
-        knobs::stranded(&self.root)
-    }
-
-    fn read(&self, file: &str) -> Reading<String> {
-        knobs::read(&self.root, file)
+    fn root(&self) -> &Root {
+        &self.root
     }
 
     fn write(&mut self, knob: Knob, file: &str, text: &str) -> io::Result<()> {

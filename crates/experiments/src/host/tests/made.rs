@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use steady_linux::Root;
-use steady_linux::host::knobs::{self, Found, Setting};
-use steady_model::{Knob, Reading, Timestamp};
+use steady_model::{Knob, Timestamp};
 
 use crate::host::journal::Journal;
 use crate::host::{Hand, HostError};
@@ -265,16 +264,8 @@ impl Drop for Made {
 }
 
 impl Hand for Made {
-    fn find(&self, knob: Knob, smt_goes_off: bool) -> Found {
-        knobs::find(&self.root, knob, smt_goes_off)
-    }
-
-    fn stranded(&self) -> Vec<Setting> {
-        knobs::stranded(&self.root)
-    }
-
-    fn read(&self, file: &str) -> Reading<String> {
-        knobs::read(&self.root, file)
+    fn root(&self) -> &Root {
+        &self.root
     }
 
     fn write(&mut self, _: Knob, file: &str, text: &str) -> io::Result<()> {
