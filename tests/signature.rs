@@ -11,27 +11,15 @@ use std::process::{Child, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use steady_workloads::signature::made;
+
 use steady::{processes_with, run, scratch, steady, told, within_a_second};
 
 const WAYS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
 const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
 
-/// The bytes of a generator of Marsaglia's (2003), eight at a time.
-fn xorshift(length: usize) -> Vec<u8> {
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
-}
-
 /// An input of the known vectors.
-fn made(name: &str) -> Vec<u8> {
+fn input(name: &str) -> Vec<u8> {
     let ramp = |length: usize| (0..=255).cycle().take(length).collect();
     match name {
         "empty" => vec![],
@@ -42,9 +30,9 @@ fn made(name: &str) -> Vec<u8> {
         "ramp-1024" => ramp(1_024),
         "ramp-1025" => ramp(1_025),
         "text-5000" => b"The quick brown fox jumps over the lazy dog.\n".repeat(200)[..5_000].to_vec(),
-        "xorshift-5120" => xorshift(5_120),
-        "xorshift-1MiB" => xorshift(1 << 20),
-        "xorshift-3MiB+7" => xorshift((3 << 20) + 7),
+        "xorshift-5120" => made(5_120),
+        "xorshift-1MiB" => made(1 << 20),
+        "xorshift-3MiB+7" => made((3 << 20) + 7),
         other => panic!("{other} is not known"),
     }
 }
@@ -102,7 +90,7 @@ fn every_way_comes_to_the_known_vectors() {
     let files: Vec<String> = vectors
         .iter()
         .map(|(name, size, _)| {
-            let bytes = made(name);
+            let bytes = input(name);
             assert_eq!(bytes.len(), *size, "{name}");
             folder.file(name, &bytes)
         })
@@ -138,7 +126,7 @@ fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
 
 #[test]
 fn pipes_are_cut_where_files_are() {
-    let bytes = made("xorshift-3MiB+7");
+    let bytes = input("xorshift-3MiB+7");
     for way in WAYS {
         let words: Vec<&str> = way.iter().copied().chain(["-"]).collect();
         assert_eq!(piped(&words, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{way:?}");
@@ -149,7 +137,7 @@ fn pipes_are_cut_where_files_are() {
 #[test]
 fn an_input_that_was_read_from_goes_on_from_there() {
     let folder = Folder::new("begun");
-    let bytes = made("xorshift-1MiB");
+    let bytes = input("xorshift-1MiB");
     let (whole, rest) = (folder.file("whole", &bytes), folder.file("rest", &bytes[1_000..]));
     let mut file = File::open(whole).unwrap();
     std::io::Read::read_exact(&mut file, &mut [0; 1_000]).unwrap();
@@ -204,7 +192,7 @@ fn files_of_the_kernel_s_are_read_whatever_size_they_say() {
 /// Signs a file slowly, has something done to it once some of it was read, and tells what came of it.
 fn disturbed(name: &str, way: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
     let folder = Folder::new(name);
-    let path = folder.file("file", &xorshift(12 << 20));
+    let path = folder.file("file", &made(12 << 20));
     let mut words = vec!["signature", "--allocator", "global"];
     words.extend(way);
     let mut child = started(&[words.as_slice(), &[&path]].concat());
@@ -285,7 +273,7 @@ fn a_worker_that_is_killed_is_an_error_and_no_number() {
 #[test]
 fn what_it_took_is_told() {
     let folder = Folder::new("stats");
-    let path = folder.file("file", &made("xorshift-1MiB"));
+    let path = folder.file("file", &input("xorshift-1MiB"));
     let stats = |words: &[&str]| {
         let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], words, &[path.as_str()]].concat());
         assert_eq!(status, 0, "{stderr}");
@@ -318,7 +306,7 @@ fn memory_does_not_grow_with_files_or_workers() {
     let folder = Folder::new("memory");
     let path = folder.path("large");
     let file = File::create(&path).unwrap();
-    let piece = xorshift(8 << 20);
+    let piece = made(8 << 20);
     (0..16).for_each(|_| (&file).write_all(&piece).unwrap());
     for words in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
         let words = [&["signature", "--format", "json"], words, &[path.as_str()]].concat();
@@ -353,7 +341,7 @@ fn every_form_can_be_had() {
 #[test]
 fn a_bench_answers_on_a_file_s_bytes() {
     let folder = Folder::new("bench");
-    let path = folder.file("file", &made("text-5000"));
+    let path = folder.file("file", &input("text-5000"));
     let (page, chart) = (folder.path("bench.html"), folder.path("bench.svg"));
     let words = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
     let (status, stdout, stderr) =
@@ -381,7 +369,7 @@ fn a_bench_answers_on_a_file_s_bytes() {
 fn a_bench_that_is_interrupted_shows_what_it_has() {
     // Of so little that the first rounds are over soon.
     let folder = Folder::new("interrupted");
-    let path = folder.file("file", &made("text-5000"));
+    let path = folder.file("file", &input("text-5000"));
     let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv", &path]);
     std::thread::sleep(std::time::Duration::from_secs(3));
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -46,12 +46,10 @@ fn threads(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn FnMu
     let here = thread::current();
     thread::scope(|scope| {
         for worker in 0..count {
-            let here = here.clone();
+            let counted = Counted { left, waits: here.clone() };
             let started = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
+                let _counted = counted;
                 work(task, board, worker, &mut |_| {});
-                if left.fetch_sub(1, SeqCst) == 1 {
-                    here.unpark();
-                }
             });
             if let Err(error) = started {
                 // Those that were started end, and the scope waits for them.
@@ -65,6 +63,20 @@ fn threads(task: &Task<'_>, board: &Board, count: usize, progress: &mut dyn FnMu
         }
         Ok(())
     })
+}
+
+/// A thread that has not ended: the last one to end, even by a panic, wakes who waits for them.
+struct Counted<'a> {
+    left: &'a AtomicUsize,
+    waits: Thread,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if self.left.fetch_sub(1, SeqCst) == 1 {
+            self.waits.unpark();
+        }
+    }
 }
 
 /// Processes that were forked and are not reaped yet; killed and reaped when dropped.

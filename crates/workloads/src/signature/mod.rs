@@ -10,11 +10,13 @@
 
 mod board;
 mod boxed;
+mod count;
 mod crew;
 mod error;
 pub mod fast;
 mod heap;
 mod kernel;
+mod key;
 mod list;
 mod made;
 mod pool;

@@ -76,6 +76,7 @@ fn block(bytes: &[u8]) -> u64 {
     pop(&mut heap).walk(0)
 }
 
+/// The signature of `bytes`.
 fn signature(bytes: &[u8]) -> u64 {
     bytes.chunks(1_024).fold(0, |sum, bytes| (sum + block(bytes)) % P)
 }
@@ -84,14 +85,20 @@ fn built<N: Nodes>(nodes: N, bytes: &[u8]) -> u64 {
     Builder::new(nodes).sum(bytes).unwrap()
 }
 
-/// Bytes of many values, of few, in runs, and in equal numbers, so that ties are decided everywhere.
+/// Bytes of many values, of few, in runs, in equal numbers, so that ties are decided everywhere; and of more blocks than are
+/// summed together, small values more frequent than great ones.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let few = (1_u8..=255).prop_flat_map(|most| prop::collection::vec(0..most, 0..3_000));
     let runs = prop::collection::vec((any::<u8>(), 1_usize..300), 0..12)
         .prop_map(|runs| runs.into_iter().flat_map(|(value, times)| vec![value; times]).collect());
     let even = (1_usize..256, 1_usize..12)
         .prop_map(|(values, times)| (0..values * times).map(|at| (at % values) as u8).collect());
-    prop_oneof![prop::collection::vec(any::<u8>(), 0..3_000), few, runs, even]
+    let many = (1_u64..=256, 0_usize..80_000, any::<u64>()).prop_map(|(values, length, seed)| {
+        let mut random = crate::Random::new(seed);
+        let mut less = || random.between(0, values - 1);
+        (0..length).map(|_| (less() * less() / values) as u8).collect()
+    });
+    prop_oneof![prop::collection::vec(any::<u8>(), 0..3_000), few, runs, even, many]
 }
 
 proptest! {
@@ -100,6 +107,7 @@ proptest! {
         let expected = signature(&bytes);
         let (area, mut own) = (Area::new(1).unwrap(), Area::new(1).unwrap());
         prop_assert_eq!(Blocks::new().sum(&bytes), expected);
+        prop_assert_eq!(Blocks::portable().sum(&bytes), expected);
         prop_assert_eq!(built(Pool::new(8_192), &bytes), expected);
         prop_assert_eq!(built(Pool::walked(20_000), &bytes), expected);
         prop_assert_eq!(built(Scattered::new(100_000), &bytes), expected);
@@ -115,6 +123,38 @@ proptest! {
             prop_assert_eq!(blocks.sum(&bytes), signature(&bytes));
             prop_assert_eq!(pool.sum(&bytes), Ok(signature(&bytes)));
         }
+    }
+}
+
+#[test]
+fn a_worker_that_is_used_again_says_the_same() {
+    let mut random = crate::Random::new(7);
+    let bytes: Vec<u8> = (0..100_000).map(|_| random.between(0, 255) as u8).collect();
+    for mut blocks in [Blocks::new(), Blocks::portable()] {
+        for length in [100_000, 1, 0, 16 * 1024, 40 * 1024 + 3, 1024] {
+            assert_eq!(blocks.sum(&bytes[..length]), signature(&bytes[..length]), "of {length} bytes");
+        }
+    }
+}
+
+#[test]
+fn published_inputs_have_their_signatures() {
+    let ramp: Vec<u8> = (0..=255).cycle().take(1025).collect();
+    let text: Vec<u8> = b"The quick brown fox jumps over the lazy dog.\n".iter().copied().cycle().take(5000).collect();
+    let zeros = [0; 1024];
+    let known: [(&[u8], u64); 7] = [
+        (b"", 0),
+        (b"a", 98),
+        (&zeros, 1024),
+        (&ramp[..256], 90_270_473),
+        (&ramp[..1023], 1_186_086_835),
+        (&ramp, 732_957_472),
+        (&text, 2_111_241_842),
+    ];
+    for (bytes, number) in known {
+        assert_eq!(Blocks::new().sum(bytes), number);
+        assert_eq!(Blocks::portable().sum(bytes), number);
+        assert_eq!(signature(bytes), number);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The trees, really built: every node is allocated, linked, walked and given back.
 
-use super::heap::Heap;
+use super::count::count;
+use super::heap::{EMPTY, Heap, pop, push};
+use super::key::{NODE, key};
 use super::{BLOCK_BYTES, P};
 
 /// There was no memory for a node.
@@ -37,7 +39,7 @@ pub trait Nodes {
 pub struct Builder<N: Nodes> {
     nodes: N,
     heap: Heap,
-    /// The root of the tree that a slot of the heap stands for.
+    /// The roots of the trees that numbers in the heap stand for.
     slots: Vec<N::Node>,
     made: u64,
 }
@@ -45,7 +47,7 @@ pub struct Builder<N: Nodes> {
 impl<N: Nodes> Builder<N> {
     /// One that takes its nodes from `nodes`.
     pub fn new(nodes: N) -> Self {
-        Builder { nodes, heap: Heap::new(), slots: (0..256).map(|_| N::Node::default()).collect(), made: 0 }
+        Builder { nodes, heap: EMPTY, slots: (0..256).map(|_| N::Node::default()).collect(), made: 0 }
     }
 
     /// The allocator.
@@ -67,33 +69,38 @@ impl<N: Nodes> Builder<N> {
     }
 
     fn block(&mut self, bytes: &[u8]) -> Result<u64, Exhausted> {
-        self.leaves(bytes)?;
-        while let Some((left, right)) = self.heap.two_least() {
-            let frequency = left.frequency + right.frequency;
-            let children = [left.slot, right.slot].map(|slot| std::mem::take(&mut self.slots[slot]));
-            self.slots[left.slot] = self.make(0, frequency, Some(children))?;
-            self.heap.push(frequency, left.slot);
+        let leaves = self.leaves(bytes)?;
+        for held in (2..=leaves).rev() {
+            let (left, right) = (pop(&mut self.heap, held), pop(&mut self.heap, held - 1));
+            let frequency = (left >> 16) + (right >> 16);
+            let children = [left, right].map(|key| std::mem::take(&mut self.slots[slot(key)]));
+            self.slots[slot(left)] = self.make(0, frequency, Some(children))?;
+            push(&mut self.heap, held - 1, key(frequency, left & NODE));
         }
-        let Some(root) = self.heap.pop() else { return Ok(0) };
-        let root = std::mem::take(&mut self.slots[root.slot]);
+        if leaves == 0 {
+            return Ok(0);
+        }
+        let root = std::mem::take(&mut self.slots[slot(self.heap[1])]);
         let hash = self.walk(&root);
         self.nodes.release(root);
         Ok(hash)
     }
 
-    fn leaves(&mut self, bytes: &[u8]) -> Result<(), Exhausted> {
-        let (nodes, slots) = (&mut self.nodes, &mut self.slots);
-        let mut all = Ok(());
-        let mut made = 0;
-        self.heap.fill(bytes, |slot, symbol, frequency| match nodes.make(symbol, frequency, None) {
-            Ok(node) => {
-                slots[slot] = node;
-                made += 1;
-            }
-            Err(exhausted) => all = Err(exhausted),
-        });
-        self.made += made;
-        all
+    /// Pushes a leaf for each value that occurs, by value; how many they are.
+    fn leaves(&mut self, bytes: &[u8]) -> Result<usize, Exhausted> {
+        let (mut occurring, mut leaves) = ([0; 257], 0);
+        for (symbol, frequency) in (0..).zip(count(bytes)) {
+            // Written where it occurs or not, so that there is nothing to guess; one that does not is written over.
+            occurring[leaves] = key(u32::from(frequency), symbol);
+            leaves += usize::from(frequency != 0);
+        }
+        self.heap = EMPTY;
+        for (slot, found) in occurring[..leaves].iter().enumerate() {
+            let (frequency, symbol) = (found >> 16, found & NODE);
+            self.slots[slot] = self.make(symbol, frequency, None)?;
+            push(&mut self.heap, slot + 1, key(frequency, slot as u32));
+        }
+        Ok(leaves)
     }
 
     fn make(&mut self, symbol: u32, frequency: u32, children: Option<[N::Node; 2]>) -> Result<N::Node, Exhausted> {
@@ -123,4 +130,10 @@ impl<N: Nodes> Builder<N> {
             }
         }
     }
+}
+
+/// Which slot a key of the heap is of.
+#[inline(always)]
+fn slot(key: u32) -> usize {
+    (key & NODE) as usize
 }

@@ -7,8 +7,6 @@
 //! Heaps of several blocks are worked on at once, and nothing is decided by a branch: 32 at a time where the CPU has
 //! AVX-512, else the leaves of eight and then one block after the other.
 
-mod count;
-mod key;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod wide;
@@ -18,8 +16,6 @@ use portable::Portable;
 pub(crate) use wide::Groups;
 #[cfg(target_arch = "x86_64")]
 use wide::Wide;
-
-use super::{BLOCK_BYTES, P};
 
 /// What one worker needs to take signatures: some 150 KiB.
 #[derive(Debug)]
@@ -47,7 +43,7 @@ impl Blocks {
         Blocks(Way::Portable(Portable::new()))
     }
 
-    /// The sum, modulo [`P`], of the hashes of the blocks of `bytes`. It is fastest for 32 KiB or more at once.
+    /// The sum, modulo [`P`](crate::signature::P), of the hashes of the blocks of `bytes`. It is fastest for 32 KiB or more at once.
     pub fn sum(&mut self, bytes: &[u8]) -> u64 {
         match &mut self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -62,6 +58,3 @@ impl Default for Blocks {
         Self::new()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,18 +1,15 @@
 //! The way for every CPU: leaves of eight blocks pushed in lockstep, which compilers turn into whatever vectors there are; then
 //! block by block, eight heaps in turn, so that one's loads pass while another's are waited for.
 
-use super::count::{Counts, count};
-use super::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
-use super::{BLOCK_BYTES, P};
+use crate::signature::count::{Counts, count};
+use crate::signature::heap::{EMPTY, Heap, pop, push};
+use crate::signature::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
+use crate::signature::{BLOCK_BYTES, P};
 
 const LANES: usize = 8;
 
 /// One key of each of the blocks.
 type Row = [u32; LANES];
-
-/// Positions are counted from one, so that the children of `i` are at `2 * i` and `2 * i + 1`; twice what a heap ever holds,
-/// so that there always are some.
-type Heap = [u32; 512];
 
 /// The nodes of a tree by their numbers: what each is worth, and how many nodes it is with all below it.
 #[derive(Clone, Debug)]
@@ -43,7 +40,7 @@ pub(super) struct Portable {
 impl Portable {
     pub(super) fn new() -> Box<Self> {
         let nodes = std::array::from_fn(|_| Nodes { values: [0; 512], sizes: [1; 512] });
-        Box::new(Portable { rows: [[NOTHING; LANES]; 512], heaps: [[NOTHING; 512]; LANES], nodes, leaves: [0; LANES] })
+        Box::new(Portable { rows: [[NOTHING; LANES]; 512], heaps: [EMPTY; LANES], nodes, leaves: [0; LANES] })
     }
 
     pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
@@ -152,68 +149,4 @@ impl Nodes {
 #[inline(always)]
 fn power(nodes: u16) -> u64 {
     u64::from(POWERS[usize::from(nodes) & 511])
-}
-
-/// Takes the least from a heap that holds `held`: the last takes its place and sinks.
-#[inline(always)]
-fn pop(heap: &mut Heap, held: usize) -> u32 {
-    let (least, last) = (heap[1], heap[held & 511]);
-    heap[held & 511] = NOTHING;
-    // Of a loop with a known end the compiler knows which positions it comes to.
-    match held.ilog2() {
-        0 | 1 => sink::<1>(heap, last),
-        2 => sink::<2>(heap, last),
-        3 => sink::<3>(heap, last),
-        4 => sink::<4>(heap, last),
-        5 => sink::<5>(heap, last),
-        6 => sink::<6>(heap, last),
-        _ => sink::<7>(heap, last),
-    }
-    least
-}
-
-/// From the top down: where a child is less than what sinks, the least child takes its place, the left one if they are equal. Once it
-/// lies somewhere, what lay there is carried on to where it was already, so that nothing has to be decided.
-#[inline(always)]
-fn sink<const LEVELS: usize>(heap: &mut Heap, sinking: u32) {
-    let frequency = sinking & FREQUENCY;
-    let (mut at, mut carried) = (1, sinking);
-    for _ in 0..LEVELS {
-        let (left, right) = (heap[(2 * at) & 511], heap[(2 * at + 1) & 511]);
-        let child = 2 * at + usize::from((right >> 16) < (left >> 16));
-        let least = heap[child & 511];
-        let rises = least < frequency;
-        heap[at & 511] = if rises { least } else { carried };
-        carried = if rises { carried } else { least };
-        at = child;
-    }
-    heap[at & 511] = carried;
-}
-
-/// Puts a key at the end of a heap that holds `at` with it.
-#[inline(always)]
-fn push(heap: &mut Heap, at: usize, key: u32) {
-    match at.ilog2() {
-        0 | 1 => rise::<1>(heap, at, key),
-        2 => rise::<2>(heap, at, key),
-        3 => rise::<3>(heap, at, key),
-        4 => rise::<4>(heap, at, key),
-        5 => rise::<5>(heap, at, key),
-        6 => rise::<6>(heap, at, key),
-        _ => rise::<7>(heap, at, key),
-    }
-}
-
-/// From the top down: what is pushed comes to lie above all that are not less, which are carried on.
-#[inline(always)]
-fn rise<const LEVELS: usize>(heap: &mut Heap, at: usize, rising: u32) {
-    let frequency = rising & FREQUENCY;
-    let mut carried = rising;
-    for level in (1..=LEVELS).rev() {
-        let other = heap[(at >> level) & 511];
-        let passes = other >= frequency;
-        heap[(at >> level) & 511] = if passes { carried } else { other };
-        carried = if passes { other } else { carried };
-    }
-    heap[at & 511] = carried;
 }

@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::count::Counts;
-use super::super::key::{LEAVES, NOTHING};
 use super::nodes::Nodes;
 use crate::raw::lanes::{LANES, ROWS, Row, Rows, column, lay_down, load, widened};
+use crate::signature::count::Counts;
+use crate::signature::key::{LEAVES, NOTHING};
 
 /// Room for 256 leaves, and for all lanes to be laid down behind the last.
 const LINE: usize = 256 + 2 * LANES;

@@ -13,10 +13,10 @@ use std::array;
 use group::Group;
 use heap::{push, sink};
 
-use super::count::count;
-use super::key::{LEAVES, NOTHING};
-use super::{BLOCK_BYTES, P};
 use crate::raw::lanes::{HasLanes, LANES, load, store, store_some};
+use crate::signature::count::count;
+use crate::signature::key::{LEAVES, NOTHING};
+use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;
 

@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::super::P;
-use super::super::key::{LEAVES, NODE};
 use crate::raw::lanes::{LANES, PAIRS, Pairs, gather_pairs, store_pairs};
+use crate::signature::P;
+use crate::signature::key::{LEAVES, NODE};
 
 /// Of each inner node the value in the lower half of 64 bits, the power in the upper. Leaves are known by their keys.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ fn half<const HALF: i32>(lanes: __m512i) -> __m512i {
     _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<HALF>(lanes))
 }
 
-/// As [`reduced`](super::super::key::reduced) does.
+/// As [`reduced`](crate::signature::key::reduced) does.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn reduced(numbers: __m512i) -> __m512i {
