@@ -15,14 +15,14 @@ const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &am
 #[test]
 fn reports_look_as_recorded() {
     goldens::hold(costs::all().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), costs_text(&report, Style { width, color: false }));
+        let text = |width| costs_text(&report, Style { width, color: false });
         let exports = [
-            (format!("{name}.json"), costs_json_text(&report, name == "costs-interrupted")),
-            (format!("{name}.csv"), costs_csv(&report)),
-            (format!("{name}.md"), costs_markdown(&report)),
-            (format!("{name}.html"), costs_html(&report)),
+            ("json", costs_json_text(&report, name == "costs-interrupted")),
+            ("csv", costs_csv(&report)),
+            ("md", costs_markdown(&report)),
+            ("html", costs_html(&report)),
         ];
-        [text(80), text(60)].into_iter().chain(exports).collect::<Vec<_>>()
+        goldens::forms(name, text, exports)
     }));
 }
 

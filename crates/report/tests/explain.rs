@@ -16,28 +16,28 @@ const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &am
 #[test]
 fn explanations_look_as_recorded() {
     goldens::hold(all().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), explain_text(&report, Style { width, color: false }));
+        let text = |width| explain_text(&report, Style { width, color: false });
         let exports = [
-            (format!("{name}.json"), explain_json_text(&report)),
-            (format!("{name}.csv"), explain_csv(&report)),
-            (format!("{name}.md"), explain_markdown(&report)),
-            (format!("{name}.html"), explain_html(&report)),
+            ("json", explain_json_text(&report)),
+            ("csv", explain_csv(&report)),
+            ("md", explain_markdown(&report)),
+            ("html", explain_html(&report)),
         ];
-        [text(80), text(60)].into_iter().chain(exports).collect::<Vec<_>>()
+        goldens::forms(name, text, exports)
     }));
 }
 
 #[test]
 fn differences_look_as_recorded() {
     goldens::hold(pairs().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), explain_pair_text(&report, Style { width, color: false }));
+        let text = |width| explain_pair_text(&report, Style { width, color: false });
         let exports = [
-            (format!("{name}.json"), explain_pair_json_text(&report, name == "explain-dearer")),
-            (format!("{name}.csv"), explain_pair_csv(&report)),
-            (format!("{name}.md"), explain_pair_markdown(&report)),
+            ("json", explain_pair_json_text(&report, name == "explain-dearer")),
+            ("csv", explain_pair_csv(&report)),
+            ("md", explain_pair_markdown(&report)),
         ];
         let page = (name != "explain-few").then(|| (format!("{name}.html"), explain_pair_html(&report)));
-        [text(80), text(60)].into_iter().chain(exports).chain(page).collect::<Vec<_>>()
+        goldens::forms(name, text, exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
 }
 

@@ -6,7 +6,8 @@ mod reports;
 use steady_report::{Style, csv, html, json_text, markdown, text};
 
 /// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
-const EXPORTED: [&str; 8] = ["slower", "same", "undecided", "three", "one", "absent", "failures-ignored", "too-few"];
+const EXPORTED: [&str; 9] =
+    ["slower", "same", "undecided", "three", "one", "absent", "failures-ignored", "too-few", "from-snapshots"];
 
 #[test]
 fn reports_look_as_recorded() {

@@ -83,15 +83,12 @@ fn all() -> Vec<(&'static str, RulerRecord)> {
 #[test]
 fn readings_look_as_recorded() {
     goldens::hold(all().into_iter().flat_map(|(name, record)| {
-        let text = |width| (format!("{name}.{width}.txt"), rulers_text(&record, Style { width, color: false }));
-        let exports = [
-            (format!("{name}.json"), rulers_json_text(&record)),
-            (format!("{name}.csv"), rulers_csv(&record)),
-            (format!("{name}.md"), rulers_markdown(&record)),
-        ];
+        let text = |width| rulers_text(&record, Style { width, color: false });
+        let exports =
+            [("json", rulers_json_text(&record)), ("csv", rulers_csv(&record)), ("md", rulers_markdown(&record))];
         // One page: most of it is the style sheet.
         let page = (name == "rulers-stream").then(|| (format!("{name}.html"), rulers_html(&record)));
-        [text(80), text(60)].into_iter().chain(exports).chain(page).collect::<Vec<_>>()
+        goldens::forms(name, text, exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
 }
 

@@ -16,15 +16,15 @@ const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &am
 #[test]
 fn reports_look_as_recorded() {
     goldens::hold(warm_bench::all().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), warm_bench_text(&report, Style { width, color: false }));
+        let text = |width| warm_bench_text(&report, Style { width, color: false });
         let exports = [
-            (format!("{name}.json"), warm_bench_json_text(&report, name == "warm-bench-interrupted")),
-            (format!("{name}.csv"), warm_bench_csv(&report)),
-            (format!("{name}.md"), warm_bench_markdown(&report)),
-            (format!("{name}.html"), warm_bench_html(&report)),
+            ("json", warm_bench_json_text(&report, name == "warm-bench-interrupted")),
+            ("csv", warm_bench_csv(&report)),
+            ("md", warm_bench_markdown(&report)),
+            ("html", warm_bench_html(&report)),
         ];
         let few = name != "warm-bench-many";
-        let all = [text(80), text(60)].into_iter().chain(exports);
+        let all = goldens::forms(name, text, exports).into_iter();
         all.filter(|(file, _)| few || file.ends_with(".80.txt")).collect::<Vec<_>>()
     }));
 }

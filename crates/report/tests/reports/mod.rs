@@ -240,6 +240,45 @@ pub(crate) fn three() -> Report {
     report
 }
 
+/// Runs that started from snapshots, eight draws of them.
+pub(crate) fn from_snapshots() -> Report {
+    let mut report = base(&["sort -n list", "sort -g list"], 64);
+    report.record.plan.warm = true;
+    let draw = |(index, block): (usize, Block)| block.in_draw(Some(index as u64 / 8));
+    report.record.blocks = report.record.blocks.into_iter().enumerate().map(draw).collect();
+    report.record.usual = report.record.blocks.iter().step_by(8).cloned().collect();
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Slower, (0.0912, 0.0871, 0.0952)));
+    report.judgements.extend(secondary(1, 0.085));
+    report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 8);
+    let start_up = |command: usize, mean: f64| StartUp {
+        command,
+        metric: Metric::Cpu,
+        mean: Ok(mean),
+        interval: Ok(Interval { low: mean - 21e-6, high: mean + 19e-6 }),
+        draws: 8,
+    };
+    report.startups = vec![
+        start_up(0, 592e-6),
+        StartUp {
+            mean: Err(Absent::because("it ran both ways in one draw only")),
+            interval: Err(Absent::because("it ran both ways in one draw only")),
+            draws: 1,
+            ..start_up(1, 0.0)
+        },
+    ];
+    report
+}
+
+/// Snapshots were asked for, and one program has none.
+pub(crate) fn cold() -> Report {
+    let mut report = same();
+    let reason = "'/usr/bin/sha256sum' makes a thread before its first instruction".to_owned();
+    report.record.plan.warm = true;
+    report.record.cold = Some(Cold { command: Some(0), reason: reason.clone() });
+    report.warnings.push(Warning::Cold { command: Some(0), reason });
+    report
+}
+
 pub(crate) fn one() -> Report {
     let mut report = base(&["make -j1 -C /srv/project all"], 400);
     report.record.elapsed = seconds(10.0);
@@ -432,5 +471,7 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("layouts-disagree", layouts_disagree()),
         ("instructions", instructions()),
         ("counted", counted()),
+        ("from-snapshots", watched(from_snapshots())),
+        ("cold", cold()),
     ]
 }
