@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -66,7 +67,7 @@ def main() -> None:
         found: dict = {}
         for number in range(options.rounds):
             for name, mode in random.sample([(name, mode) for name in cells for mode in ("usual", "warm")], 2 * len(cells)):
-                found.setdefault((name, mode), []).append(compare(cells[name][0], mode, options.budget))
+                found.setdefault((name, mode), []).append(compare(cells[name][0](), mode, options.budget))
             print(f"round {number + 1}/{options.rounds}", file=sys.stderr, flush=True)
         equal: dict = {}
         for number in range(options.equals):
@@ -79,18 +80,22 @@ def main() -> None:
 
 
 def works(folder: Path) -> dict:
-    """Every pair of commands, and what the second costs more in seconds, where that is known."""
+    """What makes every pair of commands, and what the second costs more in seconds, where that is known."""
     loop = compiled(folder / "loop", LOOP, [])
-    per_turn = float(subprocess.run([loop], check=True, stdout=subprocess.PIPE, text=True).stdout)
-    turns = round(WORK_SECONDS / per_turn)
     cells = {}
     for extra in EXTRA_SECONDS:
-        more = turns + round(extra / per_turn)
-        cells[f"loop of {1e6 * WORK_SECONDS:.0f} us, {1e6 * extra:.0f} us more"] = ((f"{loop} {turns}", f"{loop} {more}"), extra)
+        name = f"loop of {1e6 * WORK_SECONDS:.0f} us, {1e6 * extra:.0f} us more"
+        cells[name] = (partial(loops, loop, extra), extra)
     for name, lines in (("few", LINES), ("more", round(1.02 * LINES))):
         (folder / name).write_text("".join(f"{line * 7919 % 10007}\n" for line in range(lines)))
-    cells[f"sort of {LINES} lines, 2 % more"] = ((f"sort {folder}/few", f"sort {folder}/more"), None)
+    cells[f"sort of {LINES} lines, 2 % more"] = (lambda: (f"sort {folder}/few", f"sort {folder}/more"), None)
     return cells
+
+
+def loops(loop: Path, extra: float) -> tuple:
+    """Two loops, the second longer by so many seconds at the rate that the CPU's clock has now."""
+    per_turn = float(subprocess.run([loop], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return tuple(f"{loop} {round(seconds / per_turn)}" for seconds in (WORK_SECONDS, WORK_SECONDS + extra))
 
 
 def equals(folder: Path, number: int) -> dict:
