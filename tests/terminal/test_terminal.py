@@ -1,4 +1,5 @@
-"""`steady limit` on a terminal: job control, Ctrl-C, Ctrl-Z and programs that talk to the terminal, under real shells."""
+"""On a terminal, under real shells: job control, Ctrl-C, Ctrl-Z and programs that talk to the terminal, for `steady limit` and for
+programs that `steady warm` starts from snapshots."""
 
 import os
 import pty
@@ -6,6 +7,8 @@ import re
 import select
 import shutil
 import signal
+import subprocess
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -63,22 +66,13 @@ class Terminal:
         os.waitpid(self.pid, 0)
 
 
-class OnATerminal(unittest.TestCase):
+class WithTerminals(unittest.TestCase):
     def shell(self, *argv: str) -> Terminal:
         if not shutil.which(argv[0]):
             self.skipTest(f"there is no {argv[0]}")
         terminal = Terminal(*argv)
         self.addCleanup(terminal.close)
         return terminal
-
-    def in_shells(self):
-        """A terminal with each of the shells that there are."""
-        for argv in (("bash", "--norc", "--noprofile", "-i"), ("dash", "-i"), ("zsh", "-f", "-i")):
-            if shutil.which(argv[0]):
-                terminal = self.shell(*argv)
-                terminal.type("echo up$((1))")
-                terminal.expect("up1\n")
-                yield terminal
 
     def until_stopped(self, terminal: Terminal) -> None:
         """Until the shell lists a job as stopped."""
@@ -88,6 +82,17 @@ class OnATerminal(unittest.TestCase):
                 return
             time.sleep(0.1)
         self.fail("it is not stopped")
+
+
+class Limited(WithTerminals):
+    def in_shells(self):
+        """A terminal with each of the shells that there are."""
+        for argv in (("bash", "--norc", "--noprofile", "-i"), ("dash", "-i"), ("zsh", "-f", "-i")):
+            if shutil.which(argv[0]):
+                terminal = self.shell(*argv)
+                terminal.type("echo up$((1))")
+                terminal.expect("up1\n")
+                yield terminal
 
     def test_ctrl_c_ends_the_command_and_the_shell_sees_the_signal(self):
         for terminal in self.in_shells():
@@ -169,6 +174,67 @@ class OnATerminal(unittest.TestCase):
             self.assertLess(time.monotonic(), end, "it still runs")
             time.sleep(0.02)
         self.assertEqual(sleepers("7204"), 0)
+
+
+class Warm(WithTerminals):
+    """A shell whose programs, and which itself, run from snapshots."""
+
+    def warm_shell(self) -> Terminal:
+        cache = tempfile.TemporaryDirectory(prefix="warm-terminal-")
+        self.addCleanup(cache.cleanup)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "MALLOC_"))}
+        environment["XDG_CACHE_HOME"] = cache.name
+        names = ["bash", "cat", "sleep", "stty"]
+        taken = subprocess.run([STEADY, "warm", "snapshot", *names], env=environment, capture_output=True, text=True)
+        if "not available here" in taken.stdout + taken.stderr:
+            self.skipTest(taken.stderr)
+        self.assertEqual(taken.stdout.count(" is warm"), len(names), taken.stdout + taken.stderr)
+        # The shell in between is started by env(1), which has the hook, so it is warm itself.
+        terminal = self.shell("env", *(f"--unset={name}" for name in os.environ if name.startswith(("LD_", "MALLOC_"))),
+                              f"XDG_CACHE_HOME={cache.name}", str(STEADY), "warm", "--", "env", "bash", "--norc", "--noprofile", "-i")
+        terminal.type("echo up$((1)); readlink /proc/$$/exe")
+        self.assertIn(cache.name, terminal.expect("up1\n(.*)\n"), "the shell runs from a snapshot")
+        self.cache = cache.name
+        return terminal
+
+    def comes_from_a_snapshot(self, terminal: Terminal, process: str) -> None:
+        terminal.type(f"echo exe:$(readlink /proc/{process}/exe)")
+        self.assertIn(self.cache, terminal.expect("exe:/(.*)\n"))
+
+    def test_ctrl_z_and_fg(self):
+        terminal = self.warm_shell()
+        terminal.type("cat")
+        terminal.type("one")
+        terminal.expect("one\n(.|\n)*one\n")
+        terminal.type(CTRL_Z)
+        terminal.expect("Stopped")
+        self.comes_from_a_snapshot(terminal, "$(jobs -p %1)")
+        terminal.type("fg")
+        terminal.expect("cat\n")
+        time.sleep(0.5)
+        terminal.type("two")
+        terminal.expect("two\n(.|\n)*two\n")
+        terminal.type(CTRL_D)
+        terminal.type("echo status:$?")
+        terminal.expect("status:0")
+
+    def test_ctrl_c_ends_all_of_a_pipeline(self):
+        terminal = self.warm_shell()
+        terminal.type("sleep 7206 | cat | cat")
+        time.sleep(0.5)
+        terminal.type(CTRL_C)
+        terminal.type("echo status:${PIPESTATUS[*]}")
+        terminal.expect("status:130 130 130")
+        self.assertEqual(sleepers("7206"), 0)
+
+    def test_the_background_is_stopped_where_it_reads_or_sets_the_terminal(self):
+        for command in ("cat", "stty -echo"):
+            terminal = self.warm_shell()
+            terminal.type(f"{command} &")
+            self.until_stopped(terminal)
+            self.comes_from_a_snapshot(terminal, "$(jobs -p %1)")
+            terminal.type("kill -9 %1; wait %1; echo status:$?")
+            terminal.expect("status:137")
 
 
 def sleepers(seconds: str) -> int:
