@@ -8,9 +8,9 @@ mod surroundings;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use steady_experiments::warm::compose::compose;
@@ -40,11 +40,7 @@ impl Snapshots {
         let files = [folder.join("0").join(name), folder.join("1").join(name)];
         for (snapshot, file) in [&one, &two].into_iter().zip(&files) {
             fs::create_dir_all(file.parent().expect("it is in a folder")).expect("a folder can be made");
-            let mut open = fs::OpenOptions::new();
-            let mut file = open.write(true).create_new(true).mode(0o700).open(file).expect("a file can be made");
-            for part in image(snapshot).expect("it can be written").parts() {
-                std::io::Write::write_all(&mut file, part).expect("there is room");
-            }
+            written(file, image(snapshot).expect("it can be written").parts());
         }
         Snapshots { program: program.to_owned(), folder, files }
     }
@@ -75,6 +71,19 @@ impl Drop for Snapshots {
     }
 }
 
+/// Makes an executable file, by another process: what a thread of this one forks meanwhile would have it open for writing too, and
+/// nobody executes a file that is being written.
+fn written<'a>(file: &Path, parts: impl IntoIterator<Item = &'a [u8]>) {
+    use std::io::Write;
+    let mut writer = Command::new("tee");
+    let mut writer = writer.arg(file).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("tee can be started");
+    let mut input = writer.stdin.take().expect("it has an input");
+    parts.into_iter().for_each(|part| input.write_all(part).expect("there is room"));
+    drop(input);
+    assert!(writer.wait().expect("it can be waited for").success());
+    fs::set_permissions(file, fs::Permissions::from_mode(0o700)).expect("it is ours");
+}
+
 /// A take that differs from those of other numbers in all that a launch may make different.
 fn taken(program: &Path, number: u32, bind_now: bool) -> Taken {
     let name = format!("{}{}", "/".repeat(number as usize), program.display()) + &"+".repeat(number as usize);
@@ -95,7 +104,6 @@ fn taken(program: &Path, number: u32, bind_now: bool) -> Taken {
 fn run(file: &Path, name: &Path, environment: &[(&str, &str)], arguments: &[&str], input: &str) -> Output {
     use std::io::Write;
     use std::os::unix::process::CommandExt;
-    use std::process::Stdio;
     let mut command = Command::new(file);
     command.arg0(name).args(arguments).env_clear().envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
