@@ -5,6 +5,8 @@
 //! Both and the side that writes for them share `warm/shared`. Where there is none for this machine, the bytes are empty.
 #![allow(unsafe_code)]
 
+#[path = "../locks/shared/area.rs"]
+pub mod area;
 #[path = "../warm/shared/card.rs"]
 pub mod card;
 #[path = "../warm/shared/counts.rs"]

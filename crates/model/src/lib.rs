@@ -9,6 +9,7 @@ mod joined;
 mod kept;
 mod limit;
 mod load;
+mod locks;
 mod machine;
 mod plan;
 mod report;
@@ -37,6 +38,10 @@ pub use limit::{CpuSource, LimitOutcome, LimitPlan, LimitReport};
 pub use load::{
     CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
     ScalabilityLaw, Scaling,
+};
+pub use locks::{
+    CodePlace, FoldedLocks, FutexWaits, LockHolds, LockKind, LockOrder, LockSite, LockThread, LockTimes, LockUse,
+    LockedProcess, LocksReport,
 };
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};

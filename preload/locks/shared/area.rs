@@ -1,0 +1,336 @@
+//! The area: memory that `steady` and the watchers in the processes share, so that what was counted is there however a process
+//! ends. It is a file without a name (memfd) of the guardian's, empty where nothing was written.
+//!
+//! It begins with a [`Head`]; behind it, from [`HEAD_BYTES`] on, lie [`Head::places`] [`Place`]s of [`PLACE_BYTES`] each. A process
+//! takes the next one when the watcher is loaded, and another after fork(2); after execve(2) the watcher is loaded anew. Nobody
+//! else writes to a place. Zero is what nothing has been written to; every table is filled from its beginning, and a number that
+//! names an entry of another is that entry's plus one, so that zero is none.
+//!
+//! Whatever is in a place can be read at any moment: an entry that is being made has its key written last. All times are
+//! nanoseconds of `CLOCK_MONOTONIC`.
+
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+/// The variable that tells the watcher where the area is: a path that can be opened, such as `/proc/1234/fd/5`.
+pub const VARIABLE: &str = "STEADY_LOCKS";
+
+/// What a [`Head`] begins with; another layout has another.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL1");
+
+/// What the head takes.
+pub const HEAD_BYTES: usize = 4096;
+
+/// What a place takes, in whole pages.
+pub const PLACE_BYTES: usize = size_of::<Place>().next_multiple_of(4096);
+
+/// Locks that are told apart in a process; what is done with others is added to [`Folded`].
+pub const LOCKS: usize = 16_384;
+/// Entries of the index by which a lock is found.
+pub const INDEX: usize = 4 * LOCKS;
+/// Threads of a process that are told apart, ended ones included.
+pub const THREADS: usize = 16_384;
+/// Pairs of a lock and a thread.
+pub const PAIRS: usize = 65_536;
+/// Pairs of a lock and a call site.
+pub const USES: usize = 16_384;
+/// Call sites.
+pub const SITES: usize = 4_096;
+/// Files that code lies in.
+pub const MODULES: usize = 256;
+/// The longest path of such a file that is kept; of longer ones the beginning.
+pub const MODULE_PATH_BYTES: usize = 464;
+/// Buckets of a [`Spread`].
+pub const BUCKETS: usize = 128;
+
+/// Of uncontended acquisitions, one in so many has its hold time taken and its call site noted.
+pub const SAMPLED_ONE_IN: u64 = 1_024;
+
+/// The beginning of the area.
+#[repr(C)]
+pub struct Head {
+    /// [`MAGIC`], written before anybody is told of the area.
+    pub magic: AtomicU64,
+    /// How many places there are.
+    pub places: AtomicU32,
+    /// How many were asked for; those beyond `places` got none, and are not watched.
+    pub taken: AtomicU32,
+    /// Processes that could not map theirs.
+    pub unmapped: AtomicU32,
+}
+
+/// What a process did.
+#[repr(C)]
+pub struct Place {
+    /// The process.
+    pub process: Process,
+    /// Where each lock that is used is found: `address << 16 | number of its entry`, open addressing from [`index_of`]. An entry that
+    /// was given up is [`GIVEN_UP`].
+    pub index: [AtomicU64; INDEX],
+    /// The locks.
+    pub locks: [Lock; LOCKS],
+    /// How long each was waited for, beside `locks`.
+    pub waits: [Spread; LOCKS],
+    /// How long each was held, of the holds that were taken, beside `locks`.
+    pub holds: [Spread; LOCKS],
+    /// The threads.
+    pub threads: [Thread; THREADS],
+    /// Which thread did what with which lock, open addressing from [`pair_of`].
+    pub pairs: [Pair; PAIRS],
+    /// From where each lock was taken, open addressing from [`pair_of`].
+    pub uses: [Use; USES],
+    /// Call sites, open addressing from [`site_of`].
+    pub sites: [Site; SITES],
+    /// Files that code lies in.
+    pub modules: [Module; MODULES],
+}
+
+/// The process that has a place.
+#[repr(C)]
+pub struct Process {
+    /// Its number, as it sees it itself; written last when a place is begun.
+    pub pid: AtomicU32,
+    /// How it began.
+    pub origin: AtomicU32,
+    /// When the watcher was there.
+    pub began: AtomicU64,
+    /// When it ended by exit(3) or the return of `main`; 0 where it was killed, left by _exit(2), executed another program, or runs.
+    pub ended: AtomicU64,
+    /// Entries of `locks` that were begun.
+    pub locks: AtomicU32,
+    /// Entries of `threads` that were begun. May be more than there are.
+    pub threads: AtomicU32,
+    /// Entries of `modules` that were begun. May be more than there are.
+    pub modules: AtomicU32,
+    /// Call sites for which there was no room.
+    pub sites_lost: AtomicU32,
+    /// Pairs and uses for which there was no room: acquisitions of unknown threads or call sites.
+    pub pairs_lost: AtomicU64,
+    /// What was done with locks that have no entry (any more).
+    pub folded: Folded,
+    /// Waiting by threads that have no entry.
+    pub other_threads_wait: AtomicU64,
+    /// What a process has besides, for layouts to come.
+    pub unused: [AtomicU64; 32],
+}
+
+/// Locks that have no entry, together.
+#[repr(C)]
+pub struct Folded {
+    /// Locks that were destroyed and whose entry was given to another, and locks that began when there was no entry left, as far
+    /// as they can be told apart (initialised by a call, or destroyed).
+    pub locks: AtomicU64,
+    /// As of [`Lock`].
+    pub acquisitions: AtomicU64,
+    /// As of [`Lock`].
+    pub contended: AtomicU64,
+    /// As of [`Lock`].
+    pub wait: AtomicU64,
+    /// As of [`Lock`].
+    pub wait_most: AtomicU64,
+}
+
+/// What a lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// `pthread_mutex_t`.
+    Mutex = 1,
+    /// `pthread_rwlock_t`, for reading and for writing.
+    Rwlock = 2,
+    /// `pthread_spinlock_t`.
+    Spinlock = 3,
+    /// `pthread_cond_t`: an acquisition is a wait that returned, and each is contended.
+    Condition = 4,
+    /// `sem_t`: an acquisition is a wait that took one.
+    Semaphore = 5,
+}
+
+/// A lock.
+///
+/// Of a mutex, a spinlock and a write lock everything is written by who has it, with plain reads and writes; of the others with
+/// atomic additions.
+#[repr(C, align(64))]
+pub struct Lock {
+    /// Where it is in the process; written last when an entry is begun.
+    pub address: AtomicU64,
+    /// What it is: a [`Kind`].
+    pub kind: AtomicU32,
+    /// 1 once it was destroyed: the same address may be another lock then, with an entry of its own.
+    pub destroyed: AtomicU32,
+    /// How often it was taken, by whichever function; recursions count.
+    pub acquisitions: AtomicU64,
+    /// Of these, how often somebody else had it, and it was waited for.
+    pub contended: AtomicU64,
+    /// Waiting of all threads together. Waits that ended without the lock (a timeout) are in it.
+    pub wait: AtomicU64,
+    /// The longest wait.
+    pub wait_most: AtomicU64,
+    /// Waits that ended without the lock: timeouts, owners that died for good, deadlocks that were found.
+    pub given_up: AtomicU64,
+    /// Holds that were taken because the acquisition was contended: each of them.
+    pub holds_contended: AtomicU64,
+    /// Their time.
+    pub hold_contended: AtomicU64,
+    /// Holds of uncontended acquisitions that were taken: one in [`SAMPLED_ONE_IN`].
+    pub holds_sampled: AtomicU64,
+    /// Their time.
+    pub hold_sampled: AtomicU64,
+    /// The longest of all holds that were taken.
+    pub hold_most: AtomicU64,
+    /// When the hold began that is being taken; 0 where none is. The lowest bit says that it was contended.
+    pub held_since: AtomicU64,
+    /// The thread pointer of who had it last.
+    pub last: AtomicU64,
+    /// The call site that initialised it.
+    pub made_at: AtomicU32,
+    /// The thread that has it, where its hold is being taken.
+    pub holder: AtomicU32,
+}
+
+/// How long things took: how many fell into each of [`bucket_of`]'s buckets.
+#[repr(C)]
+pub struct Spread {
+    /// The counts.
+    pub buckets: [AtomicU32; BUCKETS],
+}
+
+/// A thread.
+#[repr(C, align(64))]
+pub struct Thread {
+    /// Its number, written last when an entry is begun.
+    pub tid: AtomicU32,
+    /// The lock that it waits for right now.
+    pub waits_for: AtomicU32,
+    /// Its thread pointer; 0 once it has ended.
+    pub pointer: AtomicU64,
+    /// When it began, or was first seen.
+    pub began: AtomicU64,
+    /// When it ended; 0 where that was not seen.
+    pub ended: AtomicU64,
+    /// Since when it waits for that lock, or for another thread to end (then `waits_for` is 0).
+    pub waits_since: AtomicU64,
+    /// Waiting for mutexes, rwlocks and spinlocks.
+    pub wait: AtomicU64,
+    /// Waiting for conditions and semaphores.
+    pub wait_events: AtomicU64,
+    /// Waiting for other threads to end, by pthread_join(3) and its like.
+    pub wait_joins: AtomicU64,
+    /// The address of the function that it began with; 0 for the first.
+    pub start: AtomicU64,
+    /// That function's call site, as it were.
+    pub start_site: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
+}
+
+/// A thread and a lock that it has taken or waited for.
+#[repr(C)]
+pub struct Pair {
+    /// `lock << 32 | thread`, both by their number plus one.
+    pub key: AtomicU64,
+    /// How often it waited.
+    pub contended: AtomicU64,
+    /// For how long.
+    pub wait: AtomicU64,
+}
+
+/// A lock and a place in the code that it is taken at.
+#[repr(C)]
+pub struct Use {
+    /// `lock << 32 | site`, both by their number plus one.
+    pub key: AtomicU64,
+    /// Uncontended acquisitions there that were sampled, each standing for [`SAMPLED_ONE_IN`].
+    pub sampled: AtomicU64,
+    /// Contended ones.
+    pub contended: AtomicU64,
+    /// Their waiting.
+    pub wait: AtomicU64,
+}
+
+/// A place in the code.
+#[repr(C)]
+pub struct Site {
+    /// The address to which the call returns.
+    pub address: AtomicU64,
+    /// Where that is in its file: what `address` has in the file that is mapped there, in bytes from its beginning.
+    pub offset: AtomicU64,
+    /// The file.
+    pub module: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
+}
+
+/// A file that is mapped.
+#[repr(C)]
+pub struct Module {
+    /// Its inode, as /proc/PID/maps has it.
+    pub inode: AtomicU64,
+    /// Its device, as there: `major << 32 | minor`.
+    pub device: AtomicU64,
+    /// How long its path is; written last.
+    pub length: AtomicU64,
+    /// Its path.
+    pub path: [AtomicU8; MODULE_PATH_BYTES],
+}
+
+/// How a process began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Origin {
+    /// By execve(2).
+    Exec = 1,
+    /// By fork(2).
+    Fork = 2,
+}
+
+/// An entry of the index that another lock may have.
+pub const GIVEN_UP: u64 = u64::MAX;
+
+/// How far from its first place an entry may lie; what finds none has none.
+pub const FARTHEST: usize = 32;
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Where in a table of so many entries, a power of two, the search for `key` begins.
+#[inline(always)]
+const fn first_of(key: u64, entries: usize) -> usize {
+    (key.wrapping_mul(GOLDEN) >> (64 - entries.trailing_zeros())) as usize
+}
+
+/// Where in the index the search for the lock at `address` begins.
+#[inline(always)]
+pub const fn index_of(address: u64) -> usize {
+    first_of(address, INDEX)
+}
+
+/// Where in a table of pairs or uses the search for `key` begins.
+#[inline(always)]
+pub const fn pair_of(key: u64, entries: usize) -> usize {
+    first_of(key, entries)
+}
+
+/// Where the search for a call site begins.
+#[inline(always)]
+pub const fn site_of(address: u64) -> usize {
+    first_of(address, SITES)
+}
+
+/// The bucket of a time: four to each doubling from 64 ns on, so that its middle is within a tenth of what falls into it.
+#[inline(always)]
+pub const fn bucket_of(nanoseconds: u64) -> usize {
+    let number = if nanoseconds < 64 { 64 } else { nanoseconds };
+    let doublings = 63 - number.leading_zeros() as usize;
+    let quarter = (number >> (doublings - 2)) as usize & 3;
+    let bucket = 4 * (doublings - 6) + quarter;
+    if bucket < BUCKETS { bucket } else { BUCKETS - 1 }
+}
+
+/// The least time that falls into a bucket; of the first, 0 does too.
+pub const fn least_of(bucket: usize) -> u64 {
+    (4 + (bucket as u64 & 3)) << (bucket / 4 + 4)
+}
+
+const _: () = assert!(size_of::<Head>() <= HEAD_BYTES && size_of::<Process>() <= 4096);
+const _: () = assert!(LOCKS < 1 << 16 && INDEX.is_power_of_two() && PAIRS.is_power_of_two());
+const _: () = assert!(USES.is_power_of_two() && SITES.is_power_of_two());
+const _: () = assert!(least_of(bucket_of(1 << 20)) == 1 << 20 && least_of(bucket_of(7 << 20)) == 7 << 20);
