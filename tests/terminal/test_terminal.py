@@ -233,8 +233,8 @@ class Warm(WithTerminals):
             terminal.type(f"{command} &")
             self.until_stopped(terminal)
             self.comes_from_a_snapshot(terminal, "$(jobs -p %1)")
-            terminal.type("kill -9 %1; wait %1; echo status:$?")
-            terminal.expect("status:137")
+            terminal.type("kill -9 %1; while [ -n \"$(jobs -s)\" ]; do sleep 0.1; done; echo gone$((5))")
+            terminal.expect("gone5\n")
 
 
 def sleepers(seconds: str) -> int:
