@@ -157,6 +157,9 @@ pub struct LockUse {
     pub made_at: Reading<CodePlace>,
     /// Who waited for it when the process ended: threads of that process, by their place in the report.
     pub waiting: Vec<usize>,
+    /// Who had it then, where somebody waited: the thread that took it last, by its place in the report; absent where that
+    /// cannot be told.
+    pub held_by: Reading<usize>,
     /// By how much the command's wall time would be shorter at most if it never were waited for.
     pub gain: Reading<Nanos>,
 }
