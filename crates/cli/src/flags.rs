@@ -91,8 +91,8 @@ Examples:
   In CI: fail only if it is surely more than 2 % slower
       steady compare --fail-if 'slower>2%' './main' './branch'
   A server's client waits rather than works: judge the time on the wall
-      steady compare --metric wall 'curl -s localhost:8000/a' 'curl -s localhost:8000/b'
-  Is the branch slower than main? Both are checked out, built and run side by side
+      steady compare --metric wall 'curl -s http://a/' 'curl -s http://b/'
+  Is the branch slower than main? Both are checked out, built and run
       steady compare --rev main..HEAD --build 'make -j2' './prog input'
   Short commands, without what loading them takes
       steady compare --warm 'sort -n list' 'sort -g list'
@@ -101,13 +101,15 @@ Examples:
       steady compare --env-new MALLOC_ARENA_MAX=1 './server --bench'
       steady compare --preload-new ./libjemalloc.so './prog input'
   Keep the samples, and judge them again
-      steady compare --samples --export-json r.json ./old ./new; steady judge r.json
+      steady compare --samples --export-json r.json ./old ./new
+      steady judge r.json
   See an earlier comparison again, for all are kept
       steady history list; steady history report last
 
-A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution) or 'undecided'
-(the budget was too small for this load; the report says which would do). The error rate of
-5 % holds under any load, because the order and the CPU of every pair are drawn by coin.
+A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution)
+or 'undecided' (the budget was too small for this load; the report says which
+would do). The error rate of 5 % holds under any load, because the order and
+the CPU of every pair are drawn by coin.
 
 Exit status:
   0    done
@@ -217,13 +219,14 @@ const JUDGE_EXAMPLES: &str = "\
 Examples:
   Judge the samples of one comparison again
       steady judge r.json
-  One verdict from the same comparison on several machines, and whether they agree
+  One verdict from the same comparison on several machines; do they agree?
       steady judge part-*.json
-  In CI: fail only if all jobs together say that it is surely more than 2 % slower
+  In CI: fail only if all jobs together say: surely more than 2 % slower
       steady judge --fail-if 'slower>2%' part-*.json
 
-Joined are runs that were planned as such: not chosen by what they showed, and none added
-because the others did not suffice. Then the error rate holds however each of them ended.";
+Joined are runs that were planned as such: not chosen by what they showed, and
+none added because the others did not suffice. Then the error rate holds
+however each of them ended.";
 
 /// The options of `steady judge`.
 #[derive(Debug, Args)]

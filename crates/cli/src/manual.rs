@@ -120,6 +120,20 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_options_fits_on_a_terminal() {
+        let mut steady = Flags::command();
+        steady.build();
+        let mut commands = vec![&steady];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands());
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                assert!(line.chars().count() < 80, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
     fn subcommands_are_found_by_their_words() {
         let mut steady = Flags::command();
         steady.build();

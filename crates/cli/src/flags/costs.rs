@@ -27,9 +27,10 @@ Examples:
       steady costs --export-html costs.html
       steady costs --plots histograms/
 
-Each cost is that of an event which was counted (switches, faults, returns that are right), less that
-of the same loop without it. Both are timed in turns, in an order drawn by coin, on one CPU. Repetitions
-in which somebody else had that CPU are set apart. Ctrl-C ends it and shows what is whole.
+Each cost is that of an event which was counted (switches, faults, returns
+that are right), less that of the same loop without it. Both are timed in
+turns, in an order drawn by coin, on one CPU. Repetitions in which somebody
+else had that CPU are set apart. Ctrl-C ends it and shows what is whole.
 
 Exit status:
   0    done

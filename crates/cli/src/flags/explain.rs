@@ -14,16 +14,18 @@ Examples:
       steady explain -- git status
   Which of its processes need it, and its report as a page
       steady explain --by-process --export-html build.html -- make -j2
-  What are its system calls? Its times are not its own then, for each call is stopped
+  What are its system calls? Each is stopped, so its times are not its own
       steady explain --trace -- gzip -k file
-  Why does the new one need longer? Both are run in turns, and each line has its interval
+  Why does the new one need longer? Both run in turns; lines have intervals
       steady explain './old input.txt' './new input.txt'
 
-Behind -- stands one command, which runs once, with its own input and output, and the report goes to
-standard error. Two commands, each one string as in compare, are run again and again.
+Behind -- stands one command, which runs once, with its own input and output,
+and the report goes to standard error. Two commands, each one string as in
+compare, are run again and again.
 
 Exit status of 'steady explain -- COMMAND':
-  that of the command; if a signal ended it, steady ends by the same signal (128 + n in a shell)
+  that of the command; if a signal ended it, steady ends by the same signal
+  (128 + n in a shell)
   125  steady itself failed, wrong usage included
   126  the command cannot be executed
   127  there is no such command

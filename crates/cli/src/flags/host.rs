@@ -23,9 +23,9 @@ Examples:
   The same addresses on every run, for this command and not for the host
       steady host quiet --only aslr -- ./prog
 
-Knobs: turbo, governor, epp, min-frequency, smt, aslr (only if it is named), nmi-watchdog,
-perf-sample-rate, irq-affinity, thp, swap, caches. What was there is written to
-/var/lib/steady/host.json before anything is changed.
+Knobs: turbo, governor, epp, min-frequency, smt, aslr (only if it is named),
+nmi-watchdog, perf-sample-rate, irq-affinity, thp, swap, caches. What was
+there is written to /var/lib/steady/host.json before anything is changed.
 
 Exit status:
   0    done
@@ -33,8 +33,10 @@ Exit status:
   2    wrong usage
   125  steady itself failed; nothing was changed, unless it says so
 Exit status of 'steady host quiet -- COMMAND':
-  that of the command; if a signal ended it, steady ends by the same signal (128 + n in a shell)
-  125  steady itself failed, wrong usage included, or could not put the host back
+  that of the command; if a signal ended it, steady ends by the same signal
+  (128 + n in a shell)
+  125  steady itself failed, wrong usage included, or could not put the host
+       back
   126  the command cannot be executed
   127  there is no such command";
 

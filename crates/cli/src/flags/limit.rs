@@ -14,17 +14,19 @@ Examples:
       steady limit --cpu 5s -- ./solve input.txt
   The same, its report in a file and nothing on the terminal
       steady limit --cpu 5s --quiet --export-json r.json -- ./solve input.txt
-  A job that may wait long for others: 20 s on the clock for each second of CPU time
+  A job that may wait long for others: 20 s on the clock for each of CPU time
       steady limit --cpu 1m --wall-factor 20 -- make -j8
   Look once a second only, as an experiment that is to be repeated did
       steady limit --cpu 5s --poll 1s -- ./hashes
 
-The wall limit is for commands that hang. Time in which the command waited for a CPU does not
-count towards it, nor does time in which it was stopped. At a limit all processes of the command
-get SIGTERM, and SIGKILL after --kill-after. What it leaves behind is ended with it.
+The wall limit is for commands that hang. Time in which the command waited for
+a CPU does not count towards it, nor does time in which it was stopped. At a
+limit all processes of the command get SIGTERM, and SIGKILL after
+--kill-after. What it leaves behind is ended with it.
 
 Exit status:
-  that of the command; if a signal ended it, steady ends by the same signal (128 + n in a shell)
+  that of the command; if a signal ended it, steady ends by the same signal
+  (128 + n in a shell)
   124  a limit was reached
   125  steady itself failed, wrong usage included
   126  the command cannot be executed

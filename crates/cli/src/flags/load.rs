@@ -12,15 +12,15 @@ use super::values::span;
 
 const EXAMPLES: &str = "\
 Examples:
-  How far can CPU time be trusted here, and how far wall time? 1 to 32 processes at once, each
-  hashing for 5 s of its own CPU time
+  How far can CPU time be trusted here, and how far wall time? 1 to 32 at once,
+  each hashing for 5 s of its own CPU time
       steady load --workload hash --cpu-time 5s --procs 1..32
   The user time of fixed work: each process sums 100,000,001 random numbers
       steady load --workload sum --work 100000001 --procs 1,2,4,8,16
-  The same question about a program of your own: copies at once, again and again for 2 s a row
+  The same about a program of your own: copies at once, for 2 s a row
       steady load -- gzip -9 -kc file
       steady load --window 10s --procs 1..8 -- ./prog input
-  The CPU budget enforced by a thread that wakes every second, as scripts do: how far is it missed?
+  The CPU budget enforced by a thread that wakes every second, as scripts do
       steady load --poll 1s --procs 1..32
   How much slower is this machine right now, by what is used of it?
       steady load --rulers
@@ -29,9 +29,10 @@ Examples:
       steady load --cpu-time 200ms
       steady load --export-html load.html
 
-Each row is so many processes at once. They get ready, set off together, and are timed from
-then on. The rows' order is drawn from the seed, so that a load that drifts is not taken for
-one that grows with the number of processes. Ctrl-C ends it and keeps the rows that are whole.
+Each row is so many processes at once. They get ready, set off together, and
+are timed from then on. The rows' order is drawn from the seed, so that a load
+that drifts is not taken for one that grows with the number of processes.
+Ctrl-C ends it and keeps the rows that are whole.
 
 Exit status:
   0    done

@@ -16,7 +16,7 @@ Examples:
       steady signature disk.img
   Of several, and of what comes down a pipe
       steady signature *.tar; zcat old.gz | steady signature -
-  What one lock around an allocator costs eight threads, and what a pool each costs them
+  What one lock around an allocator costs eight threads, and a pool each
       steady signature --allocator global --threads 8 --stats data
       steady signature --allocator pool --threads 8 --stats data
   What is that made of? Measured in turns, with intervals
@@ -24,13 +24,15 @@ Examples:
   The same among processes that share the allocator's memory
       steady signature --allocator global --processes 8 --stats data
 
-The file is cut into blocks of 1,024 bytes; each has a Huffman tree, whose hash in pre-order is its
-own, and the signature is their sum modulo 2,147,483,647. All allocators and crews come to the same
-number. A file that changes while it is read has none: that is an error.
+The file is cut into blocks of 1,024 bytes; each has a Huffman tree, whose
+hash in pre-order is its own, and the signature is their sum modulo
+2,147,483,647. All allocators and crews come to the same number. A file that
+changes while it is read has none: that is an error.
 
 Exit status:
   0    done
-  2    wrong usage; a file could not be read, or changed while it was read (the others are told)
+  2    wrong usage; a file could not be read, or changed while it was read
+       (the others are told)
   125  steady itself failed";
 
 /// The options of `steady signature`.

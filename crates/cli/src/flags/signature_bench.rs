@@ -11,14 +11,15 @@ use super::values::span;
 
 const EXAMPLES: &str = "\
 Examples:
-  What does an allocator's lock cost eight threads on this machine, and what is it made of?
+  What does an allocator's lock cost eight threads here, and why?
       steady signature bench
   The same on a file's bytes, surer, as a page with charts
       steady signature bench --budget 2m --export-html bench.html data.tar
 
-Each round makes a signature in every way, in an order drawn by coin: by every allocator, with 1 to
-16 threads, of 5 KiB to 4 MiB. Ways are compared by pairs out of one round. What takes long is in
-fewer rounds; where there are fewer than 6 there is no interval.
+Each round makes a signature in every way, in an order drawn by coin: by every
+allocator, with 1 to 16 threads, of 5 KiB to 4 MiB. Ways are compared by pairs
+out of one round. What takes long is in fewer rounds; where there are fewer
+than 6 there is no interval.
 
 Exit status:
   0    done

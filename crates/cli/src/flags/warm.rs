@@ -10,7 +10,7 @@ use super::exports::OutputFlags;
 
 const EXAMPLES: &str = "\
 Examples:
-  Run a script; programs that it starts more than once start faster from the second time on
+  Run a script; what it starts again starts faster from the second time on
       steady warm -- ./build.sh
   Have those it will start ready before it begins
       steady warm --mode prewarm --programs sed,cat,basename -- ./build.sh
@@ -23,10 +23,11 @@ Examples:
   What does a launch gain, and after how many is the taking paid back?
       steady warm bench --programs 'true,sort /etc/passwd'
 
-A program's first launch is as usual. Meanwhile a snapshot of it is taken in the background, loaded
-and linked, at its entry; later launches execute that. Whenever anything speaks against a snapshot
-(the program or a library has changed, a variable, a limit), the launch is as usual. Snapshots are
-this user's alone and last until the next boot.
+A program's first launch is as usual. Meanwhile a snapshot of it is taken in
+the background, loaded and linked, at its entry; later launches execute that.
+Whenever anything speaks against a snapshot (the program or a library has
+changed, a variable, a limit), the launch is as usual. Snapshots are this
+user's alone and last until the next boot.
 
 Exit status of 'steady warm -- COMMAND':
   that of the command, which takes the place of steady

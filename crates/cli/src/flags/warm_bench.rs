@@ -12,17 +12,19 @@ const EXAMPLES: &str = "\
 Examples:
   What does a launch of these gain, and when is the snapshot paid back?
       steady warm bench --programs 'true,cat /dev/null,sort /etc/passwd'
-  The same on files that nobody has read since the machine was started (as root)
+  The same on files that are not in memory (as root)
       steady warm bench --programs true --cold
-  Launches with time between them, as a script has them: the snapshot is ready by the second
+  Launches with time between them, as in a script
       steady warm bench --programs true --count 10 --pause 50ms
   All programs of a folder, each without arguments
       steady warm bench ./bin --runs 20 --export-html bench.html
 
-Each run has a session of every mode, in an order drawn by coin: normal, prewarm (the snapshot is taken before the
-first launch), on-demand (it is taken beside the launches). A session is one process that launches the program so
-many times by posix_spawn, in a store of its own that is empty at its start: the user's is not touched. Standard
-input, output and error are /dev/null; a program that does not end by itself then is left out.
+Each run has a session of every mode, in an order drawn by coin: normal,
+prewarm (the snapshot is taken before the first launch), on-demand (it is
+taken beside the launches). A session is one process that launches the program
+so many times by posix_spawn, in a store of its own that is empty at its
+start: the user's is not touched. Standard input, output and error are
+/dev/null; a program that does not end by itself then is left out.
 
 Exit status:
   0    done
