@@ -11,7 +11,8 @@ const EXAMPLES: &str = "\
 Examples:
   bash, for you alone
       mkdir -p ~/.local/share/bash-completion/completions
-      steady completions bash >~/.local/share/bash-completion/completions/steady
+      cd ~/.local/share/bash-completion/completions
+      steady completions bash >steady
   zsh, in a folder that $fpath names
       steady completions zsh >~/.zfunc/_steady
   fish
