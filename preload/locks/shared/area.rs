@@ -109,8 +109,14 @@ pub struct Process {
     pub folded: Folded,
     /// Waiting by threads that have no entry.
     pub other_threads_wait: AtomicU64,
+    /// CPU time of all its threads when it ended, by CLOCK_PROCESS_CPUTIME_ID; 0 where `ended` is.
+    pub cpu: AtomicU64,
     /// What a process has besides, for layouts to come.
-    pub unused: [AtomicU64; 32],
+    pub unused: [AtomicU64; 31],
+    /// How long the path of its program is; written after that.
+    pub program_length: AtomicU64,
+    /// That path, as readlink(2) tells it of /proc/self/exe; of a longer one the beginning.
+    pub program: [AtomicU8; MODULE_PATH_BYTES],
 }
 
 /// Locks that have no entry, together.
@@ -221,6 +227,8 @@ pub struct Thread {
     pub start_site: AtomicU32,
     /// Nothing.
     pub unused: AtomicU32,
+    /// Its CPU time when it ended, by CLOCK_THREAD_CPUTIME_ID; 0 where `ended` is.
+    pub cpu: AtomicU64,
 }
 
 /// A thread and a lock that it has taken or waited for.
