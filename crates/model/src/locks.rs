@@ -157,9 +157,6 @@ pub struct LockUse {
     pub made_at: Reading<CodePlace>,
     /// Who waited for it when the process ended: threads of that process, by their place in the report.
     pub waiting: Vec<usize>,
-    /// Who had taken it last by then, where somebody waited: by its place in the report too; absent where nobody waited, where it
-    /// cannot be told, and for what is not held.
-    pub held_by: Reading<usize>,
     /// Who had it then, where somebody waited: the thread that took it last, by its place in the report; absent where that
     /// cannot be told.
     pub held_by: Reading<usize>,
