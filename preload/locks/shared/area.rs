@@ -42,8 +42,15 @@ pub const MODULE_PATH_BYTES: usize = 464;
 /// Buckets of a [`Spread`].
 pub const BUCKETS: usize = 128;
 
-/// Of uncontended acquisitions, one in so many has its hold time taken and its call site noted.
+/// Of uncontended acquisitions, one in so many has its hold time taken and its call site noted; and so has a lock's first.
 pub const SAMPLED_ONE_IN: u64 = 1_024;
+
+/// Whether an acquisition of this number, counted from 1, is one of them. They are as far apart as the golden ratio puts them, not
+/// evenly: who takes a lock for this and that in turns would otherwise be seen at one of both alone.
+#[inline(always)]
+pub const fn is_sampled(acquisition: u64) -> bool {
+    acquisition.wrapping_mul(GOLDEN) < u64::MAX / SAMPLED_ONE_IN
+}
 
 /// The beginning of the area.
 #[repr(C)]
@@ -153,44 +160,51 @@ pub enum Kind {
 
 /// A lock.
 ///
-/// Of a mutex, a spinlock and a write lock everything is written by who has it, with plain reads and writes; of the others with
-/// atomic additions.
+/// What is done at each acquisition is done in the first of its lines of cache. Of a mutex and a spinlock the count of acquisitions
+/// and the holds are written by who has it, with plain reads and writes; all else with atomic additions.
 #[repr(C, align(64))]
 pub struct Lock {
     /// Where it is in the process; written last when an entry is begun.
     pub address: AtomicU64,
+    /// How often it was taken, by whichever function; recursions count. That a mutex is taken again when a wait for a condition
+    /// returns is counted with the condition.
+    pub acquisitions: AtomicU64,
+    /// When the hold began that is being taken; 0 where none is. The lowest bit says that it was contended. Of a rwlock, one hold at
+    /// a time can be taken, for reading or writing.
+    pub held_since: AtomicU64,
+    /// The thread that took it last, by its number plus one; [`NOBODY`] where none has, and whatever names no entry for a thread
+    /// that has none.
+    pub last: AtomicU64,
     /// What it is: a [`Kind`].
     pub kind: AtomicU32,
     /// 1 once it was destroyed: the same address may be another lock then, with an entry of its own.
     pub destroyed: AtomicU32,
-    /// How often it was taken, by whichever function; recursions count.
-    pub acquisitions: AtomicU64,
-    /// Of these, how often somebody else had it, and it was waited for.
+    /// Of the acquisitions, how often somebody else had it, and it was waited for.
     pub contended: AtomicU64,
     /// Waiting of all threads together. Waits that ended without the lock (a timeout) are in it.
     pub wait: AtomicU64,
     /// The longest wait.
     pub wait_most: AtomicU64,
-    /// Waits that ended without the lock: timeouts, owners that died for good, deadlocks that were found.
+    /// Waits that ended without the lock: timeouts, owners that died for good, deadlocks that were found, waits that were cancelled.
     pub given_up: AtomicU64,
-    /// Holds that were taken because the acquisition was contended: each of them.
+    /// Holds that were taken because the acquisition was contended: of a mutex and a spinlock each of them.
     pub holds_contended: AtomicU64,
     /// Their time.
     pub hold_contended: AtomicU64,
-    /// Holds of uncontended acquisitions that were taken: one in [`SAMPLED_ONE_IN`].
+    /// Holds of uncontended acquisitions that were taken: the first, and then those that [`is_sampled`].
     pub holds_sampled: AtomicU64,
     /// Their time.
     pub hold_sampled: AtomicU64,
     /// The longest of all holds that were taken.
     pub hold_most: AtomicU64,
-    /// When the hold began that is being taken; 0 where none is. The lowest bit says that it was contended.
-    pub held_since: AtomicU64,
-    /// The thread pointer of who had it last.
-    pub last: AtomicU64,
     /// The call site that initialised it.
     pub made_at: AtomicU32,
     /// The thread that has it, where its hold is being taken.
     pub holder: AtomicU32,
+    /// The first of its pairs, and so on by [`Pair::next`].
+    pub first_pair: AtomicU32,
+    /// The first of its uses, and so on by [`Use::next`].
+    pub first_use: AtomicU32,
 }
 
 /// How long things took: how many fell into each of [`bucket_of`]'s buckets.
@@ -205,9 +219,9 @@ pub struct Spread {
 pub struct Thread {
     /// Its number, written last when an entry is begun.
     pub tid: AtomicU32,
-    /// The lock that it waits for right now.
+    /// The lock that it waits for right now; [`NO_ENTRY`] where that has no entry.
     pub waits_for: AtomicU32,
-    /// Its thread pointer; 0 once it has ended.
+    /// Its thread pointer.
     pub pointer: AtomicU64,
     /// When it began, or was first seen.
     pub began: AtomicU64,
@@ -223,7 +237,7 @@ pub struct Thread {
     pub wait_joins: AtomicU64,
     /// The address of the function that it began with; 0 for the first.
     pub start: AtomicU64,
-    /// That function's call site, as it were.
+    /// That function's site: of the address behind its first, so that what is before a site's address is the function.
     pub start_site: AtomicU32,
     /// Nothing.
     pub unused: AtomicU32,
@@ -234,31 +248,36 @@ pub struct Thread {
 /// A thread and a lock that it has taken or waited for.
 #[repr(C)]
 pub struct Pair {
-    /// `lock << 32 | thread`, both by their number plus one.
+    /// `lock << 32 | thread`, both by their number plus one; [`GIVEN_UP`] where the lock's entry was given to another.
     pub key: AtomicU64,
     /// How often it waited.
     pub contended: AtomicU64,
     /// For how long.
     pub wait: AtomicU64,
+    /// The lock's next pair.
+    pub next: AtomicU64,
 }
 
 /// A lock and a place in the code that it is taken at.
 #[repr(C)]
 pub struct Use {
-    /// `lock << 32 | site`, both by their number plus one.
+    /// `lock << 32 | site`, both by their number plus one; [`GIVEN_UP`] where the lock's entry was given to another.
     pub key: AtomicU64,
-    /// Uncontended acquisitions there that were sampled, each standing for [`SAMPLED_ONE_IN`].
+    /// Uncontended acquisitions there that were sampled: of each lock the first, and then those that [`is_sampled`].
     pub sampled: AtomicU64,
     /// Contended ones.
     pub contended: AtomicU64,
     /// Their waiting.
     pub wait: AtomicU64,
+    /// The lock's next use.
+    pub next: AtomicU64,
 }
 
 /// A place in the code.
 #[repr(C)]
 pub struct Site {
-    /// The address to which the call returns.
+    /// The address to which the call returns. What file that is in is found out next: one that lies in none, or for which that was
+    /// not known when the process ended, has no `module`.
     pub address: AtomicU64,
     /// Where that is in its file: what `address` has in the file that is mapped there, in bytes from its beginning.
     pub offset: AtomicU64,
@@ -291,8 +310,14 @@ pub enum Origin {
     Fork = 2,
 }
 
-/// An entry of the index that another lock may have.
+/// An entry of the index, of the pairs or of the uses that another may have.
 pub const GIVEN_UP: u64 = u64::MAX;
+
+/// What [`Lock::last`] is before the lock was taken.
+pub const NOBODY: u64 = u64::MAX;
+
+/// A lock or a thread that has no entry, where an entry's number plus one is asked for.
+pub const NO_ENTRY: u32 = u32::MAX;
 
 /// How far from its first place an entry may lie; what finds none has none.
 pub const FARTHEST: usize = 32;
