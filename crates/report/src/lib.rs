@@ -30,6 +30,7 @@ pub use json::{
     read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
 pub use json::{HOST_SCHEMA, host_json, host_json_text};
+pub use json::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
@@ -43,6 +44,7 @@ pub use markdown::{
 pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::host_text;
+pub use text::locks_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
@@ -53,6 +55,7 @@ pub use text::{signature_bench_text, signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
+pub use words::locks::locks_summary;
 pub use words::rulers::rulers_summary;
 pub use words::signature::signature_name;
 pub use words::warm::bench::warm_bench_summary;

@@ -11,6 +11,7 @@ mod host;
 mod joined;
 mod limit;
 mod load;
+mod locks;
 mod meanwhile;
 mod object;
 mod pretty;
@@ -36,6 +37,7 @@ pub use host::{HOST_SCHEMA, host_json, host_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
+pub use locks::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use read::read_record;
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 pub use signature::{

@@ -67,7 +67,7 @@ fn set(page: &mut Page, columns: &[&Column], lines: usize) {
             let head = &heads[index];
             (at + head.len()).checked_sub(height).and_then(|at| head.get(at)).cloned().unwrap_or_default()
         });
-        page.line(&[(Paint::Heading, text)]);
+        page.line(&[(Paint::Heading, text.trim_end().to_owned())]);
     }
     for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
         page.line(&[(Paint::Plain, line(&|index| columns[index].cells.get(row).cloned().unwrap_or_default()))]);

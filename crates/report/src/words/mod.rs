@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod host;
 mod limit;
 pub(crate) mod load;
+pub(crate) mod locks;
 mod remedy;
 mod repeat;
 mod repeat_costs;
