@@ -45,6 +45,7 @@ fn finds_the_same(test: &str, how: &[&str]) {
     let Some((folder, snapshots)) = made(test, how) else { return };
     let told = snapshots.same(&[("A", "value")], &["any", "words", "of", "number"], "");
     assert!(text(&told.stdout).starts_with("5 ") && text(&told.stdout).contains("\nvalue 1\n"), "{told:?}");
+    assert!(text(&told.stdout).contains("errno 0, C\n"), "{told:?}");
     snapshots.same(&[], &[], "");
     assert_eq!(snapshots.same(&[], &["memory"], "").stdout, b"1 0\nbye\n");
     assert!(text(&snapshots.same(&[], &["threads"], "").stdout).starts_with("8 8 8 8 8 8 8 8 5 "));

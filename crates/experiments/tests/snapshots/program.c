@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 static __thread int own = 5;
+static int first_errno;
 static void bye(void) { puts("bye"); }
 static void *count(void *bytes) { own += *(int *)bytes; return (void *)(long)own; }
 static int module(struct dl_phdr_info *info, size_t size, void *count) { ++*(int *)count; return 0; }
@@ -84,10 +86,12 @@ static int told(int count, char **words) {
     printf("%d %s %s %s %d\n", count, words[0], program_invocation_name, program_invocation_short_name, modules);
     printf("%s %d\n", getenv("A") ? getenv("A") : "none", getauxval(AT_ENTRY) == (unsigned long)_start);
     printf("%lu %d\n", getauxval(AT_PHNUM), *(int *)getauxval(AT_BASE) == 0x464c457f);
+    printf("errno %d, %s\n", first_errno, setlocale(LC_ALL, ""));
     return getpid() == gettid() ? 0 : 1;
 }
 
 int main(int count, char **words) {
+    first_errno = errno;
     jmp_buf back;
     atexit(bye);
     if (!setjmp(back)) longjmp(back, 1);

@@ -15,27 +15,39 @@ const ITS_OWN: &str = "gnu_get_libc_version";
 
 impl Taking {
     /// Has it call setlocale(3) twice, first with what the environment names and then with "C", as at its beginning; not
-    /// where nobody in it would call that. It stands at its entry, and again in the end.
+    /// where nobody in it would call that. It stands at its entry, and again in the end, with the errno that it had.
     pub(super) fn load_locale(&mut self) -> Result<(), NotTaken> {
-        let Some(function) = self.locale_function()? else { return Ok(()) };
-        let registers = self.debuggee.registers().map_err(failed)?;
+        let Some([set_locale, errno]) = self.locale_functions()? else { return Ok(()) };
         self.debuggee.clear_breakpoints().map_err(failed)?;
         // Where it stands is where the calls return to.
         self.debuggee.set_breakpoint(self.entry).map_err(failed)?;
-        let text = registers.stack() - BELOW;
-        let stack = (text & !0xf) - 8;
+        let errno = self.called(errno, [0, 0])?;
+        let before = self.debuggee.word(errno).map_err(failed)?;
+        let text = self.debuggee.registers().map_err(failed)?.stack() - BELOW;
         for locale in [0, u64::from(b'C')] {
             self.debuggee.write_word(text, locale).map_err(failed)?;
-            self.debuggee.write_word(stack, self.entry).map_err(failed)?;
-            self.debuggee.set_registers(&registers.calling(function, [ALL, text], stack)).map_err(failed)?;
-            self.reach_entry()?;
-            let result = self.debuggee.registers().map_err(failed)?.result();
+            let result = self.called(set_locale, [ALL, text])?;
             // A locale that is not there leaves the one that was.
             if result == 0 && locale != 0 {
                 return Err(refused("its C library cannot set the locale back"));
             }
         }
-        self.debuggee.set_registers(&registers).map_err(failed)
+        // An int: what lies behind it is another's.
+        let after = self.debuggee.word(errno).map_err(failed)?;
+        let word = after & !u64::from(u32::MAX) | before & u64::from(u32::MAX);
+        self.debuggee.write_word(errno, word).map_err(failed)
+    }
+
+    /// What a function returns that it calls where it stands, at its entry.
+    fn called(&mut self, function: u64, arguments: [u64; 2]) -> Result<u64, NotTaken> {
+        let registers = self.debuggee.registers().map_err(failed)?;
+        let stack = ((registers.stack() - BELOW) & !0xf) - 8;
+        self.debuggee.write_word(stack, self.entry).map_err(failed)?;
+        self.debuggee.set_registers(&registers.calling(function, arguments, stack)).map_err(failed)?;
+        self.reach_entry()?;
+        let result = self.debuggee.registers().map_err(failed)?.result();
+        self.debuggee.set_registers(&registers).map_err(failed)?;
+        Ok(result)
     }
 
     /// Whether the data of the locale are in one large file with those of many others, all of which is mapped.
@@ -46,11 +58,14 @@ impl Taking {
         }))
     }
 
-    fn locale_function(&self) -> Result<Option<u64>, NotTaken> {
+    /// setlocale(3) and what tells where errno is; nothing where nobody would call the one.
+    fn locale_functions(&self) -> Result<Option<[u64; 2]>, NotTaken> {
         let (mut wanted, mut given) = (false, None);
         for module in modules::all(&self.debuggee)? {
             if is_c_library(self, &module)? {
-                given = module.function(&self.debuggee, "setlocale")?;
+                let functions = ["setlocale", "__errno_location"].map(|name| module.function(&self.debuggee, name));
+                let [set_locale, errno] = functions;
+                given = set_locale?.zip(errno?).map(<[u64; 2]>::from);
             } else {
                 wanted = wanted || module.wants(&self.debuggee, "setlocale")?;
             }
