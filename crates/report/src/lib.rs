@@ -13,11 +13,13 @@ mod units;
 mod words;
 
 pub use csv::host_csv;
+pub use csv::locks_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
 pub use csv::{signature_bench_csv, signature_csv};
 pub use html::host_html;
+pub use html::locks_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
@@ -36,6 +38,7 @@ pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use json::{signature_bench_json, signature_bench_json_text};
 pub use markdown::host_markdown;
+pub use markdown::locks_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{

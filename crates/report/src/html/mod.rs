@@ -8,6 +8,7 @@ mod facts;
 mod host;
 mod limit;
 mod load;
+mod locks;
 mod moments;
 mod points;
 mod rulers;
@@ -32,6 +33,7 @@ use points::Points;
 pub(crate) use scale::{Kind, Place, Scale};
 
 pub use load::load_html;
+pub use locks::locks_html;
 pub use rulers::rulers_html;
 pub use signature::{signature_bench_html, signature_html};
 pub use warm::{warm_bench_html, warm_status_html};

@@ -6,6 +6,7 @@ mod explain;
 mod host;
 mod limit;
 mod load;
+mod locks;
 mod rulers;
 mod signature;
 mod warm;
@@ -22,6 +23,7 @@ pub use host::host_markdown;
 pub use limit::limit_markdown;
 
 pub use load::load_markdown;
+pub use locks::locks_markdown;
 pub use rulers::rulers_markdown;
 pub use signature::{signature_bench_markdown, signature_markdown};
 pub use warm::{warm_bench_markdown, warm_status_markdown};

@@ -12,6 +12,9 @@ const SITES: (usize, usize) = (3, 5);
 /// More threads than this are not listed.
 const THREADS: usize = 10;
 
+/// More processes than this are not listed.
+const PROCESSES: usize = 10;
+
 /// What stands left of a place in the code.
 const BESIDE: usize = 18;
 /// Longer names are not read.
@@ -44,6 +47,11 @@ pub fn locks_text(report: &LocksReport, style: Style) -> String {
         page.heading("Threads");
         grid.write(&mut page);
         more(locks::more_threads(report, THREADS), &mut page);
+    }
+    if let Some(grid) = locks::processes(report, PROCESSES) {
+        page.heading("Processes");
+        grid.write(&mut page);
+        more(locks::more_processes(report, PROCESSES), &mut page);
     }
     page.blank();
     items(&locks::facts(report, room), &mut page);

@@ -30,8 +30,10 @@ pub(crate) fn facts(report: &LocksReport, room: usize) -> Vec<(&'static str, Str
         facts.push(("unwatched", format!("{many}, for want of room, memory or rights")));
     }
     if !report.locks.is_empty() {
-        let (one_in, why) = (number(report.sampled_one_in), "had its hold and its place noted");
-        facts.push(("sampled", format!("each contended acquisition was timed; of the others one in {one_in} {why}")));
+        let one_in = number(report.sampled_one_in);
+        let others =
+            format!("of the others the first of each lock and one in {one_in} on average have hold and place noted");
+        facts.push(("sampled", format!("each contended acquisition was timed; {others}")));
     }
     facts.push((
         "out of sight",
