@@ -18,12 +18,17 @@ const HOOK_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,lazy,-z,norelro,-z,nosepar
 /// What makes it two pieces with a linker that would otherwise make three; others do not know the word.
 const HOOK_LINK_LLD: &str = ",--no-rosegment";
 
+/// The watcher is called all the time: its functions are found at once. Threads are cancelled through it.
+const WATCHER_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,--eh-frame-hdr";
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=warm");
+    println!("cargo:rerun-if-changed=locks");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let target = env::var("TARGET")?;
     if !(target.starts_with("x86_64-") && target.ends_with("-linux-gnu")) {
         fs::write(out.join("hook.so"), [])?;
+        fs::write(out.join("watcher.so"), [])?;
         fs::write(out.join("stub.bin"), [])?;
         fs::write(out.join("stub_entry.rs"), "0")?;
         return Ok(());
@@ -34,6 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         compile(Path::new("warm/hook/main.rs"), &out.join("hook.so"), &target, &how)
     };
     hook(HOOK_LINK_LLD).or_else(|_| hook(""))?;
+    let link = format!("-Clink-args={WATCHER_LINK}");
+    let how = ["--crate-type=cdylib", "-Cforce-unwind-tables=yes", &link];
+    compile(Path::new("locks/watch/main.rs"), &out.join("watcher.so"), &target, &how)?;
     let stub = out.join("stub.elf");
     let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("warm/stub/link.ld");
     let (link, script) = (format!("-Clink-args={STUB_LINK}"), format!("-Clink-arg=-Wl,-T,{}", script.display()));

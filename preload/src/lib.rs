@@ -2,7 +2,8 @@
 //! the binary is one file.
 //!
 //! `warm/hook` is a library that starts programs from their snapshots, `warm/stub` the first code of such a snapshot.
-//! Both and the side that writes for them share `warm/shared`. Where there is none for this machine, the bytes are empty.
+//! Both and the side that writes for them share `warm/shared`. `locks/watch` is a library that counts what is done with locks;
+//! it shares `locks/shared` with who reads that. Where there is none for this machine, the bytes are empty.
 #![allow(unsafe_code)]
 
 #[path = "../locks/shared/area.rs"]
@@ -24,6 +25,10 @@ pub use draft::{CardDraft, WarmDraft};
 /// The library that is preloaded into shells and the like: a shared object; empty where there is none for this machine.
 pub static HOOK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hook.so"));
 
+/// The library that counts what a program does with its locks, where [`area::VARIABLE`] tells it where: a shared object to be
+/// preloaded; empty likewise.
+pub static WATCHER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watcher.so"));
+
 /// The first code of a snapshot: position-independent, without relocations, entered at [`STUB_ENTRY`]; empty likewise.
 /// What it does is said by the [`table::Table`] that follows it at the next multiple of [`table::ALIGNMENT`].
 pub static STUB: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stub.bin"));
@@ -31,7 +36,7 @@ pub static STUB: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stub.bin"));
 /// Where in the [`STUB`] it is entered, in bytes from its start.
 pub const STUB_ENTRY: u64 = include!(concat!(env!("OUT_DIR"), "/stub_entry.rs"));
 
-/// Whether programs can be kept warm on this kind of machine: x86-64 with the GNU C library.
+/// Whether programs can be kept warm, and their locks watched, on this kind of machine: x86-64 with the GNU C library.
 pub const AVAILABLE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"));
 
 #[cfg(test)]
@@ -41,6 +46,7 @@ mod tests {
     #[test]
     fn what_is_loaded_was_built_where_it_can_be_used() {
         assert_eq!(AVAILABLE, !HOOK.is_empty());
+        assert_eq!(AVAILABLE, !WATCHER.is_empty());
         assert_eq!(AVAILABLE, !STUB.is_empty());
         assert!(!AVAILABLE || HOOK.starts_with(b"\x7fELF"));
         assert!(!AVAILABLE || STUB_ENTRY < STUB.len() as u64);

@@ -1,0 +1,58 @@
+//! Conditions: every wait is one. The mutex is given back for its time, and taken again at its end by the C library itself.
+
+use core::ffi::{c_int, c_void};
+
+use crate::area::Kind;
+use crate::names::through::{Call, passages, real_or_missing};
+use crate::names::{self, entrances};
+use crate::real::{self, real};
+use crate::{hold, start, wait};
+
+entrances! {
+    pthread_cond_destroy -> destroy, "rsi";
+}
+
+passages! {
+    pthread_cond_wait -> before_wait, after;
+    pthread_cond_timedwait -> before_timedwait, after;
+    pthread_cond_clockwait -> before_clockwait, after;
+}
+
+extern "C" fn before_wait(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_cond_wait())
+}
+
+extern "C" fn before_timedwait(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_cond_timedwait())
+}
+
+extern "C" fn before_clockwait(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_cond_clockwait())
+}
+
+fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
+    let (condition, mutex) = (call.address(0), call.address(1));
+    let wait = start::place().map(|place| {
+        hold::end(place, Kind::Mutex, mutex);
+        wait::begin(place, Kind::Condition, condition)
+    });
+    call.set_wait(wait);
+    real_or_missing(real)
+}
+
+extern "C" fn after(call: &Call, result: c_int) -> c_int {
+    if let Some(wait) = call.wait() {
+        names::waited(wait, result, call.site);
+    }
+    result
+}
+
+unsafe extern "C" fn destroy(condition: *mut c_void, _: u64) -> c_int {
+    let result = real!(pthread_cond_destroy(condition: *mut c_void));
+    if result == names::WELL
+        && let Some(place) = start::place()
+    {
+        names::ends(place, condition.expose_provenance() as u64);
+    }
+    result
+}

@@ -1,0 +1,46 @@
+//! Spinlocks.
+
+use core::ffi::{c_int, c_void};
+
+use crate::area::Kind;
+use crate::names::{self, entrances, locking, trying};
+use crate::real::real;
+use crate::{hold, start, taken, wait};
+
+entrances! {
+    pthread_spin_init -> init, "rdx";
+    pthread_spin_destroy -> destroy, "rsi";
+    pthread_spin_lock -> lock, "rsi";
+    pthread_spin_trylock -> trylock, "rsi";
+    pthread_spin_unlock -> unlock, "rsi";
+}
+
+unsafe extern "C" fn init(lock: *mut c_void, shared: c_int, site: u64) -> c_int {
+    let result = real!(pthread_spin_init(lock: *mut c_void, shared: c_int));
+    if result == names::WELL
+        && let Some(place) = start::place()
+    {
+        names::begins(place, Kind::Spinlock, lock.expose_provenance() as u64, site);
+    }
+    result
+}
+
+unsafe extern "C" fn destroy(lock: *mut c_void, _: u64) -> c_int {
+    let result = real!(pthread_spin_destroy(lock: *mut c_void));
+    if result == names::WELL
+        && let Some(place) = start::place()
+    {
+        names::ends(place, lock.expose_provenance() as u64);
+    }
+    result
+}
+
+locking!(lock, Kind::Spinlock, pthread_spin_lock, pthread_spin_trylock, (lock), true);
+trying!(trylock, Kind::Spinlock, pthread_spin_trylock);
+
+unsafe extern "C" fn unlock(lock: *mut c_void, _: u64) -> c_int {
+    if let Some(place) = start::place() {
+        hold::end(place, Kind::Spinlock, lock.expose_provenance() as u64);
+    }
+    real!(pthread_spin_unlock(lock: *mut c_void))
+}

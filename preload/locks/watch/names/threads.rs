@@ -1,0 +1,68 @@
+//! Threads: when they begin, and who waits for their end.
+
+use core::ffi::{c_int, c_void};
+
+use crate::names::through::{Call, passages, real_or_missing};
+use crate::names::{self, entrances};
+use crate::real::{self, real};
+use crate::wait::{self, End};
+use crate::{start, thread};
+
+entrances! {
+    pthread_create -> create, "r8";
+}
+
+passages! {
+    pthread_join -> before_join, after;
+    pthread_timedjoin_np -> before_timedjoin, after;
+    pthread_clockjoin_np -> before_clockjoin, after;
+}
+
+unsafe extern "C" fn create(
+    thread: *mut c_void,
+    attributes: *const c_void,
+    routine: usize,
+    argument: *mut c_void,
+    _: u64,
+) -> c_int {
+    if start::place().is_some()
+        && let Some(kept) = thread::keep(routine, argument)
+    {
+        let begins = thread::begins as *const c_void;
+        let result = real!(pthread_create(
+            thread: *mut c_void,
+            attributes: *const c_void,
+            begins: *const c_void,
+            kept: *mut c_void
+        ));
+        if result != names::WELL {
+            thread::give_up(kept);
+        }
+        return result;
+    }
+    real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void))
+}
+
+extern "C" fn before_join(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_join())
+}
+
+extern "C" fn before_timedjoin(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_timedjoin_np())
+}
+
+extern "C" fn before_clockjoin(call: &mut Call) -> *const c_void {
+    before(call, real::pthread_clockjoin_np())
+}
+
+fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
+    call.set_wait(start::place().map(wait::begin_join));
+    real_or_missing(real)
+}
+
+extern "C" fn after(call: &Call, result: c_int) -> c_int {
+    if let Some(wait) = call.wait() {
+        wait.end(End::Got, call.site);
+    }
+    result
+}

@@ -1,0 +1,89 @@
+//! Known answers: so many threads take a lock so many times each.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use steady_preload::area::{BUCKETS, Kind, is_sampled};
+
+use crate::watched::{Area, Asked, compiled, get, numbers, within};
+
+pub(crate) static COUNTED: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("counted.c")));
+
+/// Each way to lock, and what it is called in the program.
+const WAYS: [(&str, Kind); 10] = [
+    ("mutex", Kind::Mutex),
+    ("recursive", Kind::Mutex),
+    ("checking", Kind::Mutex),
+    ("adaptive", Kind::Mutex),
+    ("robust", Kind::Mutex),
+    ("inheriting", Kind::Mutex),
+    ("write", Kind::Rwlock),
+    ("read", Kind::Rwlock),
+    ("spin", Kind::Spinlock),
+    ("semaphore", Kind::Semaphore),
+];
+
+#[test]
+fn counts_are_exact() {
+    for (way, kind) in WAYS {
+        let area = Area::new(1);
+        let (threads, times) = (4, 20_000_u64);
+        area.run(&COUNTED, &[&threads.to_string(), way, &times.to_string(), "0"]);
+        let place = area.place(0);
+        let (number, lock) = *used(&place, kind).first().expect("it was used");
+        assert_eq!(used(&place, kind).len(), 1, "{way}");
+        assert_eq!(get(&lock.acquisitions), threads as u64 * times, "{way}");
+        assert_eq!(place.acquisitions(), threads as u64 * times, "{way}");
+        assert_eq!((place.threads().len(), place.threads_of(number)), (threads + 1, threads), "{way}");
+        assert_eq!((get(&lock.given_up), get(&place.process.pairs_lost)), (0, 0), "{way}");
+        let buckets: u64 = (0..BUCKETS).map(|at| u64::from(place.waits[number].buckets[at].load(RELAXED))).sum();
+        assert_eq!(buckets, get(&lock.contended), "{way}");
+    }
+}
+
+const RELAXED: std::sync::atomic::Ordering = std::sync::atomic::Ordering::Relaxed;
+
+fn used(place: &steady_preload::area::Place, kind: Kind) -> Vec<(usize, &steady_preload::area::Lock)> {
+    Asked::locks(place, kind).into_iter().filter(|(_, lock)| get(&lock.acquisitions) > 0).collect()
+}
+
+#[test]
+fn one_thread_never_waits_and_is_sampled_as_stated() {
+    for (way, kind) in WAYS {
+        let area = Area::new(1);
+        let times = 100_000;
+        area.run(&COUNTED, &["1", way, &times.to_string(), "0"]);
+        let place = area.place(0);
+        let lock = used(&place, kind)[0].1;
+        assert_eq!((get(&lock.acquisitions), get(&lock.contended), get(&lock.wait)), (times, 0, 0), "{way}");
+        let sampled = (1..=times).filter(|&number| number == 1 || is_sampled(number)).count() as u64;
+        assert!((90..110).contains(&sampled));
+        let holds = if kind == Kind::Semaphore { 0 } else { sampled };
+        assert_eq!((get(&lock.holds_sampled), get(&lock.holds_contended)), (holds, 0), "{way}");
+        let uses: u64 = place.uses.iter().map(|found| get(&found.sampled)).sum();
+        assert_eq!(uses, sampled, "{way}");
+        // No more call sites than there are calls in the program.
+        assert!((1..=4).contains(&place.uses.iter().filter(|found| get(&found.key) != 0).count()), "{way}");
+    }
+}
+
+#[test]
+fn waits_are_as_long_as_the_program_finds_them() {
+    for (way, kind) in WAYS.into_iter().filter(|(way, _)| *way != "read") {
+        // Where the machine is busy a thread may be stopped between its clock and the call: the best of a few.
+        let mut last = String::new();
+        let well = (0..5).any(|_| {
+            let area = Area::new(1);
+            let said = numbers(&area.run(&COUNTED, &["3", way, "400", "100000"]));
+            let place = area.place(0);
+            let lock = used(&place, kind)[0].1;
+            let (count, contended) = (get(&lock.acquisitions), get(&lock.contended));
+            last = format!("{way}: waited {} of {}, {contended} of {count}", get(&lock.wait), said[0]);
+            let threads: u64 = place.threads().iter().map(|thread| get(&thread.wait) + get(&thread.wait_events)).sum();
+            assert_eq!(threads, get(&lock.wait), "{way}");
+            assert_eq!(get(&lock.holds_contended), if kind == Kind::Semaphore { 0 } else { contended }, "{way}");
+            contended > 0 && within(10, get(&lock.wait), said[0])
+        });
+        assert!(well, "{last}");
+    }
+}

@@ -1,0 +1,176 @@
+//! An area, and programs that are watched.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use steady_preload::WATCHER;
+use steady_preload::area::{GIVEN_UP, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Thread, VARIABLE};
+
+/// A folder for one test.
+fn scratch() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("locks-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the build has a folder");
+    fs::canonicalize(folder).expect("it is there")
+}
+
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let library = scratch().join("watcher.so");
+    fs::write(&library, WATCHER).expect("it can be written");
+    library
+});
+
+/// Compiles a program once for all tests, by the compiler of this name.
+pub(crate) fn compiled_by(compiler: &str, source: &str, options: &[&str]) -> PathBuf {
+    let folder = scratch();
+    let (text, program) = (folder.join(if compiler == "cc" { "made.c" } else { "made.cc" }), folder.join("made"));
+    fs::write(&text, source).expect("it can be written");
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&text).args(options);
+    assert!(command.status().expect("there is a compiler").success(), "it does not compile");
+    program
+}
+
+/// Compiles one in C.
+pub(crate) fn compiled(source: &str) -> PathBuf {
+    compiled_by("cc", source, &["-Wno-deprecated-declarations"])
+}
+
+/// An area for so many processes.
+pub(crate) struct Area {
+    folder: PathBuf,
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Area {
+    pub(crate) fn new(places: u32) -> Self {
+        let area = Area { folder: scratch() };
+        let mut file = File::create(area.path()).expect("it can be made");
+        file.write_all(&MAGIC.to_ne_bytes()).expect("it can be written");
+        file.write_all(&places.to_ne_bytes()).expect("it can be written");
+        file.set_len((HEAD_BYTES + places as usize * PLACE_BYTES) as u64).expect("it may be so long");
+        area
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join("area")
+    }
+
+    /// A program that is watched.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_PRELOAD", &*LIBRARY).env(VARIABLE, self.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs one with these words: what it says, once it has ended well.
+    pub(crate) fn run(&self, program: &Path, words: &[&str]) -> String {
+        said(self.command(program).args(words).output().expect("it starts"))
+    }
+
+    /// What the process with this place did.
+    pub(crate) fn place(&self, number: usize) -> Bytes<Place> {
+        Bytes::read(&self.path(), HEAD_BYTES + number * PLACE_BYTES)
+    }
+}
+
+/// What it said, once it has ended well.
+pub(crate) fn said(output: Output) -> String {
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+    assert!(output.status.success(), "{}: {text}", output.status);
+    text
+}
+
+/// As much as a line of cache, and as aligned.
+#[repr(align(64))]
+struct Line {
+    _words: [u64; 8],
+}
+
+/// A struct of the area, copied out of it.
+pub(crate) struct Bytes<T> {
+    lines: Vec<Line>,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<T> Bytes<T> {
+    fn read(path: &Path, from: usize) -> Self {
+        use std::os::unix::fs::FileExt;
+        let mut bytes = vec![0; size_of::<T>()];
+        File::open(path).expect("it is there").read_exact_at(&mut bytes, from as u64).expect("it is so long");
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight"));
+        let line = |bytes: &[u8]| std::array::from_fn(|at| bytes.get(8 * at..8 * at + 8).map_or(0, word));
+        Bytes {
+            lines: bytes.chunks(64).map(|bytes| Line { _words: line(bytes) }).collect(),
+            of: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<T> Deref for Bytes<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: it is as long as T, aligned to a line of cache as nothing in it asks for more, and any bytes are one: all numbers.
+        unsafe { &*self.lines.as_ptr().cast() }
+    }
+}
+
+/// What the tests ask of a place.
+pub(crate) trait Asked {
+    /// The locks of a kind that are there or were, with the number of each.
+    fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)>;
+    /// The threads that began.
+    fn threads(&self) -> Vec<&Thread>;
+    /// How many threads a lock had.
+    fn threads_of(&self, lock: usize) -> usize;
+    /// What was added up of all locks, folded ones included.
+    fn acquisitions(&self) -> u64;
+}
+
+impl Asked for Place {
+    fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)> {
+        let begun = self.process.locks.load(Relaxed) as usize;
+        let all = self.locks.iter().enumerate().take(begun);
+        all.filter(|(_, lock)| lock.kind.load(Relaxed) == kind as u32 && lock.address.load(Relaxed) != 0).collect()
+    }
+
+    fn threads(&self) -> Vec<&Thread> {
+        self.threads.iter().take_while(|thread| thread.tid.load(Relaxed) != 0).collect()
+    }
+
+    fn threads_of(&self, lock: usize) -> usize {
+        let keys = self.pairs.iter().map(|pair| pair.key.load(Relaxed));
+        keys.filter(|&key| key != GIVEN_UP && key >> 32 == lock as u64 + 1).count()
+    }
+
+    fn acquisitions(&self) -> u64 {
+        let all: u64 = self.locks.iter().map(|lock| get(&lock.acquisitions)).sum();
+        all + get(&self.process.folded.acquisitions)
+    }
+}
+
+pub(crate) fn get(number: &AtomicU64) -> u64 {
+    number.load(Relaxed)
+}
+
+/// The numbers that a program said, in the order in which it did.
+pub(crate) fn numbers(said: &str) -> Vec<u64> {
+    said.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
+}
+
+/// Whether one is within so many percent of the other.
+pub(crate) fn within(percent: u64, one: u64, other: u64) -> bool {
+    one.abs_diff(other) * 100 <= other * percent
+}
