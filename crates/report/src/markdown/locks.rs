@@ -49,7 +49,7 @@ fn places(report: &LocksReport, out: &mut String) {
     if all.is_empty() {
         return;
     }
-    out.push_str("### Where threads waited for them\n\n");
+    out.push_str("### Where they were taken, and how long was waited there\n\n");
     for one in all {
         out.push_str(&format!("- {}\n", plain(&one.lock)));
         one.sites.iter().for_each(|(waited, place)| out.push_str(&format!("  - {waited}: {}\n", plain(place))));

@@ -64,7 +64,7 @@ fn places(report: &LocksReport, room: usize, page: &mut Page) {
     if all.is_empty() {
         return;
     }
-    page.heading("Where threads waited for them");
+    page.heading("Where they were taken, and how long was waited there");
     for one in all {
         page.paragraph(2, 4, &[(Paint::Plain, one.lock)]);
         let labels = one.sites.iter().map(|(waited, _)| width(waited)).max().unwrap_or(0);

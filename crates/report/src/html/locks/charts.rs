@@ -7,7 +7,7 @@ use crate::html::scale::{Kind, Scale};
 use crate::html::svg::{Chart, rectangle, sample};
 use crate::units::time;
 use crate::words::count;
-use crate::words::locks::{named, waited};
+use crate::words::locks::{named, waited, worth_a_row};
 
 /// More rows than this have no room for their names.
 const ROWS: usize = 12;
@@ -49,8 +49,9 @@ pub(super) fn waits(report: &LocksReport) -> Markup {
 
 /// The threads that waited for locks longest, and what they did besides.
 pub(super) fn lives(report: &LocksReport) -> Markup {
-    let rows: Vec<Row> = report.threads.iter().take(ROWS).map(life).collect();
-    let left = report.threads.len() - rows.len();
+    let shown = worth_a_row(report);
+    let rows: Vec<Row> = shown.iter().take(ROWS).map(|thread| life(thread)).collect();
+    let left = shown.len() - rows.len();
     html! {
         @if !rows.is_empty() {
             h3 { "What they did with their lives" }

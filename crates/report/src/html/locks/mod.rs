@@ -104,7 +104,7 @@ fn places(report: &LocksReport) -> Markup {
     html! {
         @if !all.is_empty() {
             section {
-                h2 { "Where threads waited for them" }
+                h2 { "Where they were taken, and how long was waited there" }
                 @for one in &all {
                     h3 { (one.lock) }
                     dl { @for (waited, place) in &one.sites { (fact(waited, place)) } }

@@ -65,7 +65,8 @@ fn watched(report: &LocksReport) -> Option<(&'static str, String)> {
         told.push_str(&format!(", {forked} of them forked"));
     }
     if cut_off > 0 {
-        told.push_str(&format!("; the end of {cut_off} was not seen from inside: killed, another program, or _exit"));
+        let who = if all.len() == 1 { "it was".to_owned() } else { count(cut_off, "was", "were") };
+        told.push_str(&format!("; {who} killed, executed another program or left by _exit(2)"));
     }
     Some(("watched", told))
 }

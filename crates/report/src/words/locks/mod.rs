@@ -18,7 +18,7 @@ pub(crate) use processes::{more_processes, processes};
 pub use sentences::locks_summary;
 pub(crate) use sentences::sentences;
 pub(crate) use table::{heading, locks, more_locks};
-pub(crate) use threads::{more_threads, name as thread_name, threads};
+pub(crate) use threads::{more_threads, name as thread_name, threads, worth_a_row};
 
 use crate::units::{TIE, decimals_of, fixed, percent, time_unit};
 use crate::words::cut;
@@ -57,9 +57,14 @@ pub(crate) struct Lives {
     pub(crate) joins: f64,
 }
 
-/// All threads' lives together.
+/// Lives of threads together: of all that waited or are not alone in their process, for what has but one thread waits for nobody's
+/// lock; of all where there are none of these.
 pub(crate) fn lives(report: &LocksReport) -> Lives {
-    report.threads.iter().fold(Lives::default(), |sum, thread| Lives {
+    let mut threads = worth_a_row(report);
+    if threads.is_empty() {
+        threads = report.threads.iter().collect();
+    }
+    threads.into_iter().fold(Lives::default(), |sum, thread| Lives {
         life: sum.life + thread.life.seconds(),
         locks: sum.locks + thread.wait.seconds(),
         events: sum.events + thread.wait_events.seconds(),

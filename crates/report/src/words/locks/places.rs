@@ -1,6 +1,6 @@
 //! Places in the code, and the call sites of locks.
 
-use steady_model::{CodePlace, LockUse, LocksReport};
+use steady_model::{CodePlace, LockOrder, LockUse, LocksReport};
 
 use super::{named, number, waited};
 use crate::units::time;
@@ -51,7 +51,9 @@ pub(crate) struct Sites {
 
 /// Call sites of the first locks that were taken somewhere, at most so many of so many locks.
 pub(crate) fn sites(report: &LocksReport, (locks, each): (usize, usize), room: usize) -> Vec<Sites> {
-    let known = report.locks.iter().filter(|lock| !lock.sites.is_empty());
+    // Where waiting counts, places at which nobody waited say nothing.
+    let counts = |lock: &&LockUse| report.order != LockOrder::Wait || waited(lock) > 0.0;
+    let known = report.locks.iter().filter(|lock| !lock.sites.is_empty()).filter(counts);
     known.take(locks).map(|lock| of_lock(report, lock, each, room)).collect()
 }
 

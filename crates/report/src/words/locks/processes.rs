@@ -1,8 +1,10 @@
 //! The processes, a row each.
 
+use std::cmp::Reverse;
+
 use steady_model::{LockedProcess, LocksReport};
 
-use super::number;
+use super::{number, waited};
 use crate::text::grid::{Column, Grid};
 use crate::units::time;
 use crate::words::{count, cut, one_line};
@@ -10,25 +12,49 @@ use crate::words::{count, cut, one_line};
 /// The widest name of a program in the table.
 const NAME: usize = 20;
 
+/// A process, and what its locks come to.
+struct Of<'a> {
+    process: &'a LockedProcess,
+    locks: u64,
+    waited: f64,
+}
+
+/// All processes, those first whose locks were waited for longest, then those with most locks and threads.
+fn sorted(report: &LocksReport) -> Vec<Of<'_>> {
+    let mut all: Vec<Of<'_>> = report.processes.iter().map(|process| Of { process, locks: 0, waited: 0.0 }).collect();
+    for lock in &report.locks {
+        if let Some(one) = all.get_mut(lock.process) {
+            one.locks += 1;
+            one.waited += waited(lock);
+        }
+    }
+    all.sort_by(|one, other| {
+        let more = |one: &Of<'_>| Reverse((one.locks, one.process.threads));
+        other.waited.total_cmp(&one.waited).then_with(|| more(one).cmp(&more(other)))
+    });
+    all
+}
+
 /// The first processes, at most so many; nothing where there is but one or none.
 pub(crate) fn processes(report: &LocksReport, most: usize) -> Option<Grid> {
-    let shown = report.processes.get(..most.min(report.processes.len())).filter(|_| report.processes.len() > 1)?;
-    let column = |head: &str, cell: &dyn Fn(&LockedProcess) -> String| Column {
+    if report.processes.len() < 2 {
+        return None;
+    }
+    let mut shown = sorted(report);
+    shown.truncate(most);
+    let column = |head: &str, cell: &dyn Fn(&Of<'_>) -> String| Column {
         head: head.to_owned(),
         cells: shown.iter().map(cell).collect(),
     };
-    let locks = |process: &LockedProcess| {
-        let own = report.locks.iter().filter(|lock| report.processes.get(lock.process) == Some(process));
-        own.count() as u64
-    };
     Some(Grid(vec![
-        column("process", &|process| process.pid.to_string()),
-        column("program", &program),
-        column("began by", &|process| if process.forked { "fork" } else { "exec" }.to_owned()),
-        column("lived", &|process| time(process.life.seconds())),
-        column("threads", &|process| number(u64::from(process.threads))),
-        column("locks", &|process| number(locks(process))),
-        column("folded", &|process| number(process.folded.locks)),
+        column("process", &|of| of.process.pid.to_string()),
+        column("program", &|of| program(of.process)),
+        column("began by", &|of| if of.process.forked { "fork" } else { "exec" }.to_owned()),
+        column("lived", &|of| time(of.process.life.seconds())),
+        column("threads", &|of| number(u64::from(of.process.threads))),
+        column("locks", &|of| number(of.locks)),
+        column("folded", &|of| number(of.process.folded.locks)),
+        column("waited", &|of| time(of.waited)),
     ]))
 }
 

@@ -10,8 +10,12 @@ use crate::words::one_line;
 
 /// What is this share of something is nearly all of it.
 pub(super) const NEARLY: f64 = 0.9;
+/// What is this share is most of it.
+const MOST: f64 = 0.55;
 /// Less waiting than this share of all lives is hardly any.
 const HARDLY: f64 = 0.01;
+/// A lesser share of all lives is not worth a sentence.
+const EVENTS: f64 = 0.1;
 /// A lesser share of the wall time is hardly a gain.
 const GAIN: f64 = 0.005;
 
@@ -20,6 +24,7 @@ pub(crate) fn sentences(report: &LocksReport, room: usize) -> Vec<Vec<Span>> {
     let mut all: Vec<Vec<Span>> = stuck(report, room).into_iter().collect();
     all.push(waiting(report, room));
     all.extend(gain(report).map(|told| vec![(Paint::Plain, told)]));
+    all.extend(events(report).map(|told| vec![(Paint::Plain, told)]));
     all
 }
 
@@ -86,7 +91,7 @@ fn what_for(report: &LocksReport, room: usize) -> String {
     let how_much = match part {
         part if part > 1.0 - 1e-9 => "all of it".to_owned(),
         part if part >= NEARLY => "nearly all of it".to_owned(),
-        part if part >= 0.5 => format!("most of it ({})", percent(part)),
+        part if part >= MOST => format!("most of it ({})", percent(part)),
         part => format!("{} of it", percent(part)),
     };
     let at = match places::most_at(lock) {
@@ -96,6 +101,15 @@ fn what_for(report: &LocksReport, room: usize) -> String {
         None => String::new(),
     };
     format!(", {how_much} for one {} ({}){at}", noun(lock.kind), label(lock))
+}
+
+/// How much was waited for something to happen, where that was much.
+fn events(report: &LocksReport) -> Option<String> {
+    let sum = lives(report);
+    (sum.events >= EVENTS * sum.life && sum.events > 0.0).then(|| {
+        let part = share(sum.events, sum.life);
+        format!("They waited {part} for conditions and semaphores, that is for something to happen.")
+    })
 }
 
 /// What it would be worth if the foremost lock were never waited for.

@@ -1,6 +1,6 @@
 //! The threads, a row each.
 
-use steady_model::{LockThread, LocksReport};
+use steady_model::{LockThread, LocksReport, Nanos};
 
 use super::{places, share};
 use crate::text::grid::{Column, Grid};
@@ -24,10 +24,14 @@ pub(crate) fn name(report: &LocksReport, thread: usize, room: usize) -> String {
 
 /// The threads that waited for locks longest, at most so many: what share of its life each waited, and for what.
 pub(crate) fn threads(report: &LocksReport, most: usize) -> Option<Grid> {
-    let shown = report.threads.get(..most.min(report.threads.len())).filter(|shown| !shown.is_empty())?;
+    let mut shown = worth_a_row(report);
+    shown.truncate(most);
+    if shown.is_empty() {
+        return None;
+    }
     let column = |head: &str, cell: &dyn Fn(&LockThread) -> String| Column {
         head: head.to_owned(),
-        cells: shown.iter().map(cell).collect(),
+        cells: shown.iter().map(|thread| cell(thread)).collect(),
     };
     let of = |part: f64, thread: &LockThread| share(part, thread.life.seconds());
     let rest = |thread: &LockThread| {
@@ -40,7 +44,7 @@ pub(crate) fn threads(report: &LocksReport, most: usize) -> Option<Grid> {
         columns.push(column("process", &|thread| pid(thread).to_string()));
     }
     columns.extend([
-        column("began with", &began),
+        column("began with", &|thread| began(report, thread)),
         column("lived", &|thread| time(thread.life.seconds())),
         column("waiting for locks", &|thread| of(thread.wait.seconds(), thread)),
         column("for events", &|thread| of(thread.wait_events.seconds(), thread)),
@@ -50,25 +54,35 @@ pub(crate) fn threads(report: &LocksReport, most: usize) -> Option<Grid> {
     Some(Grid(columns))
 }
 
+/// Threads that waited for something, or that are not alone in their process.
+pub(crate) fn worth_a_row(report: &LocksReport) -> Vec<&LockThread> {
+    let waited = |thread: &LockThread| thread.wait + thread.wait_events + thread.wait_joins > Nanos::ZERO;
+    let with_others = |thread: &LockThread| report.processes.get(thread.process).is_some_and(|of| of.threads > 1);
+    report.threads.iter().filter(|thread| waited(thread) || with_others(thread)).collect()
+}
+
 /// What it began with.
-fn began(thread: &LockThread) -> String {
+fn began(report: &LocksReport, thread: &LockThread) -> String {
+    let is_first = report.processes.get(thread.process).is_some_and(|process| process.pid == thread.tid);
     match &thread.start {
         Ok(start) => match &start.function {
             Ok(function) => places::called(function, NAME),
             Err(_) => places::place(start, NAME),
         },
+        Err(_) if is_first => "(first)".to_owned(),
         Err(_) => "–".to_owned(),
     }
 }
 
 /// What is to be said of the threads that are not shown; nothing where all are.
 pub(crate) fn more_threads(report: &LocksReport, most: usize) -> Option<String> {
-    let rest = report.threads.get(most..).filter(|rest| !rest.is_empty())?;
-    let (life, wait) =
-        rest.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.life.seconds(), sum.1 + one.wait.seconds()));
+    let shown = worth_a_row(report);
+    let rest = shown.iter().skip(most);
+    let (life, wait) = rest.fold((0.0, 0.0), |sum, one| (sum.0 + one.life.seconds(), sum.1 + one.wait.seconds()));
+    let others = shown.len().checked_sub(most).filter(|others| *others > 0)?;
     Some(format!(
         "{} waited {} for locks together, {} of their lives; JSON has each.",
-        count(rest.len(), "other thread", "other threads"),
+        count(others, "other thread", "other threads"),
         time(wait),
         share(wait, life)
     ))
