@@ -28,6 +28,22 @@ impl Starter<'_> {
         self.execute(|command| command.start(self.ignored, self.schedule, joining))
     }
 
+    /// Starts it likewise, in this environment.
+    ///
+    /// # Errors
+    /// As [`Starter::start`].
+    pub(crate) fn start_with(
+        &self,
+        environment: &[(OsString, OsString)],
+        joining: Joining<'_>,
+    ) -> Result<Begun, NotStarted> {
+        let variables = || environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        self.execute_as(
+            |command| command.within(variables()).map_err(|error| NotStarted::NoProgram(error.into())),
+            |command| command.start(self.ignored, self.schedule, joining),
+        )
+    }
+
     /// Starts it likewise, and watched by this process; where watching is not allowed it runs all the same.
     ///
     /// # Errors
@@ -37,9 +53,17 @@ impl Starter<'_> {
     }
 
     fn execute<T>(&self, start: impl Fn(&Attached) -> Result<T, NotStarted>) -> Result<T, NotStarted> {
+        self.execute_as(Ok, start)
+    }
+
+    fn execute_as<T>(
+        &self,
+        made_up: impl Fn(Attached) -> Result<Attached, NotStarted>,
+        start: impl Fn(&Attached) -> Result<T, NotStarted>,
+    ) -> Result<T, NotStarted> {
         let begin = |path: &Path, words: Vec<&OsStr>| {
             let made = Attached::new(path, words).map_err(|error| NotStarted::NoProgram(error.into()))?;
-            start(&made)
+            start(&made_up(made)?)
         };
         match begin(Path::new(self.program), self.words.iter().map(OsString::as_os_str).collect()) {
             Err(NotStarted::NoProgram(error)) if error.raw_os_error() == Some(ENOEXEC) => {

@@ -3,6 +3,7 @@
 //! Source of all formats: proc(5) and the kernel's `Documentation/filesystems/proc.rst`.
 
 mod children;
+mod futex;
 mod machine;
 mod process;
 mod schedstat;
@@ -10,6 +11,7 @@ mod times;
 mod usage;
 
 pub use children::descendants;
+pub use futex::{Sleep, parse_syscall, waits_for_futex};
 pub use machine::{
     LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_available, memory_total,
     parse_cpu_model, parse_load_average, parse_memory_total,

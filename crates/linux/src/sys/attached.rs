@@ -62,6 +62,8 @@ pub struct Begun {
 pub struct Attached {
     path: CString,
     words: Vec<CString>,
+    /// As `NAME=VALUE`, where it is to have another than this process.
+    environment: Option<Vec<CString>>,
 }
 
 /// What a child says before it becomes the program: clocks, usage, the text of its schedstat.
@@ -88,7 +90,17 @@ impl Attached {
     /// A word that holds a NUL byte.
     pub fn new<'a>(path: &Path, words: impl IntoIterator<Item = &'a OsStr>) -> Result<Self, NulError> {
         let text = |word: &OsStr| CString::new(word.as_bytes());
-        Ok(Attached { path: text(path.as_os_str())?, words: words.into_iter().map(text).collect::<Result<_, _>>()? })
+        let words = words.into_iter().map(text).collect::<Result<_, _>>()?;
+        Ok(Attached { path: text(path.as_os_str())?, words, environment: None })
+    }
+
+    /// The same command, started in this environment.
+    ///
+    /// # Errors
+    /// A variable that holds a NUL byte.
+    pub fn within<'a>(self, environment: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Result<Self, NulError> {
+        let text = |(name, value): (&OsStr, &OsStr)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat());
+        Ok(Attached { environment: Some(environment.into_iter().map(text).collect::<Result<_, _>>()?), ..self })
     }
 
     /// Starts it with the streams, environment, directory, session and process group of this process, no signal held
@@ -121,11 +133,15 @@ impl Attached {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| NotStarted::NoChild(error.into()))?;
         let mut words: Vec<*const c_char> = self.words.iter().map(|word| word.as_ptr()).collect();
         words.push(ptr::null());
+        let environment = self.environment.as_ref().map(|variables| {
+            let pointers = variables.iter().map(|variable| variable.as_ptr());
+            pointers.chain([ptr::null()]).collect::<Vec<*const c_char>>()
+        });
         let pid = match fork(beginning.joining).map_err(NotStarted::NoChild)? {
             // SAFETY: this is the child, which makes plain system calls only, so that it is no matter what other threads
             // held; the pointers are to strings that it has copies of, the array of words ends with null, and the
             // descriptors are open.
-            None => unsafe { become_command(self, &words, beginning, writer.as_raw_fd()) },
+            None => unsafe { become_command(self, &words, environment.as_deref(), beginning, writer.as_raw_fd()) },
             Some(pid) => pid,
         };
         Ok(Forked { pid, reader })
@@ -260,8 +276,14 @@ fn fork(joining: Joining<'_>) -> io::Result<Option<Pid>> {
 /// Becomes the command, or says why not.
 ///
 /// # Safety
-/// Only in a child that has just been forked; `words` ends with null.
-unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Beginning<'_>, writer: RawFd) -> ! {
+/// Only in a child that has just been forked; `words` and `environment` end with null.
+unsafe fn become_command(
+    command: &Attached,
+    words: &[*const c_char],
+    environment: Option<&[*const c_char]>,
+    how: &Beginning<'_>,
+    writer: RawFd,
+) -> ! {
     let mut before = Before::new();
     // SAFETY: plain system calls of this process on descriptors that are open, on strings that end with NUL, and on
     // structures of its own.
@@ -298,7 +320,10 @@ unsafe fn become_command(command: &Attached, words: &[*const c_char], how: &Begi
             libc::getrusage(libc::RUSAGE_SELF, &mut before.usage);
             take_time(&mut before.at, &mut before.schedstat);
             libc::write(writer, (&raw const before).cast(), size_of::<Before>());
-            libc::execv(command.path.as_ptr(), words.as_ptr());
+            match environment {
+                Some(variables) => libc::execve(command.path.as_ptr(), words.as_ptr(), variables.as_ptr()),
+                None => libc::execv(command.path.as_ptr(), words.as_ptr()),
+            };
         }
         let last: LastWords = [step, *libc::__errno_location()];
         libc::write(writer, last.as_ptr().cast(), size_of::<LastWords>());
