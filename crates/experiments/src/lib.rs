@@ -16,6 +16,7 @@ pub mod judge;
 pub mod launcher;
 pub mod limit;
 pub mod load;
+pub mod locks;
 pub mod log;
 pub mod rulers;
 pub mod runner;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork, Metric,
-    Probe, Reading, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork,
+    LocksReport, Metric, Probe, Reading, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -25,11 +25,13 @@ pub enum RunKind {
     Explain,
     /// Programs were launched as usual and from snapshots.
     Warm,
+    /// The locks of a command were watched.
+    Locks,
 }
 
 impl RunKind {
     /// Every kind, in the order in which they came to be.
-    pub const ALL: [RunKind; 7] = [
+    pub const ALL: [RunKind; 8] = [
         RunKind::Compare,
         RunKind::Load,
         RunKind::Rulers,
@@ -37,6 +39,7 @@ impl RunKind {
         RunKind::Costs,
         RunKind::Explain,
         RunKind::Warm,
+        RunKind::Locks,
     ];
 
     /// The name used in tables and in JSON.
@@ -49,6 +52,7 @@ impl RunKind {
             RunKind::Costs => "costs",
             RunKind::Explain => "explain",
             RunKind::Warm => "warm",
+            RunKind::Locks => "locks",
         }
     }
 }
@@ -127,6 +131,14 @@ impl Facts {
         Facts {
             commands: vec![report.plan.command.name.clone()],
             ..Facts::without_pairs(RunKind::Limit, (report.started, &report.host, &report.revision), verdict)
+        }
+    }
+
+    /// The facts of a command whose locks were watched, summed up as `verdict`. It is complete however the command ended.
+    pub fn of_locks(report: &LocksReport, verdict: String) -> Self {
+        Facts {
+            commands: vec![report.command.name.clone()],
+            ..Facts::without_pairs(RunKind::Locks, (report.started, &report.host, &report.revision), verdict)
         }
     }
 
