@@ -8,6 +8,7 @@ mod history;
 mod host;
 mod limit;
 mod load;
+mod locks;
 mod procs;
 mod signature;
 mod signature_bench;
@@ -32,6 +33,7 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
+pub(crate) use locks::LocksFlags;
 pub(crate) use signature::{SignatureCommands, SignatureFlags};
 pub(crate) use signature_bench::SignatureBenchFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
@@ -66,6 +68,8 @@ pub(crate) enum Subcommands {
     Costs(Box<CostsFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
+    /// Which lock the threads of a command wait for, and where in its code; what it would gain if that were free
+    Locks(Box<LocksFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
     /// How quiet this host is; make it quiet, and put it back exactly

@@ -19,6 +19,7 @@ mod judge;
 mod letters;
 mod limit;
 mod load;
+mod locks;
 mod manual;
 mod output;
 mod parameters;
@@ -36,7 +37,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use steady_experiments::warm::{bench, keeper};
 use steady_experiments::{
-    costs as probing, explain as explained, host as hosts, launcher, limit as limited, load as crowds, rulers,
+    costs as probing, explain as explained, host as hosts, launcher, limit as limited, load as crowds,
+    locks as watched, rulers,
 };
 use steady_linux::counters::{self, HARDWARE};
 
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Limit(flags) => limit::run(&flags),
+        Subcommands::Locks(flags) => locks::run(&flags),
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
@@ -100,6 +103,8 @@ fn helper() -> Option<ExitCode> {
         limited::guard(words);
     } else if word == explained::ARGUMENT {
         explained::guard(words);
+    } else if word == watched::ARGUMENT {
+        watched::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == hosts::GUARD {
@@ -127,7 +132,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     }
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let of_a_command = match std::env::args_os().nth(1) {
-        Some(word) if word == "limit" => true,
+        Some(word) if word == "limit" || word == "locks" => true,
         Some(word) if word == "explain" || word == "warm" || word == "host" => {
             std::env::args_os().any(|word| word == "--")
         }

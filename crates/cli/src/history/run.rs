@@ -2,14 +2,15 @@
 
 use steady_experiments::{costs, explain, judge, load, warm};
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, Report, RulerRecord, RunKind,
-    WarmBenchReport,
+    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, LocksReport, Report,
+    RulerRecord, RunKind, WarmBenchReport,
 };
 use steady_report::{
     ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, limit_summary,
-    load_run_json_text, load_run_text, load_summary, other_run_text, read_costs_record, read_explain_pair_record,
-    read_explain_record, read_limit_report, read_load_record, read_record, read_ruler_record, read_warm_bench_record,
-    rulers_summary, run_json_text, run_text, runs_json_text, summary, warm_bench_summary,
+    load_run_json_text, load_run_text, load_summary, locks_summary, other_run_text, read_costs_record,
+    read_explain_pair_record, read_explain_record, read_limit_report, read_load_record, read_locks_report, read_record,
+    read_ruler_record, read_warm_bench_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
+    warm_bench_summary,
 };
 
 use crate::compare;
@@ -43,6 +44,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
+        RunKind::Locks => Box::new(read_locks_report(text)?),
         RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
     })
 }
@@ -97,6 +99,12 @@ impl Run for RulerRecord {
 impl Run for LimitReport {
     fn facts(&self) -> Facts {
         Facts::of_limit(self, limit_summary(self))
+    }
+}
+
+impl Run for LocksReport {
+    fn facts(&self) -> Facts {
+        Facts::of_locks(self, locks_summary(self))
     }
 }
 

@@ -1,0 +1,32 @@
+/* Two threads that wait for each other's lock, for good: the first thread waits for both to end. */
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+
+static void *up(void *nothing) {
+    pthread_mutex_lock(&one);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&other);
+    return nothing;
+}
+
+static void *down(void *nothing) {
+    pthread_mutex_lock(&other);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&one);
+    return nothing;
+}
+
+int main(void) {
+    pthread_t threads[2];
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&threads[0], NULL, up, NULL);
+    pthread_create(&threads[1], NULL, down, NULL);
+    puts("stuck");
+    fflush(stdout);
+    pthread_join(threads[0], NULL);
+    return 0;
+}
