@@ -4,6 +4,7 @@
 //! the test of this crate gives all of it, and testdata with it, to the same functions.
 #![forbid(unsafe_code)]
 
+mod areas;
 mod reports;
 
 use std::str;
@@ -14,6 +15,7 @@ use steady_linux::{cgroup, debuggee, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::Card;
 
+pub use areas::areas;
 pub use reports::reports;
 
 /// A log of what is being measured, as it may be left by a kill or a full disk: what it tells is judged and shown.

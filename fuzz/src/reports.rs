@@ -3,7 +3,7 @@
 use std::str;
 
 use steady_experiments::{costs, explain, judge, load, warm};
-use steady_model::{LoadReport, Report};
+use steady_model::{LoadReport, LocksReport, Report};
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -42,6 +42,10 @@ pub fn reports(bytes: &[u8]) {
         shown([costs_text(&report, narrow()), costs_html(&report), costs_csv(&report), costs_markdown(&report)]);
         assert_eq!(read_costs_record(&costs_json_text(&report, true)).ok(), Some(record));
     }
+    if let Ok(report) = read_locks_report(text) {
+        watched(&report);
+        assert_eq!(read_locks_report(&locks_json_text(&report)).ok(), Some(report));
+    }
     if let Ok(record) = read_warm_bench_record(text) {
         let report = warm::bench::report(record);
         shown([warm_bench_text(&report, narrow()), warm_bench_html(&report), warm_bench_csv(&report)]);
@@ -62,6 +66,11 @@ pub(crate) fn loaded(report: LoadReport) {
     if let Ok(again) = read_load_record(&load_json_text(&report, true)) {
         assert_eq!(load::report(again), report, "what was written is not what is read");
     }
+}
+
+/// What locks were seen to do, in every form.
+pub(crate) fn watched(report: &LocksReport) {
+    shown([locks_text(report, narrow()), locks_html(report), locks_csv(report), locks_markdown(report)]);
 }
 
 fn narrow() -> Style {

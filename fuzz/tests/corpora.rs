@@ -45,3 +45,8 @@ fn kernel() {
 fn cards() {
     replay("cards", steady_fuzz::cards, &[]);
 }
+
+#[test]
+fn areas() {
+    replay("areas", steady_fuzz::areas, &[]);
+}

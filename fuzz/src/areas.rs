@@ -1,0 +1,78 @@
+//! Areas that watchers of locks write to, in memory that any process of the command may write.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use steady_experiments::locks::{Bytes, Facts, FoundModule, Frame, LocksRun, Names, read, report};
+use steady_linux::{Root, host};
+use steady_model::{Absent, CodePlace, Command, LockOrder, Nanos, Outcome, Timestamp};
+use steady_preload::area::{HEAD_BYTES, MAGIC, PLACE_BYTES};
+
+use crate::reports::watched;
+
+/// How many places there are.
+const PLACES: usize = 2;
+/// What is written at once.
+const WORD: usize = 8;
+
+/// What is in an area, given as records: in which word of it (4 bytes), and what (8 bytes). All else is zero.
+struct Sparse(BTreeMap<u64, [u8; WORD]>);
+
+impl Bytes for Sparse {
+    fn fill(&self, at: u64, into: &mut [u8]) {
+        into.fill(0);
+        let end = at.saturating_add(into.len() as u64);
+        for (start, word) in self.0.range(at.saturating_sub(WORD as u64)..end) {
+            for (place, byte) in (*start..).zip(word).filter(|(place, _)| (at..end).contains(place)) {
+                into[(place - at) as usize] = *byte;
+            }
+        }
+    }
+
+    fn first_in(&self, range: Range<u64>) -> u64 {
+        let from = range.start.saturating_sub(WORD as u64);
+        self.0.range(from..range.end.max(from)).next().map_or(range.end, |(start, _)| (*start).max(range.start))
+    }
+
+    fn length(&self) -> u64 {
+        (HEAD_BYTES + PLACES * PLACE_BYTES) as u64
+    }
+}
+
+/// Whatever is in an area, it is read and shown.
+pub fn areas(bytes: &[u8]) {
+    let mut area =
+        Sparse(BTreeMap::from([(0, MAGIC.to_ne_bytes()), (8, [PLACES as u8, 0, 0, 0, PLACES as u8, 0, 0, 0])]));
+    for record in bytes.chunks_exact(4 + WORD) {
+        let (place, word) = record.split_at(4);
+        let place = u32::from_le_bytes(place.try_into().unwrap_or_default());
+        area.0.insert(u64::from(place) * WORD as u64, word.try_into().unwrap_or_default());
+    }
+    let found = read(&area, &Facts { ended: Nanos(5_000_000_000), cpu: Nanos(1_000_000_000), cpus: 2 });
+    let frame = Frame {
+        command: Command::default(),
+        started: Timestamp(0),
+        host: host::probe(&Root::default()),
+        revision: Err(Absent::because("there is none")),
+        order: LockOrder::Wait,
+    };
+    let run = LocksRun {
+        ended: Outcome::Exited(0),
+        wall: Nanos(5_000_000_000),
+        cpu: Nanos(1_000_000_000),
+        found,
+        futexes: Err(Absent::because("nobody looked")),
+        left_behind: 0,
+    };
+    watched(&report(frame, run, &mut Nameless));
+}
+
+/// Knows no names: the files of an area need not be what they say.
+struct Nameless;
+
+impl Names for Nameless {
+    fn place(&mut self, module: &FoundModule, offset: u64) -> CodePlace {
+        let why = || Absent::because("nobody looked");
+        CodePlace { module: Ok(module.path.clone()), offset, function: Err(why()), line: Err(why()) }
+    }
+}
