@@ -32,7 +32,7 @@ pub const THREADS: usize = 16_384;
 /// Pairs of a lock and a thread.
 pub const PAIRS: usize = 65_536;
 /// Pairs of a lock and a call site.
-pub const USES: usize = 16_384;
+pub const USES: usize = 65_536;
 /// Call sites.
 pub const SITES: usize = 4_096;
 /// Files that code lies in.

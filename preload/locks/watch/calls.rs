@@ -12,6 +12,7 @@ const READLINK: usize = 89;
 const GETTID: usize = 186;
 const REMAP_FILE_PAGES: usize = 216;
 const OPENAT: usize = 257;
+const PRLIMIT64: usize = 302;
 
 const O_RDWR: usize = 2;
 const O_CLOEXEC: usize = 0o2_000_000;
@@ -113,4 +114,13 @@ pub(crate) fn program(into: &mut [u8]) -> usize {
     let path = c"/proc/self/exe".as_ptr() as usize;
     // SAFETY: the path ends with a zero, and the memory is ours, and so long.
     unsafe { call(READLINK, [path, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }.unwrap_or(0)
+}
+
+/// How much memory the process may map; all there is where that is not limited.
+pub(crate) fn most_memory() -> u64 {
+    const RLIMIT_AS: usize = 9;
+    let mut limits = [u64::MAX; 2];
+    // SAFETY: the memory is ours, and two words, as a limit is.
+    let _ = unsafe { call(PRLIMIT64, [0, RLIMIT_AS, 0, (&raw mut limits) as usize, 0, 0]) };
+    limits[0]
 }

@@ -21,6 +21,9 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 /// The path of the area, with a zero at its end: the environment may have changed when the process forks.
 static PATH: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
 
+/// Where a program may map less than this it gets no place: it would be without what that takes.
+const LEAST_MEMORY: u64 = 16 * PLACE_BYTES as u64;
+
 /// The place of this process; none where nothing is counted.
 #[inline(always)]
 pub(crate) fn place() -> Option<&'static Place> {
@@ -40,6 +43,10 @@ fn begin() -> Option<&'static Place> {
     }
     real::find_all();
     let head = find_area()?;
+    if calls::most_memory() < LEAST_MEMORY {
+        head.unmapped.fetch_add(1, Relaxed);
+        return None;
+    }
     let number = take(head)?;
     let file = open()?;
     let Some(place) = file.map(offset(number), PLACE_BYTES, None) else {

@@ -6,4 +6,9 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod counted;
+mod ends;
+mod many;
+mod processes;
+mod same;
+mod times;
 mod watched;

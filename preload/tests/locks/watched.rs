@@ -174,3 +174,12 @@ pub(crate) fn numbers(said: &str) -> Vec<u64> {
 pub(crate) fn within(percent: u64, one: u64, other: u64) -> bool {
     one.abs_diff(other) * 100 <= other * percent
 }
+
+/// Whether there is such a program here; says so if there is none.
+pub(crate) fn there_is(test: &str, program: &str) -> bool {
+    let there = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().expect("sh starts");
+    if !there.status.success() {
+        eprintln!("skipped: {test}: there is no {program}");
+    }
+    there.status.success()
+}

@@ -42,14 +42,34 @@ macro_rules! entrances {
 }
 use entrances;
 
+/// What is done first with a lock that is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// It is tried.
+    Try,
+    /// It is waited for: somebody has it.
+    Wait,
+    /// The real function is called, which either has nothing to wait for or says so.
+    Call,
+}
+
+impl First {
+    /// What is done where what was asked for is well-formed, or is not.
+    #[inline(always)]
+    fn if_well(is_well: bool) -> Self {
+        if is_well { First::Try } else { First::Call }
+    }
+}
+
 /// A lock that is tried first, and waited for by the real function where somebody else has it. What else the try may say, the real
 /// function is asked for itself.
 macro_rules! locking {
-    ($inner:ident, $kind:expr, $real:ident, $try:ident, ($lock:ident $(, $argument:ident: $type:ty)*), $valid:expr) => {
+    ($inner:ident, $kind:expr, $real:ident, $try:ident, ($lock:ident $(, $argument:ident: $type:ty)*), $first:expr) => {
         unsafe extern "C" fn $inner($lock: *mut c_void, $($argument: $type,)* site: u64) -> c_int {
             let address = $lock.expose_provenance() as u64;
             let Some(place) = start::place() else { return real!($real($lock: *mut c_void $(, $argument: $type)*)) };
-            if $valid {
+            let first = $first;
+            if first == names::First::Try {
                 let tried = real!($try($lock: *mut c_void));
                 if tried == names::WELL {
                     taken::count(place, $kind, address, site);
@@ -65,6 +85,11 @@ macro_rules! locking {
                     names::waited(wait, result, site);
                     return result;
                 }
+            } else if first == names::First::Wait {
+                let wait = wait::begin(place, $kind, address);
+                let result = real!($real($lock: *mut c_void $(, $argument: $type)*));
+                names::waited(wait, result, site);
+                return result;
             }
             let result = real!($real($lock: *mut c_void $(, $argument: $type)*));
             names::not_waited(place, $kind, address, site, result);

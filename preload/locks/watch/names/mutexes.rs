@@ -1,5 +1,5 @@
-//! Mutexes. Of every type a try and then a lock comes to what the lock does alone: both take a mutex that is free, one more time one
-//! that is recursive, and one whose owner died; and whatever else a try says, the lock is asked itself.
+//! Mutexes. Of nearly every type a try and then a lock comes to what the lock does alone: both take a mutex that is free, one more
+//! time one that is recursive, and one whose owner died; and whatever else a try says, the lock is asked itself.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicI32;
@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::area::Kind;
 use crate::clock::Timespec;
-use crate::names::{self, entrances, locking, trying};
+use crate::names::{self, First, entrances, locking, trying};
 use crate::real::real;
 use crate::{hold, real, start, taken, wait};
 
@@ -41,26 +41,38 @@ unsafe extern "C" fn destroy(mutex: *mut c_void, _: u64) -> c_int {
     result
 }
 
-/// Whether a mutex is free, and nobody but the one thread of this process could take it: then it is not tried first, for a try costs
-/// more than a lock there.
+/// What is done first.
+///
+/// One that is free and that nobody but the one thread of this process could take is not tried, for a try costs more than a lock
+/// there. Nor is one that raises priorities: a try that may not do that leaves the C library believing that it was done. Whether
+/// somebody has it is told by sight.
 #[inline(always)]
-fn nobody_else(mutex: *mut c_void) -> bool {
-    const FOR_OTHERS: i32 = 16 | 32 | 64 | 128;
+fn first(mutex: *mut c_void) -> First {
+    const PROTECTING: i32 = 64;
+    const FOR_OTHERS: i32 = 16 | 32 | PROTECTING | 128;
+    const OWNER: i32 = (1 << 19) - 1;
     let words: *const AtomicI32 = mutex.cast_const().cast();
     // SAFETY: it is a mutex, whose first word says whether it is taken, and whose fifth what it is.
-    real::is_single_threaded()
-        && unsafe { (*words).load(Relaxed) == 0 && (*words.add(4)).load(Relaxed) & FOR_OTHERS == 0 }
+    let [taken, kind] = unsafe { [(*words).load(Relaxed), (*words.add(4)).load(Relaxed)] };
+    if kind & FOR_OTHERS == 0 {
+        return if real::is_single_threaded() && taken == 0 { First::Call } else { First::Try };
+    }
+    match (kind & PROTECTING, taken & OWNER) {
+        (0, _) => First::Try,
+        (_, 0) => First::Call,
+        _ => First::Wait,
+    }
 }
 
-locking!(lock, Kind::Mutex, pthread_mutex_lock, pthread_mutex_trylock, (lock), !nobody_else(lock));
-locking!(timedlock, Kind::Mutex, pthread_mutex_timedlock, pthread_mutex_trylock, (lock, time: *const Timespec), true);
+locking!(lock, Kind::Mutex, pthread_mutex_lock, pthread_mutex_trylock, (lock), first(lock));
+locking!(timedlock, Kind::Mutex, pthread_mutex_timedlock, pthread_mutex_trylock, (lock, time: *const Timespec), first(lock));
 locking!(
     clocklock,
     Kind::Mutex,
     pthread_mutex_clocklock,
     pthread_mutex_trylock,
     (lock, clock: c_int, time: *const Timespec),
-    names::is_clock(clock)
+    if names::is_clock(clock) { first(lock) } else { First::Call }
 );
 trying!(trylock, Kind::Mutex, pthread_mutex_trylock);
 

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::area::Kind;
 use crate::clock::Timespec;
-use crate::names::{self, entrances, locking, trying};
+use crate::names::{self, First, entrances, locking, trying};
 use crate::real::real;
 use crate::{hold, start, taken, wait};
 
@@ -44,14 +44,14 @@ unsafe extern "C" fn destroy(lock: *mut c_void, _: u64) -> c_int {
 
 const KIND: Kind = Kind::Rwlock;
 
-locking!(rdlock, KIND, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (lock), true);
+locking!(rdlock, KIND, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (lock), First::Try);
 locking!(
     timedrdlock,
     KIND,
     pthread_rwlock_timedrdlock,
     pthread_rwlock_tryrdlock,
     (lock, time: *const Timespec),
-    names::is_valid(time)
+    First::if_well(names::is_valid(time))
 );
 locking!(
     clockrdlock,
@@ -59,18 +59,18 @@ locking!(
     pthread_rwlock_clockrdlock,
     pthread_rwlock_tryrdlock,
     (lock, clock: c_int, time: *const Timespec),
-    names::is_clock(clock) && names::is_valid(time)
+    First::if_well(names::is_clock(clock) && names::is_valid(time))
 );
 trying!(tryrdlock, KIND, pthread_rwlock_tryrdlock);
 
-locking!(wrlock, KIND, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (lock), true);
+locking!(wrlock, KIND, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (lock), First::Try);
 locking!(
     timedwrlock,
     KIND,
     pthread_rwlock_timedwrlock,
     pthread_rwlock_trywrlock,
     (lock, time: *const Timespec),
-    names::is_valid(time)
+    First::if_well(names::is_valid(time))
 );
 locking!(
     clockwrlock,
@@ -78,7 +78,7 @@ locking!(
     pthread_rwlock_clockwrlock,
     pthread_rwlock_trywrlock,
     (lock, clock: c_int, time: *const Timespec),
-    names::is_clock(clock) && names::is_valid(time)
+    First::if_well(names::is_clock(clock) && names::is_valid(time))
 );
 trying!(trywrlock, KIND, pthread_rwlock_trywrlock);
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::area::Kind;
-use crate::names::{self, entrances, locking, trying};
+use crate::names::{self, First, entrances, locking, trying};
 use crate::real::real;
 use crate::{hold, start, taken, wait};
 
@@ -35,7 +35,7 @@ unsafe extern "C" fn destroy(lock: *mut c_void, _: u64) -> c_int {
     result
 }
 
-locking!(lock, Kind::Spinlock, pthread_spin_lock, pthread_spin_trylock, (lock), true);
+locking!(lock, Kind::Spinlock, pthread_spin_lock, pthread_spin_trylock, (lock), First::Try);
 trying!(trylock, Kind::Spinlock, pthread_spin_trylock);
 
 unsafe extern "C" fn unlock(lock: *mut c_void, _: u64) -> c_int {

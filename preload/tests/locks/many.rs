@@ -1,0 +1,47 @@
+//! Many threads and many locks: memory is bounded, and whatever has no entry of its own is counted all the same.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering::Relaxed;
+
+use steady_preload::area::{Kind, LOCKS, PLACE_BYTES};
+
+use crate::watched::{Area, Asked, compiled, get};
+
+static MANY: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("many.c")));
+
+#[test]
+fn ten_thousand_threads_over_time() {
+    let area = Area::new(1);
+    assert_eq!(area.run(&MANY, &["threads", "10000"]), "10000\n");
+    let place = area.place(0);
+    assert_eq!(place.process.threads.load(Relaxed), 10_001);
+    let threads = place.threads();
+    assert_eq!(threads.len(), 10_001);
+    assert!(threads[1..].iter().all(|thread| get(&thread.ended) >= get(&thread.began) && get(&thread.start) != 0));
+    let locks = Asked::locks(&*place, Kind::Mutex);
+    assert_eq!((locks.len(), get(&locks[0].1.acquisitions)), (1, 10_000));
+    // Stacks, and with them thread pointers, are used again; each thread is told apart all the same.
+    assert_eq!(place.threads_of(locks[0].0) as u64 + get(&place.process.pairs_lost), 10_000);
+    assert!(get(&place.process.pairs_lost) < 10);
+}
+
+#[test]
+fn a_million_locks() {
+    for way in ["locks", "reused", "kept"] {
+        let area = Area::new(1);
+        let count: u64 = 1_000_000;
+        assert_eq!(area.run(&MANY, &[way, "1000000"]), "2000000\n", "{way}");
+        let place = area.place(0);
+        assert_eq!(place.acquisitions(), 2 * count, "{way}");
+        let entries = u64::from(place.process.locks.load(Relaxed));
+        assert!(entries as usize <= LOCKS, "{way}");
+        if way != "kept" {
+            assert_eq!(entries + get(&place.process.folded.locks), count, "{way}");
+        }
+        assert_eq!((get(&place.process.pairs_lost), place.process.sites_lost.load(Relaxed)), (0, 0), "{way}");
+        let bytes = std::fs::metadata(area.path()).expect("it is there").blocks() * 512;
+        assert!(bytes <= 2 * PLACE_BYTES as u64, "{way}: {bytes}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Processes that become others: each has a place of its own, and nothing is counted twice.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering::Relaxed;
+
+use steady_preload::area::{Kind, Origin};
+
+use crate::watched::{Area, Asked, Bytes, compiled, compiled_by, get};
+
+static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("processes.c")));
+
+/// How a process began, what it took, how many threads it had, and whether its end was seen.
+fn did(place: &Bytes<steady_preload::area::Place>) -> (u32, u64, u32, bool) {
+    let process = &place.process;
+    let (origin, threads) = (process.origin.load(Relaxed), process.threads.load(Relaxed));
+    (origin, place.acquisitions(), threads, get(&process.ended) != 0)
+}
+
+const EXEC: u32 = Origin::Exec as u32;
+const FORK: u32 = Origin::Fork as u32;
+
+#[test]
+fn forked_ones_count_for_themselves() {
+    let area = Area::new(8);
+    let said = area.run(&PROCESSES, &["fork"]);
+    if said.contains("chroot") {
+        eprintln!("skipped: forked_ones_count_for_themselves, out of reach of the area: {said}");
+    }
+    let all: Vec<_> = (0..5).map(|number| did(&area.place(number))).collect();
+    assert_eq!(all[0], (EXEC, 1010, 2, true));
+    assert_eq!(all[1..3], [(FORK, 1020, 2, true), (FORK, 7, 1, true)]);
+    assert_eq!(all[3..5], [(FORK, 1021, 2, true), (FORK, 7, 1, true)]);
+    assert_eq!(area.place(5).process.pid.load(Relaxed), 0);
+}
+
+#[test]
+fn those_without_a_place_run_all_the_same() {
+    let area = Area::new(2);
+    area.run(&PROCESSES, &["fork"]);
+    assert_eq!(did(&area.place(0)), (EXEC, 1010, 2, true));
+    assert_eq!(did(&area.place(1)), (FORK, 1020, 2, true));
+}
+
+#[test]
+fn executed_ones_begin_anew() {
+    let area = Area::new(8);
+    assert_eq!(area.run(&PROCESSES, &["vfork"]), "well\nwell\n");
+    assert_eq!(did(&area.place(0)), (EXEC, 11, 1, true));
+    assert_eq!(did(&area.place(1)), (EXEC, 3, 1, true));
+    let program = area.place(1);
+    let length = get(&program.process.program_length) as usize;
+    let path: Vec<u8> = program.process.program[..length].iter().map(|byte| byte.load(Relaxed)).collect();
+    assert_eq!(path, PROCESSES.as_os_str().as_encoded_bytes());
+}
+
+#[test]
+fn a_shared_lock_is_each_processes_own() {
+    let area = Area::new(8);
+    assert_eq!(area.run(&PROCESSES, &["shared"]), "well\n");
+    assert_eq!([0, 1].map(|number| did(&area.place(number)).1), [1, 50]);
+    let place = area.place(1);
+    let (_, lock) = Asked::locks(&*place, Kind::Mutex)[0];
+    assert_eq!(get(&lock.contended), 1);
+    assert!((20_000_000..10_000_000_000).contains(&get(&lock.wait)), "{}", get(&lock.wait));
+}
+
+#[test]
+fn locks_of_a_library_that_is_unloaded() {
+    let own = "#include <pthread.h>\nstatic pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;\
+               \nvoid lock_own(void) { pthread_mutex_lock(&own); pthread_mutex_unlock(&own); }";
+    let library = compiled_by("cc", own, &["-shared", "-fPIC"]);
+    let area = Area::new(1);
+    assert_eq!(area.run(&PROCESSES, &["library", library.to_str().unwrap()]), "well\n");
+    let place = area.place(0);
+    assert_eq!(place.acquisitions(), 3);
+    let length = |number: usize| get(&place.modules[number].length) as usize;
+    let path = |number: usize| {
+        place.modules[number].path[..length(number)].iter().map(|byte| byte.load(Relaxed)).collect::<Vec<u8>>()
+    };
+    let modules = place.process.modules.load(Relaxed) as usize;
+    assert!((0..modules).any(|number| path(number) == library.as_os_str().as_encoded_bytes()));
+}

@@ -1,0 +1,73 @@
+//! Times: each wait and each hold of a program in which every other acquisition is contended, for sure.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use steady_preload::area::{BUCKETS, Kind, Place, bucket_of};
+
+use crate::watched::{Area, Asked, Bytes, compiled, get, numbers, within};
+
+const TIMES: u64 = 100;
+
+#[test]
+fn waits_and_holds_are_as_long_as_the_program_finds_them() {
+    let program = compiled(include_str!("times.c"));
+    for (way, kind) in [
+        ("mutex", Kind::Mutex),
+        ("recursive", Kind::Mutex),
+        ("rwlock", Kind::Rwlock),
+        ("read", Kind::Rwlock),
+        ("spin", Kind::Spinlock),
+    ] {
+        // Where the machine is busy a thread may come too late to wait, or be stopped between its clock and the call: then once more.
+        let attempt = || {
+            let area = Area::new(1);
+            let said = numbers(&area.run(&program, &[way, &TIMES.to_string()]));
+            (said, area.place(0))
+        };
+        let is_well = |(said, place): &(Vec<u64>, Bytes<Place>)| {
+            let used = Asked::locks(&**place, kind);
+            let lock = used.iter().find(|(_, lock)| get(&lock.acquisitions) > 0).expect("it was used").1;
+            get(&lock.contended) == TIMES
+                && within(10, get(&lock.wait), said[0])
+                && within(10, get(&lock.hold_contended), said[1])
+        };
+        let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
+        let used = Asked::locks(&*place, kind);
+        let (number, lock) = *used.iter().find(|(_, lock)| get(&lock.acquisitions) > 0).expect("it was used");
+        let expected = if way == "recursive" { 4 * TIMES } else { 2 * TIMES };
+        assert_eq!((get(&lock.acquisitions), get(&lock.contended)), (expected, TIMES), "{way}");
+        let [wait, hold] = [get(&lock.wait), get(&lock.hold_contended)];
+        assert!(within(10, wait, said[0]), "{way}: waited {wait} of {}", said[0]);
+        assert!(within(10, hold, said[1]), "{way}: held {hold} of {}", said[1]);
+        assert_eq!(get(&lock.holds_contended), TIMES, "{way}");
+        // The first acquisition was the only one that was sampled, but for those that fell to it by number.
+        assert!((1..5).contains(&get(&lock.holds_sampled)), "{way}");
+        let mean = get(&lock.hold_sampled) / get(&lock.holds_sampled);
+        assert!((2_000_000..said[2]).contains(&mean), "{way}: {mean}");
+        let in_bucket = |bucket: usize| u64::from(place.waits[number].buckets[bucket].load(Relaxed));
+        assert_eq!((0..BUCKETS).map(in_bucket).sum::<u64>(), TIMES, "{way}");
+        assert!((bucket_of(1_000_000)..BUCKETS).map(in_bucket).sum::<u64>() > TIMES / 2, "{way}");
+        assert_eq!(place.threads_of(number), 2, "{way}");
+    }
+}
+
+#[test]
+fn conditions_semaphores_and_joins_are_waited_for() {
+    let program = compiled(include_str!("times.c"));
+    let area = Area::new(1);
+    let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
+    let place = area.place(0);
+    let conditions = Asked::locks(&*place, Kind::Condition);
+    let (_, condition) = conditions[0];
+    assert_eq!((conditions.len(), get(&condition.contended)), (1, get(&condition.acquisitions)));
+    assert!(get(&condition.acquisitions) >= TIMES);
+    assert!(within(10, get(&condition.wait), said[0]), "{} of {}", get(&condition.wait), said[0]);
+    let (_, gate) = Asked::locks(&*place, Kind::Mutex)[0];
+    assert_eq!(get(&gate.acquisitions), TIMES + 1);
+    // Nobody held the mutex as long as the condition was waited for.
+    assert!(get(&gate.hold_most) < get(&condition.wait) / 10);
+    let threads = place.threads();
+    assert!(get(&threads[1].wait_events) >= get(&condition.wait));
+    assert!(get(&threads[0].wait_joins) > 0 && get(&threads[0].wait_joins) <= said[3]);
+    assert!(threads.iter().all(|thread| get(&thread.waits_since) == 0));
+}
