@@ -115,12 +115,12 @@ fn futexes(report: &LocksReport, room: usize) -> String {
         Ok(FutexWaits { total, other, off_by, looks, .. }) => {
             let (rest, off) = (other.seconds(), off_by.seconds());
             let interval = steady_model::Interval { low: rest - off, high: rest + off };
+            let other = if rest > 0.0 || off > 0.0 { time_with(rest, interval) } else { "none".to_owned() };
             format!(
-                "{} of waiting belongs to no lock, condition, semaphore or end of a thread that was watched; about {} for futexes was \
-                 seen in all, in {}",
-                time_with(rest, interval),
+                "about {} of waiting for them was seen, in {}; {other} of it belongs to no lock, condition, semaphore or end of a \
+                 thread that was watched",
                 time(total.seconds()),
-                numbered(*looks, "look", "looks")
+                numbered(*looks, "look", "looks"),
             )
         }
         Err(absent) => {
