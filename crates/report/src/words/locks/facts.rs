@@ -115,13 +115,12 @@ fn futexes(report: &LocksReport, room: usize) -> String {
         Ok(FutexWaits { total, other, off_by, looks, .. }) => {
             let (rest, off) = (other.seconds(), off_by.seconds());
             let interval = steady_model::Interval { low: rest - off, high: rest + off };
-            let other = if rest > 0.0 || off > 0.0 { time_with(rest, interval) } else { "none".to_owned() };
-            format!(
-                "about {} of waiting for them was seen, in {}; {other} of it belongs to no lock, condition, semaphore or end of a \
-                 thread that was watched",
-                time(total.seconds()),
-                numbered(*looks, "look", "looks"),
-            )
+            let whose = match time_with(rest, interval) {
+                _ if rest == 0.0 && off == 0.0 => "all of it for what was watched".to_owned(),
+                other => format!("{other} of it for no lock, condition, semaphore or end of a thread that was watched"),
+            };
+            let (seen, looks) = (time(total.seconds()), numbered(*looks, "look", "looks"));
+            format!("about {seen} of waiting for them was seen, in {looks}; {whose}")
         }
         Err(absent) => {
             format!("waits that belong to nothing that was watched are absent: {}", fitting(&one_line(&absent.0), room))
