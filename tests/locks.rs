@@ -373,6 +373,32 @@ fn real_programs_do_what_they_do() {
     let _ = (fs::remove_file(file), fs::remove_file(python));
 }
 
+/// A program that counts its own waiting is told the same.
+#[test]
+fn the_lock_of_our_own_allocator_is_told_as_it_tells_itself() {
+    if !watches("the_lock_of_our_own_allocator") {
+        return;
+    }
+    let file = scratch("signed");
+    let noise = |number: u64| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
+    fs::write(&file, (0..2_000_000).map(noise).collect::<Vec<u8>>()).unwrap();
+    let own = env!("CARGO_BIN_EXE_steady");
+    let words = [own, "signature", "--allocator", "global", "-t", "2", "--format", "json", file.to_str().unwrap()];
+    let (status, stdout, stderr, report) = watched("signature", &[], &words);
+    assert_eq!(status, 0, "{stderr}");
+    let signed: Value = serde_json::from_str(&stdout).unwrap();
+    let (signed, lock) = (&signed["files"][0], locks(&report, "mutex")[0]);
+    assert_eq!(signed["lock_acquisitions"], lock["acquisitions"], "{lock}");
+    let (waited, times) = (seconds(signed, "lock_waited_seconds"), signed["lock_contended"].as_u64().unwrap());
+    // It counts what it found taken; by the time that it asks again that may be free.
+    assert!(lock["contended"].as_u64().unwrap() <= times, "{signed} {lock}");
+    let told = lock["wait_seconds"].as_f64().unwrap_or(0.0);
+    // Either clock takes its time, and this one more than once.
+    let apart = (told - waited).abs();
+    assert!(apart <= 0.1 * waited + 10e-6 * times as f64, "{told} s, and {waited} s by itself: {lock}");
+    fs::remove_file(file).unwrap();
+}
+
 /// Waits for futexes that belong to nothing watched are told, with whose they are.
 fn assert_unseen(report: &Value, waited: f64, why: &str) {
     let futexes = &report["futexes"];
@@ -396,7 +422,7 @@ fn locks_of_the_rust_standard_library_are_a_line_of_their_own() {
     }
     let (status, stdout, stderr, report) = watched("rust", &[], &[program.to_str().unwrap()]);
     assert_eq!((status, stdout.as_str()), (0, "120\n"), "{stderr}");
-    // 120 holds of 5 ms, one after the other, with two others waiting; the last ones have none left to wait for.
+    // Its threads are joined by what is not watched either. 120 holds of 5 ms, one after the other, with two others waiting; the last ones have none left to wait for.
     assert_unseen(&report, 0.6, "Rust");
 }
 

@@ -48,7 +48,13 @@ pub fn areas(bytes: &[u8]) {
         let place = u32::from_le_bytes(place.try_into().unwrap_or_default());
         area.0.insert(u64::from(place) * WORD as u64, word.try_into().unwrap_or_default());
     }
-    let found = read(&area, &Facts { ended: Nanos(5_000_000_000), cpu: Nanos(1_000_000_000), cpus: 2 });
+    let facts = Facts {
+        ended: Nanos(5_000_000_000),
+        cpu: Nanos(1_000_000_000),
+        cpus: 2,
+        others: [((100, 100), Nanos(7))].into(),
+    };
+    let found = read(&area, &facts);
     let frame = Frame {
         command: Command::default(),
         started: Timestamp(0),

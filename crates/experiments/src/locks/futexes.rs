@@ -37,6 +37,8 @@ pub(super) struct Futexes {
     refused: Option<Absent>,
     /// Programs whose waits are no watched ones.
     unseen: HashMap<(PathBuf, bool), f64>,
+    /// Such waits of each thread, by the numbers of its process and its own, in seconds.
+    threads: HashMap<(i32, i32), f64>,
     live: Live,
 }
 
@@ -61,6 +63,7 @@ impl Futexes {
             looks: vec![],
             refused: None,
             unseen: HashMap::new(),
+            threads: HashMap::new(),
             live: Live::default(),
         };
         new.plan(began, SHORTEST);
@@ -105,6 +108,7 @@ impl Futexes {
                         // It may have begun or ended between the two looks.
                         if !before && !self.live.is_waiting(area, pid, thread) {
                             unseen += 1;
+                            *self.threads.entry((pid, thread)).or_default() += self.length();
                         }
                     }
                     Ok(false) => {}
@@ -121,8 +125,20 @@ impl Futexes {
 
     fn note(&mut self, pid: i32, threads: u32) {
         let Ok(path) = std::fs::read_link(self.root.path(&format!("/proc/{pid}/exe"))) else { return };
-        let length = (self.stretch.1 - self.stretch.0).seconds();
+        let length = self.length();
         *self.unseen.entry((path, self.live.knows(pid))).or_default() += f64::from(threads) * length;
+    }
+
+    /// How long a time this look stands for, in seconds.
+    fn length(&self) -> f64 {
+        (self.stretch.1 - self.stretch.0).seconds()
+    }
+
+    /// How long each thread was seen to wait for futexes that belong to nothing watched.
+    pub(super) fn of_threads(&self) -> HashMap<(u32, u32), Nanos> {
+        let number = |id: i32| u32::try_from(id).unwrap_or_default();
+        let each = self.threads.iter();
+        each.map(|((pid, tid), seconds)| ((number(*pid), number(*tid)), Nanos::from_seconds(*seconds))).collect()
     }
 
     /// Keeps the list short: of very many, two that follow each other become one.

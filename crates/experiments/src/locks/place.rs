@@ -11,14 +11,14 @@ use steady_preload::area::{
 use super::area::{Bytes, Entry, each, place_at, tables};
 use super::found::{FoundLock, FoundSite, FoundThread};
 use super::gains::{Crew, Member};
-use super::read::{Sites, counted, numbered};
+use super::read::{Facts, Sites, counted, numbered};
 use super::spread::Buckets;
 
 /// Fewer holds than this do not stand for others of their kind.
 const FEW: u64 = 16;
 
 /// A place that is to be read.
-pub(super) struct PlaceRead {
+pub(super) struct PlaceRead<'a> {
     /// The number of its process in what is found.
     pub(super) number: usize,
     pub(super) place: u32,
@@ -26,7 +26,7 @@ pub(super) struct PlaceRead {
     pub(super) began: Nanos,
     pub(super) end: Nanos,
     pub(super) cpu: Option<Nanos>,
-    pub(super) cpus: usize,
+    pub(super) facts: &'a Facts,
     pub(super) sites: Sites,
 }
 
@@ -64,7 +64,7 @@ impl Drafted {
     }
 }
 
-impl PlaceRead {
+impl PlaceRead<'_> {
     /// Its locks that were used, its threads, with numbers among themselves, and how many threads were seen.
     pub(super) fn read(&self, bytes: &(impl Bytes + ?Sized)) -> (Vec<FoundLock>, Vec<FoundThread>, u32) {
         let process = Entry::read::<Process>(bytes, place_at(self.place) + tables::PROCESS as u64);
@@ -161,7 +161,11 @@ impl PlaceRead {
         let member = |thread: &Written| Member {
             began: thread.began,
             ended: thread.ended.unwrap_or(self.end),
-            events: plus(thread.wait_events, thread.wait_joins),
+            // What it was seen to wait for that is not watched may be others too: that is how threads of some languages are joined.
+            events: plus(
+                plus(thread.wait_events, thread.wait_joins),
+                self.facts.others.get(&(self.pid, thread.tid)).copied().unwrap_or_default(),
+            ),
             cpu: thread.cpu,
             is_first: thread.tid == self.pid,
         };
@@ -171,7 +175,7 @@ impl PlaceRead {
             began: self.began,
             ended: self.end,
             cpu: self.cpu,
-            cpus: self.cpus,
+            cpus: self.facts.cpus,
         }
     }
 

@@ -15,7 +15,7 @@ use super::place::PlaceRead;
 pub(super) const TOLD: usize = 10_000;
 
 /// What is known of the command besides.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// When it had ended, by the clock of the watchers.
     pub ended: Nanos,
@@ -23,6 +23,8 @@ pub struct Facts {
     pub cpu: Nanos,
     /// How many CPUs it may use.
     pub cpus: usize,
+    /// How long threads were seen to wait for what is not watched, by the numbers of their process and their own.
+    pub others: HashMap<(u32, u32), Nanos>,
 }
 
 /// How a place's process began and ended, before anything else of it is read.
@@ -54,7 +56,7 @@ pub fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
             began: span.began,
             end,
             cpu: cpu_of(&process).or(alone.then_some(facts.cpu)),
-            cpus: facts.cpus,
+            facts,
             sites,
         };
         let (locks, threads, known) = place.read(bytes);

@@ -12,7 +12,7 @@ use made::Made;
 const MS: u64 = 1_000_000;
 
 fn facts() -> Facts {
-    Facts { ended: Nanos(1_000 * MS), cpu: Nanos(900 * MS), cpus: 2 }
+    Facts { ended: Nanos(1_000 * MS), cpu: Nanos(900 * MS), cpus: 2, ..Facts::default() }
 }
 
 /// Two threads besides the first take a mutex; what is known of it is told exactly.
@@ -72,6 +72,15 @@ fn waits_that_were_not_over_are_told_with_who_has_the_lock() {
     let first = found.threads.iter().find(|thread| thread.tid == 100).unwrap();
     assert_eq!((first.wait_joins, first.life), (Nanos(500 * MS), Nanos(1_000 * MS)));
     assert!(!found.processes[0].ended_itself);
+}
+
+#[test]
+fn a_first_thread_may_wait_for_others_by_what_is_not_watched() {
+    let gain = |facts: &Facts| read(&two_threads().bytes[..], facts).locks[0].gain.clone().unwrap();
+    let without = Facts { cpu: Nanos(100 * MS), ..facts() };
+    assert_eq!(gain(&without), Nanos(0), "it was not seen to wait");
+    let joined = Facts { others: [((100, 100), Nanos(700 * MS))].into(), ..without };
+    assert_eq!(gain(&joined), Nanos(100 * MS), "the thread that waited least is the last");
 }
 
 #[test]
