@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
 
 use serde_json::Value;
 
@@ -27,13 +27,16 @@ fn compiled(name: &str, source: &str, more: &[&str]) -> PathBuf {
     program
 }
 
-/// Whether programs can be watched on this kind of machine at all.
-fn watches(test: &str) -> bool {
+/// Tests that may run beside each other read it; one that has to be alone writes.
+static BESIDE: RwLock<()> = RwLock::new(());
+
+/// Where programs can be watched on this kind of machine at all: leave to run beside other tests.
+fn watches(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
     let can = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !can {
         skip(test, "locks are watched on x86-64 with the GNU C library only");
     }
-    can
+    can.then(|| BESIDE.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Runs a command with its locks watched: status, standard output, standard error, report.
@@ -69,9 +72,7 @@ fn near(told: f64, truth: f64, share: f64) -> bool {
 
 #[test]
 fn counts_are_exact_and_waits_are_those_that_the_program_sees() {
-    if !watches("counts") {
-        return;
-    }
+    let Some(_beside) = watches("counts") else { return };
     for kind in ["mutex", "rwlock", "spinlock"] {
         let (stdout, report) = known(&format!("counts-{kind}"), &[kind, "3", "200", "300", "100"]);
         let [waited, held, _] = numbers(&stdout)[..] else { panic!("{stdout}") };
@@ -91,9 +92,7 @@ fn counts_are_exact_and_waits_are_those_that_the_program_sees() {
 
 #[test]
 fn a_thousand_times_a_thousand_acquisitions_are_counted_one_by_one() {
-    if !watches("a_thousand_times") {
-        return;
-    }
+    let Some(_beside) = watches("a_thousand_times") else { return };
     let (_, report) = known("many", &["mutex", "4", "250000", "0", "0"]);
     let [lock] = locks(&report, "mutex")[..] else { panic!("{report}") };
     assert_eq!((&lock["acquisitions"], &lock["threads"]), (&1_000_000.into(), &4.into()));
@@ -104,9 +103,7 @@ fn a_thousand_times_a_thousand_acquisitions_are_counted_one_by_one() {
 
 #[test]
 fn code_has_its_names() {
-    if !watches("code_has_its_names") {
-        return;
-    }
+    let Some(_beside) = watches("code_has_its_names") else { return };
     let line = 1 + include_str!("locks/known.c").lines().position(|line| line.contains("taken here")).unwrap();
     let (_, report) = known("names", &["mutex", "2", "50", "100", "0"]);
     let lock = locks(&report, "mutex")[0];
@@ -119,9 +116,11 @@ fn code_has_its_names() {
 
 #[test]
 fn what_a_free_lock_would_save_is_what_taking_it_away_saves() {
-    if !watches("what_a_free_lock_would_save") {
+    if watches("what_a_free_lock_would_save").is_none() {
         return;
     }
+    // Two runs are held against each other: what takes both CPUs meanwhile would make them differ.
+    let _alone = BESIDE.write().unwrap_or_else(PoisonError::into_inner);
     // Threads that do nothing but with the lock; that do as much alone; that do less alone.
     for (index, words) in
         [["4", "60", "2000", "0"], ["3", "60", "1500", "1500"], ["2", "60", "2000", "1000"]].iter().enumerate()
@@ -143,9 +142,7 @@ fn told_by_saved(name: &str, words: &[&str]) -> f64 {
 
 #[test]
 fn every_process_is_watched() {
-    if !watches("every_process") {
-        return;
-    }
+    let Some(_beside) = watches("every_process") else { return };
     let program = KNOWN.to_str().unwrap();
     let script = format!("'{program}' mutex 2 20 100 0 >&2; '{program}' mutex 2 30 100 0 >&2; echo done");
     let (status, stdout, stderr, report) = watched("each", &[], &["sh", "-c", &script]);
@@ -167,9 +164,7 @@ fn every_process_is_watched() {
 
 #[test]
 fn a_program_that_is_killed_leaves_what_it_did_until_then() {
-    if !watches("a_program_that_is_killed") {
-        return;
-    }
+    let Some(_beside) = watches("a_program_that_is_killed") else { return };
     let file = scratch("locks-stuck.json");
     let mut command = steady();
     command.args(["locks", "--export-json", file.to_str().unwrap(), "--", STUCK.to_str().unwrap()]);
@@ -207,9 +202,7 @@ fn kill_those_of(program: &str, steady: u32) {
 
 #[test]
 fn nothing_is_left_whoever_is_killed() {
-    if !watches("nothing_is_left") {
-        return;
-    }
+    let Some(_beside) = watches("nothing_is_left") else { return };
     for guardian in [false, true] {
         let mark = format!("77{}{}", std::process::id(), u8::from(guardian));
         let mut command = steady();
@@ -232,9 +225,7 @@ fn child_of(pid: u32) -> u32 {
 
 #[test]
 fn what_cannot_be_watched_is_refused_with_its_reason() {
-    if !watches("what_cannot_be_watched") {
-        return;
-    }
+    let Some(_beside) = watches("what_cannot_be_watched") else { return };
     let refused = |path: &Path, status: i32, why: &str| {
         let (told, stdout, stderr) = run(&["locks", "--", path.to_str().unwrap(), "mutex", "1", "1", "0", "0"]);
         assert_eq!((told, stdout.as_str()), (status, ""), "{stderr}");
@@ -279,9 +270,7 @@ fn what_cannot_be_watched_is_refused_with_its_reason() {
 
 #[test]
 fn a_command_has_its_own_streams_and_status() {
-    if !watches("a_command_has_its_own_streams") {
-        return;
-    }
+    let Some(_beside) = watches("a_command_has_its_own_streams") else { return };
     let (status, stdout, stderr, report) = watched("own", &[], &["sh", "-c", "read a; echo out; echo err >&2; exit 7"]);
     assert_eq!((status, stdout.as_str()), (7, "out\n"), "{stderr}");
     assert!(stderr.starts_with("err\nsteady: "), "{stderr}");
@@ -298,9 +287,7 @@ fn a_command_has_its_own_streams_and_status() {
 
 #[test]
 fn locks_are_sorted_as_asked_and_kept_in_the_history() {
-    if !watches("locks_are_sorted") {
-        return;
-    }
+    let Some(_beside) = watches("locks_are_sorted") else { return };
     let program = KNOWN.to_str().unwrap();
     let words = ["sh", "-c", &format!("'{program}' mutex 2 20 2000 0 >&2; '{program}' mutex 1 5000 0 0 >&2")];
     let first = |sort: &str| {
@@ -318,9 +305,7 @@ fn locks_are_sorted_as_asked_and_kept_in_the_history() {
 
 #[test]
 fn the_users_own_library_is_loaded_all_the_same() {
-    if !watches("the_users_own_library") {
-        return;
-    }
+    let Some(_beside) = watches("the_users_own_library") else { return };
     let library = compiled("own.so", "int own(void) { return 7; }", &["-shared", "-fPIC"]);
     let mut command = steady();
     command.args(["locks", "--quiet", "--", "sh", "-c", "cat /proc/self/maps; echo $LD_PRELOAD"]);
@@ -336,9 +321,7 @@ fn the_users_own_library_is_loaded_all_the_same() {
 /// Real programs do what they do without it.
 #[test]
 fn real_programs_do_what_they_do() {
-    if !watches("real_programs") {
-        return;
-    }
+    let Some(_beside) = watches("real_programs") else { return };
     let data: String =
         (0..200_000_u64).map(|number| format!("{}\n", number.wrapping_mul(2_654_435_761) % 1_000_003)).collect();
     let file = scratch("numbers");
@@ -376,9 +359,7 @@ fn real_programs_do_what_they_do() {
 /// A program that counts its own waiting is told the same.
 #[test]
 fn the_lock_of_our_own_allocator_is_told_as_it_tells_itself() {
-    if !watches("the_lock_of_our_own_allocator") {
-        return;
-    }
+    let Some(_beside) = watches("the_lock_of_our_own_allocator") else { return };
     let file = scratch("signed");
     let noise = |number: u64| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
     fs::write(&file, (0..2_000_000).map(noise).collect::<Vec<u8>>()).unwrap();
@@ -411,9 +392,7 @@ fn assert_unseen(report: &Value, waited: f64, why: &str) {
 
 #[test]
 fn locks_of_the_rust_standard_library_are_a_line_of_their_own() {
-    if !watches("locks_of_the_rust_standard_library") {
-        return;
-    }
+    let Some(_beside) = watches("locks_of_the_rust_standard_library") else { return };
     let (program, file) = (scratch("sync"), scratch("sync.rs"));
     fs::write(&file, include_str!("locks/sync.rs")).unwrap();
     let made = Command::new("rustc").args(["-O", "--edition=2024", "-o"]).arg(&program).arg(&file).output();
@@ -428,9 +407,7 @@ fn locks_of_the_rust_standard_library_are_a_line_of_their_own() {
 
 #[test]
 fn go_programs_are_named_with_the_reason() {
-    if !watches("go_programs") {
-        return;
-    }
+    let Some(_beside) = watches("go_programs") else { return };
     let (folder, program) = (scratch("go"), scratch("go/waits"));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("main.go"), include_str!("locks/main.go")).unwrap();
