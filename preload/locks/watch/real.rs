@@ -100,9 +100,9 @@ macro_rules! real {
         if function.is_null() {
             $crate::real::ENOSYS
         } else {
+            type Real = unsafe extern "C" fn($($type),*) -> core::ffi::c_int;
             // SAFETY: the C library's function of this name has this type.
-            let function: unsafe extern "C" fn($($type),*) -> core::ffi::c_int =
-                unsafe { core::mem::transmute(function) };
+            let function: Real = unsafe { core::mem::transmute(function) };
             // SAFETY: the caller gave what that function asks for.
             unsafe { function($($argument),*) }
         }
