@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
@@ -16,10 +16,14 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("crates/report", &["model"]),
     // It keeps texts, and looks into none of them.
     ("crates/history", &["model"]),
-    ("crates/agent", &["model", "linux", "stats", "workloads", "report"]),
-    ("crates/cli", &["model", "linux", "stats", "workloads", "experiments", "report", "history", "agent", "preload"]),
+    ("crates/release", &["model", "stats"]),
+    ("crates/agent", &["model", "linux", "workloads", "release", "preload"]),
+    (
+        "crates/cli",
+        &["model", "linux", "stats", "workloads", "experiments", "report", "history", "release", "agent", "preload"],
+    ),
     ("preload", &[]),
-    ("fuzz", &["model", "linux", "experiments", "report", "preload"]),
+    ("fuzz", &["model", "linux", "experiments", "report", "agent", "preload"]),
 ];
 
 /// The only places where `unsafe` may stand: a file or a folder of these names.

@@ -1,0 +1,15 @@
+//! Requests of a service in production: what is told of each, what is kept of many, and what a release changed.
+
+mod report;
+mod request;
+mod rows;
+
+pub use report::{
+    LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseQuestion, ReleaseReport,
+    ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseWall, ReleaseWarning, RestsOn, Settling, WallPart,
+};
+pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
+pub use rows::{
+    HostSecond, ReleaseRow, ReleaseRows, RequestSums, RulerRow as ReleaseRulerRow, RulerSums, WALL_BUCKETS,
+    WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
+};

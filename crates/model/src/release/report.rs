@@ -1,0 +1,348 @@
+//! What a release changed, as it is told.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FailIf, Interval, Nanos, Reading, Verdict};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseQuestion {
+    /// The service.
+    pub service: String,
+    /// The version that is compared with.
+    pub old: String,
+    /// The version that is judged.
+    pub new: String,
+    /// The first second of the window, since 1970.
+    pub from: u64,
+    /// The second behind its last.
+    pub to: u64,
+    /// Whether routes are judged each by itself.
+    pub by_route: bool,
+    /// The confidence of all intervals, such as 0.95.
+    pub confidence: f64,
+    /// The change that is of interest, such as 0.01: `same` is said within it.
+    pub resolution: f64,
+    /// The condition of a gate.
+    pub fail_if: Option<FailIf>,
+}
+
+/// How the two versions came to be compared, as the data show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReleaseDesign {
+    /// A coin for each request.
+    RandomPerRequest,
+    /// A coin for each pair of time slots.
+    Switchback,
+    /// Some processes run the one version while others run the other.
+    Canary,
+    /// First the one version, then the other.
+    OneAfterTheOther,
+}
+
+impl ReleaseDesign {
+    /// Every design, the strongest first.
+    pub const ALL: [ReleaseDesign; 4] = [
+        ReleaseDesign::RandomPerRequest,
+        ReleaseDesign::Switchback,
+        ReleaseDesign::Canary,
+        ReleaseDesign::OneAfterTheOther,
+    ];
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReleaseDesign::RandomPerRequest => "random-per-request",
+            ReleaseDesign::Switchback => "switchback",
+            ReleaseDesign::Canary => "canary",
+            ReleaseDesign::OneAfterTheOther => "one-after-the-other",
+        }
+    }
+
+    /// Whether its error follows from coins; else it follows from a model of the noise.
+    pub fn is_randomised(self) -> bool {
+        matches!(self, ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback)
+    }
+}
+
+/// By what the load is taken off the costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestsOn {
+    /// By nothing: both versions had the same load, for coins chose between them.
+    Coins,
+    /// By rulers that ran before requests, on their threads.
+    WorkerRulers,
+    /// By the agent's own rulers alone.
+    AgentRulers,
+    /// By what both did at the same time.
+    SameTime,
+}
+
+/// One of the two versions within the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseSide {
+    /// Its name.
+    pub version: String,
+    /// Requests that count.
+    pub requests: u64,
+    /// Of them, those that failed.
+    pub failed: u64,
+    /// Requests of processes that were still warming up; they do not count.
+    pub warming: u64,
+    /// Processes that served it.
+    pub processes: usize,
+    /// Hosts that served it.
+    pub hosts: usize,
+    /// Seconds in which it served anything.
+    pub seconds: u64,
+    /// Its mean CPU time a request, as it is.
+    pub cpu_mean: Reading<Nanos>,
+    /// Its mean wall time a request, as it is.
+    pub wall_mean: Reading<Nanos>,
+}
+
+/// A change of CPU time per request: NEW / OLD - 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseChange {
+    /// Requests of OLD and NEW that it rests on.
+    pub requests: [u64; 2],
+    /// The estimate, with load and mix of routes taken off.
+    pub change: Reading<f64>,
+    /// Its interval.
+    pub interval: Reading<Interval>,
+    /// What that says.
+    pub verdict: Verdict,
+    /// Whether the whole interval lies within the resolution.
+    pub within_resolution: bool,
+    /// The change of the plain means.
+    pub raw_change: Reading<f64>,
+    /// How much of the raw change was load and mix: (1 + raw) / (1 + change) - 1.
+    pub load_shift: Reading<f64>,
+    /// In how many minutes of the same traffic it would probably be settled, where it is undecided and that can be told.
+    pub minutes_to_settle: Option<f64>,
+}
+
+/// What one route did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseRoute {
+    /// Its template.
+    pub route: String,
+    /// Its share of the service's CPU time within the window, both versions together.
+    pub cpu_ratio: f64,
+    /// Its change. Intervals of routes hold for all routes together (Holm).
+    pub change: ReleaseChange,
+    /// Its median wall time, OLD and NEW; absent where it was not told.
+    pub wall_median: Reading<[Nanos; 2]>,
+}
+
+/// Where wall time goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WallPart {
+    /// On a CPU.
+    Cpu,
+    /// Waiting for a CPU.
+    Waiting,
+    /// Anything else: other services, disks, locks.
+    Blocked,
+}
+
+/// Wall time of OLD and NEW, as it was: what load did is in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseWall {
+    /// Shares (0.5, 0.9, ...) and the wall time that this share of the requests stayed below, OLD and NEW.
+    pub quantiles: Vec<(f64, [Nanos; 2])>,
+    /// The change of the median, mix of routes taken off.
+    pub median_change: Reading<f64>,
+    /// Its interval.
+    pub median_interval: Reading<Interval>,
+    /// Mean time of each part, OLD and NEW, over the requests of which all parts are known, with that on a CPU and that
+    /// blocked, in the order of [`WallPart`].
+    pub parts: Reading<[[Nanos; 2]; 3]>,
+    /// The distributions: upper ends of wall time, and the share of requests of OLD and of NEW below them since the last.
+    pub distribution: Vec<(Nanos, [f64; 2])>,
+}
+
+/// What the change comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseSaving {
+    /// CPUs that the service keeps busy, both versions together, on all hosts.
+    pub cpus_used: f64,
+    /// CPUs that it would need less if NEW served all that it serves now; negative where it would need more.
+    pub cpus_saved: f64,
+    /// The interval of that.
+    pub interval: Interval,
+}
+
+/// Why one version after the other gives no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "reason")]
+pub enum Refusal {
+    /// Given the rulers, the version is nearly known: what load did and what the version did cannot be told apart.
+    LoadsDoNotOverlap {
+        /// By how much knowing the load inflates the variance of the version's effect.
+        variance_inflation: f64,
+    },
+    /// The CPUs were busier under the one than under the other.
+    UtilisationDiffers {
+        /// By how many standard deviations within the sides.
+        deviations: f64,
+    },
+    /// Too few rows (seconds and processes) on one side.
+    TooFewRows {
+        /// How many there are.
+        rows: u64,
+        /// How many are asked for.
+        needed: u64,
+    },
+    /// Too few stretches of time on one side.
+    TooFewClusters {
+        /// How many there are.
+        clusters: u64,
+        /// How many are asked for.
+        needed: u64,
+    },
+    /// Rulers were read too rarely on one side.
+    TooFewReadings {
+        /// Readings a second.
+        per_second: f64,
+        /// How many are asked for.
+        needed: f64,
+    },
+}
+
+/// What would give an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settling {
+    /// The design that would.
+    pub design: ReleaseDesign,
+    /// In how many minutes of the same traffic a change of the resolution would be found.
+    pub minutes: f64,
+}
+
+/// Something in the data that says that load may have been mistaken for the version, or the version for load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadAlarm {
+    /// The change by the rulers inside the workers.
+    pub by_worker_rulers: f64,
+    /// The change by the agent's own.
+    pub by_agent_rulers: f64,
+}
+
+/// Something that the reader should know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ReleaseWarning {
+    /// The two kinds of rulers disagree: NEW may be moving its own ruler.
+    RulersDisagree(LoadAlarm),
+    /// One process a side: processes that run the same code differ by two or three per cent, and that is not covered.
+    OneProcessASide,
+    /// Few processes a side: their number, OLD and NEW.
+    FewProcesses {
+        /// How many.
+        processes: [usize; 2],
+    },
+    /// The versions failed unequally often: shares of OLD and NEW.
+    UnequalFailures {
+        /// Those.
+        shares: [f64; 2],
+    },
+    /// Some routes were served by one version only, with this share of the CPU time; they are in no figure.
+    RoutesOfOneVersion {
+        /// How many routes.
+        routes: usize,
+        /// Their share of CPU time.
+        cpu_ratio: f64,
+    },
+    /// Lines that were lost on the way to the agent, or requests folded into others for want of room.
+    Lost {
+        /// Lines lost.
+        lost: u64,
+        /// Requests folded.
+        folded: u64,
+    },
+    /// Requests that came to have their version in another way, which were left out.
+    OtherAssignments {
+        /// How many.
+        requests: u64,
+    },
+    /// Seconds of the window without any row: the agent did not run, or nothing was asked of the service.
+    Gaps {
+        /// How many seconds.
+        seconds: u64,
+    },
+}
+
+/// One stretch of the window, for charts. Means are geometric ones; absent where nothing was served.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseMoment {
+    /// Its first second, since 1970.
+    pub second: u64,
+    /// Requests of OLD and NEW.
+    pub requests: [u64; 2],
+    /// CPU time a request as it was, OLD and NEW.
+    pub raw: [Option<Nanos>; 2],
+    /// The same with load and mix taken off.
+    pub adjusted: [Option<Nanos>; 2],
+    /// The share of CPU time in which the hosts' CPUs did something.
+    pub busy: Option<f64>,
+    /// What the rulers read, over their mean within the window.
+    pub rulers: Option<f64>,
+}
+
+/// The window as a course of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseCourse {
+    /// How long a stretch is, in seconds.
+    pub step_seconds: u64,
+    /// The stretches, in the order of time; those without anything are left out.
+    pub moments: Vec<ReleaseMoment>,
+}
+
+/// What was known after a look of those that follow live.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseSight {
+    /// The second behind the last that was looked at.
+    pub to: u64,
+    /// Requests of OLD and NEW until then.
+    pub requests: [u64; 2],
+    /// The estimate.
+    pub change: Option<f64>,
+    /// The interval, as all looks so far leave it.
+    pub interval: Option<Interval>,
+}
+
+/// What a release changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseReport {
+    /// What was asked.
+    pub question: ReleaseQuestion,
+    /// How the versions came to be compared.
+    pub design: ReleaseDesign,
+    /// By what the load is taken off.
+    pub rests_on: RestsOn,
+    /// Whether requests were counted from outside.
+    pub from_outside: bool,
+    /// Why there is no answer, where there is none; else empty. The total and the routes have no change then.
+    pub refused: Vec<Refusal>,
+    /// What would give one.
+    pub settle: Option<Settling>,
+    /// OLD and NEW.
+    pub sides: [ReleaseSide; 2],
+    /// The service as a whole.
+    pub total: ReleaseChange,
+    /// Its routes, the dearest first; empty unless asked for.
+    pub routes: Vec<ReleaseRoute>,
+    /// Wall time; absent where it was not told.
+    pub wall: Reading<ReleaseWall>,
+    /// What the change comes to; absent where there is none.
+    pub saving: Reading<ReleaseSaving>,
+    /// The course of the window.
+    pub course: ReleaseCourse,
+    /// The looks, where it was followed live.
+    pub looks: Vec<ReleaseSight>,
+    /// What the reader should know.
+    pub warnings: Vec<ReleaseWarning>,
+}

@@ -1,0 +1,227 @@
+//! What is kept of many requests: sums, which can be added to each other, and grow only.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Assignment, RequestRuler};
+
+/// Sums over requests. Times are in nanoseconds; logarithms are natural ones of nanoseconds, so that each is positive.
+///
+/// `log` is told of each request that is past its process's warm-up, limited to what is usual for its route and version, so
+/// that a request that was hit by a burst does not outweigh hundreds of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestSums {
+    /// Requests that count: past the warm-up of their process.
+    pub requests: u64,
+    /// Requests that do not count, for they were among the first of their process. They are in none of the sums.
+    pub warming: u64,
+    /// Of those that count, how many were answered with a status of 500 or above, or not at all.
+    pub failed: u64,
+    /// CPU time.
+    pub cpu: f64,
+    /// Its square.
+    pub cpu_squared: f64,
+    /// The logarithm of CPU time, limited.
+    pub log: f64,
+    /// The square of that.
+    pub log_squared: f64,
+    /// Requests of which it is known what the request before them, in the same process, took.
+    pub with_before: u64,
+    /// Over those: how far the request before lay from what is usual for its own route and version, as a logarithm, limited.
+    /// May be negative.
+    pub before: f64,
+    /// The square of that.
+    pub before_squared: f64,
+    /// That times `log`.
+    pub before_log: f64,
+    /// Over the requests with a request before: `log`.
+    pub log_with_before: f64,
+    /// Wall time.
+    pub wall: f64,
+    /// The logarithm of wall time.
+    pub wall_log: f64,
+    /// The square of that.
+    pub wall_log_squared: f64,
+    /// Requests of which it is known how long they waited for a CPU.
+    pub watched: u64,
+    /// Over those: CPU time.
+    pub watched_cpu: f64,
+    /// Over those: wall time.
+    pub watched_wall: f64,
+    /// Over those: waiting for a CPU.
+    pub watched_delay: f64,
+}
+
+impl AddAssign for RequestSums {
+    fn add_assign(&mut self, other: RequestSums) {
+        self.requests += other.requests;
+        self.warming += other.warming;
+        self.failed += other.failed;
+        self.cpu += other.cpu;
+        self.cpu_squared += other.cpu_squared;
+        self.log += other.log;
+        self.log_squared += other.log_squared;
+        self.with_before += other.with_before;
+        self.before += other.before;
+        self.before_squared += other.before_squared;
+        self.before_log += other.before_log;
+        self.log_with_before += other.log_with_before;
+        self.wall += other.wall;
+        self.wall_log += other.wall_log;
+        self.wall_log_squared += other.wall_log_squared;
+        self.watched += other.watched;
+        self.watched_cpu += other.watched_cpu;
+        self.watched_wall += other.watched_wall;
+        self.watched_delay += other.watched_delay;
+    }
+}
+
+/// The requests of one process, version and route that ended in one second (those of a slot: that began in one slot).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseRow {
+    /// The second, since 1970, or the first second of the slot.
+    pub second: u64,
+    /// Which of [`ReleaseRows::hosts`].
+    pub host: u32,
+    /// A number that the process has on its host alone: of a hash of [`crate::RequestProcess`]. 0: counted from outside, where
+    /// requests and CPU time are known and nothing else.
+    pub process: u64,
+    /// Which of [`ReleaseRows::versions`].
+    pub version: u32,
+    /// Which of [`ReleaseRows::routes`].
+    pub route: u32,
+    /// How versions were decided.
+    pub assignment: Assignment,
+    /// The length of the slot in seconds; 0 where slots do not decide.
+    pub slot_seconds: u32,
+    /// What they came to.
+    pub sums: RequestSums,
+}
+
+/// Sums over readings of one ruler: of natural logarithms of nanoseconds of CPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RulerSums {
+    /// Readings.
+    pub readings: u64,
+    /// The logarithm.
+    pub log: f64,
+    /// Its square.
+    pub log_squared: f64,
+}
+
+impl AddAssign for RulerSums {
+    fn add_assign(&mut self, other: RulerSums) {
+        self.readings += other.readings;
+        self.log += other.log;
+        self.log_squared += other.log_squared;
+    }
+}
+
+/// What a ruler read in one process within one second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RulerRow {
+    /// The second, since 1970.
+    pub second: u64,
+    /// Which of [`ReleaseRows::hosts`].
+    pub host: u32,
+    /// As in [`ReleaseRow`]; 0 is the agent itself, which knows of no version.
+    pub process: u64,
+    /// The version of the requests that the readings were followed by, which of [`ReleaseRows::versions`]; `None` of the agent's.
+    pub version: Option<u32>,
+    /// Which ruler.
+    pub ruler: RequestRuler,
+    /// What it read.
+    pub sums: RulerSums,
+}
+
+/// What a host was doing within one second. Shares are of all its CPUs together, from 0 to 1; absent where they could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostSecond {
+    /// The second, since 1970.
+    pub second: u64,
+    /// Which of [`ReleaseRows::hosts`].
+    pub host: u32,
+    /// How many CPUs are online.
+    pub cpus: u32,
+    /// The share of time in which CPUs did something.
+    pub busy: Option<f64>,
+    /// The share that a hypervisor took.
+    pub steal: Option<f64>,
+    /// The share of the second in which somebody waited for a CPU (PSI `some`).
+    pub pressure: Option<f64>,
+    /// Tasks that ran or wanted to, on average.
+    pub running: Option<f64>,
+}
+
+/// How many seconds of wall time's distribution are kept together.
+pub const WALL_SECONDS: u64 = 10;
+
+/// Buckets of wall times' distribution, sixteen to each doubling from a microsecond on.
+pub const WALL_BUCKETS: u16 = 512;
+
+/// The bucket of a wall time.
+pub fn wall_bucket(nanoseconds: u64) -> u16 {
+    let doublings = (nanoseconds.max(1_000) as f64 / 1_000.0).log2();
+    ((doublings * 16.0) as u16).min(WALL_BUCKETS - 1)
+}
+
+/// The middle of a bucket, in nanoseconds.
+pub fn wall_bucket_middle(bucket: u16) -> f64 {
+    1_000.0 * ((f64::from(bucket) + 0.5) / 16.0).exp2()
+}
+
+/// How wall times were spread over [`WALL_SECONDS`] seconds, over all processes of a host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WallRow {
+    /// The first second, since 1970; a multiple of [`WALL_SECONDS`].
+    pub second: u64,
+    /// Which of [`ReleaseRows::hosts`].
+    pub host: u32,
+    /// Which of [`ReleaseRows::versions`].
+    pub version: u32,
+    /// Which of [`ReleaseRows::routes`].
+    pub route: u32,
+    /// [`wall_bucket`]s and how many requests fell into each, in rising order, empty ones left out.
+    pub counts: Vec<(u16, u32)>,
+}
+
+/// What is known of one service within some window of time. The order of the rows has no meaning; rows of the same key add up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseRows {
+    /// The service.
+    pub service: String,
+    /// The hosts' names.
+    pub hosts: Vec<String>,
+    /// The versions' names.
+    pub versions: Vec<String>,
+    /// The routes' names.
+    pub routes: Vec<String>,
+    /// Requests.
+    pub requests: Vec<ReleaseRow>,
+    /// Rulers.
+    pub rulers: Vec<RulerRow>,
+    /// Hosts.
+    pub seconds: Vec<HostSecond>,
+    /// Wall times.
+    pub walls: Vec<WallRow>,
+    /// Requests that are not in the rows, for their route, version or process was one too many; they stand under the route
+    /// `(other)` where it was the route.
+    pub folded: u64,
+    /// Lines that were lost on the way, as far as that is known.
+    pub lost: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_bucket_lies_in_it() {
+        for bucket in 0..WALL_BUCKETS {
+            assert_eq!(wall_bucket(wall_bucket_middle(bucket) as u64), bucket);
+        }
+        assert_eq!(wall_bucket(0), 0);
+        assert_eq!(wall_bucket(u64::MAX), WALL_BUCKETS - 1);
+    }
+}
