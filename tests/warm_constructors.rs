@@ -136,7 +136,12 @@ fn programs_that_are_refused_by_their_file() {
     let test = "programs_that_are_refused_by_their_file";
     let Some(swapped) = made(test) else { return };
     let refused = |path: &str, why: &str| {
-        let (status, kept) = swapped.place.snapshot(Path::new(STEADY), &[path]);
+        let (mut status, mut kept) = (125, Vec::new());
+        // While another test starts something, its child may have the file open for a moment, as who wrote it.
+        within(20, || {
+            (status, kept) = swapped.place.snapshot(Path::new(STEADY), &[path]);
+            status <= 1
+        });
         assert!(status == 1 && kept[0].state == "refused" && kept[0].reason.contains(why), "{path}: {status} {kept:?}");
         assert!(!swapped.sh(&format!("{path} 2>/dev/null")).contains("warm"), "{path}");
     };

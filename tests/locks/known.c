@@ -12,6 +12,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spinlock;
+static pthread_barrier_t all_there;
 static const char *kind;
 static long rounds, hold, alone;
 /* Of each thread. */
@@ -51,6 +52,7 @@ static void leave(void) {
 
 static void *work(void *place) {
     struct seen *seen = place;
+    pthread_barrier_wait(&all_there);
     for (long round = 0; round < rounds; round++) {
         double before = now();
         take();
@@ -72,6 +74,7 @@ int main(int count, char **words) {
     long threads = atol(words[2]);
     rounds = atol(words[3]), hold = atol(words[4]), alone = atol(words[5]);
     pthread_spin_init(&spinlock, 0);
+    pthread_barrier_init(&all_there, NULL, threads);
     pthread_t made[64];
     struct seen each[64] = {0}, sum = {0};
     double begin = now();

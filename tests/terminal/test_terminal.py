@@ -183,14 +183,24 @@ class Limited(WithTerminals):
         self.assertEqual(sleepers("7204"), 0)
 
 
+def removed(folder: Path) -> None:
+    """Removes a folder in which somebody who is about to end may still be writing."""
+    for _ in range(100):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{folder} is still written to")
+
+
 class Warm(WithTerminals):
     """A shell whose programs, and which itself, run from snapshots."""
 
     def warm_shell(self) -> Terminal:
-        cache = tempfile.TemporaryDirectory(prefix="warm-terminal-")
-        self.addCleanup(cache.cleanup)
+        cache = tempfile.mkdtemp(prefix="warm-terminal-")
+        self.addCleanup(removed, Path(cache))
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "MALLOC_"))}
-        environment["XDG_CACHE_HOME"] = cache.name
+        environment["XDG_CACHE_HOME"] = cache
         names = ["bash", "cat", "sleep", "stty"]
         taken = subprocess.run([STEADY, "warm", "snapshot", *names], env=environment, capture_output=True, text=True)
         if "not available here" in taken.stdout + taken.stderr:
@@ -198,10 +208,10 @@ class Warm(WithTerminals):
         self.assertEqual(taken.stdout.count(" is warm"), len(names), taken.stdout + taken.stderr)
         # The shell in between is started by env(1), which has the hook, so it is warm itself.
         terminal = self.shell("env", *(f"--unset={name}" for name in os.environ if name.startswith(("LD_", "MALLOC_"))),
-                              f"XDG_CACHE_HOME={cache.name}", str(STEADY), "warm", "--", "env", "bash", "--norc", "--noprofile", "-i")
+                              f"XDG_CACHE_HOME={cache}", str(STEADY), "warm", "--", "env", "bash", "--norc", "--noprofile", "-i")
         terminal.type("echo up$((1)); readlink /proc/$$/exe")
-        self.assertIn(cache.name, terminal.expect("up1\n(.*)\n"), "the shell runs from a snapshot")
-        self.cache = cache.name
+        self.assertIn(cache, terminal.expect("up1\n(.*)\n"), "the shell runs from a snapshot")
+        self.cache = cache
         return terminal
 
     def comes_from_a_snapshot(self, terminal: Terminal, process: str) -> None:
