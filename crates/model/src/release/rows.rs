@@ -95,6 +95,8 @@ pub struct ReleaseRow {
     pub assignment: Assignment,
     /// The length of the slot in seconds; 0 where slots do not decide.
     pub slot_seconds: u32,
+    /// Whether the slot is the second one of its pair, which `second` does not tell: slots are counted by another clock.
+    pub second_of_pair: bool,
     /// What they came to.
     pub sums: RequestSums,
 }
@@ -121,7 +123,7 @@ impl AddAssign for RulerSums {
 /// What a ruler read in one process within one second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RulerRow {
-    /// The second, since 1970.
+    /// The second, since 1970; where slots decide, the first second of the slot, as in the row of the requests.
     pub second: u64,
     /// Which of [`ReleaseRows::hosts`].
     pub host: u32,
