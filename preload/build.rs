@@ -21,11 +21,17 @@ const HOOK_LINK_LLD: &str = ",--no-rosegment";
 /// The watcher is called all the time: its functions are found at once. Threads are cancelled through it.
 const WATCHER_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,--eh-frame-hdr";
 
+/// The rulers are looked up before they are timed: nothing is left to be found at the first call.
+const RULERS_LINK: &str =
+    "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,-soname,libsteady_rulers.so -lc";
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=warm");
     println!("cargo:rerun-if-changed=locks");
+    println!("cargo:rerun-if-changed=rulers");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let target = env::var("TARGET")?;
+    rulers(&out.join("rulers.so"), &target)?;
     if !(target.starts_with("x86_64-") && target.ends_with("-linux-gnu")) {
         fs::write(out.join("hook.so"), [])?;
         fs::write(out.join("watcher.so"), [])?;
@@ -50,6 +56,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (bytes, entry) = flat(&fs::read(&stub)?)?;
     fs::write(out.join("stub.bin"), bytes)?;
     fs::write(out.join("stub_entry.rs"), entry.to_string())?;
+    Ok(())
+}
+
+/// The library of rulers is for any machine whose programs load libraries; where it cannot be linked, services do without.
+fn rulers(library: &Path, target: &str) -> Result<(), Box<dyn Error>> {
+    let link = format!("-Clink-args={RULERS_LINK}");
+    let how = ["--crate-type=cdylib", "-Cforce-unwind-tables=no", &link];
+    if let Err(error) = compile(Path::new("rulers/library/main.rs"), library, target, &how) {
+        println!("cargo:warning={error}; services will have no rulers");
+        fs::write(library, [])?;
+    }
     Ok(())
 }
 
