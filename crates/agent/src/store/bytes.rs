@@ -1,0 +1,120 @@
+//! Numbers as bytes: whole ones in as few as they need (LEB128), others in eight, the lowest first.
+
+/// Whole numbers up to here are the same as doubles.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Appends a whole number.
+pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a double, bit for bit.
+pub(super) fn put_double(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(&value.to_bits().to_le_bytes());
+}
+
+/// Appends a double that is most likely a whole number: twice that number, or 1 and the double.
+pub(super) fn put_whole(out: &mut Vec<u8>, value: f64) {
+    if (0.0..EXACT).contains(&value) && value.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
+        put(out, (value as u64) << 1);
+    } else {
+        put(out, 1);
+        put_double(out, value);
+    }
+}
+
+/// Bytes that are read from their beginning on. Whatever is in them, reading gives numbers or why it cannot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+/// What is wrong with bytes.
+pub(super) type Why = &'static str;
+
+const SHORT: Why = "it ends too early";
+
+impl Bytes<'_> {
+    pub(super) fn byte(&mut self) -> Result<u8, Why> {
+        let (first, rest) = self.0.split_first().ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    pub(super) fn whole(&mut self) -> Result<u64, Why> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                // Of the tenth byte there is room for one bit.
+                return if shift == 63 && byte > 1 { Err("a number is too large") } else { Ok(value) };
+            }
+        }
+        Err("a number is too long")
+    }
+
+    /// A number of things that are about to come, each of which takes a byte at least.
+    pub(super) fn count(&mut self) -> Result<usize, Why> {
+        let count = usize::try_from(self.whole()?).map_err(|_| SHORT)?;
+        if count > self.0.len() { Err(SHORT) } else { Ok(count) }
+    }
+
+    pub(super) fn small(&mut self) -> Result<u32, Why> {
+        u32::try_from(self.whole()?).map_err(|_| "a number is too large")
+    }
+
+    pub(super) fn double(&mut self) -> Result<f64, Why> {
+        let (first, rest) = self.0.split_first_chunk::<8>().ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(f64::from_bits(u64::from_le_bytes(*first)))
+    }
+
+    pub(super) fn whole_double(&mut self) -> Result<f64, Why> {
+        match self.whole()? {
+            1 => self.double(),
+            doubled if doubled % 2 == 0 => Ok((doubled >> 1) as f64),
+            _ => Err("a number is neither whole nor a double"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(whole in any::<u64>(), double in any::<f64>(), small in 0..1_u64 << 54) {
+            let mut out = Vec::new();
+            put(&mut out, whole);
+            put_double(&mut out, double);
+            put_whole(&mut out, double);
+            put_whole(&mut out, small as f64);
+            let mut bytes = Bytes(&out);
+            prop_assert_eq!(bytes.whole(), Ok(whole));
+            prop_assert_eq!(bytes.double().map(f64::to_bits), Ok(double.to_bits()));
+            prop_assert_eq!(bytes.whole_double().map(f64::to_bits), Ok(double.to_bits()));
+            prop_assert_eq!(bytes.whole_double(), Ok(small as f64));
+            prop_assert!(bytes.0.is_empty());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+            let _ = (Bytes(&bytes).whole(), Bytes(&bytes).count(), Bytes(&bytes).double(), Bytes(&bytes).whole_double());
+        }
+    }
+
+    #[test]
+    fn zeros_keep_their_sign() {
+        for value in [0.0, -0.0, -1.0, f64::INFINITY] {
+            let mut out = Vec::new();
+            put_whole(&mut out, value);
+            assert_eq!(Bytes(&out).whole_double().map(f64::to_bits), Ok(f64::to_bits(value)));
+        }
+    }
+}

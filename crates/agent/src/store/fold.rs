@@ -1,0 +1,85 @@
+//! Old seconds, folded together by tens. Rows of slots stay as they are, for a ten may hold several slots.
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use rusqlite::TransactionBehavior;
+use steady_model::Assignment;
+
+use super::merge::{append, mean_second, merge};
+use super::names::whole;
+use super::pack::Block;
+use super::writer::insert_block;
+use super::{StoreError, Writer};
+
+/// How many seconds are folded together.
+const SECONDS: u64 = 10;
+/// What has been gone through, folded or not.
+const GONE_THROUGH: u32 = 1;
+
+/// Folds the oldest ten that has not been, where it lies before second `before` altogether; whether there was one.
+pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreError> {
+    let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let query = "SELECT min(second) FROM blocks WHERE grain = 0";
+    let oldest: Option<i64> = transaction.query_row(query, [], |row| row.get(0))?;
+    let Some(oldest) = oldest.and_then(|second| u64::try_from(second).ok()) else { return Ok(false) };
+    let ten = oldest / SECONDS * SECONDS;
+    if ten + SECONDS > before {
+        return Ok(false);
+    }
+    let (mut ids, mut whose) = (Vec::new(), BTreeMap::<(u32, u32), Vec<(u64, Block)>>::new());
+    {
+        let query = "SELECT id, service, host, second, rows FROM blocks
+            WHERE grain = 0 AND second >= ?1 AND second < ?2 ORDER BY second";
+        let mut query = transaction.prepare_cached(query)?;
+        let mut found = query.query((whole(ten), whole(ten + SECONDS)))?;
+        while let Some(row) = found.next()? {
+            ids.push(row.get::<_, i64>(0)?);
+            let second = u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
+            let damaged = |why| StoreError::Damaged { second, why };
+            let bytes = row.get_ref(4)?.as_blob().map_err(|_| damaged("it is no block"))?;
+            // One that cannot be read is not kept for ever: what it held is lost either way.
+            if let Ok(block) = Block::unpack(bytes, second, 0) {
+                whose.entry((row.get(1)?, row.get(2)?)).or_default().push((second, block));
+            }
+        }
+    }
+    for ((service, host), blocks) in whose {
+        for (second, block) in folded(ten, blocks) {
+            insert_block(&transaction, (service, host, second), GONE_THROUGH, &block)?;
+        }
+    }
+    let mut remove = transaction.prepare_cached("DELETE FROM blocks WHERE id = ?1")?;
+    for id in ids {
+        remove.execute([id])?;
+    }
+    drop(remove);
+    transaction.commit()?;
+    Ok(true)
+}
+
+/// One block in place of those of a ten, and one for each second in which a slot begins.
+fn folded(ten: u64, blocks: Vec<(u64, Block)>) -> BTreeMap<u64, Block> {
+    let mut all = BTreeMap::<u64, Block>::new();
+    let mut sum = Block::default();
+    for (second, mut block) in blocks {
+        let (slots, rest) =
+            mem::take(&mut block.requests).into_iter().partition(|row| row.assignment == Assignment::Slot);
+        block.requests = rest;
+        let slots = Block { requests: slots, ..Block::default() };
+        // Rulers that ran before requests of slots stay with them.
+        if !slots.is_empty() {
+            let rulers = mem::take(&mut block.rulers);
+            let slots = Block { rulers, ..slots };
+            append(all.entry(second).or_default(), slots);
+        }
+        append(&mut sum, block);
+    }
+    sum.requests.iter_mut().for_each(|row| row.second = ten);
+    sum.rulers.iter_mut().for_each(|row| row.second = ten);
+    sum.seconds = mean_second(&sum.seconds, ten).into_iter().collect();
+    append(all.entry(ten).or_default(), sum);
+    all.values_mut().for_each(merge);
+    all.retain(|_, block| !block.is_empty());
+    all
+}

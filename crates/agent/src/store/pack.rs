@@ -1,0 +1,316 @@
+//! What a service did in one second, or the host, as bytes. docs/agent.md has the format.
+
+use std::collections::HashMap;
+
+use steady_model::{
+    Assignment, HostSecond, ReleaseRow, ReleaseRulerRow as RulerRow, RequestRuler, RulerSums, WALL_BUCKETS, WallRow,
+};
+
+use super::bytes::{Bytes, Why, put, put_double};
+use super::sums::{put_sums, sums};
+
+/// The first byte: the format that is written here.
+const FORMAT: u8 = 1;
+/// In the byte that says how versions were decided: the second slot of a pair; a slot's length follows.
+const SECOND_OF_PAIR: u8 = 4;
+const HAS_SLOT: u8 = 8;
+
+/// Rows of one second, or of ten that were folded into one. Versions and routes are the numbers of their names in the store;
+/// seconds and hosts are those of the block, whatever stands in the rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Block {
+    pub(super) folded: u64,
+    pub(super) lost: u64,
+    pub(super) requests: Vec<ReleaseRow>,
+    pub(super) rulers: Vec<RulerRow>,
+    pub(super) walls: Vec<WallRow>,
+    pub(super) seconds: Vec<HostSecond>,
+}
+
+impl Block {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Block::default()
+    }
+
+    pub(super) fn pack(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.requests.len() * 112 + self.rulers.len() * 24);
+        out.push(FORMAT);
+        put(&mut out, self.folded);
+        put(&mut out, self.lost);
+        let mut processes = Processes::default();
+        let requests: Vec<u64> = self.requests.iter().map(|row| processes.place(row.process)).collect();
+        let rulers: Vec<u64> = self.rulers.iter().map(|row| processes.place(row.process)).collect();
+        put(&mut out, processes.all.len() as u64);
+        processes.all.iter().for_each(|process| out.extend_from_slice(&process.to_le_bytes()));
+        put(&mut out, requests.len() as u64);
+        self.requests.iter().zip(requests).for_each(|(row, process)| put_request(&mut out, row, process));
+        put(&mut out, rulers.len() as u64);
+        self.rulers.iter().zip(rulers).for_each(|(row, process)| put_ruler(&mut out, row, process));
+        put(&mut out, self.walls.len() as u64);
+        self.walls.iter().for_each(|row| put_wall(&mut out, row));
+        put(&mut out, self.seconds.len() as u64);
+        self.seconds.iter().for_each(|row| put_second(&mut out, row));
+        out
+    }
+
+    /// The rows in `bytes`, of this second and host.
+    pub(super) fn unpack(bytes: &[u8], second: u64, host: u32) -> Result<Block, Why> {
+        let mut bytes = Bytes(bytes);
+        if bytes.byte()? != FORMAT {
+            return Err("its format is not known");
+        }
+        let (folded, lost) = (bytes.whole()?, bytes.whole()?);
+        let processes = (0..bytes.count()?).map(|_| process(&mut bytes)).collect::<Result<Vec<u64>, _>>()?;
+        let at = (second, host, processes.as_slice());
+        let requests = (0..bytes.count()?).map(|_| request(&mut bytes, at)).collect::<Result<_, _>>()?;
+        let rulers = (0..bytes.count()?).map(|_| ruler(&mut bytes, at)).collect::<Result<_, _>>()?;
+        let walls = (0..bytes.count()?).map(|_| wall(&mut bytes, at)).collect::<Result<_, _>>()?;
+        let seconds = (0..bytes.count()?).map(|_| host_second(&mut bytes, at)).collect::<Result<_, _>>()?;
+        if bytes.0.is_empty() {
+            Ok(Block { folded, lost, requests, rulers, walls, seconds })
+        } else {
+            Err("something follows that nobody knows")
+        }
+    }
+}
+
+/// Where rows stand, and the processes that they name by place.
+type At<'a> = (u64, u32, &'a [u64]);
+
+/// Processes by the order in which they are met.
+#[derive(Default)]
+struct Processes {
+    places: HashMap<u64, u64>,
+    all: Vec<u64>,
+}
+
+impl Processes {
+    fn place(&mut self, process: u64) -> u64 {
+        let next = self.all.len() as u64;
+        *self.places.entry(process).or_insert_with(|| {
+            self.all.push(process);
+            next
+        })
+    }
+}
+
+fn process(bytes: &mut Bytes<'_>) -> Result<u64, Why> {
+    bytes.double().map(f64::to_bits)
+}
+
+fn of_place(bytes: &mut Bytes<'_>, (_, _, processes): At<'_>) -> Result<u64, Why> {
+    let place = usize::try_from(bytes.whole()?).unwrap_or(usize::MAX);
+    processes.get(place).copied().ok_or("a row is of no process")
+}
+
+fn put_request(out: &mut Vec<u8>, row: &ReleaseRow, process: u64) {
+    put(out, process);
+    put(out, u64::from(row.version));
+    put(out, u64::from(row.route));
+    let has_slot = if row.slot_seconds > 0 { HAS_SLOT } else { 0 };
+    let second_of_pair = if row.second_of_pair { SECOND_OF_PAIR } else { 0 };
+    out.push(row.assignment as u8 | has_slot | second_of_pair);
+    if row.slot_seconds > 0 {
+        put(out, u64::from(row.slot_seconds));
+    }
+    put_sums(out, &row.sums);
+}
+
+fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
+    let process = of_place(bytes, at)?;
+    let (version, route, way) = (bytes.small()?, bytes.small()?, bytes.byte()?);
+    let assignment =
+        Assignment::ALL.get(usize::from(way & 3)).copied().ok_or("versions were decided in no known way")?;
+    if way >= 2 * HAS_SLOT {
+        return Err("versions were decided in no known way");
+    }
+    let slot_seconds = if way & HAS_SLOT == 0 { 0 } else { bytes.small()? };
+    let second_of_pair = way & SECOND_OF_PAIR != 0;
+    let (second, host, _) = at;
+    let sums = sums(bytes)?;
+    Ok(ReleaseRow { second, host, process, version, route, assignment, slot_seconds, second_of_pair, sums })
+}
+
+fn put_ruler(out: &mut Vec<u8>, row: &RulerRow, process: u64) {
+    put(out, process);
+    put(out, row.version.map_or(0, |version| u64::from(version) + 1));
+    out.push(row.ruler as u8);
+    put(out, row.sums.readings);
+    put_double(out, row.sums.log);
+    put_double(out, row.sums.log_squared);
+}
+
+fn ruler(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<RulerRow, Why> {
+    let process = of_place(bytes, at)?;
+    let version = match bytes.whole()? {
+        0 => None,
+        next => Some(u32::try_from(next - 1).map_err(|_| "a number is too large")?),
+    };
+    let ruler = RequestRuler::ALL.get(usize::from(bytes.byte()?)).copied().ok_or("a ruler is of no known kind")?;
+    let sums = RulerSums { readings: bytes.whole()?, log: bytes.double()?, log_squared: bytes.double()? };
+    Ok(RulerRow { second: at.0, host: at.1, process, version, ruler, sums })
+}
+
+fn put_wall(out: &mut Vec<u8>, row: &WallRow) {
+    put(out, u64::from(row.version));
+    put(out, u64::from(row.route));
+    put(out, row.counts.len() as u64);
+    let mut last = 0;
+    for &(bucket, count) in &row.counts {
+        put(out, u64::from(bucket - last));
+        put(out, u64::from(count));
+        last = bucket;
+    }
+}
+
+fn wall(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<WallRow, Why> {
+    let (version, route, length) = (bytes.small()?, bytes.small()?, bytes.count()?);
+    let mut last = 0_u16;
+    let next = |_| {
+        let bucket = u64::from(last).saturating_add(bytes.whole()?);
+        last = u16::try_from(bucket).ok().filter(|&bucket| bucket < WALL_BUCKETS).ok_or("a wall time has no bucket")?;
+        Ok((last, bytes.small()?))
+    };
+    let counts = (0..length).map(next).collect::<Result<_, Why>>()?;
+    Ok(WallRow { second: at.0, host: at.1, version, route, counts })
+}
+
+fn put_second(out: &mut Vec<u8>, row: &HostSecond) {
+    put(out, u64::from(row.cpus));
+    let readings = [row.busy, row.steal, row.pressure, row.running];
+    let told = readings.iter().enumerate().filter(|(_, reading)| reading.is_some());
+    out.push(told.fold(0, |mask, (place, _)| mask | 1 << place));
+    readings.iter().flatten().for_each(|&reading| put_double(out, reading));
+}
+
+fn host_second(bytes: &mut Bytes<'_>, (second, host, _): At<'_>) -> Result<HostSecond, Why> {
+    let (cpus, mask) = (bytes.small()?, bytes.byte()?);
+    let mut next = |place: u8| if mask >> place & 1 == 1 { bytes.double().map(Some) } else { Ok(None) };
+    let (busy, steal, pressure, running) = (next(0)?, next(1)?, next(2)?, next(3)?);
+    Ok(HostSecond { second, host, cpus, busy, steal, pressure, running })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use steady_model::RequestSums;
+
+    use super::*;
+
+    fn some_sums() -> impl Strategy<Value = RequestSums> {
+        let count = prop_oneof![Just(0_u64), Just(1), 0..1_000_u64];
+        let value = || prop_oneof![Just(0.0), (0_u32..9).prop_map(f64::from), any::<f64>()];
+        (prop::collection::vec(count, 5), prop::collection::vec(value(), 14)).prop_map(|(counts, values)| RequestSums {
+            requests: counts[0],
+            warming: counts[1],
+            failed: counts[2],
+            cpu: values[0],
+            cpu_squared: values[1],
+            log: values[2],
+            log_squared: values[3],
+            with_before: counts[3],
+            before: values[4],
+            before_squared: values[5],
+            before_log: values[6],
+            log_with_before: values[7],
+            wall: values[8],
+            wall_log: values[9],
+            wall_log_squared: values[10],
+            watched: counts[4],
+            watched_cpu: values[11],
+            watched_wall: values[12],
+            watched_delay: values[13],
+        })
+    }
+
+    fn some_row() -> impl Strategy<Value = ReleaseRow> {
+        (any::<u64>(), any::<u32>(), any::<u32>(), 0..4_usize, any::<u32>(), any::<bool>(), some_sums()).prop_map(
+            |(process, version, route, way, slot_seconds, second_of_pair, sums)| ReleaseRow {
+                second: 7,
+                host: 3,
+                process,
+                version,
+                route,
+                assignment: Assignment::ALL[way],
+                slot_seconds,
+                second_of_pair,
+                sums,
+            },
+        )
+    }
+
+    fn some_block() -> impl Strategy<Value = Block> {
+        let ruler = (0..3_u64, any::<Option<u32>>(), 0..4_usize, any::<(u64, f64, f64)>()).prop_map(
+            |(process, version, kind, (readings, log, log_squared))| RulerRow {
+                second: 7,
+                host: 3,
+                process,
+                version,
+                ruler: RequestRuler::ALL[kind],
+                sums: RulerSums { readings, log, log_squared },
+            },
+        );
+        let wall = (any::<(u32, u32)>(), prop::collection::btree_map(0..WALL_BUCKETS, any::<u32>(), 0..9)).prop_map(
+            |((version, route), counts)| WallRow {
+                second: 7,
+                host: 3,
+                version,
+                route,
+                counts: counts.into_iter().collect(),
+            },
+        );
+        let reading = any::<Option<f64>>;
+        let second = (any::<u32>(), reading(), reading(), reading(), reading()).prop_map(
+            |(cpus, busy, steal, pressure, running)| HostSecond {
+                second: 7,
+                host: 3,
+                cpus,
+                busy,
+                steal,
+                pressure,
+                running,
+            },
+        );
+        let of = |most| 0..most;
+        (
+            any::<(u64, u64)>(),
+            prop::collection::vec(some_row(), of(9)),
+            prop::collection::vec(ruler, of(9)),
+            prop::collection::vec(wall, of(9)),
+            prop::collection::vec(second, of(3)),
+        )
+            .prop_map(|((folded, lost), requests, rulers, walls, seconds)| Block {
+                folded,
+                lost,
+                requests,
+                rulers,
+                walls,
+                seconds,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_come_back(block in some_block()) {
+            let back = Block::unpack(&block.pack(), 7, 3).unwrap();
+            // Numbers that are none are not equal to themselves; their text is.
+            prop_assert_eq!(format!("{back:?}"), format!("{block:?}"));
+        }
+
+        #[test]
+        fn damaged_blocks_are_refused_or_read(block in some_block(), at in any::<prop::sample::Index>(), by in 1..u8::MAX) {
+            let mut bytes = block.pack();
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            let _ = Block::unpack(&bytes, 7, 3);
+            bytes.truncate(at);
+            prop_assert!(Block::unpack(&bytes, 7, 3).is_err());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(mut bytes in any::<Vec<u8>>()) {
+            bytes.insert(0, FORMAT);
+            let _ = Block::unpack(&bytes, 0, 0);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What others read: rows of a service within a window.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use steady_model::ReleaseRows;
+
+use super::merge::{append, merge};
+use super::names::{self, whole};
+use super::pack::Block;
+use super::writer::HOST;
+use super::{StoreError, schema};
+
+/// How long to wait for an agent that begins or ends.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The store, as those have it who only look.
+pub struct Reader {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+}
+
+impl Reader {
+    /// Opens the store in the file at `path`, and changes nothing in it.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`], [`StoreError::TooNew`], [`StoreError::Foreign`] or [`StoreError::Database`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing);
+        }
+        let connection = connect(path)?;
+        match schema::version(&connection)? {
+            0 => Err(StoreError::Missing),
+            _ => Ok(Reader { connection, path: path.to_owned() }),
+        }
+    }
+
+    /// All that is known of a service from second `from` up to the one before `to`, the hosts' state and their agents' rulers
+    /// with it; nothing of a service that is not known. Rows that were folded into tens count where their ten begins.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] or [`StoreError::Database`].
+    pub fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, StoreError> {
+        let mut gathered =
+            Gathered { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
+        let Some(number) = names::find(&self.connection, service)? else { return Ok(gathered.rows) };
+        for of in [number, HOST] {
+            let query = "SELECT second, host, rows FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
+                ORDER BY second";
+            let mut query = self.connection.prepare_cached(query)?;
+            let mut found = query.query((whole(from), whole(to), of))?;
+            // The parts of one second.
+            let mut open: Option<(u64, Block, bool)> = None;
+            while let Some(row) = found.next()? {
+                let second = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
+                let host = gathered.place(self, Kind::Host, row.get(1)?)?;
+                let damaged = |why| StoreError::Damaged { second, why };
+                let bytes = row.get_ref(2)?.as_blob().map_err(|_| damaged("it is no block"))?;
+                let block = Block::unpack(bytes, second, host).map_err(damaged)?;
+                match &mut open {
+                    Some((last, parts, several)) if *last == second => {
+                        append(parts, block);
+                        *several = true;
+                    }
+                    _ => {
+                        if let Some(done) = open.replace((second, block, false)) {
+                            gathered.take(self, done)?;
+                        }
+                    }
+                }
+            }
+            if let Some(done) = open {
+                gathered.take(self, done)?;
+            }
+        }
+        Ok(gathered.rows)
+    }
+}
+
+/// Opens a database for reading. In a folder where nothing may be written SQLite cannot share a journal with a writer; without a
+/// writer there is none, and the file is read as it is.
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    let works = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-wal");
+    match works {
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if error.code == rusqlite::ErrorCode::CannotOpen && !Path::new(&journal).exists() =>
+        {
+            let uri = format!("file:{}?immutable=1", escaped(path));
+            Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(connection),
+    }
+}
+
+/// A path as URIs have it.
+fn escaped(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte);
+    let each = path.as_os_str().as_bytes().iter();
+    each.map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// What a name is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Host,
+    Version,
+    Route,
+}
+
+/// Rows so far, and where the names that they have by number stand in them.
+#[derive(Default)]
+struct Gathered {
+    rows: ReleaseRows,
+    places: HashMap<(Kind, u32), u32>,
+}
+
+impl Gathered {
+    /// The place of the name with this number of the store's.
+    fn place(&mut self, reader: &Reader, kind: Kind, number: u32) -> Result<u32, StoreError> {
+        if let Some(&place) = self.places.get(&(kind, number)) {
+            return Ok(place);
+        }
+        let names = match kind {
+            Kind::Host => &mut self.rows.hosts,
+            Kind::Version => &mut self.rows.versions,
+            Kind::Route => &mut self.rows.routes,
+        };
+        let place = names.len() as u32;
+        names.push(reader.name(number)?);
+        self.places.insert((kind, number), place);
+        Ok(place)
+    }
+
+    /// Adds the rows of one second, which came in several parts or in one.
+    fn take(&mut self, reader: &Reader, (_, mut block, several): (u64, Block, bool)) -> Result<(), StoreError> {
+        if several {
+            merge(&mut block);
+        }
+        self.rows.folded += block.folded;
+        self.rows.lost += block.lost;
+        for row in &mut block.requests {
+            row.version = self.place(reader, Kind::Version, row.version)?;
+            row.route = self.place(reader, Kind::Route, row.route)?;
+        }
+        for row in &mut block.rulers {
+            row.version = row.version.map(|version| self.place(reader, Kind::Version, version)).transpose()?;
+        }
+        for row in &mut block.walls {
+            row.version = self.place(reader, Kind::Version, row.version)?;
+            row.route = self.place(reader, Kind::Route, row.route)?;
+        }
+        self.rows.requests.append(&mut block.requests);
+        self.rows.rulers.append(&mut block.rulers);
+        self.rows.walls.append(&mut block.walls);
+        self.rows.seconds.append(&mut block.seconds);
+        Ok(())
+    }
+}

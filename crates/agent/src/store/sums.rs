@@ -1,0 +1,142 @@
+//! The sums of a row as bytes. What follows from the sums before it, as most do in rows of one request, is left out: a mask tells
+//! which stand there.
+
+use steady_model::RequestSums;
+
+use super::bytes::{Bytes, Why, put, put_double, put_whole};
+
+/// The sums that may be left out, in the order of the mask's bits, the lowest first: whole numbers, ...
+const COUNTS: usize = 4;
+/// ... doubles that are mostly whole, ...
+const WHOLE: usize = 4;
+/// ... and others.
+const DOUBLES: usize = 7;
+
+/// What is always there.
+#[derive(Clone, Copy)]
+struct Known {
+    requests: u64,
+    cpu: f64,
+    log: f64,
+    wall: f64,
+}
+
+/// What the counts are unless something else is said: those of warming and failed, with a request before, watched.
+fn usual_counts(requests: u64) -> [u64; COUNTS] {
+    [0, 0, requests, requests]
+}
+
+/// The square of CPU time; watched CPU time, wall time and delay; their order is that of [`whole_of`].
+fn usual_whole(known: &Known, watched: u64) -> [f64; WHOLE] {
+    let [cpu, wall] = if watched == 0 { [0.0; 2] } else { [known.cpu, known.wall] };
+    [known.cpu * known.cpu, cpu, wall, 0.0]
+}
+
+fn counts_of(sums: &RequestSums) -> [u64; COUNTS] {
+    [sums.warming, sums.failed, sums.with_before, sums.watched]
+}
+
+fn whole_of(sums: &RequestSums) -> [f64; WHOLE] {
+    [sums.cpu_squared, sums.watched_cpu, sums.watched_wall, sums.watched_delay]
+}
+
+fn doubles_of(sums: &RequestSums) -> [f64; DOUBLES] {
+    [
+        sums.before,
+        sums.wall_log,
+        sums.log_squared,
+        sums.before_squared,
+        sums.before_log,
+        sums.log_with_before,
+        sums.wall_log_squared,
+    ]
+}
+
+/// What the others are, of those before them.
+fn usual_double(known: &Known, with_before: u64, place: usize, so_far: &[f64; DOUBLES]) -> f64 {
+    let [before, wall_log] = [so_far[0], so_far[1]];
+    match place {
+        2 => known.log * known.log,
+        3 => before * before,
+        4 => before * known.log,
+        5 if with_before > 0 => known.log,
+        6 => wall_log * wall_log,
+        _ => 0.0,
+    }
+}
+
+/// Appends the sums of a row.
+pub(super) fn put_sums(out: &mut Vec<u8>, sums: &RequestSums) {
+    let known = Known { requests: sums.requests, cpu: sums.cpu, log: sums.log, wall: sums.wall };
+    let (counts, whole, doubles) = (counts_of(sums), whole_of(sums), doubles_of(sums));
+    let (usual, usually) = (usual_counts(known.requests), usual_whole(&known, sums.watched));
+    let is_told = |place: usize| match place {
+        _ if place < COUNTS => counts[place] != usual[place],
+        _ if place < COUNTS + WHOLE => whole[place - COUNTS].to_bits() != usually[place - COUNTS].to_bits(),
+        _ => {
+            let place = place - COUNTS - WHOLE;
+            doubles[place].to_bits() != usual_double(&known, sums.with_before, place, &doubles).to_bits()
+        }
+    };
+    let mask = (0..COUNTS + WHOLE + DOUBLES).filter(|&place| is_told(place)).fold(0, |mask, place| mask | 1 << place);
+    put(out, known.requests);
+    put_whole(out, known.cpu);
+    put_double(out, known.log);
+    put_whole(out, known.wall);
+    put(out, mask);
+    counts.iter().enumerate().filter(|(place, _)| mask >> place & 1 == 1).for_each(|(_, &value)| put(out, value));
+    let rest = |values: &[f64], first: usize, put: fn(&mut Vec<u8>, f64), out: &mut Vec<u8>| {
+        let told = values.iter().enumerate().filter(|(place, _)| mask >> (first + place) & 1 == 1);
+        told.for_each(|(_, &value)| put(out, value));
+    };
+    rest(&whole, COUNTS, put_whole, out);
+    rest(&doubles, COUNTS + WHOLE, put_double, out);
+}
+
+/// The sums of a row.
+pub(super) fn sums(bytes: &mut Bytes<'_>) -> Result<RequestSums, Why> {
+    let requests = bytes.whole()?;
+    let known = Known { requests, cpu: bytes.whole_double()?, log: bytes.double()?, wall: bytes.whole_double()? };
+    let mask = bytes.whole()?;
+    if mask >> (COUNTS + WHOLE + DOUBLES) != 0 {
+        return Err("a row has sums that nobody knows");
+    }
+    let mut counts = usual_counts(requests);
+    for (_, count) in counts.iter_mut().enumerate().filter(|(place, _)| mask >> place & 1 == 1) {
+        *count = bytes.whole()?;
+    }
+    let [warming, failed, with_before, watched] = counts;
+    let mut whole = usual_whole(&known, watched);
+    for (_, value) in whole.iter_mut().enumerate().filter(|(place, _)| mask >> (COUNTS + place) & 1 == 1) {
+        *value = bytes.whole_double()?;
+    }
+    let mut doubles = [0.0; DOUBLES];
+    for place in 0..DOUBLES {
+        let told = mask >> (COUNTS + WHOLE + place) & 1 == 1;
+        doubles[place] = if told { bytes.double()? } else { usual_double(&known, with_before, place, &doubles) };
+    }
+    let [cpu_squared, watched_cpu, watched_wall, watched_delay] = whole;
+    let [before, wall_log, log_squared, before_squared, before_log, log_with_before, wall_log_squared] = doubles;
+    let Known { cpu, log, wall, .. } = known;
+    Ok(RequestSums {
+        requests,
+        warming,
+        failed,
+        cpu,
+        cpu_squared,
+        log,
+        log_squared,
+        with_before,
+        before,
+        before_squared,
+        before_log,
+        log_with_before,
+        wall,
+        wall_log,
+        wall_log_squared,
+        watched,
+        watched_cpu,
+        watched_wall,
+        watched_delay,
+    })
+}

@@ -1,0 +1,113 @@
+//! How much is kept.
+
+use steady_agent::store::{Keep, Reader, Writer};
+use steady_model::Assignment;
+
+use crate::made::{PLENTY, batch, file, row};
+
+#[test]
+fn what_is_too_old_goes() {
+    let path = file("age");
+    let mut writer = Writer::open(&path, Keep { seconds: 60, ..PLENTY }).unwrap();
+    for second in 1_000..1_200 {
+        writer.write(&batch(second, vec![row(second, 7, 0, 1, 5)])).unwrap();
+        writer.tend(second).unwrap();
+    }
+    let reader = Reader::open(&path).unwrap();
+    let read = reader.rows("shop", 0, 2_000).unwrap();
+    let first = read.requests.iter().map(|row| row.second).min();
+    assert_eq!((first, read.requests.len()), (Some(1_139), 61));
+    // Walls stand at the beginning of their ten.
+    assert_eq!(read.walls.iter().map(|row| row.second).min(), Some(1_140));
+}
+
+#[test]
+fn what_is_too_much_goes_the_oldest_first() {
+    let path = file("size");
+    let most = 2 << 20;
+    let mut writer = Writer::open(&path, Keep { bytes: most, ..PLENTY }).unwrap();
+    for second in 1_000..1_400 {
+        // Rows that hardly pack: every process and every number is another one.
+        let rows = (0..200).map(|number| {
+            let mut row = row(second, second * 1_000 + number, 0, 1, 5);
+            row.sums.log_squared = (second + number) as f64 * 0.123;
+            row
+        });
+        writer.write(&batch(second, rows.collect())).unwrap();
+        writer.tend(second).unwrap();
+        let size: u64 = ["", "-wal"].iter().map(|suffix| size_of(&path, suffix)).sum();
+        assert!(size <= most + (1 << 20), "{size} bytes in second {second}");
+    }
+    let read = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+    let seconds: Vec<u64> = read.seconds.iter().map(|at| at.second).collect();
+    assert_eq!(seconds.last(), Some(&1_399));
+    assert!(seconds.is_sorted() && seconds[0] > 1_200 && seconds.len() > 40, "{seconds:?}");
+    assert_eq!(seconds.len() as u64, 1_400 - seconds[0], "none is missing between");
+}
+
+fn size_of(path: &std::path::Path, suffix: &str) -> u64 {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    std::fs::metadata(name).map_or(0, |facts| facts.len())
+}
+
+#[test]
+fn old_seconds_fold_by_tens_and_slots_stay() {
+    let path = file("tens");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    for second in 1_000..1_040 {
+        let mut slot = row(second, 7, 1, 0, 3);
+        (slot.assignment, slot.slot_seconds, slot.second_of_pair) = (Assignment::Slot, 1, second % 2 == 1);
+        writer.write(&batch(second, vec![row(second, 7, 0, 1, 5), slot])).unwrap();
+    }
+    let before = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+    drop(writer);
+    // Room for a quarter more than there is: more than half of it is used.
+    let room = Reader::open(&path).unwrap().facts().unwrap().bytes * 5 / 4 * 8 / 7;
+    let mut writer = Writer::open(&path, Keep { bytes: room, ..PLENTY }).unwrap();
+    let folded: usize = (0..9).map(|_| writer.tend(1_035 + 15 * 60).unwrap().folded).sum();
+    assert_eq!(folded, 3, "the last ten has not passed for long enough");
+    let after = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+    let of = |rows: &steady_model::ReleaseRows, assignment| {
+        let rows: Vec<_> = rows.requests.iter().filter(|row| row.assignment == assignment).copied().collect();
+        (
+            rows.len(),
+            rows.iter().map(|row| row.sums.requests).sum::<u64>(),
+            rows.iter().map(|row| row.sums.cpu).sum::<f64>(),
+        )
+    };
+    assert_eq!(of(&before, Assignment::Slot), of(&after, Assignment::Slot));
+    let ((many, requests, cpu), (few, again, same)) = (of(&before, Assignment::Random), of(&after, Assignment::Random));
+    assert_eq!((many, few, requests, cpu), (40, 3 + 10, again, same));
+    assert_eq!(after.requests.iter().filter(|row| row.second < 1_010 && row.slot_seconds == 0).count(), 1);
+    let readings = |rows: &steady_model::ReleaseRows| rows.rulers.iter().map(|row| row.sums.readings).sum::<u64>();
+    assert_eq!(readings(&before), readings(&after));
+    let busy = after.seconds.iter().find(|at| at.second == 1_010).unwrap().busy.unwrap();
+    assert!((busy - 0.45).abs() < 1e-12 && after.seconds.len() == 13, "{busy}");
+    assert_eq!((before.folded, before.lost), (after.folded, after.lost));
+    let walls = |rows: &steady_model::ReleaseRows| {
+        rows.walls.iter().flat_map(|row| &row.counts).map(|(_, count)| u64::from(*count)).sum::<u64>()
+    };
+    assert_eq!((walls(&before), after.walls.len()), (walls(&after), 4));
+}
+
+#[test]
+fn names_that_nothing_has_any_more_go() {
+    let path = file("names");
+    let mut writer = Writer::open(&path, Keep { seconds: 100, ..PLENTY }).unwrap();
+    for second in 1_000..1_600 {
+        let mut batch = batch(second, vec![row(second, 7, 0, 1, 5)]);
+        batch.services[0].versions[0] = format!("v{second}");
+        writer.write(&batch).unwrap();
+        writer.tend(second).unwrap();
+    }
+    let names: i64 = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM names", [], |row| row.get(0))
+        .unwrap();
+    assert!((100..300).contains(&names), "{names}");
+    let reader = Reader::open(&path).unwrap();
+    let read = reader.rows("shop", 0, 2_000).unwrap();
+    assert!(read.versions.contains(&"v1599".to_owned()) && read.routes.contains(&"/item/<id>".to_owned()));
+    assert!(reader.services().unwrap()[0].versions.len() < 200);
+}

@@ -1,0 +1,124 @@
+//! What is written, and what is read.
+
+use rusqlite::Connection;
+use steady_agent::store::{Batch, Reader, StoreError, Writer};
+use steady_model::ReleaseRows;
+
+use crate::made::{PLENTY, batch, file, host_second, row, ruler, sums};
+
+#[test]
+fn rows_come_out_as_they_went_in() {
+    let path = file("as-they-went-in");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    let requests = vec![row(1_000, 7, 0, 1, 5), row(1_000, 7, 1, 2, 1), row(998, 9, 1, 0, 2)];
+    writer.write(&batch(1_000, requests.clone())).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let read = reader.rows("shop", 990, 1_001).unwrap();
+    let given = &batch(1_000, vec![]).services[0];
+    assert_eq!(read.hosts, ["here"]);
+    // The names come in the order in which they are met.
+    let plain = |rows: &ReleaseRows| {
+        let mut all: Vec<_> = rows.requests.iter().map(|row| named(rows, row)).collect();
+        all.sort_unstable_by(|one, other| one.partial_cmp(other).unwrap());
+        all
+    };
+    assert_eq!(plain(&read), plain(&ReleaseRows { requests, ..given.clone() }));
+    assert_eq!((read.folded, read.lost), (2, 3));
+    assert_eq!(
+        read.walls.iter().map(|wall| (wall.second, wall.counts.clone())).collect::<Vec<_>>(),
+        [(1_000, vec![(3, 1), (7, 2)])]
+    );
+    assert_eq!(read.seconds, [host_second(1_000, 0.0)]);
+    assert_eq!(read.rulers.iter().filter(|row| row.process == 0).collect::<Vec<_>>(), [&ruler(1_000, 0, None)]);
+    let own = read.rulers.iter().find(|row| row.process == 7).unwrap();
+    assert_eq!(read.versions[own.version.unwrap() as usize], given.versions[1]);
+    assert_eq!(reader.rows("shop", 999, 1_000).unwrap().requests, []);
+    assert_eq!(reader.rows("shop", 998, 999).unwrap().requests.len(), 1);
+    assert_eq!(
+        reader.rows("else", 0, u64::MAX).unwrap(),
+        ReleaseRows { service: "else".to_owned(), ..ReleaseRows::default() }
+    );
+}
+
+fn named(rows: &ReleaseRows, row: &steady_model::ReleaseRow) -> (u64, u64, String, String, u64, f64) {
+    let (version, route) = (&rows.versions[row.version as usize], &rows.routes[row.route as usize]);
+    (row.second, row.process, version.clone(), route.clone(), row.sums.requests, row.sums.cpu)
+}
+
+#[test]
+fn parts_of_a_second_add_up() {
+    let path = file("parts");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    for (now, requests) in [(1_000, 5), (1_001, 2), (1_002, 1)] {
+        writer.write(&batch(now, vec![row(1_000, 7, 0, 1, requests)])).unwrap();
+    }
+    let reader = Reader::open(&path).unwrap();
+    let read = reader.rows("shop", 1_000, 1_001).unwrap();
+    assert_eq!(read.requests.len(), 1);
+    assert_eq!((read.requests[0].sums.requests, read.requests[0].sums.cpu), (8, sums(8).cpu));
+    assert_eq!(read.walls.iter().map(|row| row.counts.clone()).collect::<Vec<_>>(), [[(3, 3), (7, 6)]]);
+    let services = reader.services().unwrap();
+    assert_eq!(services.len(), 1);
+    assert_eq!((services[0].first, services[0].last, services[0].requests), (1_000, 1_000, 8));
+    assert_eq!(services[0].versions, ["v1"]);
+    assert_eq!(reader.last_second().unwrap(), Some(1_002));
+}
+
+#[test]
+fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
+    let path = file("killed");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
+    assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 2);
+    drop(reader);
+    // As a kill does: nothing is brought home.
+    std::mem::forget(writer);
+    assert_eq!(Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap().requests.len(), 2);
+    let mut again = Writer::open(&path, PLENTY).unwrap();
+    again.write(&batch(1_002, vec![row(1_002, 7, 0, 1, 5)])).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap().requests.len(), 3);
+}
+
+#[test]
+fn stores_of_others_are_refused_and_left_alone() {
+    let open = |path: &std::path::Path| (Writer::open(path, PLENTY).err(), Reader::open(path).err());
+    let path = file("newer");
+    drop(Writer::open(&path, PLENTY).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let (writing, reading) = open(&path);
+    assert!(matches!(writing, Some(StoreError::TooNew { found: 99, .. })), "{writing:?}");
+    assert!(matches!(reading, Some(StoreError::TooNew { found: 99, .. })), "{reading:?}");
+    let path = file("foreign");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    let (writing, reading) = open(&path);
+    assert!(matches!(writing, Some(StoreError::Foreign)) && matches!(reading, Some(StoreError::Foreign)));
+    let path = file("text");
+    std::fs::write(&path, "this is no database, and it is long enough to be seen as none\n".repeat(20)).unwrap();
+    let (writing, reading) = open(&path);
+    assert!(matches!(writing, Some(StoreError::Database(_))) && matches!(reading, Some(StoreError::Database(_))));
+    let (_, missing) = (0, Reader::open(&file("missing")).err());
+    assert!(matches!(missing, Some(StoreError::Missing)));
+}
+
+#[test]
+fn a_damaged_block_is_named() {
+    let path = file("damaged");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
+    Connection::open(&path).unwrap().execute("UPDATE blocks SET rows = x'07'", []).unwrap();
+    let error = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { second: 1_000, .. }), "{error}");
+}
+
+#[test]
+fn clocks_are_kept_by_host() {
+    let path = file("clocks");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    assert_eq!(writer.clock("here").unwrap(), None);
+    writer.keep_clock("here", "boot-1", 77, 1_000).unwrap();
+    writer.keep_clock("here", "boot-2", -3, 1_000).unwrap();
+    writer.write(&Batch::default()).unwrap();
+    assert_eq!(writer.clock("here").unwrap(), Some(("boot-2".to_owned(), -3)));
+}
