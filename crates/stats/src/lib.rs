@@ -20,6 +20,7 @@ pub mod modes;
 mod normal;
 mod pair;
 pub mod pooled;
+pub mod release;
 mod scaling;
 mod schedule;
 mod score;

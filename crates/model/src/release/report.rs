@@ -170,7 +170,8 @@ pub struct ReleaseWall {
 pub struct ReleaseSaving {
     /// CPUs that the service keeps busy, both versions together, on all hosts.
     pub cpus_used: f64,
-    /// CPUs that it would need less if NEW served all that it serves now; negative where it would need more.
+    /// How many CPUs less it would need for the same requests with NEW serving all of them than with OLD; negative where it
+    /// would need more.
     pub cpus_saved: f64,
     /// The interval of that.
     pub interval: Interval,
@@ -248,6 +249,14 @@ pub enum ReleaseWarning {
     UnequalFailures {
         /// Those.
         shares: [f64; 2],
+    },
+    /// The plain means of CPU time, compared at the same time and place, say something else than the usual request does: a
+    /// few requests became much dearer, or cheaper. That nothing changed is not said then.
+    MeansDiffer {
+        /// The change of the means.
+        by_means: f64,
+        /// Its interval.
+        interval: Interval,
     },
     /// Some routes were served by one version only, with this share of the CPU time; they are in no figure.
     RoutesOfOneVersion {

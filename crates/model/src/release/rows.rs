@@ -9,7 +9,8 @@ use crate::{Assignment, RequestRuler};
 /// Sums over requests. Times are in nanoseconds; logarithms are natural ones of nanoseconds, so that each is positive.
 ///
 /// `log` is told of each request that is past its process's warm-up, limited to what is usual for its route and version, so
-/// that a request that was hit by a burst does not outweigh hundreds of others.
+/// that a request that was hit by a burst does not outweigh hundreds of others; those that are not limited count for that
+/// much more, so that its mean is Huber's estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestSums {
     /// Requests that count: past the warm-up of their process.
@@ -28,8 +29,8 @@ pub struct RequestSums {
     pub log_squared: f64,
     /// Requests of which it is known what the request before them, in the same process, took.
     pub with_before: u64,
-    /// Over those: how far the request before lay from what is usual for its own route and version, as a logarithm, limited.
-    /// May be negative.
+    /// Over those: how far the requests before lay from what is usual for their own routes and versions, as a logarithm,
+    /// limited; half of it is the last one's, a quarter that of the one before, and so on. May be negative.
     pub before: f64,
     /// The square of that.
     pub before_squared: f64,
