@@ -1,5 +1,6 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
+mod agent;
 mod around;
 mod costs;
 mod explain;
@@ -25,6 +26,7 @@ use steady_model::{FailIf, Nanos};
 use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
+pub(crate) use agent::{AgentCommands, AgentFlags, LibraryFlags};
 pub(crate) use around::AroundFlags;
 pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
@@ -74,6 +76,8 @@ pub(crate) enum Subcommands {
     Warm(Box<WarmFlags>),
     /// How quiet this host is; make it quiet, and put it back exactly
     Host(Box<HostFlags>),
+    /// What services load to tell the agent of their requests
+    Agent(AgentFlags),
     /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
     Signature(Box<SignatureFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
+mod agent;
 mod attended;
 mod compare;
 mod compared;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Host(flags) => host::run(&flags),
+        Subcommands::Agent(flags) => agent::run(&flags),
         Subcommands::Signature(flags) => signature::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),

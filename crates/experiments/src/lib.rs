@@ -23,6 +23,7 @@ pub mod runner;
 mod scripts;
 pub mod signature;
 pub mod simulated;
+pub mod unpacked;
 pub mod warm;
 
 pub use attended::Unattended;

@@ -14,12 +14,13 @@ use steady_preload::area::VARIABLE;
 use super::LocksRun;
 use super::area::Area;
 use super::futexes::Futexes;
-use super::library;
 use super::read::{Facts, read};
 use crate::attended::{Attendant, End, Moment, Starter, Unattended};
+use crate::unpacked;
 
 /// The variable by which programs are told what to load first.
 const PRELOAD: &str = "LD_PRELOAD";
+const WATCHER_NAME: &str = "locks.so";
 
 /// What it is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,7 +49,8 @@ impl Attendant for Watching {
     fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
         let refused = |what: &str, error: io::Error| Unattended::Refused(format!("{what}: {error}"));
         let area = Area::make().map_err(|error| refused("there is no memory to be shared with the command", error))?;
-        let library = library::unpack(steady_preload::WATCHER, &task.folders)
+        let library = unpacked::unpack(&[(WATCHER_NAME, steady_preload::WATCHER)], &task.folders)
+            .map(|folder| folder.join(WATCHER_NAME))
             .map_err(|error| refused("what watches locks cannot be put where it can be loaded", error))?;
         let environment = with_watcher(task.environment, library, area.path());
         let begun = starter.start_with(&environment, Joining::Stay).map_err(|why| match why {

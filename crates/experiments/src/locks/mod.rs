@@ -9,7 +9,6 @@ mod attendant;
 mod found;
 mod futexes;
 mod gains;
-mod library;
 mod live;
 mod modules;
 mod place;
