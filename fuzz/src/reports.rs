@@ -3,7 +3,7 @@
 use std::str;
 
 use steady_experiments::{costs, explain, judge, load, warm};
-use steady_model::{LoadReport, LocksReport, Report};
+use steady_model::{LoadReport, LocksReport, ReleaseReport, Report};
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -46,10 +46,19 @@ pub fn reports(bytes: &[u8]) {
         watched(&report);
         assert_eq!(read_locks_report(&locks_json_text(&report)).ok(), Some(report));
     }
+    if let Ok(report) = read_release_report(text) {
+        released(&report);
+    }
     if let Ok(record) = read_warm_bench_record(text) {
         let report = warm::bench::report(record);
         shown([warm_bench_text(&report, narrow()), warm_bench_html(&report), warm_bench_csv(&report)]);
     }
+}
+
+/// A release in every form. Times that are told in other units than they are kept in may differ in their last digit.
+fn released(report: &ReleaseReport) {
+    shown([release_text(report, narrow()), release_html(report), release_csv(report), release_markdown(report)]);
+    assert!(read_release_report(&release_json_text(report)).is_ok(), "what was written cannot be read");
 }
 
 /// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.

@@ -111,7 +111,10 @@ class Pages(unittest.TestCase):
         for page, drawn, least in (("costs-usual", "path.bars", 20), ("costs-usual", "path.estimate", 20),
                                    ("costs-few", "path.mode", 2), ("costs-sweep", "path.cost", 2),
                                    ("costs-sweep", "path.dots", 6), ("locks-queue", "rect.waiting", 9),
-                                   ("locks-queue", "rect.calls", 9), ("locks-many", "rect.waiting", 24)):
+                                   ("locks-queue", "rect.calls", 9), ("locks-many", "rect.waiting", 24),
+                                   ("release-random", "path.percpu", 3), ("release-random", "path.perwall", 3),
+                                   ("release-random", "path.busy", 1), ("release-followed", "path.sight", 2),
+                                   ("release-refused", "rect.waiting", 2)):
             self.browser.show(REPORTS / f"{page}.html", 800)
             sizes = self.browser.value(
                 f"[...document.querySelectorAll('.plot svg {drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")

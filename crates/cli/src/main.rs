@@ -26,6 +26,7 @@ mod output;
 mod parameters;
 mod programs;
 mod progress;
+mod release;
 mod resolve;
 mod revisions;
 mod signature;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork,
-    LocksReport, Metric, Probe, Reading, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    LocksReport, Metric, Probe, Reading, ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -27,11 +27,13 @@ pub enum RunKind {
     Warm,
     /// The locks of a command were watched.
     Locks,
+    /// Two versions of a service were compared, in production.
+    Release,
 }
 
 impl RunKind {
     /// Every kind, in the order in which they came to be.
-    pub const ALL: [RunKind; 8] = [
+    pub const ALL: [RunKind; 9] = [
         RunKind::Compare,
         RunKind::Load,
         RunKind::Rulers,
@@ -40,6 +42,7 @@ impl RunKind {
         RunKind::Explain,
         RunKind::Warm,
         RunKind::Locks,
+        RunKind::Release,
     ];
 
     /// The name used in tables and in JSON.
@@ -53,6 +56,7 @@ impl RunKind {
             RunKind::Explain => "explain",
             RunKind::Warm => "warm",
             RunKind::Locks => "locks",
+            RunKind::Release => "release",
         }
     }
 }
@@ -186,6 +190,26 @@ impl Facts {
             commands: record.plan.programs.iter().map(|command| command.name.clone()).collect(),
             complete: record.ending != Ending::Interrupted,
             ..Facts::without_pairs(RunKind::Warm, (record.started, &record.host, &record.revision), verdict)
+        }
+    }
+
+    /// The facts of a release, summed up as `verdict`. It began when its window did, and is of the hosts that served it.
+    pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {
+        let none = |what: &str| Err(Absent::because(format!("a release is told of {what}")));
+        let hosts = report.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
+        let question = &report.question;
+        Facts {
+            kind: RunKind::Release,
+            started: Timestamp(question.from),
+            hostname: none(&format!("{hosts} of the service's hosts")),
+            kernel: none("those of its hosts"),
+            revision: none("versions as the service names them"),
+            seed: Err(Absent::because("release runs have no coins of their own")),
+            commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
+            pairs: Err(Absent::because("release runs have no pairs")),
+            complete: true,
+            primary: Ok(Metric::Cpu),
+            verdict,
         }
     }
 

@@ -14,12 +14,14 @@ mod words;
 
 pub use csv::host_csv;
 pub use csv::locks_csv;
+pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
 pub use csv::{signature_bench_csv, signature_csv};
 pub use html::host_html;
 pub use html::locks_html;
+pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
@@ -33,12 +35,14 @@ pub use json::{
 };
 pub use json::{HOST_SCHEMA, host_json, host_json_text};
 pub use json::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
+pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use json::{signature_bench_json, signature_bench_json_text};
 pub use markdown::host_markdown;
 pub use markdown::locks_markdown;
+pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{
@@ -48,6 +52,7 @@ pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::host_text;
 pub use text::locks_text;
+pub use text::release_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
@@ -59,6 +64,7 @@ pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::locks::locks_summary;
+pub use words::release::{release_sight, release_summary};
 pub use words::rulers::rulers_summary;
 pub use words::signature::signature_name;
 pub use words::warm::bench::warm_bench_summary;

@@ -2,20 +2,21 @@
 
 use steady_experiments::{costs, explain, judge, load, warm};
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, LocksReport, Report,
-    RulerRecord, RunKind, WarmBenchReport,
+    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, LocksReport, ReleaseReport,
+    Report, RulerRecord, RunKind, WarmBenchReport,
 };
 use steady_report::{
     ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, limit_summary,
     load_run_json_text, load_run_text, load_summary, locks_summary, other_run_text, read_costs_record,
     read_explain_pair_record, read_explain_record, read_limit_report, read_load_record, read_locks_report, read_record,
-    read_ruler_record, read_warm_bench_record, rulers_summary, run_json_text, run_text, runs_json_text, summary,
-    warm_bench_summary,
+    read_release_report, read_ruler_record, read_warm_bench_record, release_summary, rulers_summary, run_json_text,
+    run_text, runs_json_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
 use crate::flags::{Form, ListFormat};
 use crate::output::{Shown, style};
+use crate::release;
 
 /// What the history keeps.
 pub(crate) trait Run: Shown {
@@ -45,6 +46,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Locks => Box::new(read_locks_report(text)?),
+        RunKind::Release => Box::new(read_release_report(text)?),
         RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
     })
 }
@@ -105,6 +107,16 @@ impl Run for LimitReport {
 impl Run for LocksReport {
     fn facts(&self) -> Facts {
         Facts::of_locks(self, locks_summary(self))
+    }
+}
+
+impl Run for ReleaseReport {
+    fn facts(&self) -> Facts {
+        Facts::of_release(self, release_summary(self))
+    }
+
+    fn status(&self) -> u8 {
+        release::status(self, false)
     }
 }
 

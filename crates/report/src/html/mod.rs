@@ -11,6 +11,7 @@ mod load;
 mod locks;
 mod moments;
 mod points;
+mod release;
 mod rulers;
 mod scale;
 mod signature;
@@ -34,6 +35,7 @@ pub(crate) use scale::{Kind, Place, Scale};
 
 pub use load::load_html;
 pub use locks::locks_html;
+pub use release::release_html;
 pub use rulers::rulers_html;
 pub use signature::{signature_bench_html, signature_html};
 pub use warm::{warm_bench_html, warm_status_html};

@@ -16,6 +16,7 @@ mod meanwhile;
 mod object;
 mod pretty;
 mod read;
+mod release;
 mod rulers;
 mod schema;
 mod signature;
@@ -39,6 +40,7 @@ pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use locks::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use read::read_record;
+pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 pub use signature::{
     SIGNATURE_SCHEMA, signature_bench_json, signature_bench_json_text, signature_json, signature_json_text,

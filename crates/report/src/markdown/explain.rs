@@ -47,7 +47,7 @@ pub fn explain_pair_markdown(report: &ExplainPairReport) -> String {
 }
 
 /// A row per line, its depth told by an indent.
-fn tree(tree: &Tree, heads: &[&str], out: &mut String) {
+pub(super) fn tree(tree: &Tree, heads: &[&str], out: &mut String) {
     row(out, heads.iter().map(|head| plain(head)));
     let sides = heads.iter().enumerate().map(|(at, _)| if at == 0 || at + 1 == heads.len() { "---" } else { "---:" });
     row(out, sides.map(str::to_owned));

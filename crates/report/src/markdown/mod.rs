@@ -7,6 +7,7 @@ mod host;
 mod limit;
 mod load;
 mod locks;
+mod release;
 mod rulers;
 mod signature;
 mod warm;
@@ -24,6 +25,7 @@ pub use limit::limit_markdown;
 
 pub use load::load_markdown;
 pub use locks::locks_markdown;
+pub use release::release_markdown;
 pub use rulers::rulers_markdown;
 pub use signature::{signature_bench_markdown, signature_markdown};
 pub use warm::{warm_bench_markdown, warm_status_markdown};

@@ -8,6 +8,7 @@ pub(crate) mod host;
 mod limit;
 pub(crate) mod load;
 pub(crate) mod locks;
+pub(crate) mod release;
 mod remedy;
 mod repeat;
 mod repeat_costs;

@@ -89,7 +89,7 @@ fn notes(notes: &[String]) -> Markup {
 }
 
 /// A row per line, indented by its depth.
-fn tree(tree: &Tree, heads: &[&str], last: &str) -> Markup {
+pub(in crate::html) fn tree(tree: &Tree, heads: &[&str], last: &str) -> Markup {
     html! {
         div.scroll role="region" aria-label="Table of times" tabindex="0" { table.tree {
             thead { tr {

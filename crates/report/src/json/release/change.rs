@@ -1,0 +1,162 @@
+//! A change of CPU time per request.
+
+use serde::Deserialize;
+use serde_json::Value;
+use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseRoute, Verdict};
+
+use super::MINUTE;
+use crate::json::ReadError;
+use crate::json::object::Object;
+use crate::json::wire::{Seconds, join, required};
+
+/// Why an interval has no end on a side.
+const NO_LOW: &str = "no lower end";
+const NO_HIGH: &str = "no upper end";
+/// Why it is not told how long settling takes.
+const NOT_KNOWN: &str = "nothing is open, or it is not known";
+
+/// The change of the whole.
+pub(super) fn value(change: &ReleaseChange) -> Value {
+    let mut object = Object::new();
+    put(&mut object, change);
+    object.into()
+}
+
+fn put(object: &mut Object, change: &ReleaseChange) {
+    object.reading("change", &change.change);
+    object.interval("low", "high", &change.interval);
+    object.put("verdict", change.verdict.name());
+    object.put("within_resolution", change.within_resolution);
+    object.reading("raw_change", &change.raw_change);
+    object.reading("load_shift", &change.load_shift);
+    object.put("requests", change.requests[0].saturating_add(change.requests[1]));
+    object.put("old_requests", change.requests[0]);
+    object.put("new_requests", change.requests[1]);
+    match change.minutes_to_settle {
+        Some(minutes) => object.number("settle_seconds", minutes * MINUTE, "longer than can be told"),
+        None => object.absent("settle_seconds", NOT_KNOWN),
+    }
+}
+
+/// The change of a route.
+pub(super) fn route(route: &ReleaseRoute) -> Value {
+    let mut object = Object::new();
+    object.put("route", route.route.as_str());
+    object.number("cpu_ratio", route.cpu_ratio, "not a number");
+    put(&mut object, &route.change);
+    let median = |side: usize| route.wall_median.as_ref().map(|times| times[side]).map_err(Clone::clone);
+    object.time("old_wall_median_seconds", &median(0));
+    object.time("new_wall_median_seconds", &median(1));
+    object.into()
+}
+
+/// The two ends of an interval as they travel.
+#[derive(Deserialize)]
+pub(super) struct EndsWire {
+    #[serde(deserialize_with = "required")]
+    low: Option<f64>,
+    #[serde(default)]
+    low_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    high: Option<f64>,
+    #[serde(default)]
+    high_absent: Option<String>,
+}
+
+impl EndsWire {
+    /// The interval; absent where both ends are for one reason.
+    pub(super) fn into_interval(self) -> Result<Reading<Interval>, ReadError> {
+        let low = join("low", self.low, self.low_absent)?;
+        let high = join("high", self.high, self.high_absent)?;
+        match (low, high) {
+            (Err(Absent(one)), Err(Absent(other))) if one == other => Ok(Err(Absent(one))),
+            (low, high) => {
+                let low = end("low", low, (NO_LOW, f64::NEG_INFINITY))?;
+                Ok(Ok(Interval { low, high: end("high", high, (NO_HIGH, f64::INFINITY))? }))
+            }
+        }
+    }
+}
+
+fn end(name: &str, reading: Reading<f64>, (none, infinite): (&str, f64)) -> Result<f64, ReadError> {
+    match reading {
+        Ok(value) => Ok(value),
+        Err(Absent(reason)) if reason == none => Ok(infinite),
+        Err(_) => Err(ReadError::field(name, "absent, though the other end is there")),
+    }
+}
+
+/// A change, to be read.
+#[derive(Deserialize)]
+pub(super) struct ChangeWire {
+    #[serde(deserialize_with = "required")]
+    change: Option<f64>,
+    #[serde(default)]
+    change_absent: Option<String>,
+    #[serde(flatten)]
+    ends: EndsWire,
+    verdict: Verdict,
+    within_resolution: bool,
+    #[serde(deserialize_with = "required")]
+    raw_change: Option<f64>,
+    #[serde(default)]
+    raw_change_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    load_shift: Option<f64>,
+    #[serde(default)]
+    load_shift_absent: Option<String>,
+    old_requests: u64,
+    new_requests: u64,
+    #[serde(deserialize_with = "required")]
+    settle_seconds: Option<f64>,
+    #[serde(default)]
+    settle_seconds_absent: Option<String>,
+}
+
+impl ChangeWire {
+    pub(super) fn into_change(self) -> Result<ReleaseChange, ReadError> {
+        let settle = join("settle_seconds", self.settle_seconds, self.settle_seconds_absent)?;
+        Ok(ReleaseChange {
+            requests: [self.old_requests, self.new_requests],
+            change: join("change", self.change, self.change_absent)?,
+            interval: self.ends.into_interval()?,
+            verdict: self.verdict,
+            within_resolution: self.within_resolution,
+            raw_change: join("raw_change", self.raw_change, self.raw_change_absent)?,
+            load_shift: join("load_shift", self.load_shift, self.load_shift_absent)?,
+            minutes_to_settle: settle.ok().map(|seconds| seconds / MINUTE),
+        })
+    }
+}
+
+/// A route, to be read.
+#[derive(Deserialize)]
+pub(super) struct RouteWire {
+    route: String,
+    cpu_ratio: f64,
+    #[serde(flatten)]
+    change: ChangeWire,
+    #[serde(deserialize_with = "required")]
+    old_wall_median_seconds: Option<Seconds>,
+    #[serde(default)]
+    old_wall_median_seconds_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    new_wall_median_seconds: Option<Seconds>,
+}
+
+impl RouteWire {
+    pub(super) fn into_route(self) -> Result<ReleaseRoute, ReadError> {
+        let old = join("old_wall_median_seconds", self.old_wall_median_seconds, self.old_wall_median_seconds_absent)?;
+        let wall_median: Reading<[Nanos; 2]> = match (old, self.new_wall_median_seconds) {
+            (Err(absent), None) => Err(absent),
+            (Ok(old), Some(new)) => Ok([old.0, new.0]),
+            _ => return Err(ReadError::field("new_wall_median_seconds", "one is there, and the other is absent")),
+        };
+        Ok(ReleaseRoute {
+            route: self.route,
+            cpu_ratio: self.cpu_ratio,
+            change: self.change.into_change()?,
+            wall_median,
+        })
+    }
+}

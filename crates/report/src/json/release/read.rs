@@ -1,0 +1,126 @@
+//! The way back from JSON.
+
+use serde::Deserialize;
+use serde_json::Value;
+use steady_model::{FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling};
+
+use super::change::{ChangeWire, RouteWire};
+use super::check::check;
+use super::course::{CourseWire, LookWire, second};
+use super::refusal::{self, Any};
+use super::side::{SavingWire, SideWire};
+use super::wall::WallWire;
+use super::{MINUTE, SCHEMA};
+use crate::json::ReadError;
+use crate::json::schema::fields;
+use crate::json::wire::{join, required};
+
+/// What of an export makes up the report; words and sums are derived from it.
+#[derive(Deserialize)]
+struct ReleaseWire {
+    service: String,
+    old: String,
+    new: String,
+    #[serde(deserialize_with = "second")]
+    from: u64,
+    #[serde(deserialize_with = "second")]
+    to: u64,
+    by_route: bool,
+    confidence: f64,
+    resolution: f64,
+    #[serde(deserialize_with = "required")]
+    fail_if: Option<FailIf>,
+    design: ReleaseDesign,
+    rests_on: RestsOn,
+    from_outside: bool,
+    refusals: Vec<Any>,
+    #[serde(deserialize_with = "required")]
+    settle: Option<SettleWire>,
+    #[serde(default)]
+    settle_absent: Option<String>,
+    total: ChangeWire,
+    routes: Vec<RouteWire>,
+    sides: [SideWire; 2],
+    #[serde(deserialize_with = "required")]
+    wall: Option<WallWire>,
+    #[serde(default)]
+    wall_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    saving: Option<SavingWire>,
+    #[serde(default)]
+    saving_absent: Option<String>,
+    course: CourseWire,
+    looks: Vec<LookWire>,
+    warnings: Vec<Any>,
+}
+
+#[derive(Deserialize)]
+struct SettleWire {
+    design: ReleaseDesign,
+    #[serde(deserialize_with = "required")]
+    seconds: Option<f64>,
+}
+
+/// The report in a JSON export, as it was.
+///
+/// # Errors
+/// What is wrong with it, and where; no input makes it panic.
+pub fn read_release_report(json: &str) -> Result<ReleaseReport, ReadError> {
+    let wire: ReleaseWire = fields(SCHEMA.value(json)?)?;
+    let report = wire.into_report()?;
+    check(&report)?;
+    Ok(report)
+}
+
+/// All of a list, or what is wrong with one of them and where.
+fn all<W, T>(name: &str, wires: Vec<W>, read: impl Fn(W) -> Result<T, ReadError>) -> Result<Vec<T>, ReadError> {
+    let one = |(at, wire)| read(wire).map_err(|error| error.within(&format!("{name}[{at}]")));
+    wires.into_iter().enumerate().map(one).collect()
+}
+
+impl ReleaseWire {
+    fn into_report(self) -> Result<ReleaseReport, ReadError> {
+        let any = |read: fn(Value) -> Result<_, ReadError>| move |any: Any| read(any.0);
+        let settle = join("settle", self.settle, self.settle_absent)?.ok();
+        let wall = match join("wall", self.wall, self.wall_absent)? {
+            Ok(wall) => Ok(wall.into_wall().map_err(|error| error.within("wall"))?),
+            Err(absent) => Err(absent),
+        };
+        let [old, new] = self.sides;
+        Ok(ReleaseReport {
+            question: ReleaseQuestion {
+                service: self.service,
+                old: self.old,
+                new: self.new,
+                from: self.from,
+                to: self.to,
+                by_route: self.by_route,
+                confidence: self.confidence,
+                resolution: self.resolution,
+                fail_if: self.fail_if,
+            },
+            design: self.design,
+            rests_on: self.rests_on,
+            from_outside: self.from_outside,
+            refused: all("refusals", self.refusals, any(refusal::read))?,
+            settle: settle.map(SettleWire::into_settling),
+            sides: [
+                old.into_side().map_err(|error| error.within("sides[0]"))?,
+                new.into_side().map_err(|error| error.within("sides[1]"))?,
+            ],
+            total: self.total.into_change().map_err(|error| error.within("total"))?,
+            routes: all("routes", self.routes, RouteWire::into_route)?,
+            wall,
+            saving: join("saving", self.saving, self.saving_absent)?.map(Into::into),
+            course: self.course.into(),
+            looks: all("looks", self.looks, LookWire::into_look)?,
+            warnings: all("warnings", self.warnings, |any| refusal::read_warning(any.0))?,
+        })
+    }
+}
+
+impl SettleWire {
+    fn into_settling(self) -> Settling {
+        Settling { design: self.design, minutes: self.seconds.map_or(f64::INFINITY, |seconds| seconds / MINUTE) }
+    }
+}

@@ -1,0 +1,73 @@
+//! What was looked at.
+
+use steady_model::{Interval, Reading, ReleaseReport, ReleaseSide, Timestamp};
+
+use super::{named_reason, number, numbered};
+use crate::json::started;
+use crate::units::{duration, setting, short, time};
+use crate::words::{between, one_line};
+
+/// The window: `5.0 min from 2026-11-21T09:05:00Z`.
+pub(crate) fn window(report: &ReleaseReport) -> String {
+    let (from, to) = (report.question.from, report.question.to);
+    let long = steady_model::Nanos::from_seconds(to.saturating_sub(from) as f64);
+    format!("{} from {}", duration(long), started(Timestamp(from)))
+}
+
+/// What stands below the tables: a label and what belongs to it.
+pub(crate) fn facts(report: &ReleaseReport) -> Vec<(&'static str, String)> {
+    let question = &report.question;
+    let mut facts = vec![("service", one_line(&question.service)), ("window", window(report))];
+    for (label, side) in ["OLD", "NEW"].into_iter().zip(&report.sides) {
+        facts.push((label, of_side(side)));
+    }
+    facts.push(("design", report.design.name().to_owned()));
+    facts.push(("CPUs", cpus(report)));
+    let asked = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
+    let gate = question.fail_if.map_or(String::new(), |condition| format!("; a failure if {condition}"));
+    facts.push(("asked for", asked + &gate));
+    if let Some(last) = report.looks.last() {
+        let looks = numbered(report.looks.len() as u64, "look", "looks");
+        facts.push(("followed", format!("{looks}, the last at {}", started(Timestamp(last.to)))));
+    }
+    facts
+}
+
+/// How many are used, and saved where the first sentence does not say it.
+fn cpus(report: &ReleaseReport) -> String {
+    let saving = match &report.saving {
+        Ok(saving) => saving,
+        Err(absent) => return format!("absent: {}", named_reason(&absent.0)),
+    };
+    let used = format!("{} in use", short(saving.cpus_used));
+    let Interval { low, high } = saving.interval;
+    if low > 0.0 || high < 0.0 {
+        return format!("{used} by both versions");
+    }
+    let range = between(saving.interval, "");
+    format!("{used} by both versions; NEW rather than OLD for all requests saves {range}")
+}
+
+/// One version: `v1: 12,400 requests (3 failed) in 8 processes on 1 host over 300 s; means: 2.31 ms of CPU, 9.8 ms of wall time`.
+fn of_side(side: &ReleaseSide) -> String {
+    let failed = if side.failed > 0 { format!(" ({} failed)", number(side.failed)) } else { String::new() };
+    let warming = if side.warming > 0 {
+        format!(", besides {} of processes that were warming up", number(side.warming))
+    } else {
+        String::new()
+    };
+    let mean = |reading: &Reading<_>, what: &str| match reading {
+        Ok(mean) => format!("{} of {what}", time(steady_model::Nanos::seconds(*mean))),
+        Err(absent) => format!("{what} absent: {}", named_reason(&absent.0)),
+    };
+    format!(
+        "{}: {}{failed}{warming}; {} on {}, served in {}; mean {}, {}",
+        one_line(&side.version),
+        numbered(side.requests, "request", "requests"),
+        numbered(side.processes as u64, "process", "processes"),
+        numbered(side.hosts as u64, "host", "hosts"),
+        numbered(side.seconds, "second", "seconds"),
+        mean(&side.cpu_mean, "CPU time"),
+        mean(&side.wall_mean, "wall time")
+    )
+}

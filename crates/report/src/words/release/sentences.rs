@@ -1,0 +1,180 @@
+//! The answer in sentences.
+
+use steady_model::{Interval, ReleaseReport, ReleaseSaving, ReleaseSight, Verdict};
+
+use super::{design, moved, number, refused, sized, versions, wall};
+use crate::text::{Paint, Span};
+use crate::units::{TIE, decimals, decimals_of, fixed, setting, time};
+use crate::words::{Effect, capital, signed};
+
+/// What is judged.
+const WHAT: &str = "CPU time per request";
+
+/// What changed and how sure that is, what it saves, what it rests on, and what the plain means would have said.
+pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
+    let mut all = vec![answer(report)];
+    all.extend(refused::reasons(report).map(|why| vec![(Paint::Plain, why)]));
+    all.extend(design::settling(report).map(|what| vec![(Paint::Plain, what)]));
+    all.push(design::design(report));
+    all.extend(plainly(report).map(|told| vec![(Paint::Plain, told)]));
+    all
+}
+
+/// The verdict with its size, and what it comes to.
+fn answer(report: &ReleaseReport) -> Vec<Span> {
+    let [old, new] = versions(report);
+    if !report.refused.is_empty() {
+        let rest = format!(": whether {new} needs less {WHAT} than {old} cannot be told from this window.");
+        return vec![(Paint::Open, "No answer".to_owned()), (Paint::Plain, rest)];
+    }
+    let mut spans = verdict(report, &old, &new);
+    let comes_to: Vec<String> = saved(report).into_iter().chain(wall::median_change(report)).collect();
+    let told = if comes_to.is_empty() { String::new() } else { format!(" {}.", capital(&comes_to.join("; "))) };
+    spans.push((Paint::Plain, told));
+    spans
+}
+
+/// The verdict with its size.
+fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
+    let level = level(report);
+    let limit = setting(report.question.resolution);
+    let total = &report.total;
+    let (Ok(change), Ok(interval)) = (&total.change, &total.interval) else {
+        let why = match (&total.change, &total.interval) {
+            (Err(absent), _) | (_, Err(absent)) => absent.0.clone(),
+            _ => String::new(),
+        };
+        let rest = format!(" nothing is known about the {WHAT} of {new} beside {old}: {}.", super::named_reason(&why));
+        return vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, rest)];
+    };
+    let (size, range) = sized(*change, *interval);
+    match total.verdict {
+        Verdict::Faster | Verdict::Slower => directed(report, (old, new), *change, *interval),
+        Verdict::Same => vec![
+            (Paint::Same, format!("No difference beyond ±{limit} in {WHAT}")),
+            (Paint::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
+        ],
+        Verdict::Undecided => {
+            let why = format!(
+                " the {WHAT} of {new} differs from that of {old} by {size} ({range}, {level}), which may be none, or \
+                 more than ±{limit}."
+            );
+            vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, why)]
+        }
+    }
+}
+
+/// How sure it is: by coins, or by a model of the noise.
+fn level(report: &ReleaseReport) -> String {
+    let model = if report.design.is_randomised() { "" } else { ", model-based" };
+    format!("{}{model}", setting(report.question.confidence))
+}
+
+/// That it costs more or less.
+fn directed(report: &ReleaseReport, (old, new): (&str, &str), change: f64, interval: Interval) -> Vec<Span> {
+    let level = level(report);
+    let slower = report.total.verdict == Verdict::Slower;
+    let paint = if slower { Paint::More } else { Paint::Less };
+    let effect = Effect::beside_first(change, interval);
+    let link = if effect.factor { "as" } else { "than" };
+    let within = match report.total.within_resolution {
+        true => format!(", within ±{}", setting(report.question.resolution)),
+        false => String::new(),
+    };
+    if effect.more != slower {
+        // The estimate lies on the other side of zero than the interval: the interval is what is known.
+        let (_, range) = signed(change, interval);
+        let claim = format!("{new} needs {} {WHAT}", if slower { "more" } else { "less" });
+        return vec![(paint, claim), (Paint::Plain, format!(" than {old}: {range} ({level}){within}."))];
+    }
+    vec![
+        (paint, format!("{new} needs {} {WHAT}", effect.relative())),
+        (Paint::Plain, format!(" {link} {old} ({}, {level}){within}.", effect.range)),
+    ]
+}
+
+/// What it saves: `That saves 1.8 of 24 CPUs (1.4 to 2.2)`.
+fn saved(report: &ReleaseReport) -> Option<String> {
+    let saving = report.saving.as_ref().ok()?;
+    let told = amount(saving)?;
+    let [old, new] = versions(report);
+    match report.total.verdict {
+        Verdict::Faster => Some(format!("{new} rather than {old} for all requests saves {told}")),
+        Verdict::Slower => Some(format!("{new} rather than {old} for all requests takes {told}")),
+        Verdict::Same | Verdict::Undecided => None,
+    }
+}
+
+/// An amount of CPUs, whichever its sign: `1.8 of 24 CPUs (1.4 to 2.2)`, `0.7 CPUs more (0.4 to 1.0); 12 are in use`.
+fn amount(saving: &ReleaseSaving) -> Option<String> {
+    let half = saving.interval.half_width();
+    if !(saving.cpus_saved.is_finite() && half.is_finite() && saving.cpus_used.is_finite()) {
+        return None;
+    }
+    let decimals = decimals(half.max(0.001 * saving.cpus_used));
+    let used = fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3));
+    let (sign, low, high) = match saving.cpus_saved < 0.0 {
+        true => (-1.0, -saving.interval.high, -saving.interval.low),
+        false => (1.0, saving.interval.low, saving.interval.high),
+    };
+    let size = fixed(sign * saving.cpus_saved, decimals);
+    let range = format!("{} to {}", fixed(low, decimals), fixed(high, decimals));
+    Some(match saving.cpus_saved < 0.0 {
+        true => format!("{size} CPUs more ({range}); {used} are in use"),
+        false => format!("{size} of {used} CPUs ({range})"),
+    })
+}
+
+/// What the plain means say, and how much of that is not the version's.
+fn plainly(report: &ReleaseReport) -> Option<String> {
+    let raw = report.total.raw_change.as_ref().ok()?;
+    let mean = |side: usize| report.sides[side].cpu_mean.as_ref().ok().map(|mean| time(mean.seconds()));
+    let from = match (mean(0), mean(1)) {
+        (Some(old), Some(new)) => format!(" ({old} and {new})"),
+        _ => String::new(),
+    };
+    let shift = match &report.total.load_shift {
+        Ok(shift) => format!("; load and the mix of routes moved them by {}", moved(*shift)),
+        Err(_) => String::new(),
+    };
+    Some(format!("The plain means differ by {}{from}{shift}.", moved(*raw)))
+}
+
+/// The verdict in a few words: `3.1 % less`, `refused`.
+pub fn release_summary(report: &ReleaseReport) -> String {
+    if !report.refused.is_empty() {
+        return "refused".to_owned();
+    }
+    let total = &report.total;
+    let told = match (total.verdict, &total.change, &total.interval) {
+        (Verdict::Same, ..) => "same".to_owned(),
+        (Verdict::Undecided, ..) => "undecided".to_owned(),
+        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Slower, ..) => "more".to_owned(),
+        (Verdict::Faster, ..) => "less".to_owned(),
+    };
+    told.replace(TIE, " ")
+}
+
+/// The answer on one line, for a title.
+pub(crate) fn short_answer(report: &ReleaseReport) -> String {
+    answer(report).into_iter().map(|(_, text)| text).collect()
+}
+
+/// What one look showed, on a line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.
+pub fn release_sight(sight: &ReleaseSight) -> String {
+    let requests = number(sight.requests.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)));
+    let told = match (sight.change, sight.interval) {
+        (Some(change), Some(interval)) => {
+            let (size, range) = sized(change, interval);
+            format!("{size} ({range})")
+        }
+        _ => "nothing can be said yet".to_owned(),
+    };
+    format!("{requests} requests: {told}").replace(TIE, " ")
+}

@@ -1,0 +1,73 @@
+//! Wall time: how it is distributed, and where it goes.
+
+use steady_model::{Nanos, Reading, ReleaseReport, ReleaseWall, WallPart};
+
+use super::{moved, sized, versions};
+use crate::text::tree::{Branch, Tree};
+use crate::units::{setting, time};
+use crate::words::cut;
+
+/// What stands above it.
+pub(crate) const HEADING: &str = "Wall time, as it was (what load did is in it)";
+/// How much of a version's name fits above a column.
+const HEAD: usize = 16;
+
+/// The heads of the columns.
+pub(crate) fn heads(report: &ReleaseReport) -> [String; 3] {
+    let [old, new] = versions(report);
+    [cut(&old, HEAD), cut(&new, HEAD), "change".to_owned()]
+}
+
+/// Quantiles, then the parts of the mean; nothing where wall time was not told.
+pub(crate) fn wall(report: &ReleaseReport) -> Reading<Tree> {
+    let wall = report.wall.as_ref().map_err(Clone::clone)?;
+    let quantile = |(share, times): &(f64, [Nanos; 2])| {
+        let label = match *share {
+            0.5 => "median".to_owned(),
+            share => format!("{} below", setting(share)),
+        };
+        row(0, label, times)
+    };
+    let mut branches: Vec<Branch> = wall.quantiles.iter().map(quantile).collect();
+    match &wall.parts {
+        Ok(parts) => branches.extend(of_parts(parts)),
+        Err(absent) => branches.push(Branch {
+            label: format!("where it goes is absent: {}", super::named_reason(&absent.0)),
+            ..Branch::default()
+        }),
+    }
+    Ok(Tree { heads: heads(report).to_vec(), branches })
+}
+
+fn of_parts(parts: &[[Nanos; 2]; 3]) -> Vec<Branch> {
+    let whole = [0, 1].map(|side| parts.iter().map(|part| part[side]).sum::<Nanos>());
+    let names = [
+        (WallPart::Cpu, "on a CPU"),
+        (WallPart::Waiting, "waiting for a CPU"),
+        (WallPart::Blocked, "blocked: other services, disks, locks"),
+    ];
+    let parts = names.iter().zip(parts).map(|((_, name), times)| row(1, (*name).to_owned(), times));
+    std::iter::once(row(0, "mean, where waiting is known".to_owned(), &whole)).chain(parts).collect()
+}
+
+fn row(depth: usize, label: String, times: &[Nanos; 2]) -> Branch {
+    let change = match times {
+        [Nanos::ZERO, _] => "–".to_owned(),
+        [old, new] => moved(new.seconds() / old.seconds() - 1.0),
+    };
+    let cells = vec![time(times[0].seconds()), time(times[1].seconds()), change];
+    Branch { depth, label, cells, bar: None, remark: String::new() }
+}
+
+/// The median page time in the first sentence: `median page time -3 % (-4.1 to -1.9 %)`.
+pub(crate) fn median_change(report: &ReleaseReport) -> Option<String> {
+    let ReleaseWall { median_change, median_interval, .. } = report.wall.as_ref().ok()?;
+    let change = median_change.as_ref().ok()?;
+    Some(match median_interval {
+        Ok(interval) => {
+            let (size, range) = sized(*change, *interval);
+            format!("median page time {size} ({range})")
+        }
+        Err(_) => format!("median page time {}", moved(*change)),
+    })
+}

@@ -1,0 +1,70 @@
+//! What the reader should know, in plain words.
+
+use steady_model::{ReleaseReport, ReleaseWarning};
+
+use super::{moved, numbered, sized, versions};
+use crate::units::{TIE, duration, percent};
+
+/// The warnings, a sentence or two each.
+pub(crate) fn warnings(report: &ReleaseReport) -> Vec<String> {
+    report.warnings.iter().map(|warning| message(report, warning)).collect()
+}
+
+fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
+    let [old, new] = versions(report);
+    match warning {
+        ReleaseWarning::RulersDisagree(alarm) => format!(
+            "The two kinds of rulers disagree: by those in the workers the change is {}, by the agent's own {}. {new} \
+             may be moving the rulers in its own workers.",
+            moved(alarm.by_worker_rulers),
+            moved(alarm.by_agent_rulers)
+        ),
+        ReleaseWarning::OneProcessASide => format!(
+            "One process a side: processes that run the same code differ by 2 to 3{TIE}%, and the interval does not \
+             hold that. Several processes a side, or a coin for each request, would."
+        ),
+        ReleaseWarning::FewProcesses { processes: [one, other] } => format!(
+            "Few processes a side ({one} of {old}, {other} of {new}): they are what is compared, so the interval is \
+             wide, and a process that happens to differ weighs much."
+        ),
+        ReleaseWarning::UnequalFailures { shares: [one, other] } => format!(
+            "The versions failed unequally often: {} of the requests of {old}, {} of {new}. A request that fails may \
+             cost less, which is no saving.",
+            percent(*one),
+            percent(*other)
+        ),
+        ReleaseWarning::MeansDiffer { by_means, interval } => {
+            let (size, range) = sized(*by_means, *interval);
+            format!(
+                "By the means of CPU time, taken at the same time and place, {new} needs {size} ({range}): a few requests \
+                 became much dearer or cheaper, which the figure above, of the usual request, does not show."
+            )
+        }
+        ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio } => format!(
+            "Left out: {} with {} of the CPU time, of one version only.",
+            numbered(*routes as u64, "route", "routes"),
+            percent(*cpu_ratio)
+        ),
+        ReleaseWarning::Lost { lost, folded } => lost_words(*lost, *folded),
+        ReleaseWarning::OtherAssignments { requests } => format!(
+            "Left out: {} whose version was chosen in another way than that of the rest.",
+            numbered(*requests, "request", "requests")
+        ),
+        ReleaseWarning::Gaps { seconds } => format!(
+            "For {} of the window nothing is known: the agent did not run, or nobody asked anything of the service.",
+            duration(steady_model::Nanos::from_seconds(*seconds as f64))
+        ),
+    }
+}
+
+fn lost_words(lost: u64, folded: u64) -> String {
+    let way = (lost > 0).then(|| format!("{} lost on the way to the agent", numbered(lost, "line was", "lines were")));
+    let room = (folded > 0).then(|| {
+        format!(
+            "{} folded into others, for there were more routes, versions or processes than the agent keeps apart",
+            numbered(folded, "request was", "requests were")
+        )
+    });
+    let all: Vec<String> = way.into_iter().chain(room).collect();
+    format!("{}.", if all.is_empty() { "Nothing was lost".to_owned() } else { all.join("; ") })
+}

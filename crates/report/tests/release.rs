@@ -1,0 +1,310 @@
+//! What a release changed, in all its forms, and the way back from JSON.
+
+mod goldens;
+mod released;
+mod values;
+
+use proptest::prelude::*;
+use released::{HOSTILE, all, random};
+use steady_model::*;
+use steady_report::{
+    RELEASE_SCHEMA, Style, read_release_report, release_csv, release_html, release_json, release_json_text,
+    release_markdown, release_sight, release_summary, release_text,
+};
+
+fn text(report: &ReleaseReport, width: usize) -> String {
+    release_text(report, Style { width, color: false })
+}
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, report)| {
+        let exports = [
+            ("json", release_json_text(&report)),
+            ("csv", release_csv(&report)),
+            ("md", release_markdown(&report)),
+            ("html", release_html(&report)),
+        ];
+        goldens::forms(name, |width| text(&report, width), exports)
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
+        goldens::lines_fit(name, |width| text(&report, width));
+    }
+}
+
+/// The first sentence is for whoever reads no more than that.
+#[test]
+fn the_first_line_answers() {
+    let first = |report: &ReleaseReport| text(report, 1000).lines().next().unwrap_or_default().to_owned();
+    let told: Vec<String> = all().iter().map(|(_, report)| first(report)).collect();
+    assert_eq!(
+        told[0],
+        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). v2 rather than v1 for all requests \
+         saves 1.80 of 24 CPUs (1.72 to 1.88); median page time -3.0 % (-4.1 to -1.9 %)."
+    );
+    assert!(told[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", told[1]);
+    assert!(told[2].starts_with("No difference beyond ±1 % in CPU time per request between v1 and v2"), "{}", told[2]);
+    assert!(told[3].starts_with("No answer: "), "{}", told[3]);
+    assert!(told[4].starts_with("Undecided: "), "{}", told[4]);
+    let said = |which: usize| text(&all()[which].1, 1000);
+    assert!(said(2).contains("Model-based (canary)") && said(3).contains("Model-based (one after the other)"));
+    assert!(said(3).contains("about 3 min of the same traffic"), "{}", said(3));
+    assert!(said(4).contains("about 20 min of the same traffic"), "{}", said(4));
+    assert!(said(5).contains("the agent's own rulers alone"), "{}", said(5));
+}
+
+#[test]
+fn summaries_are_short() {
+    let told: Vec<String> = all().iter().map(|(_, report)| release_summary(report)).collect();
+    let expected = ["7.5 % less", "5.1 % more", "same", "refused", "undecided", "56.2 % less", "2.1 % less"];
+    assert_eq!(told[..expected.len()], expected);
+    let sight = ReleaseSight { to: 0, requests: [6_000, 6_400], change: None, interval: None };
+    assert_eq!(release_sight(&sight), "12,400 requests: nothing can be said yet");
+    let interval = Some(Interval { low: -0.038, high: -0.024 });
+    let sight = ReleaseSight { change: Some(-0.031), interval, ..sight };
+    assert_eq!(release_sight(&sight), "12,400 requests: -3.1 % (-3.8 to -2.4 %)");
+}
+
+#[test]
+fn json_keeps_the_contract() {
+    for (name, report) in all() {
+        let value = release_json(&report);
+        assert_eq!(value["schema"], RELEASE_SCHEMA, "{name}");
+        assert_eq!(value["refused"], !report.refused.is_empty(), "{name}");
+        assert_eq!(value["design"], report.design.name(), "{name}");
+        let fields = ["change", "low", "high", "verdict", "raw_change", "load_shift", "requests"];
+        let rows = std::iter::once(&value["total"]).chain(value["routes"].as_array().unwrap());
+        for (row, field) in rows.flat_map(|row| fields.map(|field| (row, field))) {
+            assert!(row.get(field).is_some(), "{name}: {field}");
+        }
+        nulls_have_reasons(&value, name);
+    }
+}
+
+/// A condition that nobody asked for needs no reason.
+fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.contains_key(&format!("{key}_absent"));
+                assert!(!field.is_null() || reason || key == "fail_if", "{path}.{key}");
+                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        serde_json::Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_report_comes_back() {
+    for (name, report) in all() {
+        assert_eq!(read_release_report(&release_json_text(&report)), Ok(report), "{name}");
+    }
+    let mut report = random();
+    report.refused = vec![Refusal::LoadsDoNotOverlap { variance_inflation: f64::INFINITY }];
+    report.total.interval = Ok(Interval { low: f64::NEG_INFINITY, high: 0.1 });
+    report.routes[0].change.interval = Ok(Interval::EVERYTHING);
+    assert_eq!(read_release_report(&release_json_text(&report)), Ok(report));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let broken = |from: &str, to: &str| {
+        let json = release_json_text(&random());
+        assert!(json.contains(from), "{from}");
+        read_release_report(&json.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    assert!(broken("steady.release/1", "steady.locks/1").contains("what a release changed"));
+    assert!(broken("steady.release/1", "steady.release/2").contains("newer"));
+    assert!(broken("\"to\": \"2026", "\"to\": \"2025").contains("the window ends before it begins"));
+    assert!(broken("\"confidence\": 0.95", "\"confidence\": 95").contains("confidence"));
+    assert!(broken("\"verdict\": \"faster\"", "\"verdict\": \"fast\"").contains("total"));
+    assert!(broken("\"high\": -0.0716", "\"high\": -0.9").contains("total.high"));
+    assert!(broken("\"step_seconds\": 5", "\"step_seconds\": 0").contains("course.step_seconds"));
+    assert!(broken("\"old_wall_median_seconds\": 0.0092", "\"old_wall_median_seconds\": null").contains("routes[0]"));
+}
+
+#[test]
+fn csv_has_a_line_for_the_whole_and_one_per_route() {
+    for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
+        let csv = release_csv(&report);
+        assert_eq!(csv.lines().count(), 2 + report.routes.len(), "{name}");
+        let fields = |line: &str| line.matches(',').count();
+        assert!(csv.lines().all(|line| fields(line) == fields(csv.lines().next().unwrap())), "{name}: {csv}");
+    }
+    let whole = "shop,v1,v2,random-per-request,,faster,false,-0.0748,-0.0779,-0.0716,-0.0732,";
+    assert!(release_csv(&random()).lines().nth(1).unwrap().starts_with(whole), "{}", release_csv(&random()));
+}
+
+#[test]
+fn names_are_only_ever_text() {
+    let (_, report) = all().pop().unwrap();
+    assert_eq!(report.question.service, HOSTILE);
+    let page = release_html(&report);
+    assert!(!page.contains("<script") && !page.contains("\" onload="), "{page}");
+    for line in release_markdown(&report).lines().filter(|line| line.starts_with("| ")) {
+        assert!(!line.replace("\\<", "").contains('<'), "{line}");
+        assert!([6, 8].contains(&line.replace("\\|", "").matches('|').count()), "{line}");
+    }
+    let shown = text(&report, 80);
+    assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()), "{shown}");
+    assert!(!shown.contains('\u{202e}'));
+    assert!(page.contains("default-src 'none'"));
+}
+
+fn change() -> impl Strategy<Value = ReleaseChange> {
+    let ends = (-1.0..2.0f64, 0.0..1.0f64).prop_map(|(low, more)| Interval { low, high: low + more });
+    let interval = prop_oneof![ends, Just(Interval::EVERYTHING)];
+    let verdict = prop::sample::select(vec![Verdict::Faster, Verdict::Slower, Verdict::Same, Verdict::Undecided]);
+    let told = (values::reading(-1.0..3.0f64), values::reading(interval), values::reading(-1.0..3.0f64));
+    // Minutes whose seconds are whole come back as they were.
+    let settle = prop::option::of((0..100_000u32).prop_map(|quarters| f64::from(quarters) / 4.0));
+    (values::count(), values::count(), told, values::reading(-1.0..3.0f64), verdict, any::<bool>(), settle).prop_map(
+        |(old, new, (change, interval, raw_change), load_shift, verdict, within_resolution, minutes_to_settle)| {
+            ReleaseChange {
+                requests: [old, new],
+                change,
+                interval,
+                verdict,
+                within_resolution,
+                raw_change,
+                load_shift,
+                minutes_to_settle,
+            }
+        },
+    )
+}
+
+fn two() -> impl Strategy<Value = [Nanos; 2]> {
+    [values::nanos(), values::nanos()]
+}
+
+fn wall() -> impl Strategy<Value = ReleaseWall> {
+    let interval = (-0.9..0.0f64, 0.0..1.0f64).prop_map(|(low, high)| Interval { low, high });
+    let quantiles = prop::collection::vec((values::ratio(), two()), 0..4);
+    let distribution = prop::collection::vec((values::nanos(), [values::ratio(), values::ratio()]), 0..30);
+    let parts = values::reading([two(), two(), two()]);
+    (quantiles, values::reading(-1.0..3.0f64), values::reading(interval), parts, distribution).prop_map(
+        |(quantiles, median_change, median_interval, parts, distribution)| ReleaseWall {
+            quantiles,
+            median_change,
+            median_interval,
+            parts,
+            distribution,
+        },
+    )
+}
+
+fn side() -> impl Strategy<Value = ReleaseSide> {
+    let means = (values::reading(values::nanos()), values::reading(values::nanos()));
+    (".{0,20}", [values::count(), values::count(), values::count(), values::count()], any::<(u32, u32)>(), means)
+        .prop_map(|(version, counts, (processes, hosts), (cpu_mean, wall_mean))| ReleaseSide {
+            version,
+            requests: counts[0],
+            failed: counts[1],
+            warming: counts[2],
+            processes: processes as usize,
+            hosts: hosts as usize,
+            seconds: counts[3],
+            cpu_mean,
+            wall_mean,
+        })
+}
+
+fn moments() -> impl Strategy<Value = Vec<ReleaseMoment>> {
+    let times = || [prop::option::of(values::nanos()), prop::option::of(values::nanos())];
+    let ratio = || prop::option::of(values::ratio());
+    let moment = (1..100u64, [values::count(), values::count()], times(), times(), ratio(), ratio());
+    prop::collection::vec(moment, 0..20).prop_map(|all| {
+        let mut second = 1_795_251_900;
+        all.into_iter()
+            .map(|(gap, requests, raw, adjusted, busy, rulers)| {
+                second += gap;
+                ReleaseMoment { second, requests, raw, adjusted, busy, rulers }
+            })
+            .collect()
+    })
+}
+
+fn report() -> impl Strategy<Value = ReleaseReport> {
+    let route = (".{0,20}", values::ratio(), change(), values::reading(two()))
+        .prop_map(|(route, cpu_ratio, change, wall_median)| ReleaseRoute { route, cpu_ratio, change, wall_median });
+    let design = prop::sample::select(ReleaseDesign::ALL.to_vec());
+    let rests =
+        prop::sample::select(vec![RestsOn::Coins, RestsOn::WorkerRulers, RestsOn::AgentRulers, RestsOn::SameTime]);
+    let from = (design, rests, any::<bool>(), any::<bool>(), prop::option::of(1..40_000u32));
+    let lists = (prop::collection::vec(route, 0..4), moments(), 1..100u64);
+    let made = prop::sample::select((0..all().len()).collect::<Vec<_>>());
+    let parts = ([side(), side()], change(), values::reading(wall()), [".{0,20}", ".{0,20}", ".{0,20}"]);
+    (made, from, lists, parts).prop_map(|(made, from, (routes, moments, step), (sides, total, wall, names))| {
+        let base = all().swap_remove(made).1;
+        let [service, old, new] = names;
+        ReleaseReport {
+            question: ReleaseQuestion { service, old, new, by_route: from.2, ..base.question.clone() },
+            design: from.0,
+            rests_on: from.1,
+            from_outside: from.3,
+            settle: from.4.map(|quarters| Settling { design: from.0, minutes: f64::from(quarters) / 4.0 }),
+            sides,
+            total,
+            routes,
+            wall,
+            course: ReleaseCourse { step_seconds: step, moments },
+            ..base
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_report_comes_back_and_shows(report in report()) {
+        prop_assert_eq!(read_release_report(&release_json_text(&report)), Ok(report.clone()));
+        let page = release_html(&report);
+        prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"), "{}", page.split("<body>").nth(1).unwrap_or_default());
+        for width in [40, 80] {
+            prop_assert!(!text(&report, width).is_empty());
+        }
+        release_markdown(&report);
+        release_csv(&report);
+        release_summary(&report);
+    }
+
+    #[test]
+    fn no_change_of_the_json_makes_it_panic(
+        which in 0..9_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
+    ) {
+        let value = values::changed(release_json(&all()[which].1), changes);
+        if let Ok(report) = read_release_report(&value.to_string()) {
+            text(&report, 80);
+            release_html(&report);
+            release_markdown(&report);
+            release_csv(&report);
+            release_summary(&report);
+        }
+    }
+
+    #[test]
+    fn no_garbage_makes_it_panic(which in 0..9_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
+        let (garbled, cut) = values::garbled(release_json_text(&all()[which].1), &at, garbage);
+        let _ = read_release_report(&garbled);
+        prop_assert!(read_release_report(&cut).is_err());
+    }
+
+    #[test]
+    fn nothing_can_be_left_out(which in 0..9_usize, at in any::<prop::sample::Index>()) {
+        let report = &all()[which].1;
+        let (name, value) = values::without_a_field(release_json(report), &at);
+        // Without a field it is refused, or the field is but derived from others or says why a figure beside it is null.
+        if let Ok(read) = read_release_report(&value.to_string()) {
+            prop_assert_eq!(&read, report, "{}", name);
+        }
+    }
+}

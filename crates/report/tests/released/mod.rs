@@ -1,0 +1,344 @@
+//! Made-up reports of releases, one for each thing that is told in its own way.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use steady_model::*;
+
+/// The second in which the windows begin: 2026-11-21T09:05:00Z.
+const BEGUN: u64 = 1_795_251_900;
+/// How long they are.
+const LONG: u64 = 300;
+
+pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
+    vec![
+        ("release-random", random()),
+        ("release-switchback", switchback()),
+        ("release-canary", canary()),
+        ("release-refused", refused()),
+        ("release-undecided", undecided()),
+        ("release-outside", outside()),
+        ("release-followed", followed()),
+        ("release-nothing", nothing()),
+        ("release-hostile", hostile()),
+    ]
+}
+
+fn absent<T>(why: &str) -> Reading<T> {
+    Err(Absent::because(why))
+}
+
+fn question() -> ReleaseQuestion {
+    ReleaseQuestion {
+        service: "shop".to_owned(),
+        old: "v1".to_owned(),
+        new: "v2".to_owned(),
+        from: BEGUN,
+        to: BEGUN + LONG,
+        by_route: true,
+        confidence: 0.95,
+        resolution: 0.01,
+        fail_if: None,
+    }
+}
+
+fn side(version: &str, requests: u64, cpu_micros: u64, wall_micros: u64) -> ReleaseSide {
+    ReleaseSide {
+        version: version.to_owned(),
+        requests,
+        failed: requests / 3_000,
+        warming: 1_200,
+        processes: 8,
+        hosts: 2,
+        seconds: LONG,
+        cpu_mean: Ok(Nanos::from_micros(cpu_micros)),
+        wall_mean: Ok(Nanos::from_micros(wall_micros)),
+    }
+}
+
+fn change(requests: [u64; 2], change: f64, low: f64, high: f64, raw: f64) -> ReleaseChange {
+    let verdict = match (low, high) {
+        (low, _) if low > 0.0 => Verdict::Slower,
+        (_, high) if high < 0.0 => Verdict::Faster,
+        (low, high) if low > -0.01 && high < 0.01 => Verdict::Same,
+        _ => Verdict::Undecided,
+    };
+    ReleaseChange {
+        requests,
+        change: Ok(change),
+        interval: Ok(Interval { low, high }),
+        verdict,
+        within_resolution: low > -0.01 && high < 0.01,
+        raw_change: Ok(raw),
+        load_shift: Ok((1.0 + raw) / (1.0 + change) - 1.0),
+        minutes_to_settle: None,
+    }
+}
+
+fn route(name: &str, share: f64, change: ReleaseChange, medians: [u64; 2]) -> ReleaseRoute {
+    let wall_median = Ok(medians.map(Nanos::from_micros));
+    ReleaseRoute { route: name.to_owned(), cpu_ratio: share, change, wall_median }
+}
+
+/// Two humps: pages and their slow tail.
+fn wall(faster: f64) -> ReleaseWall {
+    let end = |bucket: u16| 1_000.0 * ((f64::from(bucket) + 1.0) / 4.0).exp2();
+    let share = |time: f64, scale: f64| {
+        let hump = |middle: f64, width: f64| (-((time / scale / middle).ln() / width).powi(2)).exp();
+        hump(9.0e6, 0.5) + 0.12 * hump(60.0e6, 0.4)
+    };
+    let bars: Vec<(f64, [f64; 2])> =
+        (40..80).map(|bucket| (end(bucket), [share(end(bucket), 1.0), share(end(bucket), faster)])).collect();
+    let whole = [0, 1].map(|side| bars.iter().map(|(_, shares)| shares[side]).sum::<f64>());
+    let rounded = |share: f64| (share * 1e6).round() / 1e6;
+    let distribution = bars
+        .into_iter()
+        .map(|(end, shares)| (Nanos(end as u64), [0, 1].map(|side| rounded(shares[side] / whole[side]))))
+        .collect();
+    let both = |micros: u64| [Nanos::from_micros(micros), Nanos::from_micros((micros as f64 * faster) as u64)];
+    ReleaseWall {
+        quantiles: vec![(0.5, both(9_100)), (0.9, both(41_000)), (0.99, both(96_000))],
+        median_change: Ok(faster - 1.0),
+        median_interval: Ok(Interval { low: faster - 1.011, high: faster - 0.989 }),
+        parts: Ok([both(2_310), both(1_700), both(6_200)]),
+        distribution,
+    }
+}
+
+/// The window in steps of five seconds, under a load that rises in its second half; `served` says which version is on when.
+fn course(new: f64, served: fn(u64) -> [bool; 2]) -> ReleaseCourse {
+    let moment = |step: u64| {
+        let at = step * 5;
+        let load = 1.0 + if at >= LONG / 2 { 0.35 } else { 0.04 } + 0.03 * ((at as f64) / 17.0).sin();
+        let on = served(at);
+        let time = |side: usize, load: f64, noise: f64| {
+            let own = if side == 1 { new } else { 1.0 };
+            on[side].then_some(Nanos((2.3e6 * own * load * (1.0 + noise)) as u64))
+        };
+        let noise = |side: usize| 0.01 * ((at + 31 * side as u64) as f64 * 1.7).sin();
+        ReleaseMoment {
+            second: BEGUN + at,
+            requests: on.map(|on| if on { 230 + at % 40 } else { 0 }),
+            raw: [0, 1].map(|side| time(side, load, noise(side))),
+            adjusted: [0, 1].map(|side| time(side, 1.0, 0.5 * noise(side))),
+            busy: (step != 7).then_some((0.3 * load * load).min(1.0)),
+            rulers: Some((load / 1.2 * 1000.0).round() / 1000.0),
+        }
+    };
+    ReleaseCourse { step_seconds: 5, moments: (0..LONG / 5).map(moment).collect() }
+}
+
+fn saving(used: f64, saved: f64, off: f64) -> Reading<ReleaseSaving> {
+    let interval = Interval { low: saved - off, high: saved + off };
+    Ok(ReleaseSaving { cpus_used: used, cpus_saved: saved, interval })
+}
+
+/// A coin for each request, and cheaper.
+pub(crate) fn random() -> ReleaseReport {
+    ReleaseReport {
+        question: question(),
+        design: ReleaseDesign::RandomPerRequest,
+        rests_on: RestsOn::Coins,
+        from_outside: false,
+        refused: vec![],
+        settle: None,
+        sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
+        total: change([15_210, 15_043], -0.0748, -0.0779, -0.0716, -0.0732),
+        routes: vec![
+            route("/item/<id>", 0.61, change([9_100, 9_020], -0.1203, -0.1258, -0.1147, -0.1199), [9_200, 8_700]),
+            route("/search", 0.31, change([3_010, 2_950], 0.0012, -0.0081, 0.0106, 0.0034), [31_000, 31_100]),
+            route("/cart", 0.08, change([3_100, 3_073], 0.021, -0.013, 0.056, 0.019), [6_000, 6_050]),
+        ],
+        wall: Ok(wall(0.97)),
+        saving: saving(24.1, 1.8, 0.08),
+        course: course(0.925, |_| [true, true]),
+        looks: vec![],
+        warnings: vec![],
+    }
+}
+
+/// Slots in turns: dearer, and a gate that says so.
+fn switchback() -> ReleaseReport {
+    ReleaseReport {
+        question: ReleaseQuestion { fail_if: "slower>2%".parse().ok(), by_route: false, ..question() },
+        design: ReleaseDesign::Switchback,
+        rests_on: RestsOn::WorkerRulers,
+        sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_470, 10_640)],
+        total: change([15_210, 15_043], 0.0512, 0.0331, 0.0695, 0.0693),
+        routes: vec![],
+        wall: Ok(ReleaseWall { parts: absent("no service told how long requests waited for a CPU"), ..wall(1.04) }),
+        saving: saving(3.07, -0.077, 0.026),
+        course: course(1.05, |at| if (at / 5) % 2 == 0 { [true, false] } else { [false, true] }),
+        warnings: vec![ReleaseWarning::Gaps { seconds: 12 }],
+        ..random()
+    }
+}
+
+/// Two processes side by side: no difference, and much to beware of.
+fn canary() -> ReleaseReport {
+    ReleaseReport {
+        design: ReleaseDesign::Canary,
+        rests_on: RestsOn::SameTime,
+        total: change([15_210, 15_043], 0.0008, -0.0061, 0.0077, 0.0023),
+        routes: vec![],
+        wall: Ok(wall(1.0)),
+        saving: saving(24.1, -0.019, 0.165),
+        course: course(1.001, |_| [true, true]),
+        warnings: vec![
+            ReleaseWarning::OneProcessASide,
+            ReleaseWarning::MeansDiffer { by_means: 0.061, interval: Interval { low: 0.035, high: 0.088 } },
+            ReleaseWarning::FewProcesses { processes: [1, 3] },
+            ReleaseWarning::UnequalFailures { shares: [0.0003, 0.021] },
+            ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.034 },
+            ReleaseWarning::Lost { lost: 1_204, folded: 3 },
+            ReleaseWarning::OtherAssignments { requests: 1 },
+            ReleaseWarning::RulersDisagree(LoadAlarm { by_worker_rulers: -0.012, by_agent_rulers: 0.034 }),
+        ],
+        ..random()
+    }
+}
+
+/// One after the other, and the load moved with the version.
+fn refused() -> ReleaseReport {
+    let why = "the window was refused";
+    ReleaseReport {
+        design: ReleaseDesign::OneAfterTheOther,
+        rests_on: RestsOn::WorkerRulers,
+        refused: vec![
+            Refusal::LoadsDoNotOverlap { variance_inflation: 4.72 },
+            Refusal::UtilisationDiffers { deviations: 2.3 },
+        ],
+        settle: Some(Settling { design: ReleaseDesign::RandomPerRequest, minutes: 2.25 }),
+        sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_990, 15_600)],
+        total: ReleaseChange {
+            change: absent(why),
+            interval: absent(why),
+            verdict: Verdict::Undecided,
+            load_shift: absent(why),
+            ..change([15_210, 15_043], 0.0, 0.0, 0.0, 0.294)
+        },
+        routes: vec![],
+        wall: Ok(ReleaseWall { median_change: absent(why), median_interval: absent(why), ..wall(1.29) }),
+        saving: absent(why),
+        course: course(1.0, |at| [at < LONG / 2, at >= LONG / 2]),
+        ..random()
+    }
+}
+
+/// One after the other, and still open.
+fn undecided() -> ReleaseReport {
+    ReleaseReport {
+        design: ReleaseDesign::OneAfterTheOther,
+        rests_on: RestsOn::AgentRulers,
+        total: ReleaseChange { minutes_to_settle: Some(17.5), ..change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11) },
+        routes: vec![],
+        wall: Ok(ReleaseWall { median_interval: absent("too few stretches of time"), ..wall(0.98) }),
+        saving: saving(0.31, 0.0037, 0.011),
+        course: course(0.99, |at| [at % 60 < 30, at % 60 >= 30]),
+        ..random()
+    }
+}
+
+/// Counted from outside: no process is known, no wall time, and one kind of ruler.
+fn outside() -> ReleaseReport {
+    let why = "requests were counted from outside";
+    ReleaseReport {
+        question: ReleaseQuestion { by_route: false, ..question() },
+        rests_on: RestsOn::AgentRulers,
+        from_outside: true,
+        design: ReleaseDesign::OneAfterTheOther,
+        sides: [side("v1", 15_210, 2_310, 0), side("v2", 15_043, 1_010, 0)].map(|side| ReleaseSide {
+            wall_mean: absent(why),
+            processes: 1,
+            hosts: 1,
+            warming: 0,
+            failed: 0,
+            ..side
+        }),
+        total: change([15_210, 15_043], -0.562, -0.581, -0.542, -0.563),
+        routes: vec![],
+        wall: absent(why),
+        saving: saving(24.1, 13.5, 0.5),
+        course: course(0.44, |at| [at < LONG / 2, at >= LONG / 2]),
+        ..random()
+    }
+}
+
+/// Followed live until it was decided.
+fn followed() -> ReleaseReport {
+    let look = |index: u64| {
+        let half = 0.08 / (index as f64).sqrt();
+        let known = index > 1;
+        ReleaseSight {
+            to: BEGUN + 10 * index,
+            requests: [510 * index, 498 * index],
+            change: known.then_some(-0.021 + 0.004 * (index as f64).sin()),
+            interval: known.then_some(Interval { low: -0.021 - half, high: -0.021 + half }),
+        }
+    };
+    ReleaseReport {
+        question: ReleaseQuestion { to: BEGUN + 170, fail_if: "slower>1%".parse().ok(), ..question() },
+        total: change([8_670, 8_466], -0.0211, -0.0405, -0.0016, -0.0211),
+        looks: (1..=17).map(look).collect(),
+        ..random()
+    }
+}
+
+/// A window in which nothing can be told.
+fn nothing() -> ReleaseReport {
+    let why = "NEW served no request past the warm-up of its processes";
+    let none = |version: &str| ReleaseSide {
+        requests: 0,
+        failed: 0,
+        processes: 1,
+        hosts: 1,
+        seconds: 1,
+        cpu_mean: absent("no requests"),
+        wall_mean: absent("no requests"),
+        ..side(version, 0, 0, 0)
+    };
+    ReleaseReport {
+        sides: [none("v1"), none("v2")],
+        total: ReleaseChange {
+            change: absent(why),
+            interval: absent(why),
+            raw_change: absent(why),
+            load_shift: absent(why),
+            verdict: Verdict::Undecided,
+            ..change([0, 0], 0.0, 0.0, 0.0, 0.0)
+        },
+        routes: vec![],
+        wall: absent(why),
+        saving: absent(why),
+        course: ReleaseCourse { step_seconds: 5, moments: vec![] },
+        ..random()
+    }
+}
+
+/// A text that would end whatever it stands in.
+pub(crate) const HOSTILE: &str =
+    "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]> *b*";
+
+/// Names of others.
+fn hostile() -> ReleaseReport {
+    let (report, long) = (random(), "/日本語/".repeat(40));
+    let mut routes = report.routes.clone();
+    routes[0].route = HOSTILE.to_owned();
+    routes[1].route = long;
+    routes[2].wall_median = absent(HOSTILE);
+    let [old, new] = report.sides.clone();
+    ReleaseReport {
+        question: ReleaseQuestion {
+            service: HOSTILE.to_owned(),
+            old: HOSTILE.to_owned(),
+            new: "v\t2\u{1b}[31m".to_owned(),
+            ..question()
+        },
+        sides: [
+            ReleaseSide { version: HOSTILE.to_owned(), ..old },
+            ReleaseSide { version: "v\t2\u{1b}[31m".to_owned(), wall_mean: absent(HOSTILE), ..new },
+        ],
+        routes,
+        wall: Ok(ReleaseWall { parts: absent(HOSTILE), ..wall(0.9) }),
+        saving: absent(HOSTILE),
+        ..report
+    }
+}
