@@ -24,8 +24,10 @@ const CENTRE_MEMORY: f64 = 32.0;
 const VERSION_MEMORY: f64 = 1_000.0;
 /// How much of what a process's earlier requests told of its load is carried on past the last one.
 const CARRIED: f64 = 0.5;
-/// The first requests of a version on a route are told as they are.
-const UNLIMITED: f64 = 16.0;
+/// After so many requests it is known what is usual on a route, and for a version on it.
+const UNKNOWN: f64 = 16.0;
+/// How many times wider the limit is for the first request of a version.
+const WIDE: f64 = 4.0;
 
 /// What one request tells the sums. The route, the version and the process are the caller's own small numbers for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +55,7 @@ pub struct Told {
 struct Route {
     requests: f64,
     centre: f64,
-    /// The mean absolute deviation from the version's centre, itself limited.
+    /// The mean absolute deviation from the versions' centres, itself limited.
     spread: f64,
     /// The share of requests beyond the limit.
     beyond: f64,
@@ -144,18 +146,19 @@ fn step(route: &mut Route, version: &mut Version, raw: f64) -> (f64, f64) {
     route.requests += 1.0;
     version.requests += 1.0;
     let rate = |memory: f64, count: f64| count.min(memory).recip();
-    if version.requests <= UNLIMITED {
-        route.spread += rate(SPREAD_MEMORY, route.requests) * (away.abs() - route.spread);
-        route.centre += rate(CENTRE_MEMORY, route.requests) * away;
-        version.above += rate(VERSION_MEMORY, version.requests) * (raw - route.centre - version.above);
-        return (raw, away);
-    }
-    let limit = LIMIT * route.spread;
+    // Nothing is known of a route that is new. Of a version that is new on a known route, a first request that is far off
+    // may be one that was hit, or the version may be so: the limit closes in while that is found out.
+    let known = if route.requests <= UNKNOWN { 0.0 } else { (version.requests / UNKNOWN).min(1.0) };
+    let usual = LIMIT * route.spread;
+    let limit = if route.requests <= UNKNOWN { f64::INFINITY } else { usual * (WIDE - (WIDE - 1.0) * known) };
     let limited = away.clamp(-limit, limit);
-    let log = centre + limited / (1.0 - route.beyond);
+    let log = centre + limited / (1.0 - known * route.beyond);
     let spread_rate = rate(SPREAD_MEMORY, route.requests);
-    route.spread += spread_rate * (away.abs().min(4.0 * route.spread) - route.spread);
-    route.beyond += spread_rate * (f64::from(away.abs() >= limit) - route.beyond);
+    let most = if known > 0.0 { 2.0 * usual } else { f64::INFINITY };
+    route.spread += spread_rate * (away.abs().min(most) - route.spread);
+    if known > 0.0 {
+        route.beyond += spread_rate * (f64::from(away.abs() >= usual) - route.beyond);
+    }
     route.centre += rate(CENTRE_MEMORY, route.requests) * limited;
     version.above += rate(VERSION_MEMORY, version.requests) * limited;
     (log, limited)

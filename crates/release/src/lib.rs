@@ -1,7 +1,20 @@
-//! Did this release make requests cheaper? Requests in, rows out ([`Fold`]); rows in, verdict out. Pure: no clock, no entropy,
-//! no files.
+//! Did this release make requests cheaper? Requests in, rows out ([`Fold`]); rows in, verdict out ([`judge`]). Pure: no clock,
+//! no entropy, no files.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod cells;
+mod course;
+mod design;
+mod effect;
+mod error;
+mod facts;
 mod fold;
+mod judge;
+mod random;
+mod wall;
+mod window;
 
+pub use error::JudgeError;
 pub use fold::{Fold, Told, WARMING_REQUESTS};
+pub use judge::judge;

@@ -3,7 +3,7 @@
 //! Within a cell (a host, a stretch of time, a route) both versions had the same load, so the cell's mean is taken out and
 //! what is left is compared. A covariate that was fixed before the coin fell (what the request before in the same process took)
 //! takes more of the load out. The error is robust against unequal variances (White 1980, with the correction of MacKinnon
-//! and White 1985 known as HC2), which is exact enough where coins decide: it needs nothing of the load but that it could not
+//! and White 1985 known as HC3), which is exact enough where coins decide: it needs nothing of the load but that it could not
 //! see the coin.
 
 use std::ops::AddAssign;
@@ -143,7 +143,7 @@ fn add_spread(cell: &[Tally; 2], effect: f64, slope: f64, dd: f64, sides: &mut [
         let square = away * away;
         let leverage = (1.0 / n + square / dd).min(0.999);
         let left = tally.squares_about(y + effect * away - slope * b, slope);
-        side.meat += square * left / (1.0 - leverage);
+        side.meat += square * left / (1.0 - leverage).powi(2);
         side.requests += tally.n;
         side.squares += square * tally.n;
         side.fourths += square * square * tally.n;

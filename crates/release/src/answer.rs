@@ -1,0 +1,45 @@
+//! What a design has to say, before it is told.
+
+use steady_model::{Absent, Reading, Refusal, ReleaseWarning, RestsOn, Settling};
+
+use crate::effect::{Effect, Plain};
+
+/// One route.
+pub(crate) struct RouteAnswer {
+    /// Which.
+    pub(crate) route: u32,
+    /// Its plain sums.
+    pub(crate) plain: Plain,
+    /// Its effect.
+    pub(crate) effect: Reading<Effect>,
+}
+
+/// The answer of a design.
+pub(crate) struct Answer {
+    /// By what the load was taken off.
+    pub(crate) rests_on: RestsOn,
+    /// The effect on all routes, mixed by CPU time.
+    pub(crate) total: Reading<Effect>,
+    /// The routes that both versions served.
+    pub(crate) routes: Vec<RouteAnswer>,
+    /// Why there is none.
+    pub(crate) refused: Vec<Refusal>,
+    /// What would give one.
+    pub(crate) settle: Option<Settling>,
+    /// What the reader should know.
+    pub(crate) warnings: Vec<ReleaseWarning>,
+}
+
+impl Answer {
+    /// Nothing yet, of a design with a coin for each request.
+    pub(crate) fn of_coins() -> Answer {
+        Answer {
+            rests_on: RestsOn::Coins,
+            total: Err(Absent::because("nothing was compared")),
+            routes: Vec::new(),
+            refused: Vec::new(),
+            settle: None,
+            warnings: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Lines into cells: a host, a stretch of time, a route.
+
+use steady_model::RequestSums;
+use steady_stats::release::Tally;
+
+use crate::window::Line;
+
+/// Stretches that a cell may have, in seconds; each is a multiple of the one before.
+const LENGTHS: [u64; 7] = [1, 5, 10, 30, 60, 300, 3600];
+
+/// One cell: OLD and NEW of a host and a stretch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    host: u32,
+    second: u64,
+    /// The sums of both.
+    pub(crate) sides: [Tally; 2],
+}
+
+/// What is compared within cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// The logarithm of CPU time, limited, with the requests before as the covariate.
+    Log,
+    /// CPU time as it is.
+    Plain,
+}
+
+fn tally(line: &Line, cost: Cost) -> Tally {
+    let sums: &RequestSums = &line.row.sums;
+    let n = sums.requests as f64;
+    match cost {
+        Cost::Plain => Tally { n, y: sums.cpu, yy: sums.cpu_squared, ..Tally::default() },
+        Cost::Log => {
+            Tally { n, y: sums.log, yy: sums.log_squared, b: sums.before, bb: sums.before_squared, by: sums.before_log }
+        }
+    }
+}
+
+/// The cells of one second each. The lines are those of one route, in order.
+pub(crate) fn of_seconds(lines: &[Line], cost: Cost) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for line in lines {
+        let (host, second) = (line.row.host, line.row.second);
+        if cells.last().is_none_or(|cell| (cell.host, cell.second) != (host, second)) {
+            cells.push(Cell { host, second, sides: [Tally::default(); 2] });
+        }
+        if let Some(cell) = cells.last_mut() {
+            cell.sides[line.side] += tally(line, cost);
+        }
+    }
+    cells
+}
+
+/// The same, in longer stretches.
+pub(crate) fn of_stretches(cells: &[Cell], length: u64) -> Vec<Cell> {
+    let mut longer: Vec<Cell> = Vec::new();
+    for cell in cells {
+        let second = cell.second / length * length;
+        match longer.last_mut() {
+            Some(last) if (last.host, last.second) == (cell.host, second) => {
+                let [old, new] = cell.sides;
+                last.sides[0] += old;
+                last.sides[1] += new;
+            }
+            _ => longer.push(Cell { second, ..*cell }),
+        }
+    }
+    longer
+}
+
+/// The stretch in which the cells will tell most: short ones take out more of the load, but leave some cells with one version
+/// alone. What is looked at is the same whichever version is called NEW.
+pub(crate) fn best_stretch(cells: &[Cell]) -> u64 {
+    let mut longer = cells.to_vec();
+    let mut best = (f64::INFINITY, LENGTHS[0]);
+    for length in LENGTHS {
+        longer = of_stretches(&longer, length);
+        let variance = expected_variance(&longer);
+        if variance < best.0 {
+            best = (variance, length);
+        }
+    }
+    best.1
+}
+
+/// The variance within cells, of both versions together, over how much the cells tell.
+fn expected_variance(cells: &[Cell]) -> f64 {
+    let (mut left, mut freedom, mut telling) = (0.0, 0.0, 0.0);
+    for cell in cells {
+        let [old, new] = cell.sides;
+        let n = old.n + new.n;
+        left += old.yy + new.yy - (old.y + new.y).powi(2) / n;
+        freedom += n - 1.0;
+        telling += old.n * new.n / n;
+    }
+    if freedom > 0.0 && telling > 0.0 { left.max(0.0) / freedom / telling } else { f64::INFINITY }
+}

@@ -1,0 +1,107 @@
+//! The window as a course of time, for charts.
+
+use std::collections::BTreeMap;
+
+use steady_model::{HostSecond, Nanos, ReleaseCourse, ReleaseMoment, ReleaseRows, ReleaseRulerRow};
+
+use crate::effect::nanos;
+use crate::window::Line;
+
+/// About so many stretches fit a chart.
+const STRETCHES: u64 = 150;
+/// Lengths that a person can think in.
+const LENGTHS: [u64; 14] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 14_400];
+
+/// Sums of one stretch.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    requests: [f64; 2],
+    log: [f64; 2],
+    adjusted: [f64; 2],
+    busy: (f64, f64),
+    ruler: (f64, f64),
+}
+
+/// How long a stretch is to be.
+pub(crate) fn step(lines: &[Line]) -> u64 {
+    let seconds = || lines.iter().map(|line| line.row.second);
+    let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return 1 };
+    let slot = lines.iter().map(|line| u64::from(line.row.slot_seconds)).max().unwrap_or(0);
+    let wanted = ((last - first) / STRETCHES + 1).max(2 * slot);
+    LENGTHS.into_iter().find(|&length| length >= wanted).unwrap_or(wanted)
+}
+
+/// What the load and the mix of routes did to the logarithm of each line's cost, beside the window's mean, where both versions
+/// served at the same time: what remains of its stretch once the effect is taken out.
+pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64) -> Vec<f64> {
+    let beside = |lines: &[Line]| {
+        let sum: f64 = lines.iter().map(|line| line.log() - line.requests() * effect * line.side as f64).sum();
+        sum / lines.iter().map(Line::requests).sum::<f64>()
+    };
+    let mean = beside(lines);
+    let place = |line: &Line| (line.row.route, line.row.host, line.row.second / step);
+    let stretches = lines.chunk_by(|one, other| place(one) == place(other));
+    stretches.flat_map(|stretch| std::iter::repeat_n(beside(stretch) - mean, stretch.len())).collect()
+}
+
+/// The course of the window, in stretches of `step` seconds; `loads` is what the load did to each line.
+pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64]) -> ReleaseCourse {
+    let mut stretches: BTreeMap<u64, Sums> = BTreeMap::new();
+    for (line, load) in lines.iter().zip(loads) {
+        let sums = stretches.entry(line.row.second / step).or_default();
+        sums.requests[line.side] += line.requests();
+        sums.log[line.side] += line.log();
+        sums.adjusted[line.side] += line.log() - line.requests() * load;
+    }
+    let mut hosts: Vec<&HostSecond> = rows.seconds.iter().collect();
+    hosts.sort_by_key(|host| (host.second, host.host, host.busy.map(f64::to_bits)));
+    for host in hosts {
+        if let (Some(sums), Some(busy)) = (stretches.get_mut(&(host.second / step)), host.busy) {
+            sums.busy.0 += busy * f64::from(host.cpus.max(1));
+            sums.busy.1 += f64::from(host.cpus.max(1));
+        }
+    }
+    let rulers = ruler_readings(rows);
+    for &(second, deviation, readings) in &rulers {
+        if let Some(sums) = stretches.get_mut(&(second / step)) {
+            sums.ruler.0 += deviation;
+            sums.ruler.1 += readings;
+        }
+    }
+    let moments = stretches.into_iter().map(|(at, sums)| moment(at * step, &sums)).collect();
+    ReleaseCourse { step_seconds: step, moments }
+}
+
+fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
+    let mean = |log: [f64; 2]| -> [Option<Nanos>; 2] {
+        [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos((log[side] / sums.requests[side]).exp())))
+    };
+    ReleaseMoment {
+        second,
+        requests: sums.requests.map(|n| n as u64),
+        raw: mean(sums.log),
+        adjusted: mean(sums.adjusted),
+        busy: (sums.busy.1 > 0.0).then(|| sums.busy.0 / sums.busy.1),
+        rulers: (sums.ruler.1 > 0.0).then(|| (sums.ruler.0 / sums.ruler.1).exp()),
+    }
+}
+
+/// Readings beside the mean of their ruler and process over the window: the workers' where there are any, else the agent's.
+fn ruler_readings(rows: &ReleaseRows) -> Vec<(u64, f64, f64)> {
+    let inside = rows.rulers.iter().any(|row| row.process != 0);
+    let mut chosen: Vec<&ReleaseRulerRow> =
+        rows.rulers.iter().filter(|row| (row.process != 0) == inside && row.sums.readings > 0).collect();
+    chosen.sort_by_key(|row| (row.second, row.host, row.process, row.ruler, row.sums.log.to_bits()));
+    let mut means: BTreeMap<_, (f64, f64)> = BTreeMap::new();
+    for row in &chosen {
+        let mean = means.entry((row.host, row.ruler)).or_default();
+        mean.0 += row.sums.log;
+        mean.1 += row.sums.readings as f64;
+    }
+    let beside = |row: &&ReleaseRulerRow| {
+        let (log, readings) = means[&(row.host, row.ruler)];
+        let own = row.sums.readings as f64;
+        (row.second, row.sums.log - own * log / readings, own)
+    };
+    chosen.iter().map(beside).collect()
+}

@@ -1,0 +1,69 @@
+//! How two versions came to be compared, from how requests were assigned and from who served when.
+
+use std::collections::BTreeMap;
+
+use steady_model::{Assignment, ReleaseDesign};
+
+use crate::window::Line;
+
+/// Seconds that are taken together when it is asked who served when.
+const STRETCH: u64 = 10;
+/// The share of a version's time in which the other served as well from which on they count as simultaneous.
+const TOGETHER: f64 = 0.5;
+/// A stronger design is taken where it has this share of the requests at least.
+const ENOUGH: f64 = 0.1;
+
+/// The design, the lines that belong to it, and how many requests of others there are. `None` where no way of assigning gave
+/// requests to both versions.
+pub(crate) fn choose(lines: Vec<Line<'_>>) -> Option<(ReleaseDesign, Vec<Line<'_>>, u64)> {
+    let families: [fn(Assignment) -> bool; 3] = [
+        |assignment| assignment == Assignment::Random,
+        |assignment| assignment == Assignment::Slot,
+        |assignment| matches!(assignment, Assignment::Canary | Assignment::None),
+    ];
+    let all: f64 = lines.iter().map(Line::requests).sum();
+    let candidates: Vec<(usize, [f64; 2])> =
+        families.iter().map(|family| requests(&lines, family)).enumerate().filter(|(_, sides)| both(sides)).collect();
+    let large = candidates.iter().find(|(_, sides)| sides[0] + sides[1] >= ENOUGH * all);
+    let (family, _) = large.or(candidates.first())?;
+    let (mut chosen, others): (Vec<Line>, Vec<Line>) =
+        lines.into_iter().partition(|line| families[*family](line.row.assignment));
+    let mut left_out: u64 = others.iter().map(|line| line.row.sums.requests).sum();
+    let design = match family {
+        0 => ReleaseDesign::RandomPerRequest,
+        1 => ReleaseDesign::Switchback,
+        _ if served_together(&chosen) => ReleaseDesign::Canary,
+        _ => ReleaseDesign::OneAfterTheOther,
+    };
+    if design == ReleaseDesign::Switchback {
+        left_out += keep_one_length(&mut chosen);
+    }
+    Some((design, chosen, left_out))
+}
+
+fn both(sides: &[f64; 2]) -> bool {
+    sides.iter().all(|requests| *requests > 0.0)
+}
+
+fn requests(lines: &[Line], family: &fn(Assignment) -> bool) -> [f64; 2] {
+    let mut sides = [0.0; 2];
+    lines.iter().filter(|line| family(line.row.assignment)).for_each(|line| sides[line.side] += line.requests());
+    sides
+}
+
+/// Whether both served in most of the time in which the one that served for the shorter time did.
+fn served_together(lines: &[Line]) -> bool {
+    let mut stretches: BTreeMap<u64, [bool; 2]> = BTreeMap::new();
+    lines.iter().for_each(|line| stretches.entry(line.row.second / STRETCH).or_default()[line.side] = true);
+    let count = |of: fn(&[bool; 2]) -> bool| stretches.values().filter(|served| of(served)).count() as f64;
+    count(|served| served[0] && served[1]) >= TOGETHER * count(|served| served[0]).min(count(|served| served[1]))
+}
+
+/// Slots of several lengths cannot be pairs of each other: those of the length that served most remain.
+fn keep_one_length(lines: &mut Vec<Line>) -> u64 {
+    let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
+    lines.iter().for_each(|line| *lengths.entry(line.row.slot_seconds).or_default() += line.row.sums.requests);
+    let Some((&length, _)) = lengths.iter().max_by_key(|(_, requests)| **requests) else { return 0 };
+    lines.retain(|line| line.row.slot_seconds == length);
+    lengths.iter().filter(|(other, _)| **other != length).map(|(_, requests)| requests).sum()
+}

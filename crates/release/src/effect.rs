@@ -1,0 +1,129 @@
+//! An effect on the logarithm of cost, and what it comes to at some level of error.
+
+use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, Verdict};
+use steady_stats::release::{self as estimators, Estimated};
+
+use crate::window::Line;
+
+/// An effect, NEW less OLD, as a design found it.
+pub(crate) enum Effect {
+    /// By its error, on both sides alike, beyond which the interval reaches this much further.
+    Student(Estimated, f64),
+}
+
+impl Effect {
+    /// The estimate.
+    pub(crate) fn estimate(&self) -> f64 {
+        match self {
+            Effect::Student(estimated, _) => estimated.effect,
+        }
+    }
+
+    /// The interval that leaves out `alpha`.
+    pub(crate) fn interval(&self, alpha: f64) -> Interval {
+        match self {
+            Effect::Student(estimated, beyond) => {
+                let Interval { low, high } = estimated.interval(alpha);
+                Interval { low: low - beyond, high: high + beyond }
+            }
+        }
+    }
+}
+
+/// What is asked of every change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// The error that may be spent now.
+    pub(crate) alpha: f64,
+    /// The change that is of interest.
+    pub(crate) resolution: f64,
+    /// How many minutes of traffic were seen.
+    pub(crate) minutes: f64,
+}
+
+/// Plain sums of both versions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plain {
+    /// Requests.
+    pub(crate) requests: [u64; 2],
+    /// CPU time in nanoseconds.
+    pub(crate) cpu: [f64; 2],
+}
+
+impl Plain {
+    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Plain {
+        let mut plain = Plain::default();
+        for line in lines {
+            plain.requests[line.side] += line.row.sums.requests;
+            plain.cpu[line.side] += line.row.sums.cpu;
+        }
+        plain
+    }
+
+    /// The mean CPU time of a request of one side.
+    pub(crate) fn mean(&self, side: usize) -> Option<f64> {
+        (self.requests[side] > 0).then(|| self.cpu[side] / self.requests[side] as f64)
+    }
+
+    /// The change of the means.
+    pub(crate) fn change(&self) -> Reading<f64> {
+        match (self.mean(0), self.mean(1)) {
+            (Some(old), Some(new)) if old > 0.0 => Ok(new / old - 1.0),
+            _ => Err(Absent::because("one version did not serve it")),
+        }
+    }
+}
+
+/// The change as it is told: with the interval that all looks so far leave, if there were any.
+pub(crate) fn change(effect: &Reading<Effect>, plain: &Plain, asked: &Asked) -> ReleaseChange {
+    let raw_change = plain.change();
+    let told = effect.as_ref().map_err(Clone::clone).map(|effect| {
+        let interval = estimators::relative(&effect.interval(asked.alpha));
+        (effect.estimate().exp_m1(), interval)
+    });
+    told_change(told, raw_change, plain.requests, asked)
+}
+
+/// The same, from a change and an interval that are known already.
+pub(crate) fn told_change(
+    told: Reading<(f64, Interval)>,
+    raw_change: Reading<f64>,
+    requests: [u64; 2],
+    asked: &Asked,
+) -> ReleaseChange {
+    let bounded = |interval: &Interval| interval.low.is_finite() && interval.high.is_finite();
+    let (change, interval) = match told {
+        Ok((change, interval)) if bounded(&interval) => (Ok(change), Ok(interval)),
+        Ok((change, _)) => (Ok(change), Err(Absent::because("too little was seen to bound it"))),
+        Err(why) => (Err(why.clone()), Err(why)),
+    };
+    let verdict =
+        interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, asked.resolution));
+    let settle = |change: f64, interval: &Interval| {
+        estimators::time_to_settle(change, interval, asked.resolution).map(|factor| factor * asked.minutes)
+    };
+    let minutes_to_settle = match (verdict, &change, &interval) {
+        (Verdict::Undecided, Ok(change), Ok(interval)) => settle(*change, interval),
+        _ => None,
+    };
+    let load_shift = match (&raw_change, &change) {
+        (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+    };
+    let within = |interval: &Interval| estimators::within_resolution(interval, asked.resolution);
+    ReleaseChange {
+        requests,
+        within_resolution: interval.as_ref().is_ok_and(within),
+        change,
+        interval,
+        verdict,
+        raw_change,
+        load_shift,
+        minutes_to_settle,
+    }
+}
+
+/// Nanoseconds, from what was computed with them.
+pub(crate) fn nanos(value: f64) -> Nanos {
+    Nanos(value.round() as u64)
+}

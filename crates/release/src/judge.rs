@@ -1,0 +1,149 @@
+//! The whole report.
+
+use std::collections::BTreeMap;
+
+use steady_model::{
+    Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows,
+    ReleaseSaving, ReleaseWarning, Verdict,
+};
+
+use crate::answer::{Answer, RouteAnswer};
+use crate::effect::{Asked, Effect, Plain, change};
+use crate::window::Line;
+use crate::{JudgeError, course, design, facts, random, wall, window};
+
+/// Judges what a release changed, from the rows of one window.
+pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
+    judge_at(question, rows, 1.0 - question.confidence)
+}
+
+/// The same, where `alpha` of error may be spent.
+pub(crate) fn judge_at(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    alpha: f64,
+) -> Result<ReleaseReport, JudgeError> {
+    let lines = window::lines(question, rows)?;
+    let all = Plain::of(&lines);
+    let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
+    let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
+    let answer = match design {
+        ReleaseDesign::RandomPerRequest => random::answer(&lines),
+        ReleaseDesign::Switchback | ReleaseDesign::Canary | ReleaseDesign::OneAfterTheOther => {
+            Answer { total: Err(Absent::because("this design is not judged yet")), ..Answer::of_coins() }
+        }
+    };
+    let seconds = span(&lines);
+    let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
+    let mut total = change(&answer.total, &Plain::of(&lines), &asked);
+    let mut warnings = answer.warnings.clone();
+    warnings.extend(facts::warnings(question, rows, &lines, left_out));
+    if contradicted(&warnings, total.verdict) {
+        total.verdict = Verdict::Undecided;
+        total.within_resolution = false;
+    }
+    let step = course::step(&lines);
+    let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
+    let loads = course::loads_within(&lines, step, effect);
+    Ok(ReleaseReport {
+        question: question.clone(),
+        design,
+        rests_on: answer.rests_on,
+        from_outside: lines.iter().any(|line| line.row.process == 0),
+        sides: facts::sides(question, &lines, facts::warming(question, rows)),
+        routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
+        wall: wall::wall(question, rows, &lines, design, alpha),
+        saving: saving(&total, &all, seconds, &warnings),
+        course: course::course(&lines, rows, step, &loads),
+        looks: Vec::new(),
+        total,
+        refused: answer.refused,
+        settle: answer.settle,
+        warnings,
+    })
+}
+
+/// How many seconds lie between the first and the last row.
+fn span(lines: &[Line]) -> f64 {
+    let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
+    let last = lines.iter().map(|line| line.row.second + u64::from(line.row.slot_seconds.max(1))).max().unwrap_or(0);
+    last.saturating_sub(first) as f64
+}
+
+/// Whether the plain means say the opposite of the verdict, or that there is a change where the verdict sees none.
+fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
+    warnings.iter().any(|warning| match (warning, verdict) {
+        (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
+        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Faster) => interval.low > 0.0,
+        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Slower) => interval.high < 0.0,
+        _ => false,
+    })
+}
+
+/// The routes, the dearest first, each at the level that it has after Holm's steps: those that differ leave their share of the
+/// error to the others.
+fn routes(
+    answer: &Answer,
+    lines: &[Line],
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    asked: &Asked,
+) -> Vec<ReleaseRoute> {
+    let known: Vec<&Effect> = answer.routes.iter().filter_map(|route| route.effect.as_ref().ok()).collect();
+    let level = Asked { alpha: holm(&known, asked.alpha), ..*asked };
+    let medians = wall::medians(question, rows);
+    let plain = Plain::of(lines);
+    let all = plain.cpu[0] + plain.cpu[1];
+    let mut told: Vec<ReleaseRoute> =
+        answer.routes.iter().map(|route| told_route(route, all, rows, &level, &medians)).collect();
+    told.sort_by(|one, other| other.cpu_ratio.total_cmp(&one.cpu_ratio).then_with(|| one.route.cmp(&other.route)));
+    told
+}
+
+fn told_route(
+    route: &RouteAnswer,
+    all: f64,
+    rows: &ReleaseRows,
+    level: &Asked,
+    medians: &BTreeMap<u32, [Nanos; 2]>,
+) -> ReleaseRoute {
+    let name = rows.routes.get(route.route as usize);
+    let median = medians.get(&route.route).copied();
+    ReleaseRoute {
+        route: name.cloned().unwrap_or_else(|| format!("(route {})", route.route)),
+        cpu_ratio: (route.plain.cpu[0] + route.plain.cpu[1]) / all,
+        change: change(&route.effect, &route.plain, level),
+        wall_median: median
+            .ok_or_else(|| Absent::because("no distribution of its wall times was kept of both versions")),
+    }
+}
+
+/// The level of each after Holm's steps.
+fn holm(effects: &[&Effect], alpha: f64) -> f64 {
+    let mut settled = 0;
+    loop {
+        let level = alpha / effects.len().saturating_sub(settled).max(1) as f64;
+        let now = effects.iter().filter(|effect| !effect.interval(level).holds(0.0)).count();
+        if now <= settled || settled + 1 >= effects.len() {
+            return level;
+        }
+        settled = now;
+    }
+}
+
+/// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
+fn saving(
+    total: &steady_model::ReleaseChange,
+    all: &Plain,
+    seconds: f64,
+    warnings: &[ReleaseWarning],
+) -> Reading<ReleaseSaving> {
+    if warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. })) {
+        return Err(Absent::because("the usual request changed otherwise than the mean did"));
+    }
+    let (change, interval) = (total.change.clone()?, total.interval.clone()?);
+    let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
+    let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);
+    let interval = Interval { low: saved(interval.high), high: saved(interval.low) };
+    Ok(ReleaseSaving { cpus_used: old + new, cpus_saved: saved(change), interval })
+}

@@ -1,0 +1,197 @@
+//! Wall time, as it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use steady_model::{
+    Absent, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall, WALL_BUCKETS, wall_bucket_middle,
+};
+use steady_stats::release::{Estimated, relative};
+
+use crate::effect::nanos;
+use crate::facts::OUTSIDE;
+use crate::window::{Line, Sides};
+
+/// The shares of which the quantiles are told.
+const SHARES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
+/// Buckets that stand together in the distribution: eight to each doubling.
+const TOGETHER: u16 = 2;
+/// Groups of stretches that are left out in turn.
+const GROUPS: usize = 20;
+
+/// Requests by bucket.
+type Counts = BTreeMap<u16, f64>;
+
+/// The counts of both versions: of all routes, and by route and stretch of time.
+struct Walls {
+    all: [Counts; 2],
+    by_route: BTreeMap<u32, BTreeMap<u64, [Counts; 2]>>,
+}
+
+/// Wall time of both versions on the routes that both served.
+pub(crate) fn wall(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    design: ReleaseDesign,
+    alpha: f64,
+) -> Reading<ReleaseWall> {
+    if lines.iter().any(|line| line.row.process == 0) {
+        return Err(Absent::because(OUTSIDE));
+    }
+    let walls = Walls::new(question, rows, lines);
+    if walls.all.iter().any(BTreeMap::is_empty) {
+        return Err(Absent::because("no distribution of wall times was kept of both versions"));
+    }
+    let quantile = |share| [0, 1].map(|side| nanos(quantile(&walls.all[side], share)));
+    Ok(ReleaseWall {
+        quantiles: SHARES.map(|share| (share, quantile(share))).into(),
+        median_change: walls.median_change(None).map(f64::exp_m1).ok_or_else(too_few),
+        median_interval: walls.median_interval(design, alpha),
+        parts: parts(lines),
+        distribution: walls.distribution(),
+    })
+}
+
+fn too_few() -> Absent {
+    Absent::because("there are too few requests on routes that both served")
+}
+
+impl Walls {
+    fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Walls {
+        let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+        lines.iter().for_each(|line| served.entry(line.row.route).or_default()[line.side] = true);
+        let shared: BTreeSet<u32> =
+            served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
+        let sides = Sides::new(question, rows);
+        let mut walls = Walls { all: Default::default(), by_route: BTreeMap::new() };
+        let chosen = rows
+            .walls
+            .iter()
+            .filter(|row| (question.from..question.to).contains(&row.second) && shared.contains(&row.route));
+        for row in chosen {
+            let Some(side) = sides.of(row.version) else { continue };
+            let stretch = &mut walls.by_route.entry(row.route).or_default().entry(row.second).or_default()[side];
+            for &(bucket, count) in &row.counts {
+                *stretch.entry(bucket).or_default() += f64::from(count);
+                *walls.all[side].entry(bucket).or_default() += f64::from(count);
+            }
+        }
+        walls
+    }
+
+    /// The change of the median, as a logarithm: of each route, mixed by requests. Without the stretches of one of the groups.
+    fn median_change(&self, without: Option<usize>) -> Option<f64> {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for stretches in self.by_route.values() {
+            let mut counts: [Counts; 2] = Default::default();
+            for sides in
+                stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without).map(|(_, (_, s))| s)
+            {
+                for (side, own) in sides.iter().enumerate() {
+                    own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
+                }
+            }
+            let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
+            if totals.iter().all(|&total| total >= LEAST) {
+                let [old, new] = [0, 1].map(|side| quantile(&counts[side], 0.5).ln());
+                sum += (totals[0] + totals[1]) * (new - old);
+                weights += totals[0] + totals[1];
+            }
+        }
+        (weights > 0.0).then(|| sum / weights)
+    }
+
+    /// Its interval, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
+    /// stretches.
+    fn median_interval(&self, design: ReleaseDesign, alpha: f64) -> Reading<steady_model::Interval> {
+        match design {
+            ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => {}
+            ReleaseDesign::Canary => {
+                let why = "wall times are kept by host, and how much processes differ cannot be told from them";
+                return Err(Absent::because(why));
+            }
+            ReleaseDesign::OneAfterTheOther => {
+                return Err(Absent::because("what load did to wall time cannot be taken off"));
+            }
+        }
+        let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
+        let groups = GROUPS.min(stretches);
+        let effect = self.median_change(None).ok_or_else(too_few)?;
+        let left_out: Option<Vec<f64>> = (0..groups).map(|group| self.median_change(Some(group))).collect();
+        let left_out = left_out
+            .filter(|_| groups >= 6)
+            .ok_or_else(|| Absent::because("the window is too short: it takes a minute at least"))?;
+        let count = groups as f64;
+        let mean = left_out.iter().sum::<f64>() / count;
+        let squares: f64 = left_out.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = (count - 1.0) / count * squares;
+        Ok(relative(&Estimated { effect, variance, freedom: count - 1.0 }.interval(alpha)))
+    }
+
+    fn distribution(&self) -> Vec<(Nanos, [f64; 2])> {
+        let totals = [0, 1].map(|side| self.all[side].values().sum::<f64>());
+        let mut shares: BTreeMap<u16, [f64; 2]> = BTreeMap::new();
+        for (side, counts) in self.all.iter().enumerate() {
+            for (bucket, count) in counts {
+                shares.entry(bucket / TOGETHER).or_default()[side] += count / totals[side];
+            }
+        }
+        let range = shares.keys().next().copied().unwrap_or(0)..=shares.keys().last().copied().unwrap_or(0);
+        let upper = |group: u16| nanos(upper_end(((group + 1) * TOGETHER - 1).min(WALL_BUCKETS - 1)));
+        range.map(|group| (upper(group), shares.get(&group).copied().unwrap_or_default())).collect()
+    }
+}
+
+/// A route with fewer requests of either version has no median to speak of.
+const LEAST: f64 = 20.0;
+
+/// Half a bucket above its middle.
+fn upper_end(bucket: u16) -> f64 {
+    wall_bucket_middle(bucket) * (0.5_f64 / 16.0).exp2()
+}
+
+/// The time below which a share of the requests lies, evenly spread within their bucket as logarithms.
+fn quantile(counts: &Counts, share: f64) -> f64 {
+    let wanted = share * counts.values().sum::<f64>();
+    let mut below = 0.0;
+    for (&bucket, &count) in counts {
+        if below + count >= wanted {
+            let within = ((wanted - below) / count).clamp(0.0, 1.0);
+            return wall_bucket_middle(bucket) * ((within - 0.5) / 16.0).exp2();
+        }
+        below += count;
+    }
+    counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket))
+}
+
+/// Mean CPU time, waiting and the rest of the requests of which all are known.
+fn parts(lines: &[Line]) -> Reading<[[Nanos; 2]; 3]> {
+    let mut sums = [[0.0; 4]; 2];
+    for line in lines {
+        let row = &line.row.sums;
+        let own = [row.watched as f64, row.watched_cpu, row.watched_delay, row.watched_wall];
+        sums[line.side].iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
+    }
+    if sums.iter().any(|sum| sum[0] == 0.0) {
+        return Err(Absent::because("how long requests waited for a CPU was not told"));
+    }
+    let blocked = |[n, cpu, delay, wall]: [f64; 4]| (wall - cpu - delay).max(0.0) / n;
+    Ok([
+        sums.map(|sum| nanos(sum[1] / sum[0])),
+        sums.map(|sum| nanos(sum[2] / sum[0])),
+        sums.map(|sum| nanos(blocked(sum))),
+    ])
+}
+
+/// The median wall time of a route, OLD and NEW.
+pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows) -> BTreeMap<u32, [Nanos; 2]> {
+    let sides = Sides::new(question, rows);
+    let mut counts: BTreeMap<u32, [Counts; 2]> = BTreeMap::new();
+    for row in rows.walls.iter().filter(|row| (question.from..question.to).contains(&row.second)) {
+        let Some(side) = sides.of(row.version) else { continue };
+        let own = &mut counts.entry(row.route).or_default()[side];
+        row.counts.iter().for_each(|&(bucket, count)| *own.entry(bucket).or_default() += f64::from(count));
+    }
+    let both = counts.into_iter().filter(|(_, sides)| sides.iter().all(|counts| !counts.is_empty()));
+    both.map(|(route, sides)| (route, sides.map(|counts| nanos(quantile(&counts, 0.5))))).collect()
+}
