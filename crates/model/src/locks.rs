@@ -173,6 +173,8 @@ pub struct LockThread {
     pub tid: u32,
     /// What it began with; absent for the first of a process.
     pub start: Reading<CodePlace>,
+    /// The call that it waited in when its process ended; absent where it waited in none that is watched.
+    pub waits_at: Reading<CodePlace>,
     /// From its beginning, or from when it was first seen, to its end or that of the process.
     pub life: Nanos,
     /// Waiting for locks that somebody held.

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 pub const VARIABLE: &str = "STEADY_LOCKS";
 
 /// What a [`Head`] begins with; another layout has another.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL2");
 
 /// What the head takes.
 pub const HEAD_BYTES: usize = 4096;
@@ -31,6 +31,10 @@ pub const INDEX: usize = 4 * LOCKS;
 pub const THREADS: usize = 16_384;
 /// Pairs of a lock and a thread.
 pub const PAIRS: usize = 65_536;
+/// Pairs that have an [`Account`]; what is done by others is added up in the lock's entry.
+pub const ACCOUNTS: usize = 16_384;
+/// Call sites of an account; what is done at others is added up in [`Place::uses`].
+pub const ACCOUNT_SITES: usize = 4;
 /// Pairs of a lock and a call site.
 pub const USES: usize = 65_536;
 /// Call sites.
@@ -75,14 +79,16 @@ pub struct Place {
     pub index: [AtomicU64; INDEX],
     /// The locks.
     pub locks: [Lock; LOCKS],
-    /// How long each was waited for, beside `locks`.
+    /// How long each was waited for, beside `locks`, as far as that is in no account.
     pub waits: [Spread; LOCKS],
-    /// How long each was held, of the holds that were taken, beside `locks`.
+    /// How long each was held, of the holds that were taken, beside `locks`, likewise.
     pub holds: [Spread; LOCKS],
     /// The threads.
     pub threads: [Thread; THREADS],
     /// Which thread did what with which lock, open addressing from [`pair_of`].
     pub pairs: [Pair; PAIRS],
+    /// What threads waited for locks and held those they had waited for.
+    pub accounts: [Account; ACCOUNTS],
     /// From where each lock was taken, open addressing from [`pair_of`].
     pub uses: [Use; USES],
     /// Call sites, open addressing from [`site_of`].
@@ -118,8 +124,10 @@ pub struct Process {
     pub other_threads_wait: AtomicU64,
     /// CPU time of all its threads when it ended, by CLOCK_PROCESS_CPUTIME_ID; 0 where `ended` is.
     pub cpu: AtomicU64,
+    /// Entries of `accounts` that were begun.
+    pub accounts: AtomicU64,
     /// What a process has besides, for layouts to come.
-    pub unused: [AtomicU64; 31],
+    pub unused: [AtomicU64; 30],
     /// How long the path of its program is; written after that.
     pub program_length: AtomicU64,
     /// That path, as readlink(2) tells it of /proc/self/exe; of a longer one the beginning.
@@ -132,7 +140,7 @@ pub struct Folded {
     /// Locks that were destroyed and whose entry was given to another, and locks that began when there was no entry left, as far
     /// as they can be told apart (initialised by a call, or destroyed).
     pub locks: AtomicU64,
-    /// As of [`Lock`].
+    /// How often they were taken.
     pub acquisitions: AtomicU64,
     /// As of [`Lock`].
     pub contended: AtomicU64,
@@ -158,28 +166,41 @@ pub enum Kind {
     Semaphore = 5,
 }
 
-/// A lock.
+/// A lock. How often it was taken is how often that was not contended and how often it was; what threads have in their accounts
+/// comes on top of what is here.
 ///
-/// What is done at each acquisition is done in the first of its lines of cache. Of a mutex and a spinlock the count of acquisitions
-/// and the holds are written by who has it, with plain reads and writes; all else with atomic additions.
+/// What is done at each acquisition that nobody contends is done in the first of its lines of cache. Of a mutex and a spinlock their
+/// count is written by who has it, with plain reads and writes; all else with atomic additions.
 #[repr(C, align(64))]
 pub struct Lock {
     /// Where it is in the process; written last when an entry is begun.
     pub address: AtomicU64,
-    /// How often it was taken, by whichever function; recursions count. That a mutex is taken again when a wait for a condition
-    /// returns is counted with the condition.
-    pub acquisitions: AtomicU64,
+    /// How often it was taken without a wait, by whichever function; recursions count. That a mutex is taken again when a wait for a
+    /// condition returns is counted with the condition.
+    pub uncontended: AtomicU64,
     /// When the hold began that is being taken; 0 where none is. The lowest bit says that it was contended. Of a rwlock, one hold at
-    /// a time can be taken, for reading or writing.
+    /// a time can be taken here, for reading or writing.
     pub held_since: AtomicU64,
     /// The thread that took it last, by its number plus one; [`NOBODY`] where none has, and whatever names no entry for a thread
-    /// that has none.
+    /// that has none. Who waited for it is written here only where it waits again before it has given it back ([`Thread::waited_until`]).
     pub last: AtomicU64,
     /// What it is: a [`Kind`].
     pub kind: AtomicU32,
     /// 1 once it was destroyed: the same address may be another lock then, with an entry of its own.
     pub destroyed: AtomicU32,
-    /// Of the acquisitions, how often somebody else had it, and it was waited for.
+    /// 1 once a thread was about to wait for it: its entry is never given to another.
+    pub waited_for: AtomicU32,
+    /// The thread that has it, where its hold is being taken.
+    pub holder: AtomicU32,
+    /// The call site that initialised it.
+    pub made_at: AtomicU32,
+    /// The first of its pairs, and so on by [`Pair::next`].
+    pub first_pair: AtomicU32,
+    /// The first of its uses, and so on by [`Use::next`].
+    pub first_use: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
+    /// How often somebody else had it, and it was waited for until it was got.
     pub contended: AtomicU64,
     /// Waiting of all threads together. Waits that ended without the lock (a timeout) are in it.
     pub wait: AtomicU64,
@@ -197,14 +218,6 @@ pub struct Lock {
     pub hold_sampled: AtomicU64,
     /// The longest of all holds that were taken.
     pub hold_most: AtomicU64,
-    /// The call site that initialised it.
-    pub made_at: AtomicU32,
-    /// The thread that has it, where its hold is being taken.
-    pub holder: AtomicU32,
-    /// The first of its pairs, and so on by [`Pair::next`].
-    pub first_pair: AtomicU32,
-    /// The first of its uses, and so on by [`Use::next`].
-    pub first_use: AtomicU32,
 }
 
 /// How long things took: how many fell into each of [`bucket_of`]'s buckets.
@@ -214,33 +227,37 @@ pub struct Spread {
     pub buckets: [AtomicU32; BUCKETS],
 }
 
-/// A thread.
+/// A thread. But for its end, what is waited for is all in the first of its lines of cache.
 #[repr(C, align(64))]
 pub struct Thread {
     /// Its number, written last when an entry is begun.
     pub tid: AtomicU32,
     /// The lock that it waits for right now; [`NO_ENTRY`] where that has no entry.
     pub waits_for: AtomicU32,
-    /// Its thread pointer.
-    pub pointer: AtomicU64,
-    /// When it began, or was first seen.
-    pub began: AtomicU64,
-    /// When it ended; 0 where that was not seen.
-    pub ended: AtomicU64,
-    /// Since when it waits for that lock, or for another thread to end (then `waits_for` is 0).
+    /// Since when it waits for that lock, or for another thread to end (then `waits_for` is 0). Written last when a wait begins; 0 where
+    /// none has.
     pub waits_since: AtomicU64,
+    /// When that wait was over, where it was one for a lock that this thread has had since: it is recorded once the lock is given back.
+    /// Until then 0.
+    pub waited_until: AtomicU64,
+    /// The site of the call that waits.
+    pub waits_at: AtomicU32,
+    /// That function's site that it began with: of the address behind its first, so that what is before a site's address is the function.
+    pub start_site: AtomicU32,
     /// Waiting for mutexes, rwlocks and spinlocks.
     pub wait: AtomicU64,
     /// Waiting for conditions and semaphores.
     pub wait_events: AtomicU64,
     /// Waiting for other threads to end, by pthread_join(3) and its like.
     pub wait_joins: AtomicU64,
+    /// When it began, or was first seen.
+    pub began: AtomicU64,
+    /// When it ended; 0 where that was not seen.
+    pub ended: AtomicU64,
+    /// Its thread pointer.
+    pub pointer: AtomicU64,
     /// The address of the function that it began with; 0 for the first.
     pub start: AtomicU64,
-    /// That function's site: of the address behind its first, so that what is before a site's address is the function.
-    pub start_site: AtomicU32,
-    /// Nothing.
-    pub unused: AtomicU32,
     /// Its CPU time when it ended, by CLOCK_THREAD_CPUTIME_ID; 0 where `ended` is.
     pub cpu: AtomicU64,
 }
@@ -250,12 +267,53 @@ pub struct Thread {
 pub struct Pair {
     /// `lock << 32 | thread`, both by their number plus one; [`GIVEN_UP`] where the lock's entry was given to another.
     pub key: AtomicU64,
-    /// How often it waited.
+    /// How often it waited, as far as that is not in its account.
     pub contended: AtomicU64,
-    /// For how long.
+    /// For how long, likewise.
     pub wait: AtomicU64,
     /// The lock's next pair.
-    pub next: AtomicU64,
+    pub next: AtomicU32,
+    /// Its account; 0 before it waits, and where there is no room for one.
+    pub account: AtomicU32,
+}
+
+/// What a thread waited for a lock, and how long it held it then. Nobody but the thread writes to it, so that CPUs do not take lines of
+/// cache from each other for it, with plain reads and writes.
+#[repr(C, align(64))]
+pub struct Account {
+    /// As of [`Pair`]; written last when it is begun.
+    pub key: AtomicU64,
+    /// As of [`Lock`].
+    pub contended: AtomicU64,
+    /// As of [`Lock`].
+    pub wait: AtomicU64,
+    /// As of [`Lock`].
+    pub wait_most: AtomicU64,
+    /// As of [`Lock`].
+    pub given_up: AtomicU64,
+    /// As of [`Lock`].
+    pub holds_contended: AtomicU64,
+    /// As of [`Lock`].
+    pub hold_contended: AtomicU64,
+    /// The longest of these holds.
+    pub hold_most: AtomicU64,
+    /// From where it was waited for: the first sites that were seen.
+    pub sites: [AccountSite; ACCOUNT_SITES],
+    /// How long the waits were.
+    pub waits: Spread,
+    /// How long the holds were.
+    pub holds: Spread,
+}
+
+/// A place in the code that a thread waited for a lock at.
+#[repr(C)]
+pub struct AccountSite {
+    /// It, by its number plus one; 0 where there is none.
+    pub site: AtomicU64,
+    /// As of [`Use`].
+    pub contended: AtomicU64,
+    /// As of [`Use`].
+    pub wait: AtomicU64,
 }
 
 /// A lock and a place in the code that it is taken at.
@@ -265,12 +323,14 @@ pub struct Use {
     pub key: AtomicU64,
     /// Uncontended acquisitions there that were sampled: of each lock the first, and then those that [`is_sampled`].
     pub sampled: AtomicU64,
-    /// Contended ones.
+    /// Contended ones, as far as they are in no account.
     pub contended: AtomicU64,
-    /// Their waiting.
+    /// Waiting there, likewise.
     pub wait: AtomicU64,
     /// The lock's next use.
-    pub next: AtomicU64,
+    pub next: AtomicU32,
+    /// Nothing.
+    pub unused: AtomicU32,
 }
 
 /// A place in the code.

@@ -78,7 +78,7 @@ fn again(place: &'static Place) -> Option<Entry> {
 
 /// Notes that a lock was destroyed.
 pub(crate) fn end(Entry { number, lock }: Entry) {
-    if lock.destroyed.swap(1, Relaxed) == 0 && lock.contended.load(Relaxed) == 0 && lock.given_up.load(Relaxed) == 0 {
+    if lock.destroyed.swap(1, Relaxed) == 0 && lock.waited_for.load(Relaxed) == 0 {
         let mut free = FREE.load(Relaxed);
         loop {
             beneath(number).store((free & NUMBER) as u16, Relaxed);
@@ -95,26 +95,14 @@ fn fold(place: &Place, Entry { number, lock }: Entry) {
     let folded = &place.process.folded;
     lock.address.store(0, Relaxed);
     folded.locks.fetch_add(1, Relaxed);
-    folded.acquisitions.fetch_add(lock.acquisitions.swap(0, Relaxed), Relaxed);
-    // It was waited for all the same if that was on its way when it was destroyed.
-    folded.contended.fetch_add(lock.contended.swap(0, Relaxed), Relaxed);
-    folded.wait.fetch_add(lock.wait.swap(0, Relaxed), Relaxed);
-    folded.wait_most.fetch_max(lock.wait_most.swap(0, Relaxed), Relaxed);
-    let clear = |spread: Option<&super::area::Spread>| {
-        spread.into_iter().flat_map(|spread| &spread.buckets).for_each(|bucket| bucket.store(0, Relaxed));
-    };
-    let index = (number as usize).wrapping_sub(1);
-    if lock.holds_sampled.load(Relaxed) + lock.holds_contended.load(Relaxed) > 0 {
-        clear(place.holds.get(index));
-    }
-    if lock.contended.load(Relaxed) > 0 {
-        clear(place.waits.get(index));
+    folded.acquisitions.fetch_add(lock.uncontended.swap(0, Relaxed), Relaxed);
+    if lock.holds_sampled.load(Relaxed) > 0
+        && let Some(spread) = place.holds.get((number as usize).wrapping_sub(1))
+    {
+        spread.buckets.iter().for_each(|bucket| bucket.store(0, Relaxed));
     }
     pairs::give_up(place, lock);
-    for count in [&lock.held_since, &lock.given_up, &lock.holds_contended, &lock.hold_contended] {
-        count.store(0, Relaxed);
-    }
-    for count in [&lock.holds_sampled, &lock.hold_sampled, &lock.hold_most] {
+    for count in [&lock.held_since, &lock.holds_sampled, &lock.hold_sampled, &lock.hold_most] {
         count.store(0, Relaxed);
     }
     for count in [&lock.destroyed, &lock.made_at, &lock.holder] {

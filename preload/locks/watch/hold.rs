@@ -1,11 +1,15 @@
 //! How long locks are held: from when they were taken to their unlock, of those that are timed.
+//!
+//! The hold of a lock that was waited for is its thread's own affair until it ends: it begins with the end of the wait, and both are
+//! written down together once the lock was given back ([`Over`]).
 
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::area::{BUCKETS, Kind, Lock, Place, bucket_of};
+use super::accounts;
+use super::area::{Kind, Lock, Place};
 use super::entries::Entry;
-use super::{clock, index, taken, thread};
+use super::{clock, index, taken, thread, wait};
 
 /// The lowest bit of `held_since`.
 const CONTENDED: u64 = 1;
@@ -38,13 +42,15 @@ impl Mutex {
     }
 }
 
+/// Whether there is somebody who holds it.
+#[inline(always)]
+pub(crate) const fn is_held(kind: Kind) -> bool {
+    matches!(kind, Kind::Mutex | Kind::Rwlock | Kind::Spinlock)
+}
+
 /// Whether the hold that begins is one: not of what is no lock, or is held already.
 pub(crate) fn can_be_taken(kind: Kind, address: u64) -> bool {
-    match kind {
-        Kind::Mutex => !Mutex::at(address).is_held_twice(),
-        Kind::Rwlock | Kind::Spinlock => true,
-        Kind::Condition | Kind::Semaphore => false,
-    }
+    is_held(kind) && !(kind == Kind::Mutex && Mutex::at(address).is_held_twice())
 }
 
 /// The hold of a lock begins; what the thread is known by must be known.
@@ -58,20 +64,46 @@ pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, contended: bool) {
     lock.holder.store(thread::known() as u32, Relaxed);
 }
 
+/// A lock that was waited for is being given back: its hold is over.
+#[must_use]
+pub(crate) struct Over {
+    place: &'static Place,
+    until: u64,
+}
+
+impl Over {
+    /// It was given back.
+    #[inline(always)]
+    pub(crate) fn write_down(self) {
+        wait::write_down(self.place, Some(self.until));
+    }
+}
+
 /// The lock at this address is about to be given back.
 #[inline(always)]
-pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) {
+pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<Over> {
+    if thread::held() == address {
+        return end_contended(place, kind, address);
+    }
     if let Some(entry) = index::find(place, address) {
         let since = entry.lock.held_since.load(Relaxed);
         if since != 0 {
             end_timed(place, kind, address, entry, since);
         }
     }
+    None
+}
+
+#[inline(never)]
+fn end_contended(place: &'static Place, kind: Kind, address: u64) -> Option<Over> {
+    let goes_on = kind == Kind::Mutex && Mutex::at(address).is_held_twice();
+    (!goes_on).then(|| Over { place, until: clock::now() })
 }
 
 #[cold]
 #[inline(never)]
-fn end_timed(place: &'static Place, kind: Kind, address: u64, Entry { number, lock }: Entry, since: u64) {
+fn end_timed(place: &'static Place, kind: Kind, address: u64, entry: Entry, since: u64) {
+    let lock = entry.lock;
     let is_own = || u64::from(lock.holder.load(Relaxed)) == thread::known();
     let ends = match kind {
         Kind::Mutex => {
@@ -85,18 +117,11 @@ fn end_timed(place: &'static Place, kind: Kind, address: u64, Entry { number, lo
         return;
     }
     let time = clock::now().saturating_sub(since & !CONTENDED);
-    let [count, sum] = match since & CONTENDED {
+    let sums = match since & CONTENDED {
         CONTENDED => [&lock.holds_contended, &lock.hold_contended],
         _ => [&lock.holds_sampled, &lock.hold_sampled],
     };
-    count.fetch_add(1, Relaxed);
-    sum.fetch_add(time, Relaxed);
-    if time > lock.hold_most.load(Relaxed) {
-        lock.hold_most.fetch_max(time, Relaxed);
-    }
-    if let Some(spread) = place.holds.get((number as usize).wrapping_sub(1)) {
-        spread.buckets[bucket_of(time) % BUCKETS].fetch_add(1, Relaxed);
-    }
+    accounts::add_hold(place, entry, sums, time);
 }
 
 /// The owner of a mutex died with it: what it held it for is not known.

@@ -14,6 +14,7 @@
 #[allow(dead_code)]
 #[path = "../shared/area.rs"]
 mod area;
+mod accounts;
 mod calls;
 mod clock;
 mod entries;

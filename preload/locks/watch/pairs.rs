@@ -1,11 +1,10 @@
 //! Which thread took which lock, and from where.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::area::{FARTHEST, GIVEN_UP, Lock, NO_ENTRY, PAIRS, Pair, Place, USES, Use, pair_of};
 use super::entries::Entry;
-use super::sites;
 
 /// The pair of a lock and a thread, made if there is none; none where there is no room.
 pub(crate) fn pair(place: &'static Place, entry: Entry, thread: u64) -> Option<&'static Pair> {
@@ -26,9 +25,9 @@ pub(crate) fn pair(place: &'static Place, entry: Entry, thread: u64) -> Option<&
     Some(pair)
 }
 
-/// The use of a lock at a call site, likewise.
-pub(crate) fn use_at(place: &'static Place, entry: Entry, site: u64) -> Option<&'static Use> {
-    let found = match sites::number(place, site) {
+/// The use of a lock at the call site of this number plus one, likewise.
+pub(crate) fn use_at(place: &'static Place, entry: Entry, site: u32) -> Option<&'static Use> {
+    let found = match site {
         0 => None,
         site => {
             let key = entry.number << 32 | u64::from(site);
@@ -70,10 +69,10 @@ fn find(key: u64, first: usize, at: impl Fn(usize) -> Option<&'static AtomicU64>
     None
 }
 
-fn link(first: &core::sync::atomic::AtomicU32, next: &AtomicU64, number: usize) {
+fn link(first: &AtomicU32, next: &AtomicU32, number: usize) {
     let mut before = first.load(Relaxed);
     loop {
-        next.store(before.into(), Relaxed);
+        next.store(before, Relaxed);
         match first.compare_exchange_weak(before, number as u32 + 1, Release, Relaxed) {
             Ok(_) => break,
             Err(other) => before = other,
@@ -81,16 +80,17 @@ fn link(first: &core::sync::atomic::AtomicU32, next: &AtomicU64, number: usize) 
     }
 }
 
-/// Gives up all pairs and uses of a lock.
+/// Gives up all pairs and uses of a lock, which was never waited for.
 pub(crate) fn give_up(place: &Place, lock: &Lock) {
-    let mut number = u64::from(lock.first_pair.swap(0, Acquire));
+    let mut number = lock.first_pair.swap(0, Acquire);
     while let Some(pair) = place.pairs.get((number as usize).wrapping_sub(1)) {
         number = pair.next.swap(0, Relaxed);
         pair.contended.store(0, Relaxed);
         pair.wait.store(0, Relaxed);
+        pair.account.store(0, Relaxed);
         pair.key.store(GIVEN_UP, Release);
     }
-    let mut number = u64::from(lock.first_use.swap(0, Acquire));
+    let mut number = lock.first_use.swap(0, Acquire);
     while let Some(found) = place.uses.get((number as usize).wrapping_sub(1)) {
         number = found.next.swap(0, Relaxed);
         found.sampled.store(0, Relaxed);

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::area::{Kind, Lock, Place, is_sampled};
 use super::entries::Entry;
-use super::{clock, hold, index, pairs, thread};
+use super::{clock, hold, index, pairs, sites, thread};
 
 /// Whether what is counted of such a lock at each acquisition is written by nobody else meanwhile.
 #[inline(always)]
@@ -28,10 +28,10 @@ pub(crate) fn count(place: &'static Place, kind: Kind, address: u64, site: u64) 
     }
 }
 
-/// Adds one to the acquisitions.
+/// Adds one to the acquisitions that nobody contended.
 #[inline(always)]
-pub(crate) fn one_more(kind: Kind, lock: &Lock) -> u64 {
-    one_more_of(&lock.acquisitions, is_alone(kind))
+fn one_more(kind: Kind, lock: &Lock) -> u64 {
+    one_more_of(&lock.uncontended, is_alone(kind))
 }
 
 #[inline(always)]
@@ -72,7 +72,7 @@ pub(crate) fn is_last(place: &'static Place, entry: Entry) {
 #[cold]
 #[inline(never)]
 fn sample(place: &'static Place, kind: Kind, entry: Entry, address: u64, site: u64) {
-    if let Some(found) = pairs::use_at(place, entry, site) {
+    if let Some(found) = pairs::use_at(place, entry, sites::number(place, site)) {
         found.sampled.fetch_add(1, Relaxed);
     }
     if hold::can_be_taken(kind, address) {

@@ -26,37 +26,61 @@ global_asm!(
     ".size steady_watcher_thread,8",
     "steady_watcher_thread:",
     ".zero 8",
+    ".type steady_watcher_held,@object",
+    ".size steady_watcher_held,8",
+    "steady_watcher_held:",
+    ".zero 8",
     ".popsection",
 );
 
-/// The number of this thread's entry plus one; 0 where it is not known yet, [`NO_ENTRY`] where it has none.
-#[inline(always)]
-pub(crate) fn known() -> u64 {
-    let number: u64;
-    // SAFETY: reads the word.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + steady_watcher_thread@GOTTPOFF]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) number,
-            options(nostack, preserves_flags, readonly)
-        );
-    }
-    number
+/// A word that each thread has of its own, which nothing but this module leads to.
+macro_rules! own_word {
+    ($word:literal, $read:ident, $write:ident, $what:literal) => {
+        #[doc = $what]
+        #[inline(always)]
+        pub(crate) fn $read() -> u64 {
+            let number: u64;
+            // SAFETY: reads the word.
+            unsafe {
+                asm!(
+                    concat!("mov {0}, qword ptr [rip + ", $word, "@GOTTPOFF]"),
+                    "mov {0}, qword ptr fs:[{0}]",
+                    out(reg) number,
+                    options(nostack, preserves_flags, readonly)
+                );
+            }
+            number
+        }
+
+        #[doc = "Writes it."]
+        #[inline(always)]
+        pub(crate) fn $write(number: u64) {
+            // SAFETY: writes the word.
+            unsafe {
+                asm!(
+                    concat!("mov {0}, qword ptr [rip + ", $word, "@GOTTPOFF]"),
+                    "mov qword ptr fs:[{0}], {1}",
+                    out(reg) _,
+                    in(reg) number,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    };
 }
 
-fn set_known(number: u64) {
-    // SAFETY: writes the word, which nothing but this module leads to.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr [rip + steady_watcher_thread@GOTTPOFF]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) number,
-            options(nostack, preserves_flags)
-        );
-    }
-}
+own_word!(
+    "steady_watcher_thread",
+    known,
+    set_known,
+    "The number of this thread's entry plus one; 0 where it is not known yet, [`NO_ENTRY`] where it has none."
+);
+own_word!(
+    "steady_watcher_held",
+    held,
+    set_held,
+    "The address of the lock that this thread has and had waited for, where that is still to be written down; 0 where there is none."
+);
 
 /// The thread pointer.
 fn pointer() -> u64 {
@@ -130,7 +154,9 @@ extern "C" fn ends(value: *mut c_void) {
     const ROUNDS: usize = 4;
     let Some(place) = super::start::place() else { return };
     if let Some(thread) = entry(place, known()) {
-        wait::close_cancelled(place, thread, known());
+        if thread.waits_since.load(Relaxed) != 0 {
+            wait::close(place, thread, known(), None);
+        }
         thread.cpu.store(clock::of_thread(), Relaxed);
         thread.ended.store(clock::now(), Release);
     }
@@ -143,6 +169,7 @@ extern "C" fn ends(value: *mut c_void) {
 /// In the child of fork(2): the thread is the first of another process.
 pub(crate) fn forget() {
     set_known(0);
+    set_held(0);
 }
 
 /// What a thread began with, from its creation until it runs.

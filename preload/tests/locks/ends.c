@@ -1,6 +1,11 @@
 // Two threads each take a lock and then wait for the other's; the first waits for the second to end.
+// With `had`, a thread waits for a lock that the first one has, gets it, and keeps it, while the first waits for it in turn. With
+// `count FILE`, four threads take a lock for ever and count in the file that they do.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
@@ -14,8 +19,48 @@ static void *locks(void *first) {
     return NULL;
 }
 
-int main(void) {
+static void *keeps(void *nothing) {
+    pthread_mutex_lock(&one);
+    printf("had\n");
+    fflush(stdout);
+    pause();
+    return nothing;
+}
+
+static int had(void) {
+    pthread_t thread;
+    pthread_mutex_lock(&one);
+    pthread_create(&thread, NULL, keeps, NULL);
+    usleep(100000);
+    pthread_mutex_unlock(&one);
+    usleep(50000);
+    pthread_mutex_lock(&one);
+    return 0;
+}
+
+static void *counts(void *counted) {
+    for (;;) {
+        pthread_mutex_lock(&one);
+        ++*(volatile long *)counted;
+        for (volatile int step = 0; step < 100; step++) ;
+        pthread_mutex_unlock(&one);
+    }
+    return NULL;
+}
+
+static int count(const char *path) {
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, 4096)) return 1;
+    void *counted = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    pthread_t thread;
+    for (int number = 0; number < 4; number++) pthread_create(&thread, NULL, counts, counted);
+    return pause();
+}
+
+int main(int argc, char **argv) {
     pthread_t threads[2];
+    if (argc == 2) return had();
+    if (argc == 3) return count(argv[2]);
     pthread_barrier_init(&both, NULL, 2);
     pthread_create(&threads[0], NULL, locks, &one);
     pthread_create(&threads[1], NULL, locks, &other);

@@ -23,7 +23,7 @@ fn a_deadlock_that_is_killed_shows_who_waits_for_whom() {
     assert_eq!(get(&place.process.ended), 0);
     let locks = Asked::locks(&*place, Kind::Mutex);
     assert_eq!(locks.len(), 2);
-    assert!(locks.iter().all(|(_, lock)| get(&lock.acquisitions) == 101 && get(&lock.contended) == 0));
+    assert!(locks.iter().all(|(number, _)| place.totals(*number).acquisitions == 101));
     let threads = place.threads();
     let [first, second] = [1, 2].map(|number| threads[number].waits_for.load(Relaxed) as usize);
     assert_eq!((first.min(second), first.max(second)), (1, 2));
@@ -35,4 +35,56 @@ fn a_deadlock_that_is_killed_shows_who_waits_for_whom() {
         }
     }
     assert_eq!(threads[0].waits_for.load(Relaxed), 0);
+    // Each from the one line that the second lock is taken at, and the first from where it joins.
+    let at = |number: usize| threads[number].waits_at.load(Relaxed) as usize;
+    assert!(at(1) > 0 && at(1) == at(2) && at(0) > 0 && at(0) != at(1));
+    let address = |number: usize| get(&place.sites[number - 1].address);
+    assert!(address(at(1)) != 0 && address(at(0)) != 0);
+}
+
+#[test]
+fn who_waited_for_a_lock_and_has_it_is_seen_with_its_wait() {
+    let program = compiled(include_str!("ends.c"));
+    let area = Area::new(1);
+    let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut said = [0];
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it says that it has the lock");
+    std::thread::sleep(Duration::from_millis(100));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let place = area.place(0);
+    let (number, lock) = Asked::locks(&*place, Kind::Mutex)[0];
+    let (thread, first) = (place.threads()[1], place.threads()[0]);
+    assert_eq!(thread.waits_for.load(Relaxed) as usize, number + 1);
+    let waited = get(&thread.waited_until) - get(&thread.waits_since);
+    assert!((50_000_000..5_000_000_000).contains(&waited), "{waited}");
+    // It is nowhere else yet; the first thread, which had it before, waits for it.
+    assert_eq!((place.totals(number).contended, get(&lock.uncontended), get(&lock.last)), (0, 1, 1));
+    assert!(first.waits_for.load(Relaxed) as usize == number + 1 && get(&first.waited_until) == 0);
+}
+
+#[test]
+fn nothing_is_lost_by_a_kill_but_what_is_being_written() {
+    let program = compiled(include_str!("ends.c"));
+    for after in [3, 10, 30, 50, 100] {
+        let area = Area::new(1);
+        let counted = area.path().with_file_name("counted");
+        let mut child = area.command(&program).arg("count").arg(&counted).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(after));
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        let place = area.place(0);
+        let Some(&(number, _)) = Asked::locks(&*place, Kind::Mutex).first() else { continue };
+        let waiting = |thread: &&&steady_preload::area::Thread| get(&thread.waited_until) != 0;
+        let threads = place.threads();
+        let over = threads.iter().filter(waiting).count() as u64;
+        // What the program counted itself, with the lock: in memory that outlives it.
+        let counted = std::fs::read(counted).map_or(0, |bytes| word(&bytes));
+        let told = place.totals(number).acquisitions + over;
+        assert!(told.abs_diff(counted) <= threads.len() as u64, "{told} of {counted}, {over} over");
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }

@@ -1,8 +1,6 @@
 //! Times: each wait and each hold of a program in which every other acquisition is contended, for sure.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use steady_preload::area::{BUCKETS, Kind, Place, bucket_of};
+use steady_preload::area::{Kind, Place, bucket_of};
 
 use crate::watched::{Area, Asked, Bytes, compiled, get, numbers, within};
 
@@ -26,27 +24,26 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
         };
         let is_well = |(said, place): &(Vec<u64>, Bytes<Place>)| {
             let used = Asked::locks(&**place, kind);
-            let lock = used.iter().find(|(_, lock)| get(&lock.acquisitions) > 0).expect("it was used").1;
-            get(&lock.contended) == TIMES
-                && within(10, get(&lock.wait), said[0])
-                && within(10, get(&lock.hold_contended), said[1])
+            let all = used.iter().map(|(number, _)| place.totals(*number));
+            let lock = { all }.find(|lock| lock.acquisitions > 0).expect("it was used");
+            lock.contended == TIMES && within(10, lock.wait, said[0]) && within(10, lock.hold, said[1])
         };
         let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
         let used = Asked::locks(&*place, kind);
-        let (number, lock) = *used.iter().find(|(_, lock)| get(&lock.acquisitions) > 0).expect("it was used");
+        let (number, lock) = *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
+        let totals = place.totals(number);
         let expected = if way == "recursive" { 4 * TIMES } else { 2 * TIMES };
-        assert_eq!((get(&lock.acquisitions), get(&lock.contended)), (expected, TIMES), "{way}");
-        let [wait, hold] = [get(&lock.wait), get(&lock.hold_contended)];
+        assert_eq!((totals.acquisitions, totals.contended), (expected, TIMES), "{way}");
+        let [wait, hold] = [totals.wait, totals.hold];
         assert!(within(10, wait, said[0]), "{way}: waited {wait} of {}", said[0]);
         assert!(within(10, hold, said[1]), "{way}: held {hold} of {}", said[1]);
-        assert_eq!(get(&lock.holds_contended), TIMES, "{way}");
+        assert_eq!(totals.holds, TIMES, "{way}");
         // The first acquisition was the only one that was sampled, but for those that fell to it by number.
         assert!((1..5).contains(&get(&lock.holds_sampled)), "{way}");
         let mean = get(&lock.hold_sampled) / get(&lock.holds_sampled);
         assert!((2_000_000..said[2]).contains(&mean), "{way}: {mean}");
-        let in_bucket = |bucket: usize| u64::from(place.waits[number].buckets[bucket].load(Relaxed));
-        assert_eq!((0..BUCKETS).map(in_bucket).sum::<u64>(), TIMES, "{way}");
-        assert!((bucket_of(1_000_000)..BUCKETS).map(in_bucket).sum::<u64>() > TIMES / 2, "{way}");
+        assert_eq!(totals.waits.iter().sum::<u64>(), TIMES, "{way}");
+        assert!(totals.waits[bucket_of(1_000_000)..].iter().sum::<u64>() > TIMES / 2, "{way}");
         assert_eq!(place.threads_of(number), 2, "{way}");
     }
 }
@@ -58,16 +55,16 @@ fn conditions_semaphores_and_joins_are_waited_for() {
     let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
     let place = area.place(0);
     let conditions = Asked::locks(&*place, Kind::Condition);
-    let (_, condition) = conditions[0];
-    assert_eq!((conditions.len(), get(&condition.contended)), (1, get(&condition.acquisitions)));
-    assert!(get(&condition.acquisitions) >= TIMES);
-    assert!(within(10, get(&condition.wait), said[0]), "{} of {}", get(&condition.wait), said[0]);
-    let (_, gate) = Asked::locks(&*place, Kind::Mutex)[0];
-    assert_eq!(get(&gate.acquisitions), TIMES + 1);
+    let condition = place.totals(conditions[0].0);
+    assert_eq!((conditions.len(), condition.contended), (1, condition.acquisitions));
+    assert!(condition.acquisitions >= TIMES);
+    assert!(within(10, condition.wait, said[0]), "{} of {}", condition.wait, said[0]);
+    let gate = place.totals(Asked::locks(&*place, Kind::Mutex)[0].0);
+    assert_eq!(gate.acquisitions, TIMES + 1);
     // Nobody held the mutex as long as the condition was waited for.
-    assert!(get(&gate.hold_most) < get(&condition.wait) / 10);
+    assert!(gate.hold_most < condition.wait / 10);
     let threads = place.threads();
-    assert!(get(&threads[1].wait_events) >= get(&condition.wait));
+    assert!(get(&threads[1].wait_events) >= condition.wait);
     assert!(get(&threads[0].wait_joins) > 0 && get(&threads[0].wait_joins) <= said[3]);
     assert!(threads.iter().all(|thread| get(&thread.waits_since) == 0));
 }

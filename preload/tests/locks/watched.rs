@@ -9,7 +9,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use steady_preload::WATCHER;
-use steady_preload::area::{GIVEN_UP, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Thread, VARIABLE};
+use steady_preload::area::{
+    Account, BUCKETS, GIVEN_UP, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Spread, Thread, VARIABLE,
+};
 
 /// A folder for one test.
 fn scratch() -> PathBuf {
@@ -127,12 +129,33 @@ impl<T> Deref for Bytes<T> {
     }
 }
 
+/// What was counted of a lock: of contended acquisitions and waits that were given up.
+pub(crate) struct Totals {
+    pub(crate) acquisitions: u64,
+    pub(crate) contended: u64,
+    pub(crate) given_up: u64,
+    pub(crate) wait: u64,
+    pub(crate) holds: u64,
+    pub(crate) hold: u64,
+    pub(crate) hold_most: u64,
+    pub(crate) waits: [u64; BUCKETS],
+}
+
+impl Totals {
+    fn add_waits(&mut self, spread: &Spread) {
+        let buckets = self.waits.iter_mut().zip(&spread.buckets);
+        buckets.for_each(|(sum, bucket)| *sum += u64::from(bucket.load(Relaxed)));
+    }
+}
+
 /// What the tests ask of a place.
 pub(crate) trait Asked {
     /// The locks of a kind that are there or were, with the number of each.
     fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)>;
     /// The threads that began.
     fn threads(&self) -> Vec<&Thread>;
+    /// What was counted of a lock, by its number, with what its threads have in their accounts.
+    fn totals(&self, lock: usize) -> Totals;
     /// How many threads a lock had.
     fn threads_of(&self, lock: usize) -> usize;
     /// What was added up of all locks, folded ones included.
@@ -150,14 +173,44 @@ impl Asked for Place {
         self.threads.iter().take_while(|thread| thread.tid.load(Relaxed) != 0).collect()
     }
 
+    fn totals(&self, lock: usize) -> Totals {
+        let entry = &self.locks[lock];
+        let begun = get(&self.process.accounts) as usize;
+        let own = |account: &&Account| get(&account.key) >> 32 == lock as u64 + 1;
+        let mut totals = Totals {
+            contended: get(&entry.contended),
+            given_up: get(&entry.given_up),
+            wait: get(&entry.wait),
+            holds: get(&entry.holds_contended),
+            hold: get(&entry.hold_contended),
+            hold_most: get(&entry.hold_most),
+            waits: [0; BUCKETS],
+            acquisitions: 0,
+        };
+        totals.add_waits(&self.waits[lock]);
+        for account in self.accounts.iter().take(begun).filter(own) {
+            totals.contended += get(&account.contended);
+            totals.given_up += get(&account.given_up);
+            totals.wait += get(&account.wait);
+            totals.holds += get(&account.holds_contended);
+            totals.hold += get(&account.hold_contended);
+            totals.hold_most = totals.hold_most.max(get(&account.hold_most));
+            totals.add_waits(&account.waits);
+        }
+        totals.acquisitions = get(&entry.uncontended) + totals.contended;
+        totals
+    }
+
     fn threads_of(&self, lock: usize) -> usize {
         let keys = self.pairs.iter().map(|pair| pair.key.load(Relaxed));
         keys.filter(|&key| key != GIVEN_UP && key >> 32 == lock as u64 + 1).count()
     }
 
     fn acquisitions(&self) -> u64 {
-        let all: u64 = self.locks.iter().map(|lock| get(&lock.acquisitions)).sum();
-        all + get(&self.process.folded.acquisitions)
+        let all: u64 = self.locks.iter().map(|lock| get(&lock.uncontended) + get(&lock.contended)).sum();
+        let begun = get(&self.process.accounts) as usize;
+        let accounts: u64 = self.accounts.iter().take(begun).map(|account| get(&account.contended)).sum();
+        all + accounts + get(&self.process.folded.acquisitions)
     }
 }
 

@@ -194,6 +194,7 @@ pub(super) mod tables {
     pub(in crate::locks) const HOLDS: usize = offset_of!(Place, holds);
     pub(in crate::locks) const THREADS: usize = offset_of!(Place, threads);
     pub(in crate::locks) const PAIRS: usize = offset_of!(Place, pairs);
+    pub(in crate::locks) const ACCOUNTS: usize = offset_of!(Place, accounts);
     pub(in crate::locks) const USES: usize = offset_of!(Place, uses);
     pub(in crate::locks) const SITES: usize = offset_of!(Place, sites);
     pub(in crate::locks) const MODULES: usize = offset_of!(Place, modules);

@@ -46,6 +46,8 @@ pub struct FoundThread {
     pub tid: u32,
     /// What it began with.
     pub start: Option<FoundPlace>,
+    /// From where it waited when its process ended, if it did.
+    pub waits_at: Option<FoundPlace>,
     /// From its beginning to its end.
     pub life: Nanos,
     /// Waiting for locks.

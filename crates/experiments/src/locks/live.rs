@@ -51,7 +51,11 @@ impl Live {
     /// Whether a thread waits for something that is watched.
     pub(super) fn is_waiting(&self, area: &impl Bytes, pid: i32, tid: i32) -> bool {
         let found = self.places.get(&pid).and_then(|known| Some((known.place, *known.threads.get(&tid)?)));
-        found.is_some_and(|(place, number)| thread(area, place, number).u64(offset_of!(Thread, waits_since)) != 0)
+        found.is_some_and(|(place, number)| {
+            let thread = thread(area, place, number);
+            let time = |at: usize| thread.u64(at);
+            time(offset_of!(Thread, waits_since)) != 0 && time(offset_of!(Thread, waited_until)) == 0
+        })
     }
 
     /// Whether the watcher is in a process.

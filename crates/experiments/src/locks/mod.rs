@@ -16,6 +16,7 @@ mod program;
 mod read;
 mod report;
 mod spread;
+mod sums;
 mod symbols;
 #[cfg(test)]
 mod tests;

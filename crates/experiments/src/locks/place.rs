@@ -3,19 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
-use steady_model::{Absent, LockHolds, LockKind, LockTimes, Nanos, Reading};
+use steady_model::{Absent, LockKind, Nanos, Reading};
 use steady_preload::area::{
-    BUCKETS, Kind, LOCKS, Lock, PAIRS, Pair, Process, SAMPLED_ONE_IN, Spread, THREADS, Thread, USES, Use, bucket_of,
+    ACCOUNT_SITES, ACCOUNTS, Account, AccountSite, Kind, LOCKS, Lock, PAIRS, Pair, Process, SAMPLED_ONE_IN, Spread,
+    THREADS, Thread, USES, Use,
 };
 
 use super::area::{Bytes, Entry, each, place_at, tables};
 use super::found::{FoundLock, FoundSite, FoundThread};
 use super::gains::{Crew, Member};
-use super::read::{Facts, Sites, counted, numbered};
-use super::spread::Buckets;
-
-/// Fewer holds than this do not stand for others of their kind.
-const FEW: u64 = 16;
+use super::read::{Facts, Sites, numbered};
+use super::sums::Sums;
 
 /// A place that is to be read.
 pub(super) struct PlaceRead<'a> {
@@ -42,8 +40,18 @@ struct Written {
     wait: Nanos,
     wait_events: Nanos,
     wait_joins: Nanos,
-    /// What it waited for when the process ended, and for how long by then.
-    open: Option<(Option<u32>, Nanos)>,
+    /// What it waited for when the process ended.
+    open: Option<Wait>,
+    /// What it had waited for and had not given back, or not written down, when the process ended.
+    over: Option<Wait>,
+}
+
+/// A wait as a thread's entry has it: for which lock, from which site, and for how long.
+#[derive(Clone, Copy)]
+struct Wait {
+    lock: Option<u32>,
+    site: Option<u32>,
+    time: Nanos,
 }
 
 /// A lock as it is written, and what else there is of it.
@@ -51,12 +59,36 @@ struct Drafted {
     entry: Vec<u8>,
     kind: LockKind,
     open: Vec<(usize, Nanos)>,
-    sites: Vec<(u32, u64, u64, Nanos)>,
+    over: Vec<(usize, Nanos)>,
+    /// By number.
+    sites: HashMap<u32, AtSite>,
     /// The threads that took it or waited for it, by number, with what they waited.
     waits: Vec<(u32, Nanos)>,
+    /// Their accounts of it, by number.
+    accounts: Vec<u32>,
+}
+
+/// What was done with a lock at a call site: acquisitions that were sampled and contended ones, and their waiting.
+#[derive(Clone, Copy, Default)]
+struct AtSite {
+    sampled: u64,
+    contended: u64,
+    wait: Nanos,
+}
+
+impl AtSite {
+    fn add(&mut self, other: AtSite) {
+        self.sampled = self.sampled.saturating_add(other.sampled);
+        self.contended = self.contended.saturating_add(other.contended);
+        self.wait = plus(self.wait, other.wait);
+    }
 }
 
 impl Drafted {
+    fn at(&mut self, site: u32) -> &mut AtSite {
+        self.sites.entry(site).or_default()
+    }
+
     /// How many threads had to do with it; one that waits for the first time has not been counted with it yet.
     fn threads(&self, all: &[Written]) -> u32 {
         let waiting = self.open.iter().map(|(thread, _)| all[*thread].number);
@@ -84,9 +116,11 @@ impl PlaceRead<'_> {
                 locks.insert(number, drafted);
             }
         });
-        self.open_waits(&mut threads, &mut locks);
+        self.last_waits(&mut threads, &mut locks);
         self.uses(bytes, &mut locks);
         self.pairs(bytes, &mut locks);
+        let begun = process.u64(offset_of!(Process, accounts)).min(ACCOUNTS as u64);
+        self.accounts(bytes, begun as usize, &mut locks);
         let crew = self.crew(&threads, &numbers);
         let mut found: Vec<_> = locks
             .iter()
@@ -103,6 +137,12 @@ impl PlaceRead<'_> {
         let some = |at: usize| Some(time(at)).filter(|time| *time > Nanos::ZERO);
         let ended = some(offset_of!(Thread, ended));
         let since = some(offset_of!(Thread, waits_since)).filter(|_| ended.is_none());
+        let until = some(offset_of!(Thread, waited_until));
+        let wait = since.map(|since| Wait {
+            lock: numbered(entry.u32(offset_of!(Thread, waits_for))),
+            site: numbered(entry.u32(offset_of!(Thread, waits_at))),
+            time: until.unwrap_or(self.end) - since,
+        });
         let tid = entry.u32(offset_of!(Thread, tid));
         (tid != 0).then(|| Written {
             number,
@@ -114,25 +154,34 @@ impl PlaceRead<'_> {
             wait: time(offset_of!(Thread, wait)),
             wait_events: time(offset_of!(Thread, wait_events)),
             wait_joins: time(offset_of!(Thread, wait_joins)),
-            open: since.map(|since| (numbered(entry.u32(offset_of!(Thread, waits_for))), self.end - since)),
+            open: wait.filter(|_| until.is_none()),
+            over: wait.filter(|_| until.is_some()),
         })
     }
 
-    /// Books the waits that were not over when the process ended.
-    fn open_waits(&self, threads: &mut [Written], locks: &mut HashMap<u32, Drafted>) {
+    /// Books the waits that were not over when the process ended, or not written down.
+    fn last_waits(&self, threads: &mut [Written], locks: &mut HashMap<u32, Drafted>) {
         for (index, thread) in threads.iter_mut().enumerate() {
-            let Some((lock, waited)) = thread.open else { continue };
-            let drafted = lock.and_then(|lock| locks.get_mut(&lock));
-            let book = match (lock, &drafted) {
+            let Some(wait) = thread.open.or(thread.over) else { continue };
+            let drafted = wait.lock.and_then(|lock| locks.get_mut(&lock));
+            let book = match (wait.lock, &drafted) {
                 (Some(_), Some(drafted)) if drafted.kind.is_held() => &mut thread.wait,
                 (Some(_), Some(_)) => &mut thread.wait_events,
                 (None, _) => &mut thread.wait_joins,
                 // A lock that has no entry of its own any more.
                 (Some(_), None) => &mut thread.wait,
             };
-            *book = plus(*book, waited);
-            if let Some(drafted) = drafted {
-                drafted.open.push((index, waited));
+            *book = plus(*book, wait.time);
+            match drafted {
+                Some(drafted) if thread.over.is_some() => {
+                    drafted.over.push((index, wait.time));
+                    drafted.waits.push((thread.number, wait.time));
+                    if let Some(site) = wait.site {
+                        drafted.at(site).add(AtSite { sampled: 0, contended: 1, wait: wait.time });
+                    }
+                }
+                Some(drafted) => drafted.open.push((index, wait.time)),
+                None => (),
             }
         }
     }
@@ -142,8 +191,11 @@ impl PlaceRead<'_> {
             let (lock, site) = halves(entry.u64(offset_of!(Use, key)));
             if let (Some(lock), Some(site)) = (lock.and_then(|lock| locks.get_mut(&lock)), site) {
                 let count = |at: usize| entry.u64(at);
-                let wait = Nanos(count(offset_of!(Use, wait)));
-                lock.sites.push((site, count(offset_of!(Use, sampled)), count(offset_of!(Use, contended)), wait));
+                lock.at(site).add(AtSite {
+                    sampled: count(offset_of!(Use, sampled)),
+                    contended: count(offset_of!(Use, contended)),
+                    wait: Nanos(count(offset_of!(Use, wait))),
+                });
             }
         });
     }
@@ -153,6 +205,26 @@ impl PlaceRead<'_> {
             let (lock, thread) = halves(entry.u64(offset_of!(Pair, key)));
             if let (Some(lock), Some(thread)) = (lock.and_then(|lock| locks.get_mut(&lock)), thread) {
                 lock.waits.push((thread, Nanos(entry.u64(offset_of!(Pair, wait)))));
+            }
+        });
+    }
+
+    fn accounts(&self, bytes: &(impl Bytes + ?Sized), begun: usize, locks: &mut HashMap<u32, Drafted>) {
+        each::<Account>(bytes, self.place, tables::ACCOUNTS, begun, |number, entry| {
+            let (lock, thread) = halves(entry.u64(offset_of!(Account, key)));
+            let (Some(lock), Some(thread)) = (lock.and_then(|lock| locks.get_mut(&lock)), thread) else { return };
+            lock.accounts.push(number);
+            lock.waits.push((thread, Nanos(entry.u64(offset_of!(Account, wait)))));
+            for slot in 0..ACCOUNT_SITES {
+                let at = offset_of!(Account, sites) + slot * size_of::<AccountSite>();
+                let site = u32::try_from(entry.u64(at + offset_of!(AccountSite, site))).ok().and_then(numbered);
+                if let Some(site) = site {
+                    lock.at(site).add(AtSite {
+                        sampled: 0,
+                        contended: entry.u64(at + offset_of!(AccountSite, contended)),
+                        wait: Nanos(entry.u64(at + offset_of!(AccountSite, wait))),
+                    });
+                }
             }
         });
     }
@@ -184,6 +256,7 @@ impl PlaceRead<'_> {
             process: self.number,
             tid: thread.tid,
             start: numbered(thread.start).and_then(|site| self.sites.get(&site).copied()),
+            waits_at: thread.open.and_then(|wait| self.sites.get(&wait.site?).copied()),
             life: thread.ended.unwrap_or(self.end) - thread.began,
             wait: thread.wait,
             wait_events: thread.wait_events,
@@ -201,10 +274,9 @@ impl PlaceRead<'_> {
         crew: &Crew,
     ) -> Option<FoundLock> {
         let entry = Entry::within(&drafted.entry);
-        let count = |at: usize| entry.u64(at);
-        let (acquisitions, given_up) = (count(offset_of!(Lock, acquisitions)), count(offset_of!(Lock, given_up)));
-        let contended = count(offset_of!(Lock, contended)).min(acquisitions);
-        if acquisitions == 0 && given_up == 0 && drafted.open.is_empty() {
+        let sums = self.sums(bytes, number, drafted);
+        let acquisitions = sums.uncontended.saturating_add(sums.contended);
+        if acquisitions == 0 && sums.given_up == 0 && drafted.open.is_empty() {
             return None;
         }
         let gain = if !drafted.open.is_empty() {
@@ -218,15 +290,15 @@ impl PlaceRead<'_> {
         Some(FoundLock {
             process: self.number,
             kind: drafted.kind,
-            address: count(offset_of!(Lock, address)),
+            address: entry.u64(offset_of!(Lock, address)),
             destroyed: entry.u32(offset_of!(Lock, destroyed)) != 0,
             acquisitions,
-            contended,
-            given_up,
-            waits: self.waits(bytes, number, &entry, drafted),
-            holds: self.holds(bytes, number, &entry, drafted.kind, (acquisitions, contended)),
+            contended: sums.contended,
+            given_up: sums.given_up,
+            waits: sums.waits(),
+            holds: if drafted.kind.is_held() { sums.holds() } else { Err(Absent::because("nobody holds it")) },
             threads: drafted.threads(threads),
-            sites: self.used_at(drafted, acquisitions - contended),
+            sites: self.used_at(drafted, sums.uncontended),
             made_at: numbered(entry.u32(offset_of!(Lock, made_at))).and_then(|site| self.sites.get(&site).copied()),
             waiting: drafted.open.iter().map(|(thread, _)| *thread).collect(),
             held_by: held_by(&entry, drafted, threads),
@@ -234,85 +306,35 @@ impl PlaceRead<'_> {
         })
     }
 
-    fn waits(
-        &self,
-        bytes: &(impl Bytes + ?Sized),
-        number: u32,
-        entry: &Entry<'_>,
-        drafted: &Drafted,
-    ) -> Reading<LockTimes> {
-        let mut buckets = self.spread(bytes, tables::WAITS, number);
-        let (mut total, mut most) =
-            (Nanos(entry.u64(offset_of!(Lock, wait))), Nanos(entry.u64(offset_of!(Lock, wait_most))));
-        for (_, waited) in &drafted.open {
-            buckets.add(bucket_of(waited.0), 1);
-            (total, most) = (plus(total, *waited), most.max(*waited));
+    /// All that was counted of a lock, wherever it is written.
+    fn sums(&self, bytes: &(impl Bytes + ?Sized), number: u32, drafted: &Drafted) -> Sums {
+        let at = |table: usize, size: usize, number: u32| {
+            place_at(self.place) + table as u64 + u64::from(number) * size as u64
+        };
+        let mut sums = Sums::of_lock(&Entry::within(&drafted.entry));
+        for (table, is_wait) in [(tables::WAITS, true), (tables::HOLDS, false)] {
+            sums.add_spread(&Entry::read::<Spread>(bytes, at(table, size_of::<Spread>(), number)), 0, is_wait);
         }
-        let count = buckets.count();
-        counted(count, "it was never waited for", || {
-            let (median, p99) = (buckets.quantile(0.5, most)?, buckets.quantile(0.99, most)?);
-            Some(LockTimes { count, total, median, p99, most })
-        })
-    }
-
-    /// Holds: of contended acquisitions all were taken, of the others a sample; each kind stands for its own.
-    fn holds(
-        &self,
-        bytes: &(impl Bytes + ?Sized),
-        number: u32,
-        entry: &Entry<'_>,
-        kind: LockKind,
-        (acquisitions, contended): (u64, u64),
-    ) -> Reading<LockHolds> {
-        if !kind.is_held() {
-            return Err(Absent::because("nobody holds it"));
+        for account in &drafted.accounts {
+            sums.add_account(&Entry::read::<Account>(bytes, at(tables::ACCOUNTS, size_of::<Account>(), *account)));
         }
-        let (timed_contended, timed_sampled) =
-            (entry.u64(offset_of!(Lock, holds_contended)), entry.u64(offset_of!(Lock, holds_sampled)));
-        let (of_contended, of_sampled) =
-            (entry.u64(offset_of!(Lock, hold_contended)) as f64, entry.u64(offset_of!(Lock, hold_sampled)) as f64);
-        let (all, timed) = (of_contended + of_sampled, timed_contended.saturating_add(timed_sampled));
-        // A kind of which only few were taken is taken to be as both together.
-        let mean = |sum: f64, count: u64| if count >= FEW { sum / count as f64 } else { all / timed as f64 };
-        let most = Nanos(entry.u64(offset_of!(Lock, hold_most)));
-        counted(timed, "no hold of it was over when it was to be timed", || {
-            let uncontended = acquisitions.saturating_sub(contended);
-            let total = mean(of_contended, timed_contended) * contended as f64
-                + mean(of_sampled, timed_sampled) * uncontended as f64;
-            let buckets = self.spread(bytes, tables::HOLDS, number);
-            Some(LockHolds {
-                total: Nanos(total as u64),
-                mean: Nanos((total / acquisitions.max(1) as f64) as u64),
-                median: buckets.quantile(0.5, most)?,
-                p99: buckets.quantile(0.99, most)?,
-                most,
-                timed_contended,
-                timed_sampled,
-            })
-        })
-    }
-
-    fn spread(&self, bytes: &(impl Bytes + ?Sized), table: usize, number: u32) -> Buckets {
-        let at = place_at(self.place) + table as u64 + u64::from(number) * size_of::<Spread>() as u64;
-        let entry = Entry::read::<Spread>(bytes, at);
-        let mut buckets = Buckets::new();
-        (0..BUCKETS).for_each(|bucket| buckets.add(bucket, u64::from(entry.u32(4 * bucket))));
-        buckets
+        drafted.over.iter().for_each(|(_, wait)| sums.add_wait(*wait, 1));
+        drafted.open.iter().for_each(|(_, wait)| sums.add_wait(*wait, 0));
+        sums
     }
 
     /// From where a lock was taken. Uncontended acquisitions are shared out as those are that were sampled.
     fn used_at(&self, drafted: &Drafted, uncontended: u64) -> Vec<FoundSite> {
-        let sampled = drafted.sites.iter().fold(0, |sum: u64, site| sum.saturating_add(site.1));
+        let sampled = drafted.sites.values().fold(0, |sum: u64, site| sum.saturating_add(site.sampled));
         let share = |part: u64| if sampled > 0 { uncontended as f64 * part as f64 / sampled as f64 } else { 0.0 };
-        let mut sites: Vec<FoundSite> = drafted
-            .sites
-            .iter()
-            .filter_map(|(site, sampled, contended, wait)| {
-                let acquisitions = contended.saturating_add(share(*sampled).round() as u64);
-                Some(FoundSite { place: *self.sites.get(site)?, acquisitions, contended: *contended, wait: *wait })
-            })
-            .collect();
-        sites.sort_by_key(|site| std::cmp::Reverse((site.wait, site.contended, site.acquisitions)));
+        let told = |(number, site): (&u32, &AtSite)| {
+            let acquisitions = site.contended.saturating_add(share(site.sampled).round() as u64);
+            let place = *self.sites.get(number)?;
+            Some(FoundSite { place, acquisitions, contended: site.contended, wait: site.wait })
+        };
+        let mut sites: Vec<FoundSite> = drafted.sites.iter().filter_map(told).collect();
+        let weight = |site: &FoundSite| std::cmp::Reverse((site.wait, site.contended, site.acquisitions));
+        sites.sort_by_key(|site| (weight(site), site.place.offset));
         sites
     }
 }
@@ -324,8 +346,10 @@ fn draft(entry: &Entry<'_>) -> Option<Drafted> {
         entry: entry.bytes().to_vec(),
         kind,
         open: vec![],
-        sites: vec![],
+        over: vec![],
+        sites: HashMap::new(),
         waits: vec![],
+        accounts: vec![],
     })
 }
 
@@ -349,6 +373,10 @@ fn held_by(entry: &Entry<'_>, drafted: &Drafted, threads: &[Written]) -> Reading
     if !matches!(drafted.kind, LockKind::Mutex | LockKind::Spinlock) {
         return Err(Absent::because("several may have it, or nobody"));
     }
+    // Who waited for it itself has it until it has given it back, and is not written down as the last.
+    if let Some((thread, _)) = drafted.over.last() {
+        return Ok(*thread);
+    }
     // By its number plus one; whoever has no entry has a number that none has.
     let last = entry.u64(offset_of!(Lock, last)).checked_sub(1);
     let holder = threads.iter().position(|thread| Some(u64::from(thread.number)) == last && thread.ended.is_none());
@@ -360,7 +388,7 @@ fn halves(key: u64) -> (Option<u32>, Option<u32>) {
     (numbered((key >> 32) as u32), numbered(key as u32))
 }
 
-fn plus(one: Nanos, other: Nanos) -> Nanos {
+pub(super) fn plus(one: Nanos, other: Nanos) -> Nanos {
     Nanos(one.0.saturating_add(other.0))
 }
 

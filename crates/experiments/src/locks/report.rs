@@ -142,6 +142,7 @@ impl Naming<'_> {
             process: thread.process,
             tid: thread.tid,
             start: self.some(thread.start, "it is the first of its process, or its beginning was not seen"),
+            waits_at: self.some(thread.waits_at, "it waited for nothing at the end, or the call is not known"),
             life: thread.life,
             wait: thread.wait,
             wait_events: thread.wait_events,

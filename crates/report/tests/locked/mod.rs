@@ -111,7 +111,8 @@ fn thread(
     [wait, events, joins]: [f64; 3],
 ) -> LockThread {
     let (life, wait) = (seconds(life), seconds(wait));
-    LockThread { process, tid, start, life, wait, wait_events: seconds(events), wait_joins: seconds(joins) }
+    let waits_at = absent("it waited for nothing at the end");
+    LockThread { process, tid, start, waits_at, life, wait, wait_events: seconds(events), wait_joins: seconds(joins) }
 }
 
 fn first() -> Reading<CodePlace> {

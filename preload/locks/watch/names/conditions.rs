@@ -31,10 +31,12 @@ extern "C" fn before_clockwait(call: &mut Call) -> *const c_void {
 }
 
 fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
-    let (condition, mutex) = (call.address(0), call.address(1));
+    let (condition, mutex, site) = (call.address(0), call.address(1), call.site);
     let wait = start::place().map(|place| {
-        hold::end(place, Kind::Mutex, mutex);
-        wait::begin(place, Kind::Condition, condition)
+        if let Some(over) = hold::end(place, Kind::Mutex, mutex) {
+            over.write_down();
+        }
+        wait::begin(place, Kind::Condition, condition, site)
     });
     call.set_wait(wait);
     real_or_missing(real)
@@ -42,7 +44,7 @@ fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
 
 extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        names::waited(wait, result, call.site);
+        names::waited(wait, result);
     }
     result
 }

@@ -80,15 +80,15 @@ macro_rules! locking {
                     return tried;
                 }
                 if tried == names::EBUSY {
-                    let wait = wait::begin(place, $kind, address);
+                    let wait = wait::begin(place, $kind, address, site);
                     let result = real!($real($lock: *mut c_void $(, $argument: $type)*));
-                    names::waited(wait, result, site);
+                    names::waited(wait, result);
                     return result;
                 }
             } else if first == names::First::Wait {
-                let wait = wait::begin(place, $kind, address);
+                let wait = wait::begin(place, $kind, address, site);
                 let result = real!($real($lock: *mut c_void $(, $argument: $type)*));
-                names::waited(wait, result, site);
+                names::waited(wait, result);
                 return result;
             }
             let result = real!($real($lock: *mut c_void $(, $argument: $type)*));
@@ -135,10 +135,11 @@ fn taken_from_the_dead(place: &'static Place, address: u64, site: u64) {
 }
 
 /// Notes how a wait ended. What was no wait at all, but an error in the asking, is none.
-fn waited(wait: Wait, result: c_int, site: u64) {
+fn waited(wait: Wait, result: c_int) {
     match result {
-        WELL | EOWNERDEAD => wait.end(End::Got, site),
-        ETIMEDOUT | EDEADLK | ENOTRECOVERABLE => wait.end(End::GivenUp, site),
+        WELL => wait.end(End::Got),
+        EOWNERDEAD => wait.end_with_the_dead(),
+        ETIMEDOUT | EDEADLK | ENOTRECOVERABLE => wait.end(End::GivenUp),
         _ => wait.is_none(),
     }
 }

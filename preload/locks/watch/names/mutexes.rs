@@ -77,8 +77,10 @@ locking!(
 trying!(trylock, Kind::Mutex, pthread_mutex_trylock);
 
 unsafe extern "C" fn unlock(mutex: *mut c_void, _: u64) -> c_int {
-    if let Some(place) = start::place() {
-        hold::end(place, Kind::Mutex, mutex.expose_provenance() as u64);
+    let over = start::place().and_then(|place| hold::end(place, Kind::Mutex, mutex.expose_provenance() as u64));
+    let result = real!(pthread_mutex_unlock(mutex: *mut c_void));
+    if let Some(over) = over {
+        over.write_down();
     }
-    real!(pthread_mutex_unlock(mutex: *mut c_void))
+    result
 }

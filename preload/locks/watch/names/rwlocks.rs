@@ -83,8 +83,10 @@ locking!(
 trying!(trywrlock, KIND, pthread_rwlock_trywrlock);
 
 unsafe extern "C" fn unlock(lock: *mut c_void, _: u64) -> c_int {
-    if let Some(place) = start::place() {
-        hold::end(place, Kind::Rwlock, lock.expose_provenance() as u64);
+    let over = start::place().and_then(|place| hold::end(place, Kind::Rwlock, lock.expose_provenance() as u64));
+    let result = real!(pthread_rwlock_unlock(lock: *mut c_void));
+    if let Some(over) = over {
+        over.write_down();
     }
-    real!(pthread_rwlock_unlock(lock: *mut c_void))
+    result
 }

@@ -99,7 +99,7 @@ fn before(call: &mut Call, real: *mut c_void, good: bool) -> *const c_void {
     }
     // SAFETY: as above.
     unsafe { *errno = before };
-    call.set_wait(Some(wait::begin(place, Kind::Semaphore, call.address(0))));
+    call.set_wait(Some(wait::begin(place, Kind::Semaphore, call.address(0), call.site)));
     real_or_missing(real)
 }
 
@@ -110,7 +110,7 @@ extern "C" fn already() -> c_int {
 
 extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        wait.end(if result == names::WELL { End::Got } else { End::GivenUp }, call.site);
+        wait.end(if result == names::WELL { End::Got } else { End::GivenUp });
     }
     result
 }

@@ -39,8 +39,10 @@ locking!(lock, Kind::Spinlock, pthread_spin_lock, pthread_spin_trylock, (lock), 
 trying!(trylock, Kind::Spinlock, pthread_spin_trylock);
 
 unsafe extern "C" fn unlock(lock: *mut c_void, _: u64) -> c_int {
-    if let Some(place) = start::place() {
-        hold::end(place, Kind::Spinlock, lock.expose_provenance() as u64);
+    let over = start::place().and_then(|place| hold::end(place, Kind::Spinlock, lock.expose_provenance() as u64));
+    let result = real!(pthread_spin_unlock(lock: *mut c_void));
+    if let Some(over) = over {
+        over.write_down();
     }
-    real!(pthread_spin_unlock(lock: *mut c_void))
+    result
 }

@@ -56,13 +56,14 @@ extern "C" fn before_clockjoin(call: &mut Call) -> *const c_void {
 }
 
 fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
-    call.set_wait(start::place().map(wait::begin_join));
+    let site = call.site;
+    call.set_wait(start::place().map(|place| wait::begin_join(place, site)));
     real_or_missing(real)
 }
 
 extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        wait.end(End::Got, call.site);
+        wait.end(End::Got);
     }
     result
 }

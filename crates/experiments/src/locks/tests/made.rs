@@ -90,7 +90,7 @@ impl Made {
         let at = Self::at::<Lock>(place, tables::LOCKS, self.locks);
         self.put64(at + offset_of!(Lock, address), address);
         self.put32(at + offset_of!(Lock, kind), kind as u32);
-        self.put64(at + offset_of!(Lock, acquisitions), acquisitions);
+        self.put64(at + offset_of!(Lock, uncontended), acquisitions - contended);
         self.put64(at + offset_of!(Lock, contended), contended);
         self.put64(at + offset_of!(Lock, wait), wait);
         self.locks += 1;

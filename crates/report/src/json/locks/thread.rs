@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{FoldedLocks, LockThread, LockedProcess};
+use steady_model::{CodePlace, FoldedLocks, LockThread, LockedProcess, Reading};
 
 use super::NO_LIFE;
 use super::place::{self, PlaceWire};
@@ -15,9 +15,11 @@ pub(super) fn value(thread: &LockThread) -> Value {
     let mut object = Object::new();
     object.put("process", thread.process);
     object.put("tid", thread.tid);
-    match &thread.start {
-        Ok(start) => object.put("start", place::value(start)),
-        Err(absent) => object.absent("start", &absent.0),
+    for (name, place) in [("start", &thread.start), ("waits_at", &thread.waits_at)] {
+        match place {
+            Ok(place) => object.put(name, place::value(place)),
+            Err(absent) => object.absent(name, &absent.0),
+        }
     }
     object.put("life_seconds", Seconds(thread.life).as_f64());
     object.put("wait_seconds", Seconds(thread.wait).as_f64());
@@ -53,6 +55,10 @@ pub(super) struct ThreadWire {
     start: Option<PlaceWire>,
     #[serde(default)]
     start_absent: Option<String>,
+    #[serde(deserialize_with = "required")]
+    waits_at: Option<PlaceWire>,
+    #[serde(default)]
+    waits_at_absent: Option<String>,
     life_seconds: Seconds,
     wait_seconds: Seconds,
     wait_events_seconds: Seconds,
@@ -61,19 +67,23 @@ pub(super) struct ThreadWire {
 
 impl ThreadWire {
     pub(super) fn into_thread(self) -> Result<LockThread, ReadError> {
-        let start = match join("start", self.start, self.start_absent)? {
-            Ok(start) => Ok(start.into_place().map_err(|error| error.within("start"))?),
-            Err(absent) => Err(absent),
-        };
         Ok(LockThread {
             process: self.process,
             tid: self.tid,
-            start,
+            start: read("start", self.start, self.start_absent)?,
+            waits_at: read("waits_at", self.waits_at, self.waits_at_absent)?,
             life: self.life_seconds.0,
             wait: self.wait_seconds.0,
             wait_events: self.wait_events_seconds.0,
             wait_joins: self.wait_joins_seconds.0,
         })
+    }
+}
+
+fn read(name: &str, place: Option<PlaceWire>, absent: Option<String>) -> Result<Reading<CodePlace>, ReadError> {
+    match join(name, place, absent)? {
+        Ok(place) => Ok(Ok(place.into_place().map_err(|error| error.within(name))?)),
+        Err(absent) => Ok(Err(absent)),
     }
 }
 

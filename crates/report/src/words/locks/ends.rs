@@ -2,7 +2,7 @@
 
 use steady_model::{LockKind, LockUse, LocksReport};
 
-use super::{fitting, label, noun, numbered, thread_name};
+use super::{fitting, label, noun, numbered, places, thread_name};
 use crate::words::one_line;
 
 /// More threads than this are told by their number.
@@ -31,7 +31,7 @@ pub(crate) fn ends(report: &LocksReport, room: usize) -> Vec<(String, String)> {
 fn of_lock(report: &LocksReport, lock: &LockUse, room: usize) -> String {
     let who = match lock.waiting.len() {
         many if many > FEW => numbered(many as u64, "thread", "threads"),
-        _ => listed(&lock.waiting.iter().map(|thread| thread_name(report, *thread, room)).collect::<Vec<_>>()),
+        _ => listed(&lock.waiting.iter().map(|thread| at(report, *thread, room)).collect::<Vec<_>>()),
     };
     let holder = match &lock.held_by {
         Ok(thread) if lock.waiting == [*thread] => "which had it itself".to_owned(),
@@ -39,6 +39,15 @@ fn of_lock(report: &LocksReport, lock: &LockUse, room: usize) -> String {
         Err(absent) => format!("who had it is absent: {}", fitting(&one_line(&absent.0), room)),
     };
     format!("{who} waited for this {}, {holder}", noun(lock.kind))
+}
+
+/// A thread, and the call that it hung in.
+fn at(report: &LocksReport, thread: usize, room: usize) -> String {
+    let name = thread_name(report, thread, room);
+    match report.threads.get(thread).map(|thread| &thread.waits_at) {
+        Some(Ok(place)) => format!("{name} at {}", places::place(place, room)),
+        _ => name,
+    }
 }
 
 /// Names as a sentence has them: `a, b and c`.
