@@ -187,6 +187,17 @@ fn a_program_that_is_killed_leaves_what_it_did_until_then() {
         assert!(seconds(lock, "wait_seconds") > 0.3, "{lock}");
     }
     assert!(stderr.contains("eadlock"), "{stderr}");
+    // Each hangs in the line of its second lock; the first waits for the others' end.
+    for function in ["up", "down", "main"] {
+        let line = include_str!("locks/stuck.c").lines().position(|line| line.contains(&format!("{function} hangs")));
+        let line = format!("stuck.c:{}", 1 + line.unwrap());
+        let all = report["threads"].as_array().unwrap();
+        let hangs = all.iter().find(|thread| thread["waits_at"]["function"] == function);
+        let hangs = hangs.unwrap_or_else(|| panic!("{function}: {report}"));
+        assert!(hangs["waits_at"]["line"].as_str().unwrap().ends_with(&line), "{hangs}");
+        let told: Vec<&str> = stderr.split_whitespace().collect();
+        assert!(function == "main" || told.join(" ").contains(&format!("at {function}() in")), "{stderr}");
+    }
     fs::remove_file(file).unwrap();
 }
 

@@ -9,14 +9,14 @@ static pthread_barrier_t both;
 static void *up(void *nothing) {
     pthread_mutex_lock(&one);
     pthread_barrier_wait(&both);
-    pthread_mutex_lock(&other);
+    pthread_mutex_lock(&other); /* up hangs */
     return nothing;
 }
 
 static void *down(void *nothing) {
     pthread_mutex_lock(&other);
     pthread_barrier_wait(&both);
-    pthread_mutex_lock(&one);
+    pthread_mutex_lock(&one); /* down hangs */
     return nothing;
 }
 
@@ -27,6 +27,6 @@ int main(void) {
     pthread_create(&threads[1], NULL, down, NULL);
     puts("stuck");
     fflush(stdout);
-    pthread_join(threads[0], NULL);
+    pthread_join(threads[0], NULL); /* main hangs */
     return 0;
 }

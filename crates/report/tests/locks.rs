@@ -232,8 +232,10 @@ fn lock() -> impl Strategy<Value = LockUse> {
 
 fn thread() -> impl Strategy<Value = LockThread> {
     let times = (values::nanos(), values::nanos(), values::nanos(), values::nanos());
-    (0..2_usize, any::<u32>(), values::reading(code_place()), times).prop_map(|(process, tid, start, times)| {
-        LockThread { process, tid, start, life: times.0, wait: times.1, wait_events: times.2, wait_joins: times.3 }
+    let places = (values::reading(code_place()), values::reading(code_place()));
+    (0..2_usize, any::<u32>(), places, times).prop_map(|(process, tid, (start, waits_at), times)| {
+        let (life, wait, wait_events, wait_joins) = times;
+        LockThread { process, tid, start, waits_at, life, wait, wait_events, wait_joins }
     })
 }
 

@@ -7,6 +7,7 @@ const READ: usize = 0;
 const CLOSE: usize = 3;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
+const MADVISE: usize = 28;
 const GETPID: usize = 39;
 const READLINK: usize = 89;
 const GETTID: usize = 186;
@@ -75,8 +76,17 @@ impl Descriptor {
         let place = over.map_or(0, |place| place as usize);
         // SAFETY: the kernel chooses the place, or it is one of ours.
         let place = unsafe { call(MMAP, [place, bytes, READ_WRITE, flags, self.0, from]) }?;
+        leave_out_of_dumps(place, bytes);
         Some(core::ptr::with_exposed_provenance_mut(place))
     }
+}
+
+/// Has the kernel leave this memory of ours out when it dumps the core of the program: what is in it is no affair of the program's.
+/// Where it does not know how, dumps are larger.
+fn leave_out_of_dumps(place: usize, bytes: usize) {
+    const MADV_DONTDUMP: usize = 16;
+    // SAFETY: what is there is ours, and stays as it is.
+    let _ = unsafe { call(MADVISE, [place, bytes, MADV_DONTDUMP, 0, 0, 0]) };
 }
 
 /// Puts memory that nobody else sees over a mapping of ours, so that what leads there still does.
@@ -86,12 +96,15 @@ pub(crate) fn map_nothing_over(place: *mut c_void, bytes: usize) {
     let arguments = [place as usize, bytes, READ_WRITE, PRIVATE_FIXED_ANONYMOUS_NORESERVE, usize::MAX, 0];
     // SAFETY: what is there is ours.
     let _ = unsafe { call(MMAP, arguments) };
+    leave_out_of_dumps(place as usize, bytes);
 }
 
 /// Has a shared mapping of ours show another part of its file, without the file being opened again. Whether it does.
 pub(crate) fn map_other_part(place: *mut c_void, bytes: usize, page: usize) -> bool {
     // SAFETY: what is there is ours.
-    unsafe { call(REMAP_FILE_PAGES, [place as usize, bytes, 0, page, 0, 0]) }.is_some()
+    let does = unsafe { call(REMAP_FILE_PAGES, [place as usize, bytes, 0, page, 0, 0]) }.is_some();
+    leave_out_of_dumps(place as usize, bytes);
+    does
 }
 
 pub(crate) fn unmap(place: *mut c_void, bytes: usize) {

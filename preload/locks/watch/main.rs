@@ -1,6 +1,6 @@
 //! The watcher: counts what a program does with its locks, in whichever program it is preloaded into.
 //!
-//!     names (what it stands in for: pthread_mutex_..., sem_..., pthread_create ...)
+//!     names (what it stands in for: pthread_mutex_..., sem_..., mtx_..., pthread_create ...)
 //!       -> taken: a try that succeeded is counted, with plain reads and writes where the lock itself keeps others out
 //!       -> wait: a try that did not is noted, timed around the real function, and recorded
 //!       -> hold: some holds are timed, from when a lock was taken to its unlock

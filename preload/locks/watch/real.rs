@@ -16,13 +16,14 @@ pub(crate) const ENOSYS: c_int = 38;
 /// Finds one, and keeps it; null where there is none. Names end with a zero.
 ///
 /// Conditions have been of two kinds since version 2.3.2 of the C library, and some loaders give the old one to who does not ask
-/// for a version.
+/// for a version. Of what came later there is one kind. Nothing may be asked for in vain: the loader would allocate memory to say
+/// so, perhaps for an allocator that takes its very first lock right now.
 #[cold]
 #[inline(never)]
 pub(crate) fn find(place: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     let next: *mut c_void = ptr::without_provenance_mut(usize::MAX);
     let mut function = ptr::null_mut();
-    if name.starts_with("pthread_cond_") {
+    if name.starts_with("pthread_cond_") && !name.starts_with("pthread_cond_clock") {
         // SAFETY: the names end with a zero.
         function = unsafe { dlvsym(next, name.as_ptr().cast(), c"GLIBC_2.3.2".as_ptr()) };
     }
@@ -91,6 +92,7 @@ functions! {
     pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait pthread_cond_destroy
     sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait
     pthread_create pthread_join pthread_timedjoin_np pthread_clockjoin_np
+    mtx_init thrd_create thrd_join
 }
 
 /// Calls the real function of this name, which takes these and returns an int.

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use steady_preload::area::VARIABLE;
+use steady_preload::area::{Kind, VARIABLE};
 
 use crate::watched::{Area, Asked, compiled, compiled_by, get, there_is};
 
@@ -61,6 +61,56 @@ fn descriptors_are_the_programs_own() {
 }
 
 #[test]
+fn locks_of_threads_h_are_these() {
+    let program = compiled(include_str!("c11.c"));
+    let without = whole(&mut Command::new(&program));
+    let area = Area::new(1);
+    assert_eq!(whole(&mut area.command(&program)), without);
+    let place = area.place(0);
+    let all: Vec<_> = Asked::locks(&*place, Kind::Mutex).iter().map(|(number, _)| place.totals(*number)).collect();
+    // The four threads' and one more each of the first thread and the last.
+    assert!(all.iter().any(|lock| lock.acquisitions == 40_002), "{without}");
+    assert!(all.iter().any(|lock| (lock.acquisitions, lock.given_up) == (1, 1)), "one wait took too long");
+    assert!(all.iter().any(|lock| lock.acquisitions == 2), "one was taken twice");
+    let condition = place.totals(Asked::locks(&*place, Kind::Condition)[0].0);
+    assert!(condition.acquisitions >= 1 && condition.given_up == 1);
+    let threads = place.threads();
+    assert!(threads.len() == 6 && threads[1..].iter().all(|thread| get(&thread.start) != 0 && get(&thread.ended) != 0));
+    assert!(get(&threads[0].wait_joins) > 0);
+}
+
+#[test]
+fn an_allocator_may_take_locks() {
+    // The library is made ready before the watcher is.
+    let allocator = compiled_by("cc", include_str!("allocator.c"), &["-shared", "-fPIC", "-fno-builtin"]);
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\
+        for (int number = 0; number < 1000; number++) free(malloc(16));\
+        return puts(\"well\") < 0; }";
+    let program = compiled_by("cc", source, &["-fno-builtin", allocator.to_str().unwrap()]);
+    let area = Area::new(2);
+    let said = whole(area.command("timeout").arg("20").arg(&program));
+    assert_eq!(said, "well\nexit status: 0");
+    assert!((0..2).any(|number| area.place(number).acquisitions() >= 1_001));
+}
+
+/// A program that dumps its core writes what it would write without, not the area.
+#[test]
+fn the_area_is_left_out_of_dumps() {
+    let area = Area::new(1);
+    let maps = whole(area.command("cat").arg("/proc/self/smaps"));
+    let path = area.path().display().to_string();
+    let of_area = maps.split_inclusive("VmFlags:").filter(|part| part.contains(&path)).count();
+    assert!(of_area >= 2, "the head and a place: {maps}");
+    let mut rest = maps.as_str();
+    for _ in 0..of_area {
+        rest = &rest[rest.find(&path).expect("it is there")..];
+        rest = &rest[rest.find("VmFlags:").expect("the kernel tells them")..];
+        let flags = rest.lines().next().expect("a line");
+        assert!(flags.split_whitespace().any(|flag| flag == "dd"), "{flags}");
+    }
+}
+
+#[test]
 fn cxx_locks_are_these() {
     if !there_is("cxx_locks_are_these", "g++") {
         return;
@@ -69,8 +119,9 @@ fn cxx_locks_are_these() {
     let area = Area::new(1);
     assert_eq!(area.run(&program, &[]), "40000 thrown\n");
     let place = area.place(0);
-    use steady_preload::area::Kind;
-    let most = |kind| Asked::locks(&*place, kind).iter().map(|(number, _)| place.totals(*number).acquisitions).max().unwrap_or(0);
+    let most = |kind| {
+        Asked::locks(&*place, kind).iter().map(|(number, _)| place.totals(*number).acquisitions).max().unwrap_or(0)
+    };
     assert!(most(Kind::Mutex) >= 40_000, "{}", most(Kind::Mutex));
     assert!(most(Kind::Condition) >= 1);
 }

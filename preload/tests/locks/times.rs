@@ -30,7 +30,8 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
         };
         let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
         let used = Asked::locks(&*place, kind);
-        let (number, lock) = *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
+        let (number, lock) =
+            *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
         let totals = place.totals(number);
         let expected = if way == "recursive" { 4 * TIMES } else { 2 * TIMES };
         assert_eq!((totals.acquisitions, totals.contended), (expected, TIMES), "{way}");

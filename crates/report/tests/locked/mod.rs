@@ -204,6 +204,9 @@ pub(crate) fn deadlocked() -> LocksReport {
         thread(0, 80, start("auditor"), 10.0, [9.98, 0.0, 0.0]),
         thread(0, 77, first(), 10.001, [0.0, 0.0, 10.0]),
     ];
+    for (thread, line) in [(0, "bank.c:17"), (1, "bank.c:18"), (2, "bank.c:30")] {
+        report.threads[thread].waits_at = Ok(place("transfer", line, 0x1422));
+    }
     report.locks = vec![taken(1, "bank.c:17", vec![0, 2], 1), taken(2, "bank.c:18", vec![1], 0)];
     report.futexes = Ok(FutexWaits {
         total: seconds(40.0),
@@ -329,6 +332,7 @@ pub(crate) fn hostile() -> LocksReport {
     report.revision = absent(HOSTILE);
     report.processes[0].program = Ok(HOSTILE.to_owned());
     report.threads[0].start = Ok(wild());
+    report.threads[0].waits_at = Ok(wild());
     for lock in &mut report.locks {
         lock.sites.iter_mut().for_each(|site| site.place = wild());
         lock.made_at = Ok(wild());

@@ -18,11 +18,11 @@ passages! {
     pthread_cond_clockwait -> before_clockwait, after;
 }
 
-extern "C" fn before_wait(call: &mut Call) -> *const c_void {
+pub(super) extern "C" fn before_wait(call: &mut Call) -> *const c_void {
     before(call, real::pthread_cond_wait())
 }
 
-extern "C" fn before_timedwait(call: &mut Call) -> *const c_void {
+pub(super) extern "C" fn before_timedwait(call: &mut Call) -> *const c_void {
     before(call, real::pthread_cond_timedwait())
 }
 
@@ -42,14 +42,14 @@ fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
     real_or_missing(real)
 }
 
-extern "C" fn after(call: &Call, result: c_int) -> c_int {
+pub(super) extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
         names::waited(wait, result);
     }
     result
 }
 
-unsafe extern "C" fn destroy(condition: *mut c_void, _: u64) -> c_int {
+pub(super) unsafe extern "C" fn destroy(condition: *mut c_void, _: u64) -> c_int {
     let result = real!(pthread_cond_destroy(condition: *mut c_void));
     if result == names::WELL
         && let Some(place) = start::place()

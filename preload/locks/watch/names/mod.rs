@@ -3,6 +3,7 @@
 //! Each name is a jump that takes along where its caller goes on, which is the call site that is noted. Those that are points of
 //! cancellation go through more than a jump (`through`).
 
+mod c11;
 mod conditions;
 mod mutexes;
 mod rwlocks;
@@ -65,7 +66,7 @@ impl First {
 /// function is asked for itself.
 macro_rules! locking {
     ($inner:ident, $kind:expr, $real:ident, $try:ident, ($lock:ident $(, $argument:ident: $type:ty)*), $first:expr) => {
-        unsafe extern "C" fn $inner($lock: *mut c_void, $($argument: $type,)* site: u64) -> c_int {
+        pub(super) unsafe extern "C" fn $inner($lock: *mut c_void, $($argument: $type,)* site: u64) -> c_int {
             let address = $lock.expose_provenance() as u64;
             let Some(place) = start::place() else { return real!($real($lock: *mut c_void $(, $argument: $type)*)) };
             let first = $first;
@@ -102,9 +103,11 @@ use locking;
 /// A lock that is tried and no more.
 macro_rules! trying {
     ($inner:ident, $kind:expr, $try:ident) => {
-        unsafe extern "C" fn $inner(lock: *mut c_void, site: u64) -> c_int {
+        pub(super) unsafe extern "C" fn $inner(lock: *mut c_void, site: u64) -> c_int {
+            // First: what is done where this is the very first call must not be done with the lock.
+            let place = start::place();
             let result = real!($try(lock: *mut c_void));
-            if let Some(place) = start::place() {
+            if let Some(place) = place {
                 names::not_waited(place, $kind, lock.expose_provenance() as u64, site, result);
             }
             result

@@ -31,7 +31,7 @@ unsafe extern "C" fn init(mutex: *mut c_void, attributes: *const c_void, site: u
     result
 }
 
-unsafe extern "C" fn destroy(mutex: *mut c_void, _: u64) -> c_int {
+pub(super) unsafe extern "C" fn destroy(mutex: *mut c_void, _: u64) -> c_int {
     let result = real!(pthread_mutex_destroy(mutex: *mut c_void));
     if result == names::WELL
         && let Some(place) = start::place()
@@ -76,7 +76,7 @@ locking!(
 );
 trying!(trylock, Kind::Mutex, pthread_mutex_trylock);
 
-unsafe extern "C" fn unlock(mutex: *mut c_void, _: u64) -> c_int {
+pub(super) unsafe extern "C" fn unlock(mutex: *mut c_void, _: u64) -> c_int {
     let over = start::place().and_then(|place| hold::end(place, Kind::Mutex, mutex.expose_provenance() as u64));
     let result = real!(pthread_mutex_unlock(mutex: *mut c_void));
     if let Some(over) = over {

@@ -49,9 +49,10 @@ unsafe extern "C" fn destroy(semaphore: *mut c_void, _: u64) -> c_int {
 }
 
 unsafe extern "C" fn trywait(semaphore: *mut c_void, site: u64) -> c_int {
+    let place = start::place();
     let result = real!(sem_trywait(semaphore: *mut c_void));
     if result == names::WELL
-        && let Some(place) = start::place()
+        && let Some(place) = place
     {
         taken::count(place, Kind::Semaphore, semaphore.expose_provenance() as u64, site);
     }

@@ -25,22 +25,25 @@ unsafe extern "C" fn create(
     argument: *mut c_void,
     _: u64,
 ) -> c_int {
-    if start::place().is_some()
-        && let Some(kept) = thread::keep(routine, argument)
-    {
-        let begins = thread::begins as *const c_void;
-        let result = real!(pthread_create(
-            thread: *mut c_void,
-            attributes: *const c_void,
-            begins: *const c_void,
-            kept: *mut c_void
-        ));
-        if result != names::WELL {
-            thread::give_up(kept);
-        }
-        return result;
+    created(routine, argument, |routine, argument| {
+        real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void))
+    })
+}
+
+/// A thread that is to begin with this is created, by who is told what it begins with instead.
+pub(super) fn created(
+    routine: usize,
+    argument: *mut c_void,
+    create: impl Fn(usize, *mut c_void) -> c_int,
+) -> c_int {
+    let Some(kept) = start::place().and_then(|_| thread::keep(routine, argument)) else {
+        return create(routine, argument);
+    };
+    let result = create((thread::begins as *const c_void).expose_provenance(), kept);
+    if result != names::WELL {
+        thread::give_up(kept);
     }
-    real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void))
+    result
 }
 
 extern "C" fn before_join(call: &mut Call) -> *const c_void {
@@ -55,13 +58,13 @@ extern "C" fn before_clockjoin(call: &mut Call) -> *const c_void {
     before(call, real::pthread_clockjoin_np())
 }
 
-fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
+pub(super) fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
     let site = call.site;
     call.set_wait(start::place().map(|place| wait::begin_join(place, site)));
     real_or_missing(real)
 }
 
-extern "C" fn after(call: &Call, result: c_int) -> c_int {
+pub(super) extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
         wait.end(End::Got);
     }

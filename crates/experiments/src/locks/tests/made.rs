@@ -3,8 +3,8 @@
 use std::mem::offset_of;
 
 use steady_preload::area::{
-    HEAD_BYTES, Head, Kind, Lock, MAGIC, Module, Origin, PLACE_BYTES, Pair, Process, Site, Spread, Thread, Use,
-    bucket_of,
+    Account, AccountSite, HEAD_BYTES, Head, Kind, Lock, MAGIC, Module, Origin, PLACE_BYTES, Pair, Process, Site,
+    Spread, Thread, Use, bucket_of,
 };
 
 use crate::locks::area::tables;
@@ -16,18 +16,19 @@ pub(super) struct Made {
     locks: usize,
     pairs: usize,
     uses: usize,
+    accounts: usize,
 }
 
 /// Where the tables of the first place begin.
-pub(super) fn starts() -> [usize; 7] {
-    use tables::{LOCKS, MODULES, PAIRS, PROCESS, SITES, THREADS, USES};
-    [PROCESS, LOCKS, THREADS, PAIRS, USES, SITES, MODULES].map(|table| HEAD_BYTES + table)
+pub(super) fn starts() -> [usize; 8] {
+    use tables::{ACCOUNTS, LOCKS, MODULES, PAIRS, PROCESS, SITES, THREADS, USES};
+    [PROCESS, LOCKS, THREADS, PAIRS, ACCOUNTS, USES, SITES, MODULES].map(|table| HEAD_BYTES + table)
 }
 
 impl Made {
     pub(super) fn new(places: u32) -> Self {
         let bytes = vec![0; HEAD_BYTES + places as usize * PLACE_BYTES];
-        let mut made = Made { bytes, threads: 0, locks: 0, pairs: 0, uses: 0 };
+        let mut made = Made { bytes, threads: 0, locks: 0, pairs: 0, uses: 0, accounts: 0 };
         made.put64(offset_of!(Head, magic), MAGIC);
         made.put32(offset_of!(Head, places), places);
         made.put32(offset_of!(Head, taken), places);
@@ -76,6 +77,48 @@ impl Made {
         let at = Self::at::<Thread>(place, tables::THREADS, thread);
         self.put32(at + offset_of!(Thread, waits_for), lock.map_or(0, |lock| lock + 1));
         self.put64(at + offset_of!(Thread, waits_since), since);
+    }
+
+    /// The end of a thread was not seen.
+    pub(super) fn ends_never(&mut self, place: usize, thread: usize) {
+        self.put64(Self::at::<Thread>(place, tables::THREADS, thread) + offset_of!(Thread, ended), 0);
+    }
+
+    /// The last wait of a thread is over, and not written down.
+    pub(super) fn waited_until(&mut self, place: usize, thread: usize, site: u32, until: u64) {
+        let at = Self::at::<Thread>(place, tables::THREADS, thread);
+        self.put32(at + offset_of!(Thread, waits_at), site + 1);
+        self.put64(at + offset_of!(Thread, waited_until), until);
+    }
+
+    /// What a thread has in its account of a lock: waits that got it, and as many holds of it.
+    pub(super) fn account(&mut self, place: usize, (lock, thread): (u64, u64), site: u64, waits: &[u64], hold: u64) {
+        let at = Self::at::<Account>(place, tables::ACCOUNTS, self.accounts);
+        let (count, sum) = (waits.len() as u64, waits.iter().sum());
+        self.put64(at + offset_of!(Account, key), (lock + 1) << 32 | (thread + 1));
+        for (field, value) in [
+            (offset_of!(Account, contended), count),
+            (offset_of!(Account, wait), sum),
+            (offset_of!(Account, wait_most), waits.iter().copied().max().unwrap_or(0)),
+            (offset_of!(Account, holds_contended), count),
+            (offset_of!(Account, hold_contended), count * hold),
+            (offset_of!(Account, hold_most), hold),
+        ] {
+            self.put64(at + field, value);
+        }
+        let slot = at + offset_of!(Account, sites);
+        self.put64(slot + offset_of!(AccountSite, site), site + 1);
+        self.put64(slot + offset_of!(AccountSite, contended), count);
+        self.put64(slot + offset_of!(AccountSite, wait), sum);
+        for time in waits {
+            let bucket = at + offset_of!(Account, waits) + 4 * bucket_of(*time);
+            let counted = u32::from_ne_bytes(self.bytes[bucket..bucket + 4].try_into().unwrap());
+            self.put32(bucket, counted + 1);
+        }
+        self.put32(at + offset_of!(Account, holds) + 4 * bucket_of(hold), count as u32);
+        self.accounts += 1;
+        let process = Self::at::<Process>(place, tables::PROCESS, 0);
+        self.put64(process + offset_of!(Process, accounts), self.accounts as u64);
     }
 
     pub(super) fn lock(

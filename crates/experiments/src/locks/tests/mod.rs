@@ -75,6 +75,36 @@ fn waits_that_were_not_over_are_told_with_who_has_the_lock() {
 }
 
 #[test]
+fn what_threads_keep_for_themselves_is_added_up() {
+    let mut made = two_threads();
+    made.account(0, (0, 1), 0, &[MS, 2 * MS, 20 * MS], 3 * MS);
+    made.account(0, (0, 2), 1, &[4 * MS], MS);
+    made.account(0, (7, 2), 1, &[4 * MS], MS);
+    // One has had the lock since, and its wait is written down nowhere else; another waits for it.
+    made.waits_for(0, 2, Some(0), 700 * MS);
+    made.waited_until(0, 2, 1, 705 * MS);
+    made.waits_for(0, 0, Some(0), 740 * MS);
+    for thread in [0, 2] {
+        made.ends_never(0, thread);
+    }
+    let found = read(&made.bytes[..], &facts());
+    let [lock] = &found.locks[..] else { panic!("{found:?}") };
+    assert_eq!((lock.acquisitions, lock.contended, lock.threads), (5_005, 35, 3));
+    let waits = lock.waits.as_ref().unwrap();
+    let all = 300 + 23 + 4 + 5 + 60;
+    assert_eq!((waits.count, waits.total, waits.most), (36, Nanos(all * MS), Nanos(60 * MS)));
+    let holds = lock.holds.as_ref().unwrap();
+    assert_eq!((holds.timed_contended, holds.most), (34, Nanos(3 * MS)), "one was not over");
+    let sites: Vec<_> = lock.sites.iter().map(|site| (site.place.offset, site.contended, site.wait.0 / MS)).collect();
+    assert_eq!(sites, [(0x123, 33, 323), (0x456, 2, 9)]);
+    let told = |thread: usize| found.threads[thread].tid;
+    assert_eq!(told(*lock.held_by.as_ref().unwrap()), 102);
+    assert_eq!(lock.waiting.iter().map(|thread| told(*thread)).collect::<Vec<_>>(), [100]);
+    let first = found.threads.iter().find(|thread| thread.tid == 102).unwrap();
+    assert_eq!((first.wait, first.waits_at), (Nanos(105 * MS), None));
+}
+
+#[test]
 fn a_first_thread_may_wait_for_others_by_what_is_not_watched() {
     let gain = |facts: &Facts| read(&two_threads().bytes[..], facts).locks[0].gain.clone().unwrap();
     let without = Facts { cpu: Nanos(100 * MS), ..facts() };
