@@ -1,7 +1,10 @@
 //! System calls, without the C library: they leave errno alone, and are no points of cancellation.
+//!
+//! A program that gives up system calls (seccomp(2)) would end at the next one that it does not make itself. From then on none is made.
 
 use core::arch::asm;
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
@@ -18,12 +21,28 @@ const PRLIMIT64: usize = 302;
 const O_RDWR: usize = 2;
 const O_CLOEXEC: usize = 0o2_000_000;
 
-/// The call with this number and these arguments; none where it fails.
+/// Whether the program has given up system calls.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// The program is about to give up system calls.
+pub(crate) fn give_up() {
+    GIVEN_UP.store(true, Relaxed);
+}
+
+/// Whether none may be made any more.
+pub(crate) fn are_given_up() -> bool {
+    GIVEN_UP.load(Relaxed)
+}
+
+/// The call with this number and these arguments; none where it fails, or may not be made.
 ///
 /// # Safety
 ///
 /// As the call has it: pointers must be good for what it reads and writes.
 unsafe fn call(number: usize, arguments: [usize; 6]) -> Option<usize> {
+    if are_given_up() {
+        return None;
+    }
     let [one, two, three, four, five, six] = arguments;
     let result: isize;
     // SAFETY: the kernel changes rcx, r11 and the result, and otherwise what the caller has vouched for.

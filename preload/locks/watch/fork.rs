@@ -26,10 +26,13 @@ pub(crate) fn ask_to_be_told() {
 /// In the child, where there is one thread: before it goes on, all that led to its parent's place leads to its own.
 ///
 /// The area may be out of reach by now, by chroot(2) or for another user's rights; then the kernel is asked for another part of the
-/// file that is mapped already, which it is said not to be fond of.
+/// file that is mapped already, which it is said not to be fond of. A child that may make no system calls is not watched.
 extern "C" fn in_child() {
     let Some((place, head)) = start::mapped() else { return };
     start::stop();
+    if calls::are_given_up() {
+        return;
+    }
     entries::forget();
     thread::forget();
     let Some(number) = start::take(head) else { return calls::map_nothing_over(place, PLACE_BYTES) };

@@ -93,6 +93,7 @@ functions! {
     sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait
     pthread_create pthread_join pthread_timedjoin_np pthread_clockjoin_np
     mtx_init thrd_create thrd_join
+    prctl syscall
 }
 
 /// Calls the real function of this name, which takes these and returns an int.

@@ -121,8 +121,9 @@ pub(crate) fn ask_to_be_told() {
 #[cold]
 #[inline(never)]
 pub(crate) fn enter(place: &'static Place, start: usize, at_rest: bool) -> u64 {
+    let tid = calls::gettid();
     let taken = place.process.threads.fetch_add(1, Relaxed);
-    let Some(thread) = place.threads.get(taken as usize).filter(|_| (taken as usize) < THREADS) else {
+    let Some(thread) = place.threads.get(taken as usize).filter(|_| (taken as usize) < THREADS && tid != 0) else {
         set_known(NO_ENTRY.into());
         return NO_ENTRY.into();
     };
@@ -134,7 +135,7 @@ pub(crate) fn enter(place: &'static Place, start: usize, at_rest: bool) -> u64 {
         thread.start.store(start as u64, Relaxed);
         thread.start_site.store(sites::number(place, start as u64 + 1), Relaxed);
     }
-    thread.tid.store(calls::gettid(), Release);
+    thread.tid.store(tid, Release);
     let key = KEY.load(Relaxed);
     if key != 0 && (at_rest || key <= WITHOUT_MEMORY) {
         round(key, 1);

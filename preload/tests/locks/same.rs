@@ -93,6 +93,23 @@ fn an_allocator_may_take_locks() {
     assert!((0..2).any(|number| area.place(number).acquisitions() >= 1_001));
 }
 
+#[test]
+fn who_gives_up_system_calls_lives_on() {
+    let program = compiled(include_str!("sandbox.c"));
+    for way in ["prctl", "syscall"] {
+        let without = whole(Command::new(&program).arg(way));
+        if without != "well\nexit status: 5" {
+            eprintln!("skipped: who_gives_up_system_calls_lives_on: it does not without: {without}");
+            return;
+        }
+        let area = Area::new(1);
+        assert_eq!(whole(area.command(&program).arg(way)), without, "{way}");
+        let place = area.place(0);
+        assert_eq!(place.acquisitions(), 30_001, "{way}");
+        assert!(get(&place.process.ended) > 0, "{way}");
+    }
+}
+
 /// A program that dumps its core writes what it would write without, not the area.
 #[test]
 fn the_area_is_left_out_of_dumps() {

@@ -7,6 +7,7 @@ mod c11;
 mod conditions;
 mod mutexes;
 mod rwlocks;
+mod given_up;
 mod semaphores;
 mod spinlocks;
 mod threads;
