@@ -22,7 +22,7 @@ static BEGUN: AtomicBool = AtomicBool::new(false);
 static PATH: [AtomicU8; 256] = [const { AtomicU8::new(0) }; 256];
 
 /// Where a program may map less than this it gets no place: it would be without what that takes.
-const LEAST_MEMORY: u64 = 16 * PLACE_BYTES as u64;
+const LEAST_MEMORY: u64 = 9 * PLACE_BYTES as u64;
 
 /// The place of this process; none where nothing is counted.
 #[inline(always)]
