@@ -1,7 +1,7 @@
 //! An effect on the logarithm of cost, and what it comes to at some level of error.
 
 use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, Verdict};
-use steady_stats::release::{self as estimators, Estimated};
+use steady_stats::release::{self as estimators, CoinPairs, Estimated};
 
 use crate::window::Line;
 
@@ -9,6 +9,8 @@ use crate::window::Line;
 pub(crate) enum Effect {
     /// By its error, on both sides alike, beyond which the interval reaches this much further.
     Student(Estimated, f64),
+    /// By the coins of pairs of slots, with the estimate.
+    Coins(Box<CoinPairs>, f64),
 }
 
 impl Effect {
@@ -16,6 +18,7 @@ impl Effect {
     pub(crate) fn estimate(&self) -> f64 {
         match self {
             Effect::Student(estimated, _) => estimated.effect,
+            Effect::Coins(_, estimate) => *estimate,
         }
     }
 
@@ -26,6 +29,7 @@ impl Effect {
                 let Interval { low, high } = estimated.interval(alpha);
                 Interval { low: low - beyond, high: high + beyond }
             }
+            Effect::Coins(coins, _) => coins.interval(alpha),
         }
     }
 }

@@ -10,7 +10,7 @@ use steady_model::{
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Asked, Effect, Plain, change};
 use crate::window::Line;
-use crate::{JudgeError, course, design, facts, random, wall, window};
+use crate::{JudgeError, after, canary, course, design, facts, random, switchback, wall, window};
 
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
@@ -29,9 +29,9 @@ pub(crate) fn judge_at(
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
     let answer = match design {
         ReleaseDesign::RandomPerRequest => random::answer(&lines),
-        ReleaseDesign::Switchback | ReleaseDesign::Canary | ReleaseDesign::OneAfterTheOther => {
-            Answer { total: Err(Absent::because("this design is not judged yet")), ..Answer::of_coins() }
-        }
+        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines),
+        ReleaseDesign::Canary => canary::answer(&lines),
+        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines),
     };
     let seconds = span(&lines);
     let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
@@ -70,12 +70,16 @@ fn span(lines: &[Line]) -> f64 {
     last.saturating_sub(first) as f64
 }
 
-/// Whether the plain means say the opposite of the verdict, or that there is a change where the verdict sees none.
+/// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change where the
+/// verdict sees none.
 fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
         (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
         (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Faster) => interval.low > 0.0,
         (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Slower) => interval.high < 0.0,
+        (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
+        (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
+        (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
         _ => false,
     })
 }

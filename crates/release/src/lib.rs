@@ -2,7 +2,9 @@
 //! no entropy, no files.
 #![forbid(unsafe_code)]
 
+mod after;
 mod answer;
+mod canary;
 mod cells;
 mod course;
 mod design;
@@ -12,6 +14,8 @@ mod facts;
 mod fold;
 mod judge;
 mod random;
+mod rulers;
+mod switchback;
 mod wall;
 mod window;
 

@@ -1,0 +1,155 @@
+//! Versions that a coin put into the first or the second of two slots: the house's test of pairs, with covariates.
+//!
+//! The difference first less second is blind to the labels. If NEW costs `theta` more, then less `theta` (or plus `theta`, as
+//! the coin fell) its sign is a fair coin given all else, so anything may be taken out of it that was learned without the
+//! labels: here what differences of rulers explain. All of it is done anew at every `theta`, as [`Paired`] does with slots.
+
+use steady_model::{Interval, Layout};
+
+use super::linear;
+use crate::invert::{Found, Search, Width};
+use crate::pair::{MIN_PAIRS, Pair, Paired, Slot};
+use crate::score::{Tested, median};
+
+/// With fewer pairs to each covariate, learning what it explains costs more than it gains.
+const PAIRS_PER_COVARIATE: usize = 10;
+/// How many deviations a pair may speak for where it is learned what covariates explain.
+const CLIP: f64 = 2.5;
+/// The largest distance of the interval's ends that is looked for, as a logarithm.
+const FARTHEST: f64 = 8.0;
+
+/// A pair of slots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotPair {
+    /// Logarithm of cost: first slot less second.
+    pub difference: f64,
+    /// Both together: how loud it was. Only their order counts.
+    pub level: f64,
+    /// Whether NEW served in the first slot.
+    pub new_first: bool,
+    /// What is known of the load beside it: first slot less second.
+    pub covariates: Vec<f64>,
+}
+
+impl SlotPair {
+    fn sign(&self) -> f64 {
+        if self.new_first { 1.0 } else { -1.0 }
+    }
+}
+
+/// Pairs of slots, in order of time.
+#[derive(Clone, Debug)]
+pub struct CoinPairs {
+    pairs: Vec<SlotPair>,
+    /// The covariates that are used, each over all pairs.
+    columns: Vec<Vec<f64>>,
+}
+
+impl CoinPairs {
+    /// Prepares pairs, all with as many covariates. As many covariates are used as there are pairs to learn from, the first
+    /// ones first.
+    pub fn new(pairs: Vec<SlotPair>) -> CoinPairs {
+        let covariates = pairs.iter().map(|pair| pair.covariates.len()).min().unwrap_or(0);
+        let used = covariates.min(pairs.len() / PAIRS_PER_COVARIATE);
+        let columns = (0..used).map(|at| pairs.iter().map(|pair| pair.covariates[at]).collect()).collect();
+        CoinPairs { pairs, columns }
+    }
+
+    /// How many pairs there are.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// What is left of the differences if NEW costs `theta` more.
+    fn left(&self, theta: f64) -> Vec<f64> {
+        let plain: Vec<f64> = self.pairs.iter().map(|pair| pair.difference - pair.sign() * theta).collect();
+        let slopes = self.slopes(&plain);
+        linear::residuals(&self.columns, &slopes, &plain)
+    }
+
+    /// What covariates explain, robustly: far pairs are drawn in, twice.
+    fn slopes(&self, plain: &[f64]) -> Vec<f64> {
+        let weights = vec![1.0; plain.len()];
+        let none = || vec![0.0; self.columns.len()];
+        let mut slopes = linear::regress(&self.columns, plain, &weights).unwrap_or_else(none);
+        for _ in 0..2 {
+            let left = linear::residuals(&self.columns, &slopes, plain);
+            let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());
+            let drawn: Vec<f64> =
+                plain.iter().zip(&left).map(|(value, left)| value - left + left.clamp(-limit, limit)).collect();
+            slopes = linear::regress(&self.columns, &drawn, &weights).unwrap_or_else(none);
+        }
+        slopes
+    }
+
+    /// The two-sided test that NEW costs `exp(theta)` times OLD.
+    pub fn test(&self, theta: f64) -> Tested {
+        let pairs: Vec<Pair> =
+            self.left(theta).iter().zip(&self.pairs).map(|(left, pair)| pair_of(*left, pair)).collect();
+        Paired::new(&pairs, 0.0).test(0.0)
+    }
+
+    /// Where the test speaks neither for nor against; `None` with fewer than 6 pairs.
+    pub fn estimate(&self) -> Option<f64> {
+        if self.pairs.len() < MIN_PAIRS {
+            return None;
+        }
+        let (centre, step) = self.start();
+        let at = self.test(centre).z;
+        if at == 0.0 {
+            return Some(centre);
+        }
+        let side = at.signum();
+        let search = Search { start: -at.abs(), level: 0.0, step, width: Width::Absolute(1e-3 * step) };
+        Some(match search.run(|t| if t > FARTHEST { f64::INFINITY } else { -side * self.test(centre + side * t).z }) {
+            Found::Close(t) => centre + side * t,
+            Found::Between(inside, outside) => centre + side * ((inside + outside) / 2.0),
+            Found::Nowhere => centre,
+        })
+    }
+
+    /// Every effect that the test does not reject at `alpha`; unbounded where pairs are too few for that.
+    pub fn interval(&self, alpha: f64) -> Interval {
+        let Some(centre) = self.estimate().filter(|_| alpha > 0.0) else { return Interval::EVERYTHING };
+        let (_, step) = self.start();
+        let level = crate::normal::two_sided_quantile(alpha);
+        let end = |side: f64| {
+            let search = Search { start: 0.0, level, step: level * step, width: Width::Relative(1e-3) };
+            let found = search.run(|t| {
+                let tested = self.test(centre + side * t);
+                let distance = crate::normal::two_sided_quantile(tested.p);
+                let distance = if tested.p <= alpha { distance.max(level) } else { distance.min(level.next_down()) };
+                if tested.z * side <= 0.0 { distance } else { -distance }
+            });
+            match found {
+                Found::Close(t) | Found::Between(_, t) if t < FARTHEST => centre + side * t,
+                _ => side * f64::INFINITY,
+            }
+        };
+        Interval { low: end(-1.0), high: end(1.0) }
+    }
+
+    /// A first guess of the effect, and of its error.
+    fn start(&self) -> (f64, f64) {
+        let left = self.left(0.0);
+        let mut signed: Vec<f64> = left.iter().zip(&self.pairs).map(|(left, pair)| left * pair.sign()).collect();
+        let centre = median(&mut signed);
+        let mut away: Vec<f64> = signed.iter().map(|value| (value - centre).abs()).collect();
+        let error = 1.4826 * median(&mut away) / (self.pairs.len() as f64).sqrt();
+        (centre, error.max(1e-9))
+    }
+
+    /// How much of what the covariates say of the load belongs to the costs, at the estimate.
+    pub fn explained(&self, theta: f64) -> Vec<f64> {
+        let plain: Vec<f64> = self.pairs.iter().map(|pair| pair.difference - pair.sign() * theta).collect();
+        self.slopes(&plain)
+    }
+}
+
+/// As the house's pairs are: NEW's order is the coin.
+fn pair_of(left: f64, pair: &SlotPair) -> Pair {
+    let (order, new) = if pair.new_first { (-1, left) } else { (1, -left) };
+    let level = if pair.level.is_finite() { pair.level.clamp(-200.0, 200.0) } else { 0.0 };
+    let (old, new) = ((level - new / 2.0).exp(), (level + new / 2.0).exp());
+    Pair { layout: Layout::Turns, slot: Slot { order, cpu: 0 }, old, new }
+}

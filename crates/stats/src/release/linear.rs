@@ -1,0 +1,78 @@
+//! Linear regression on a few columns.
+
+/// Less of a column than this, once the others are taken out of it, is rounding.
+const COLLINEAR: f64 = 1e-9;
+
+/// Solves the symmetric positive system `matrix x = right` by Cholesky's way; `None` where columns cannot be told apart.
+pub(super) fn solve(matrix: &[Vec<f64>], right: &[f64]) -> Option<Vec<f64>> {
+    let factor = factor(matrix)?;
+    let mut found = right.to_vec();
+    for row in 0..found.len() {
+        let known: f64 = (0..row).map(|column| factor[row][column] * found[column]).sum();
+        found[row] = (found[row] - known) / factor[row][row];
+    }
+    for row in (0..found.len()).rev() {
+        let known: f64 = (row + 1..found.len()).map(|below| factor[below][row] * found[below]).sum();
+        found[row] = (found[row] - known) / factor[row][row];
+    }
+    Some(found)
+}
+
+fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    let size = matrix.len();
+    let mut factor = vec![vec![0.0; size]; size];
+    for row in 0..size {
+        for column in 0..=row {
+            let known: f64 = (0..column).map(|k| factor[row][k] * factor[column][k]).sum();
+            let left = matrix[row][column] - known;
+            if row != column {
+                factor[row][column] = left / factor[column][column];
+            } else if left > COLLINEAR * matrix[row][row] {
+                factor[row][row] = left.sqrt();
+            } else {
+                return None;
+            }
+        }
+    }
+    Some(factor)
+}
+
+/// The coefficients of `columns` that come closest to `target`, each row with its weight. `None` where columns cannot be told
+/// apart.
+pub(super) fn regress(columns: &[Vec<f64>], target: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
+    let right: Vec<f64> = columns.iter().map(|column| product(column, target, weights)).collect();
+    solve(&gram(columns, weights), &right)
+}
+
+/// The products of all columns with each other.
+pub(super) fn gram(columns: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
+    columns.iter().map(|one| columns.iter().map(|other| product(one, other, weights)).collect()).collect()
+}
+
+/// What is left of `target` once the columns with these coefficients are taken out.
+pub(super) fn residuals(columns: &[Vec<f64>], coefficients: &[f64], target: &[f64]) -> Vec<f64> {
+    let fitted = |row: usize| columns.iter().zip(coefficients).map(|(column, value)| column[row] * value).sum::<f64>();
+    target.iter().enumerate().map(|(row, value)| value - fitted(row)).collect()
+}
+
+fn product(one: &[f64], other: &[f64], weights: &[f64]) -> f64 {
+    one.iter().zip(other).zip(weights).map(|((one, other), weight)| one * other * weight).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plane_is_found_again() {
+        let n: Vec<f64> = (0..30).map(f64::from).collect();
+        let columns = [vec![1.0; 30], n.clone(), n.iter().map(|n| (n * 0.7).sin()).collect()];
+        let target: Vec<f64> = (0..30).map(|row| 3.0 - 0.5 * columns[1][row] + 2.0 * columns[2][row]).collect();
+        let found = regress(&columns, &target, &n).unwrap();
+        for (found, truth) in found.iter().zip([3.0, -0.5, 2.0]) {
+            assert!((found - truth).abs() < 1e-9, "{found} {truth}");
+        }
+        assert!(residuals(&columns, &found, &target).iter().all(|left| left.abs() < 1e-9));
+        assert_eq!(regress(&[n.clone(), n], &target, &[1.0; 30]), None, "columns that are alike");
+    }
+}

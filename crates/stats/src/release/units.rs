@@ -1,0 +1,96 @@
+//! Versions that belong to processes: the process is the unit.
+
+use super::Estimated;
+
+/// Sums of one unit (a process, a host) within one cell of time and route.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnitCell {
+    /// Which cell, numbered from 0.
+    pub cell: usize,
+    /// Which unit, numbered from 0.
+    pub unit: usize,
+    /// Requests.
+    pub n: f64,
+    /// Sum of the logarithm of cost.
+    pub y: f64,
+}
+
+/// How far each unit lies above what its cells have in common: least squares for `y = cell + unit`. Units that share no cell
+/// with others, and those without requests, have nothing that could be compared, and are left at zero.
+///
+/// By turns, which is exact at once where every unit is in every cell alike.
+pub fn unit_effects(cells: &[UnitCell], count: usize, units: usize) -> Vec<f64> {
+    const MOST_TURNS: usize = 200;
+    const STILL: f64 = 1e-9;
+    let mut effects = vec![0.0; units];
+    let mut weights = vec![0.0; units];
+    let mut requests = vec![0.0; count];
+    for one in cells {
+        weights[one.unit] += one.n;
+        requests[one.cell] += one.n;
+    }
+    for _ in 0..MOST_TURNS {
+        let mut levels = vec![0.0; count];
+        cells.iter().for_each(|one| levels[one.cell] += one.y - one.n * effects[one.unit]);
+        levels.iter_mut().zip(&requests).for_each(|(level, n)| *level /= n.max(f64::MIN_POSITIVE));
+        let mut next = vec![0.0; units];
+        cells.iter().for_each(|one| next[one.unit] += one.y - one.n * levels[one.cell]);
+        next.iter_mut().zip(&weights).for_each(|(effect, n)| *effect /= n.max(f64::MIN_POSITIVE));
+        let moved = next.iter().zip(&effects).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
+        effects = next;
+        if moved < STILL {
+            break;
+        }
+    }
+    effects
+}
+
+/// NEW's units less OLD's, with Welch's error; where one side has a single unit, with the spread of the other side. `None`
+/// where neither has two.
+pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    if old.is_empty() || new.is_empty() {
+        return None;
+    }
+    let effect = mean(new) - mean(old);
+    let squares = |values: &[f64]| values.iter().map(|value| (value - mean(values)).powi(2)).sum::<f64>();
+    let (n_old, n_new) = (old.len() as f64, new.len() as f64);
+    if old.len() < 2 || new.len() < 2 {
+        let freedom = n_old + n_new - 2.0;
+        let variance = (squares(old) + squares(new)) / freedom * (1.0 / n_old + 1.0 / n_new);
+        return (freedom > 0.0).then_some(Estimated { effect, variance, freedom });
+    }
+    let [own_old, own_new] = [squares(old) / (n_old - 1.0) / n_old, squares(new) / (n_new - 1.0) / n_new];
+    let variance = own_old + own_new;
+    let freedom = variance * variance / (own_old * own_old / (n_old - 1.0) + own_new * own_new / (n_new - 1.0));
+    (variance > 0.0).then_some(Estimated { effect, variance, freedom })
+}
+
+/// The mean of differences that follow each other in time, with a t whose error counts neighbours that resemble each other
+/// (Bartlett's weights over the root of their number, never less than without). `None` with fewer than 6.
+pub fn mean_in_time(differences: &[f64]) -> Option<Estimated> {
+    const LEAST: usize = 6;
+    let count = differences.len();
+    if count < LEAST {
+        return None;
+    }
+    let n = count as f64;
+    let effect = differences.iter().sum::<f64>() / n;
+    let away: Vec<f64> = differences.iter().map(|value| value - effect).collect();
+    let shared = |lag: usize| away.iter().zip(&away[lag..]).map(|(one, other)| one * other).sum::<f64>() / (n - 1.0);
+    let own = shared(0);
+    let lags = n.sqrt().floor() as usize;
+    let joint: f64 = (1..=lags).map(|lag| 2.0 * (1.0 - lag as f64 / (lags + 1) as f64) * shared(lag)).sum();
+    // What neighbours share is known badly where there are few: it counts for more than it shows.
+    let variance = (own + joint * n / (n - lags as f64)).max(own) / n;
+    let freedom = (n / (1.0 + lags as f64 / 2.0) - 1.0).max(1.0).min(n - 1.0) * (own / n / variance).sqrt();
+    (variance > 0.0).then_some(Estimated { effect, variance, freedom: freedom.max(1.0) })
+}
+
+/// The variance of the sum of values in order of time, neighbours that resemble each other counted (one lag, Bartlett's
+/// weight), never less than without.
+pub(super) fn mean_in_time_error(values: &[f64]) -> f64 {
+    let own: f64 = values.iter().map(|value| value * value).sum();
+    let next: f64 = values.windows(2).map(|two| two[0] * two[1]).sum();
+    own + next.max(0.0)
+}
