@@ -1,4 +1,5 @@
 //! The agent: listens to the services of a host, keeps rows of their requests, and reads them back.
 #![forbid(unsafe_code)]
 
+pub mod line;
 pub mod store;

@@ -2,6 +2,7 @@
 //! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod costs;
 mod explain;
 mod host;
@@ -21,6 +22,10 @@ mod units;
 mod verdict;
 mod warm;
 
+pub use agent::{
+    AgentClock, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived, LineFault,
+    RunningAgent, StoredService,
+};
 pub use costs::{
     ClockFacts, Cost, CostsPlan, CostsRecord, CostsReport, Histogram, KernelCall, LengthReason, Measured, Mode, Probe,
     Repetition, Timed,

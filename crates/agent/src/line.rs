@@ -1,0 +1,399 @@
+//! What services send, as docs/protocol.md has it: bytes in, requests out. Nothing is copied, and whatever arrives is either a line
+//! or a kind of fault.
+
+use std::borrow::Cow;
+use std::str;
+
+use steady_model::{Assignment, LineFault, RequestProcess, RequestRuler, TimeSlot};
+
+/// The longest datagram, in bytes.
+pub const LONGEST: usize = 65_000;
+/// The longest text as written, in bytes.
+const LONGEST_TEXT: usize = 500;
+/// No request takes longer than a day, in nanoseconds.
+const LONGEST_REQUEST: u64 = 86_400 * 1_000_000_000;
+/// No slot is longer than a day, in seconds.
+const LONGEST_SLOT: u32 = 86_400;
+
+/// A text as it is written in a line, which is the same for the same text always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Text<'a>(&'a str);
+
+impl<'a> Text<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self, LineFault> {
+        if bytes.len() > LONGEST_TEXT {
+            return Err(LineFault::Text);
+        }
+        let text = str::from_utf8(bytes).map_err(|_| LineFault::Text)?;
+        // A carriage return that is not written as such might be of a line's end.
+        if text.contains('\r') || text.contains('\\') && !is_escaped(text) {
+            return Err(LineFault::Text);
+        }
+        Ok(Text(text))
+    }
+
+    /// As written.
+    pub fn written(self) -> &'a str {
+        self.0
+    }
+
+    /// As meant.
+    pub fn plain(self) -> Cow<'a, str> {
+        let mut pieces = self.0.split('\\');
+        let first = pieces.next().unwrap_or("");
+        if first.len() == self.0.len() {
+            return Cow::Borrowed(first);
+        }
+        let mut plain = first.to_owned();
+        // Two backslashes in a row have an empty piece between them, and the piece behind them is as it is.
+        while let Some(piece) = pieces.next() {
+            let mut letters = piece.chars();
+            match letters.next() {
+                Some('t') => plain.push('\t'),
+                Some('n') => plain.push('\n'),
+                Some('r') => plain.push('\r'),
+                _ => {
+                    plain.push('\\');
+                    letters = pieces.next().unwrap_or("").chars();
+                }
+            }
+            plain.push_str(letters.as_str());
+        }
+        Cow::Owned(plain)
+    }
+}
+
+/// Whether every backslash begins one of the four that mean something.
+fn is_escaped(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'\\' && !matches!(bytes.next(), Some(b'\\' | b't' | b'n' | b'r')) {
+            return false;
+        }
+    }
+    true
+}
+
+/// A request as a line tells of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestLine<'a> {
+    /// When it had been answered, in nanoseconds of the monotonic clock.
+    pub end: u64,
+    /// Which request of its process it was, from 1 on.
+    pub number: u64,
+    /// The version that answered.
+    pub version: Text<'a>,
+    /// The route.
+    pub route: Text<'a>,
+    /// The status; 0 where there was none.
+    pub status: u16,
+    /// CPU time in nanoseconds.
+    pub cpu: u64,
+    /// Wall time in nanoseconds.
+    pub wall: u64,
+    /// How its version was decided.
+    pub assignment: Assignment,
+    /// The slot that it began in, where slots decide; then always.
+    pub slot: Option<TimeSlot>,
+    /// How long it waited for a CPU, in nanoseconds, where that is told.
+    pub delay: Option<u64>,
+    /// The ruler that ran before it, and how long in nanoseconds.
+    pub ruler: Option<(RequestRuler, u64)>,
+    /// Names that are not known.
+    pub unknown: u32,
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Line<'a> {
+    /// One request.
+    Request(RequestLine<'a>),
+    /// So many lines were dropped.
+    Lost(u64),
+}
+
+/// A datagram of which it is known who speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// The service.
+    pub service: Text<'a>,
+    /// The process.
+    pub process: RequestProcess,
+    rest: &'a [u8],
+}
+
+impl<'a> Datagram<'a> {
+    /// Reads who speaks.
+    ///
+    /// # Errors
+    /// [`LineFault::TooLong`], [`LineFault::Protocol`] or [`LineFault::Head`]: nothing of it counts.
+    pub fn of(bytes: &'a [u8]) -> Result<Self, LineFault> {
+        if bytes.len() > LONGEST {
+            return Err(LineFault::TooLong);
+        }
+        let (head, rest) = cut(bytes, b'\n');
+        let (protocol, head) = cut(head, b'\t');
+        if protocol != b"steady/1" {
+            return Err(if protocol.starts_with(b"steady/") { LineFault::Protocol } else { LineFault::Head });
+        }
+        let mut fields = Fields(Some(head));
+        let mut read = || {
+            let service = Text::of(fields.next()?)?;
+            let process = RequestProcess { pid: small(fields.next()?)?, began: number(fields.next()?)? };
+            fields.end()?;
+            Ok(Datagram { service, process, rest })
+        };
+        read().map_err(|_: LineFault| LineFault::Head)
+    }
+
+    /// Its lines, one after the other.
+    pub fn lines(self) -> impl Iterator<Item = Result<Line<'a>, LineFault>> {
+        let mut rest = self.rest;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let (line, after) = cut(rest, b'\n');
+            rest = after;
+            Some(read_line(line))
+        })
+    }
+}
+
+/// Bytes up to a mark, and those behind it.
+fn cut(bytes: &[u8], mark: u8) -> (&[u8], &[u8]) {
+    match memchr::memchr(mark, bytes) {
+        Some(place) => (&bytes[..place], &bytes[place + 1..]),
+        None => (bytes, &[]),
+    }
+}
+
+/// The fields of a line.
+struct Fields<'a>(Option<&'a [u8]>);
+
+impl<'a> Fields<'a> {
+    fn next(&mut self) -> Result<&'a [u8], LineFault> {
+        self.more().ok_or(LineFault::Fields)
+    }
+
+    fn more(&mut self) -> Option<&'a [u8]> {
+        let rest = self.0?;
+        let place = memchr::memchr(b'\t', rest);
+        self.0 = place.map(|place| &rest[place + 1..]);
+        Some(&rest[..place.unwrap_or(rest.len())])
+    }
+
+    fn end(&self) -> Result<(), LineFault> {
+        if self.0.is_none() { Ok(()) } else { Err(LineFault::Fields) }
+    }
+}
+
+fn number(digits: &[u8]) -> Result<u64, LineFault> {
+    if digits.is_empty() || digits.len() > 20 {
+        return Err(LineFault::Number);
+    }
+    let mut value = 0_u64;
+    for &digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(LineFault::Number);
+        }
+        value = value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit))).ok_or(LineFault::Number)?;
+    }
+    Ok(value)
+}
+
+fn small<T: TryFrom<u64>>(digits: &[u8]) -> Result<T, LineFault> {
+    T::try_from(number(digits)?).map_err(|_| LineFault::Number)
+}
+
+/// A time that a request may take.
+fn time(digits: &[u8]) -> Result<u64, LineFault> {
+    let time = number(digits)?;
+    if time > LONGEST_REQUEST { Err(LineFault::Number) } else { Ok(time) }
+}
+
+fn read_line(line: &[u8]) -> Result<Line<'_>, LineFault> {
+    let mut fields = Fields(Some(line));
+    match fields.next()? {
+        b"r" => request(&mut fields).map(Line::Request),
+        b"l" => {
+            let lost = number(fields.next()?)?;
+            fields.end()?;
+            Ok(Line::Lost(lost))
+        }
+        _ => Err(LineFault::Letter),
+    }
+}
+
+fn request<'a>(fields: &mut Fields<'a>) -> Result<RequestLine<'a>, LineFault> {
+    let mut line = RequestLine {
+        end: number(fields.next()?)?,
+        number: number(fields.next()?)?,
+        version: Text::of(fields.next()?)?,
+        route: Text::of(fields.next()?)?,
+        status: small(fields.next()?)?,
+        cpu: time(fields.next()?)?,
+        wall: time(fields.next()?)?,
+        assignment: assignment(fields.next()?)?,
+        slot: None,
+        delay: None,
+        ruler: None,
+        unknown: 0,
+    };
+    if line.number == 0 {
+        return Err(LineFault::Number);
+    }
+    while let Some(field) = fields.more() {
+        let place = memchr::memchr(b'=', field).ok_or(LineFault::Fields)?;
+        named(&mut line, &field[..place], &field[place + 1..])?;
+    }
+    match line.assignment {
+        Assignment::Slot if line.slot.is_none() => Err(LineFault::Slot),
+        Assignment::Slot => Ok(line),
+        // Where slots decide nothing it says nothing.
+        _ => Ok(RequestLine { slot: None, ..line }),
+    }
+}
+
+/// Takes a field that has a name.
+fn named(line: &mut RequestLine<'_>, name: &[u8], value: &[u8]) -> Result<(), LineFault> {
+    match name {
+        b"slot" => line.slot = Some(slot(value)?),
+        b"delay" => line.delay = Some(time(value)?),
+        b"ruler" => {
+            let (kind, took) = cut(value, b':');
+            let took = time(took)?;
+            match RequestRuler::ALL.into_iter().find(|ruler| ruler.name().as_bytes() == kind) {
+                Some(ruler) => line.ruler = Some((ruler, took)),
+                None => line.unknown += 1,
+            }
+        }
+        _ => line.unknown += 1,
+    }
+    Ok(())
+}
+
+fn assignment(name: &[u8]) -> Result<Assignment, LineFault> {
+    let found = Assignment::ALL.into_iter().find(|way| way.name().as_bytes() == name);
+    found.ok_or(LineFault::Assignment)
+}
+
+fn slot(value: &[u8]) -> Result<TimeSlot, LineFault> {
+    let (seconds, begin) = cut(value, b':');
+    let slot: Result<TimeSlot, LineFault> =
+        small(seconds).and_then(|seconds| Ok(TimeSlot { seconds, begin: number(begin)? }));
+    let can_be = |slot: &TimeSlot| {
+        (1..=LONGEST_SLOT).contains(&slot.seconds) && slot.begin.is_multiple_of(u64::from(slot.seconds))
+    };
+    slot.ok().filter(can_be).ok_or(LineFault::Slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The lines of a datagram of the service `shop`.
+    fn lines(text: &str) -> Vec<Result<String, LineFault>> {
+        let datagram = format!("steady/1\tshop\t77\t123\n{text}");
+        let read = Datagram::of(datagram.as_bytes()).unwrap();
+        assert_eq!((read.service.written(), read.process), ("shop", RequestProcess { pid: 77, began: 123 }));
+        read.lines().map(|line| line.map(|line| format!("{line:?}"))).collect()
+    }
+
+    fn one(line: &str) -> Result<RequestLine<'_>, LineFault> {
+        read_line(line.as_bytes()).map(|line| match line {
+            Line::Request(line) => line,
+            Line::Lost(_) => panic!("no request"),
+        })
+    }
+
+    #[test]
+    fn requests_are_read() {
+        let line = one("r\t5\t151\tv2\t/item/<id>\t200\t1500\t2500\tslot\tslot=10:120\tdelay=7\truler=syscall:31000\tx=y");
+        let line = line.unwrap();
+        assert_eq!((line.end, line.number, line.status, line.cpu, line.wall), (5, 151, 200, 1_500, 2_500));
+        assert_eq!((line.version.written(), line.route.written()), ("v2", "/item/<id>"));
+        assert_eq!(line.slot, Some(TimeSlot { begin: 120, seconds: 10 }));
+        assert_eq!((line.delay, line.ruler), (Some(7), Some((RequestRuler::Syscall, 31_000))));
+        assert_eq!(line.unknown, 1);
+        let plain = one("r\t5\t1\t\t\t0\t0\t0\tnone").unwrap();
+        assert_eq!((plain.slot, plain.delay, plain.ruler, plain.version.written()), (None, None, None, ""));
+        assert_eq!(one("r\t5\t1\tv\t/\t0\t0\t0\tnone\truler=moon:5").unwrap().unknown, 1);
+        assert_eq!(read_line(b"l\t12"), Ok(Line::Lost(12)));
+    }
+
+    #[test]
+    fn each_fault_has_its_kind_and_the_rest_counts_all_the_same() {
+        use LineFault::{Assignment as Way, Fields, Letter, Number, Slot, Text as Written};
+        let cases = [
+            ("r\t5\t1\tv\t/\t200\t1\t1", Fields),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tnone\t", Fields),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tnone\tdelay", Fields),
+            ("r\t-5\t1\tv\t/\t200\t1\t1\tnone", Number),
+            ("r\t5\t0\tv\t/\t200\t1\t1\tnone", Number),
+            ("r\t5\t1\tv\t/\t70000\t1\t1\tnone", Number),
+            ("r\t5\t1\tv\t/\t200\t86400000000001\t1\tnone", Number),
+            ("r\t99999999999999999999\t1\tv\t/\t200\t1\t1\tnone", Number),
+            ("r\t5\t1\tv\\x\t/\t200\t1\t1\tnone", Written),
+            ("r\t5\t1\tv\\\t/\t200\t1\t1\tnone", Written),
+            ("r\t5\t1\tv\r\t/\t200\t1\t1\tnone", Written),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tcoin", Way),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tslot", Slot),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tslot\tslot=10:5", Slot),
+            ("r\t5\t1\tv\t/\t200\t1\t1\tslot\tslot=0:0", Slot),
+            ("q\t1", Letter),
+            ("", Letter),
+            ("l\tx", Number),
+            ("l\t1\t2", Fields),
+        ];
+        for (line, fault) in cases {
+            let read = lines(&format!("{line}\nl\t3\n"));
+            assert_eq!((&read[0], &read[1]), (&Err(fault), &Ok("Lost(3)".to_owned())), "{line:?}");
+        }
+        let long = format!("r\t5\t1\t{}\t/\t200\t1\t1\tnone", "v".repeat(501));
+        assert_eq!(one(&long), Err(Written));
+        assert_eq!(read_line(b"r\t5\t1\t\xff\t/\t200\t1\t1\tnone"), Err(Written));
+    }
+
+    #[test]
+    fn datagrams_of_others_are_told_apart() {
+        let fault = |bytes: &[u8]| Datagram::of(bytes).unwrap_err();
+        assert_eq!(fault(b"steady/2\tshop\t1\t1\n"), LineFault::Protocol);
+        for other in ["", "GET / HTTP/1.1\r\n", "steady/1", "steady/1\tshop\t1", "steady/1\tshop\t1\tx\n", "steady/1\ts\t1\t1\t1"] {
+            assert_eq!(fault(other.as_bytes()), LineFault::Head, "{other}");
+        }
+        assert_eq!(fault(&[b'\n'; LONGEST + 1]), LineFault::TooLong);
+    }
+
+    /// As services write texts.
+    fn written(text: &str) -> String {
+        text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    }
+
+    proptest! {
+        #[test]
+        fn texts_come_back(text in "(\\PC|[\\\\trn\t\n\r\"'\u{0}]){0,60}") {
+            let written = written(&text);
+            let read = Text::of(written.as_bytes()).unwrap();
+            let plain = read.plain();
+            prop_assert_eq!(plain.as_ref(), text.as_str());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(datagram) = Datagram::of(&bytes) {
+                datagram.lines().for_each(drop);
+            }
+        }
+
+        #[test]
+        fn no_line_makes_it_panic(text in "((r|l|q)(\t(\\PC{0,4}|[0-9]{1,21}|slot|none|slot=[0-9]{1,3}:[0-9]{1,20}|ruler=(alu)?:[0-9]{0,5}|delay=[0-9]*)){0,12}\n?){0,9}") {
+            for line in lines(&text) {
+                drop(line);
+            }
+        }
+    }
+}

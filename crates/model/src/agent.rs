@@ -1,0 +1,224 @@
+//! What the agent tells of itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Reading, RequestRuler, Timestamp};
+
+/// What may be wrong with what services send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineFault {
+    /// A datagram of another version of the protocol.
+    Protocol,
+    /// A datagram whose first line does not say who speaks.
+    Head,
+    /// A datagram that is too long.
+    TooLong,
+    /// A line that begins with another letter.
+    Letter,
+    /// A line with too few fields, or too many.
+    Fields,
+    /// A number that is none, or cannot be.
+    Number,
+    /// A text that is no UTF-8, too long, or has a backslash that means nothing.
+    Text,
+    /// A way to decide versions that is not known.
+    Assignment,
+    /// A slot that is missing, or cannot be.
+    Slot,
+    /// Not a fault of the line, which counts all the same: a name in it that is not known.
+    Name,
+}
+
+impl LineFault {
+    /// Every kind.
+    pub const ALL: [LineFault; 10] = [
+        LineFault::Protocol,
+        LineFault::Head,
+        LineFault::TooLong,
+        LineFault::Letter,
+        LineFault::Fields,
+        LineFault::Number,
+        LineFault::Text,
+        LineFault::Assignment,
+        LineFault::Slot,
+        LineFault::Name,
+    ];
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            LineFault::Protocol => "protocol",
+            LineFault::Head => "head",
+            LineFault::TooLong => "too-long",
+            LineFault::Letter => "letter",
+            LineFault::Fields => "fields",
+            LineFault::Number => "number",
+            LineFault::Text => "text",
+            LineFault::Assignment => "assignment",
+            LineFault::Slot => "slot",
+            LineFault::Name => "name",
+        }
+    }
+
+    /// The position in [`LineFault::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What has arrived at the agent since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Lines of requests that were taken.
+    pub requests: u64,
+    /// What was wrong, in the order of [`LineFault::ALL`].
+    pub faults: [u64; LineFault::ALL.len()],
+    /// Lines that services say they have dropped.
+    pub lost: u64,
+    /// Requests that are not in rows of their own, for their service, version or route was one too many.
+    pub folded: u64,
+    /// Requests whose end could not be: the time of receipt stands in its place.
+    pub ends_replaced: u64,
+}
+
+/// A service that the agent has heard of lately.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentService {
+    /// Its name.
+    pub name: String,
+    /// Its versions.
+    pub versions: Vec<String>,
+    /// How many routes it has.
+    pub routes: usize,
+    /// Processes that have answered within the last minute.
+    pub processes: usize,
+    /// Requests a second, over the last ten seconds.
+    pub per_second: f64,
+    /// Requests since the agent began.
+    pub requests: u64,
+}
+
+/// The agent's own rulers, over the last seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentRulers {
+    /// Readings a second of each.
+    pub per_second: Vec<(RequestRuler, f64)>,
+    /// The share of one CPU that they take, with the host's state.
+    pub cpu_ratio: f64,
+    /// The most that they may take.
+    pub cpu_limit_ratio: f64,
+}
+
+/// The time of day, as the agent sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentClock {
+    /// How often it was set since the agent began.
+    pub steps: u64,
+    /// By how many seconds it was set last, where it was.
+    pub last_step_seconds: Option<f64>,
+    /// How far the store's time is ahead of the time of day.
+    pub ahead_seconds: f64,
+}
+
+/// How the writing goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentWriting {
+    /// Rows written.
+    pub rows: u64,
+    /// Writes that failed.
+    pub failures: u64,
+    /// What the last one failed for, unless one has succeeded since.
+    pub trouble: Option<String>,
+    /// Seconds that wait to be written.
+    pub waiting: usize,
+    /// Requests that were given up, for there was no room to wait.
+    pub given_up: u64,
+}
+
+/// What is counted from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentOutside {
+    /// The service.
+    pub service: String,
+    /// Its version now, where it is known.
+    pub version: Option<String>,
+    /// How often its counter was read.
+    pub readings: u64,
+    /// How often that failed, or told nothing that could be used.
+    pub failures: u64,
+    /// What it failed for, unless it has worked since.
+    pub trouble: Option<String>,
+    /// Requests counted.
+    pub requests: u64,
+}
+
+/// An agent that runs, or did when it last said so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunningAgent {
+    /// Its process.
+    pub pid: u32,
+    /// Since when.
+    pub since: Timestamp,
+    /// For how many seconds.
+    pub seconds: u64,
+    /// Where it keeps what it gathers.
+    pub store: String,
+    /// What has arrived.
+    pub arrived: Arrived,
+    /// Services.
+    pub services: Vec<AgentService>,
+    /// Its rulers.
+    pub rulers: Reading<AgentRulers>,
+    /// The clock.
+    pub clock: AgentClock,
+    /// The store.
+    pub writing: AgentWriting,
+    /// What is counted from outside, where that was asked for.
+    pub outside: Option<AgentOutside>,
+    /// The most memory that it has needed.
+    pub peak_memory: Reading<Bytes>,
+}
+
+/// A service in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredService {
+    /// Its name.
+    pub name: String,
+    /// Its versions.
+    pub versions: Vec<String>,
+    /// The first second of which there are rows, since 1970.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// What is in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStore {
+    /// How large it is.
+    pub bytes: Bytes,
+    /// The first second that anything is kept of, since 1970.
+    pub first: Option<u64>,
+    /// The last.
+    pub last: Option<u64>,
+    /// Services.
+    pub services: Vec<StoredService>,
+}
+
+/// What `steady agent status` tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentStatus {
+    /// The socket that was asked about.
+    pub socket: String,
+    /// The agent behind it; the reason where none runs.
+    pub agent: Reading<RunningAgent>,
+    /// The store's file; the reason where it is not known.
+    pub store_path: Reading<String>,
+    /// What is in it; the reason where it cannot be read.
+    pub store: Reading<AgentStore>,
+}
