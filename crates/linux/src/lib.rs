@@ -7,6 +7,7 @@ pub mod activity;
 pub mod cgroup;
 pub mod clock;
 pub mod counters;
+pub mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub mod debuggee;
 pub mod exits;

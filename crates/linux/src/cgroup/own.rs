@@ -121,7 +121,7 @@ impl Drop for OwnGroup {
 }
 
 /// Reads the text of a group's `cpu.stat`: its line `usage_usec`.
-fn parse_usage(text: &str) -> Reading<Nanos> {
+pub(super) fn parse_usage(text: &str) -> Reading<Nanos> {
     let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
     number(line, "usage_usec in cpu.stat").map(|micros: u64| Nanos(micros.saturating_mul(1_000)))
 }

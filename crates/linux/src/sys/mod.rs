@@ -3,6 +3,7 @@
 
 mod atstart;
 mod attached;
+mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub(crate) mod debuggee;
 mod detached;
@@ -18,6 +19,7 @@ mod spawn;
 mod wait;
 
 pub use attached::{Attached, Begun, Joining, NotStarted};
+pub(crate) use datagrams::receive;
 pub use detached::{execute, start_detached};
 pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;

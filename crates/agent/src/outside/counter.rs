@@ -1,0 +1,115 @@
+//! From readings of a counter and of CPU time to increases of both.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::OutsidePlan;
+use super::cpu::CpuReader;
+use super::http;
+
+/// What was added between two readings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Increase {
+    pub(super) version: String,
+    pub(super) requests: u64,
+    /// In nanoseconds.
+    pub(super) cpu: u64,
+}
+
+/// Requests by version, and CPU time in nanoseconds.
+type Reading = (BTreeMap<String, f64>, u64);
+
+/// Reads both, again and again.
+pub(super) struct Counter {
+    plan: OutsidePlan,
+    cpu: CpuReader,
+    last: Option<Reading>,
+}
+
+impl Counter {
+    pub(super) fn new(plan: OutsidePlan) -> Result<Self, String> {
+        let cpu = CpuReader::new(&plan.cpu)?;
+        Ok(Counter { plan, cpu, last: None })
+    }
+
+    /// What was added since it was read last; `None` where nothing was, or where this is the first reading.
+    ///
+    /// # Errors
+    /// Why nothing can be said: then the next reading is a first one again.
+    pub(super) fn read(&mut self, patience: Duration) -> Result<Option<Increase>, String> {
+        let last = self.last.take();
+        let now = self.read_now(patience)?;
+        let increase = last.map_or(Ok(None), |last| increase(&last, &now));
+        // After a reset too, the next is counted from here on.
+        self.last = Some(now);
+        increase
+    }
+
+    fn read_now(&mut self, patience: Duration) -> Result<Reading, String> {
+        let metric = &self.plan.requests;
+        let page = http::get(&metric.endpoint, patience).map_err(|why| format!("{}: {why}", metric.url()))?;
+        // At once, so that both are of the same moment.
+        let cpu = self.cpu.read()?;
+        let label = self.plan.version_label.as_deref();
+        let requests = metric.read(&page, label).map_err(|why| format!("{}: {why}", metric.url()))?;
+        let version = self.plan.version.as_deref();
+        let named = requests.into_iter().map(|(found, value)| (version.map_or(found, str::to_owned), value));
+        let mut requests = BTreeMap::new();
+        named.for_each(|(version, value)| *requests.entry(version).or_insert(0.0) += value);
+        Ok((requests, cpu))
+    }
+}
+
+fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Result<Option<Increase>, String> {
+    let mut grown = Vec::new();
+    for (version, &value) in after {
+        let added = value - before.get(version).copied().unwrap_or(0.0);
+        if added < 0.0 {
+            return Err("the counter has gone back: the application was started anew".to_owned());
+        }
+        if added >= 1.0 {
+            grown.push((version, added));
+        }
+    }
+    if before.keys().any(|version| !after.contains_key(version)) {
+        return Err("the counter has gone: the application was started anew".to_owned());
+    }
+    let Some(cpu) = cpu_after.checked_sub(*cpu_before) else {
+        return Err("CPU time has gone back: processes have ended that nobody waited for".to_owned());
+    };
+    match grown[..] {
+        [] => Ok(None),
+        [(version, requests)] => {
+            Ok(Some(Increase { version: version.clone(), requests: requests as u64, cpu }))
+        }
+        _ => Err("two versions were served within a second, and CPU time does not tell whose it is".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(requests: &[(&str, f64)], cpu: u64) -> Reading {
+        (requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect(), cpu)
+    }
+
+    #[test]
+    fn what_was_added_is_told_and_what_cannot_be_is_refused() {
+        let before = reading(&[("v1", 100.0)], 5_000);
+        let added = |after: &Reading| increase(&before, after);
+        let increased = Increase { version: "v1".to_owned(), requests: 20, cpu: 4_000 };
+        assert_eq!(added(&reading(&[("v1", 120.0)], 9_000)), Ok(Some(increased)));
+        assert_eq!(added(&reading(&[("v1", 100.0)], 9_000)), Ok(None), "nothing was served");
+        let other = Increase { version: "v2".to_owned(), requests: 7, cpu: 1 };
+        assert_eq!(added(&reading(&[("v1", 100.0), ("v2", 7.0)], 5_001)), Ok(Some(other)));
+        for refused in [
+            reading(&[("v1", 3.0)], 9_000),
+            reading(&[("v2", 3.0)], 9_000),
+            reading(&[("v1", 120.0)], 4_000),
+            reading(&[("v1", 120.0), ("v2", 3.0)], 9_000),
+        ] {
+            assert!(added(&refused).is_err(), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The rows of one service that are open, and what they become.
+
+use std::collections::HashMap;
+
+use steady_model::{
+    Assignment, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums, WallRow,
+};
+
+use super::names::Names;
+
+/// What rows of requests are told apart by, besides their service and host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) second: u64,
+    pub(super) process: u64,
+    pub(super) version: u32,
+    pub(super) route: u32,
+    pub(super) slot_seconds: u32,
+    pub(super) assignment: Assignment,
+    pub(super) second_of_pair: bool,
+}
+
+/// Second, process, version and kind.
+type RulerKey = (u64, u64, u32, RequestRuler);
+/// First second, version, route and bucket.
+type WallKey = (u64, u32, u32, u16);
+
+/// What is open.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    pub(super) requests: HashMap<Key, RequestSums>,
+    pub(super) rulers: HashMap<RulerKey, RulerSums>,
+    pub(super) walls: HashMap<WallKey, u32>,
+}
+
+impl Open {
+    pub(super) fn len(&self) -> usize {
+        self.requests.len() + self.rulers.len() + self.walls.len()
+    }
+
+    /// All of it as rows, with those names that occur in them.
+    pub(super) fn into_rows(self, service: &str, host: &str, versions: &Names, routes: &Names) -> ReleaseRows {
+        let mut versions = Used::of(versions);
+        let mut routes = Used::of(routes);
+        let requests = self.requests.into_iter().map(|(key, sums)| ReleaseRow {
+            second: key.second,
+            host: 0,
+            process: key.process,
+            version: versions.place(key.version),
+            route: routes.place(key.route),
+            assignment: key.assignment,
+            slot_seconds: key.slot_seconds,
+            second_of_pair: key.second_of_pair,
+            sums,
+        });
+        let requests = requests.collect();
+        let rulers = self.rulers.into_iter().map(|((second, process, version, ruler), sums)| {
+            let version = Some(versions.place(version));
+            ReleaseRulerRow { second, host: 0, process, version, ruler, sums }
+        });
+        let rulers = rulers.collect();
+        let walls = walls(self.walls, &mut versions, &mut routes);
+        ReleaseRows {
+            service: service.to_owned(),
+            hosts: vec![host.to_owned()],
+            versions: versions.texts,
+            routes: routes.texts,
+            requests,
+            rulers,
+            walls,
+            ..ReleaseRows::default()
+        }
+    }
+}
+
+fn walls(counts: HashMap<WallKey, u32>, versions: &mut Used<'_>, routes: &mut Used<'_>) -> Vec<WallRow> {
+    let mut counts: Vec<(WallKey, u32)> = counts.into_iter().collect();
+    counts.sort_unstable();
+    let same = |one: &(WallKey, u32), other: &(WallKey, u32)| {
+        let of = |((second, version, route, _), _): &(WallKey, u32)| (*second, *version, *route);
+        of(one) == of(other)
+    };
+    let row = |counts: &[(WallKey, u32)]| {
+        let (second, version, route, _) = counts[0].0;
+        let (version, route) = (versions.place(version), routes.place(route));
+        let counts = counts.iter().map(|((.., bucket), count)| (*bucket, *count)).collect();
+        WallRow { second, host: 0, version, route, counts }
+    };
+    counts.chunk_by(same).map(row).collect()
+}
+
+/// Names that are in use, by new numbers in the order in which they are met.
+struct Used<'a> {
+    names: &'a Names,
+    places: HashMap<u32, u32>,
+    texts: Vec<String>,
+}
+
+impl<'a> Used<'a> {
+    fn of(names: &'a Names) -> Self {
+        Used { names, places: HashMap::new(), texts: Vec::new() }
+    }
+
+    fn place(&mut self, number: u32) -> u32 {
+        let next = self.texts.len() as u32;
+        *self.places.entry(number).or_insert_with(|| {
+            self.texts.push(self.names.plain(number).to_owned());
+            next
+        })
+    }
+}
