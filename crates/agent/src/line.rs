@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn requests_are_read() {
-        let line = one("r\t5\t151\tv2\t/item/<id>\t200\t1500\t2500\tslot\tslot=10:120\tdelay=7\truler=syscall:31000\tx=y");
+        let line =
+            one("r\t5\t151\tv2\t/item/<id>\t200\t1500\t2500\tslot\tslot=10:120\tdelay=7\truler=syscall:31000\tx=y");
         let line = line.unwrap();
         assert_eq!((line.end, line.number, line.status, line.cpu, line.wall), (5, 151, 200, 1_500, 2_500));
         assert_eq!((line.version.written(), line.route.written()), ("v2", "/item/<id>"));
@@ -362,7 +363,14 @@ mod tests {
     fn datagrams_of_others_are_told_apart() {
         let fault = |bytes: &[u8]| Datagram::of(bytes).unwrap_err();
         assert_eq!(fault(b"steady/2\tshop\t1\t1\n"), LineFault::Protocol);
-        for other in ["", "GET / HTTP/1.1\r\n", "steady/1", "steady/1\tshop\t1", "steady/1\tshop\t1\tx\n", "steady/1\ts\t1\t1\t1"] {
+        for other in [
+            "",
+            "GET / HTTP/1.1\r\n",
+            "steady/1",
+            "steady/1\tshop\t1",
+            "steady/1\tshop\t1\tx\n",
+            "steady/1\ts\t1\t1\t1",
+        ] {
             assert_eq!(fault(other.as_bytes()), LineFault::Head, "{other}");
         }
         assert_eq!(fault(&[b'\n'; LONGEST + 1]), LineFault::TooLong);

@@ -155,7 +155,8 @@ impl<'a> Agent<'a> {
         writer.keep_clock(&host, &boot, ahead, began.second()).map_err(failed)?;
         let (sender, events) = channel();
         let stop = Arc::new(Stop::default());
-        let outside = settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
+        let outside =
+            settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
         let outside = outside.transpose().map_err(AgentError::Outside)?;
         let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop)));
         Ok(Agent {

@@ -26,7 +26,7 @@ use steady_model::{FailIf, Nanos};
 use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
-pub(crate) use agent::{AgentCommands, AgentFlags, LibraryFlags};
+pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
 pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
@@ -76,8 +76,8 @@ pub(crate) enum Subcommands {
     Warm(Box<WarmFlags>),
     /// How quiet this host is; make it quiet, and put it back exactly
     Host(Box<HostFlags>),
-    /// What services load to tell the agent of their requests
-    Agent(AgentFlags),
+    /// Listen to services and keep what their requests cost; what they load for that
+    Agent(Box<AgentFlags>),
     /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
     Signature(Box<SignatureFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

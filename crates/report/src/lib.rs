@@ -26,6 +26,7 @@ pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
 pub use html::{signature_bench_html, signature_html};
+pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
     COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError,
     SCHEMA, costs_json, costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text,
@@ -50,6 +51,7 @@ pub use markdown::{
 };
 pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
+pub use text::agent_text;
 pub use text::host_text;
 pub use text::locks_text;
 pub use text::release_text;

@@ -79,9 +79,7 @@ fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Res
     };
     match grown[..] {
         [] => Ok(None),
-        [(version, requests)] => {
-            Ok(Some(Increase { version: version.clone(), requests: requests as u64, cpu }))
-        }
+        [(version, requests)] => Ok(Some(Increase { version: version.clone(), requests: requests as u64, cpu })),
         _ => Err("two versions were served within a second, and CPU time does not tell whose it is".to_owned()),
     }
 }

@@ -21,7 +21,8 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (url, counter) = text.split_once('#').ok_or("write URL#METRIC, as http://localhost:8000/metrics#requests_total")?;
+        let (url, counter) =
+            text.split_once('#').ok_or("write URL#METRIC, as http://localhost:8000/metrics#requests_total")?;
         let endpoint = Endpoint::parse(url)?;
         let (series, rest) = series(counter).ok_or("behind the # stands no metric: NAME or NAME{LABEL=\"VALUE\"}")?;
         if !rest.is_empty() {
@@ -141,7 +142,9 @@ mod tests {
 
     #[test]
     fn what_is_no_metric_is_refused() {
-        for wrong in ["http://h/m", "h#x", "http://h/m#", "http://h/m#x{", "http://h/m#x{a=1}", "http://h/m#x{a=\"1\"}y"] {
+        for wrong in
+            ["http://h/m", "h#x", "http://h/m#", "http://h/m#x{", "http://h/m#x{a=1}", "http://h/m#x{a=\"1\"}y"]
+        {
             assert!(wrong.parse::<Metric>().is_err(), "{wrong}");
         }
     }

@@ -64,7 +64,12 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl Outside {
     /// Begins, or says why there is no such CPU time.
-    pub(crate) fn begin(plan: &OutsidePlan, ahead: i64, stop: Arc<Stop>, events: Sender<Event>) -> Result<Self, String> {
+    pub(crate) fn begin(
+        plan: &OutsidePlan,
+        ahead: i64,
+        stop: Arc<Stop>,
+        events: Sender<Event>,
+    ) -> Result<Self, String> {
         let counter = Counter::new(plan.clone())?;
         let told = AgentOutside {
             service: plan.service.clone(),

@@ -66,7 +66,8 @@ impl Table {
             arrived.folded += datagram.lines().filter(Result::is_ok).count() as u64;
             return;
         };
-        let process = service.processes.heard(datagram.process, now.monotonic / SECOND, limits.processes, &mut service.fold);
+        let process =
+            service.processes.heard(datagram.process, now.monotonic / SECOND, limits.processes, &mut service.fold);
         for line in datagram.lines() {
             match line {
                 Ok(Line::Request(request)) => service.add(&request, process, (limits, now), arrived),
@@ -143,7 +144,8 @@ fn service_of<'a>(
     if !services.contains_key(written) {
         if services.len() >= limits.services {
             let oldest = services.iter().min_by_key(|(_, service)| service.heard);
-            let oldest = oldest.filter(|(_, service)| service.heard + FORGOTTEN_SECONDS < seconds && service.rows() == 0);
+            let oldest =
+                oldest.filter(|(_, service)| service.heard + FORGOTTEN_SECONDS < seconds && service.rows() == 0);
             let oldest = oldest.map(|(written, _)| written.clone())?;
             services.remove(&oldest);
         }

@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use steady_model::{
-    AgentService, Arrived, Assignment, LineFault, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket,
-};
+use steady_model::{AgentService, Arrived, Assignment, LineFault, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
 use steady_release::{Fold, Told, WARMING_REQUESTS};
 
 use super::names::{NONE_OF_THEM, Names};

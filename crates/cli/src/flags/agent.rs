@@ -3,19 +3,143 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use steady_agent::outside::Metric;
+use steady_model::Nanos;
+
+use super::ListFormat;
+use super::values::{duration, size};
+
+const EXAMPLES: &str = "\
+Examples:
+  Listen to the services of this user, until Ctrl-C
+      steady agent
+  As a service of the system, for the web server's group
+      steady agent --socket /run/steady/agent.sock --group www-data \\
+          --store /var/lib/steady/agent.db
+  How is it doing?
+      steady agent status
+  An application that cannot be touched, but counts its requests for Prometheus
+      steady agent --service shop --version v2 \\
+          --cgroup /sys/fs/cgroup/system.slice/shop.service \\
+          --requests 'http://localhost:8000/metrics#http_requests_total'
+
+Services tell it of their requests by datagrams: `pip install steadyhand`, or the
+lines of docs/protocol.md. It keeps sums by second, process, version and route,
+for `steady release compare`.
+
+Exit status:
+  0    it was asked to end, and all is written
+  2    wrong usage, or another agent listens at that socket
+  125  it could not go on";
 
 /// The options of `steady agent`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentFlags {
     #[command(subcommand)]
-    pub(crate) command: AgentCommands,
+    pub(crate) question: Option<AgentCommands>,
+
+    #[command(flatten)]
+    pub(crate) place: AgentPlaceFlags,
+
+    /// Let this group send, too: its name or its number [default: this user alone]
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    /// Keep rows for so long
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = duration)]
+    pub(crate) keep: Nanos,
+
+    /// Keep no more than this on the disk; the oldest rows go first
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = store_size)]
+    pub(crate) store_limit: u64,
+
+    /// Tell so many routes of a service apart; those that come later count as the route (other)
+    #[arg(long, value_name = "ROUTES", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) routes: u32,
+
+    /// Run no rulers of the agent's own, and look at nothing of the host
+    #[arg(long)]
+    pub(crate) no_rulers: bool,
+
+    #[command(flatten)]
+    pub(crate) outside: OutsideFlags,
+
+    /// Shift the time of day by the seconds in this file: for tests
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) shift: Option<PathBuf>,
 }
 
-/// What the agent has for services besides listening to them.
+/// Where an agent is.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentPlaceFlags {
+    /// The socket that services send to [default: STEADY_SOCKET, else steady/agent.sock in XDG_RUNTIME_DIR, else
+    /// /tmp/steady-UID/agent.sock]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// The file that rows are kept in [default: steady/agent.db in XDG_DATA_HOME, or in ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+/// What is counted from outside.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "An application that cannot be touched")]
+pub(crate) struct OutsideFlags {
+    /// Its counter of requests, on a page for Prometheus: http://HOST:PORT/PATH#METRIC, or #METRIC{LABEL="VALUE"}
+    #[arg(long, value_name = "URL#METRIC", requires = "service")]
+    pub(crate) requests: Option<Metric>,
+
+    /// The control group whose CPU time its requests take, a folder below /sys/fs/cgroup
+    #[arg(long, value_name = "FOLDER", requires = "requests", conflicts_with = "pid")]
+    pub(crate) cgroup: Option<PathBuf>,
+
+    /// The process whose CPU time its requests take, with all below it
+    #[arg(long, value_name = "PID", requires = "requests", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Option<i32>,
+
+    /// What it is called
+    #[arg(long, value_name = "NAME", requires = "requests")]
+    pub(crate) service: Option<String>,
+
+    /// Its version
+    #[arg(long, value_name = "NAME", requires = "requests")]
+    pub(crate) version: Option<String>,
+
+    /// The label of the metric that names its version, which may change meanwhile
+    #[arg(long, value_name = "LABEL", requires = "requests", conflicts_with = "version")]
+    pub(crate) version_label: Option<String>,
+}
+
+/// What the agent has besides listening.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommands {
+    /// Whether an agent runs, what arrives, what is kept
+    Status(AgentStatusFlags),
     /// Where the rulers are that services run before a request: a library, its header and its file for pkg-config
     Library(LibraryFlags),
+}
+
+/// The options of `steady agent status`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentStatusFlags {
+    #[command(flatten)]
+    pub(crate) place: AgentPlaceFlags,
+
+    /// What standard output gets
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    pub(crate) format: ListFormat,
+}
+
+/// A size that a store can keep within.
+fn store_size(text: &str) -> Result<u64, String> {
+    /// Less has no room for the names of a few services.
+    const LEAST: u64 = 1 << 20;
+    match size(text)? {
+        bytes if bytes < LEAST => Err("it must be at least 1 MiB".to_owned()),
+        bytes => Ok(bytes),
+    }
 }
 
 const LIBRARY_EXAMPLES: &str = "\

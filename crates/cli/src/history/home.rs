@@ -31,6 +31,11 @@ impl Home {
         self.0.join("rulers.json")
     }
 
+    /// The store of the agent.
+    pub(crate) fn agent_store(&self) -> PathBuf {
+        self.0.join("agent.db")
+    }
+
     /// The file of what events cost here.
     pub(crate) fn prices(&self) -> PathBuf {
         self.0.join("prices.json")

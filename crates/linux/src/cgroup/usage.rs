@@ -26,7 +26,8 @@ impl GroupUsage {
         let (version, file) = match open("cpuacct.usage") {
             Ok(file) => (Version::V1, file),
             Err(_) => {
-                let absent = |error| Absent::because(format!("'{shown}' has neither cpuacct.usage nor cpu.stat ({error})"));
+                let absent =
+                    |error| Absent::because(format!("'{shown}' has neither cpuacct.usage nor cpu.stat ({error})"));
                 (Version::V2, open("cpu.stat").map_err(absent)?)
             }
         };

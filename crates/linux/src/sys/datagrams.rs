@@ -29,8 +29,9 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], lengths: &mut [Optio
     let most = messages.len() as libc::c_uint;
     // SAFETY: `messages` holds `most` headers; each names one element of `pieces`, and that a part of `buffer` of its own. All
     // three outlive the call. No room for addresses or for what comes beside is given, so nothing else is written.
-    let received =
-        unsafe { libc::recvmmsg(descriptor, messages.as_mut_ptr(), most, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };
+    let received = unsafe {
+        libc::recvmmsg(descriptor, messages.as_mut_ptr(), most, libc::MSG_DONTWAIT as _, std::ptr::null_mut())
+    };
     let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
     for (message, length) in messages.iter().zip(lengths.iter_mut()).take(received) {
         let is_cut = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;

@@ -1,6 +1,7 @@
 //! The JSON of a comparison, as the output contract has it; that of other experiments and of the history in modules of
 //! their own.
 
+mod agent;
 mod check;
 mod commands;
 mod costs;
@@ -27,6 +28,7 @@ mod wire;
 use serde_json::{Value, json as literal};
 use steady_model::{Cold, Effort, Layout, Record, Report};
 
+pub use agent::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
 pub use error::ReadError;
 pub use explain::{

@@ -1,6 +1,7 @@
 //! The report as text for a terminal.
 
 mod absent;
+mod agent;
 mod ascii;
 pub(crate) mod breakdown;
 pub(crate) mod costs;
@@ -27,6 +28,7 @@ mod warm;
 
 use steady_model::{Report, Undecided, Warning};
 
+pub use agent::agent_text;
 pub use ascii::ascii;
 pub use costs::{clocks_text, costs_text};
 pub use explain::{explain_pair_text, explain_text};

@@ -1,5 +1,6 @@
 //! What metrics, commands and options are called in sentences.
 
+pub(crate) mod agent;
 pub(crate) mod clocks;
 pub(crate) mod costs;
 mod effect;
