@@ -20,17 +20,17 @@ use crate::time::{Clocks, SECOND};
 /// The most that the thread may take of one CPU.
 pub(crate) const CPU_LIMIT: f64 = 0.005;
 /// What it aims at, so that a bad second does not take it beyond.
-const CPU_AIM: f64 = 0.0042;
+const CPU_AIM: f64 = 0.0047;
 /// Readings of each ruler a second, where that is within the aim.
-const READINGS: f64 = 23.0;
+const READINGS: f64 = 21.5;
 /// The fewest, however dear they are.
 const FEWEST: f64 = 0.5;
 /// Readings before any is kept: the code has to be fetched once.
 const WARMING: usize = 3;
 /// How much a second counts in what the rulers are said to take.
 const NEWEST: f64 = 0.2;
-/// Every so many readings it is seen how many tasks run.
-const READINGS_A_LOOK: u64 = 8;
+/// Every so many rounds of readings it is seen how many tasks run.
+const ROUNDS_A_LOOK: u64 = 2;
 
 /// What was read and has not been fetched.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Reader {
                 }
                 self.read_one(ruler, now, gathered);
             }
-            if turn % (READINGS_A_LOOK / 4) == 0 {
+            if turn.is_multiple_of(ROUNDS_A_LOOK) {
                 self.look();
             }
         }
@@ -172,7 +172,7 @@ impl Reader {
         let later = Snapshot::take(&self.root);
         let activity = self.snapshot.until(&later);
         let (running, looks) = mem::take(&mut self.running);
-        if now.second() % 60 == 0 {
+        if now.second().is_multiple_of(60) {
             self.cpus = online(&self.root);
         }
         let row = HostSecond {

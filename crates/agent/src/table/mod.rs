@@ -5,6 +5,8 @@ mod names;
 mod processes;
 mod rows;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
@@ -63,7 +65,13 @@ impl Table {
         };
         let Table { limits, services, arrived } = self;
         let Some(service) = service_of(services, limits, &datagram, now) else {
-            arrived.folded += datagram.lines().filter(Result::is_ok).count() as u64;
+            for line in datagram.lines() {
+                match line {
+                    Ok(Line::Request(_)) => arrived.folded += 1,
+                    Ok(Line::Lost(lines)) => arrived.lost = arrived.lost.saturating_add(lines),
+                    Err(fault) => arrived.faults[fault.index()] += 1,
+                }
+            }
             return;
         };
         let process =

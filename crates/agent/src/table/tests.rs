@@ -1,0 +1,192 @@
+//! What becomes of what arrives.
+
+use std::fmt::Write;
+
+use proptest::prelude::*;
+use steady_model::{Assignment, LineFault, ReleaseRows, RequestProcess, RequestRuler, wall_bucket};
+
+use super::processes::{Processes, number_of};
+use super::*;
+
+/// A hundred seconds after the boot, a thousand seconds after 1970.
+const NOW: Now = Now { monotonic: 100 * SECOND + SECOND / 2, ahead: 900 };
+
+fn datagram(service: &str, pid: u32, lines: &str) -> Vec<u8> {
+    format!("steady/1\t{service}\t{pid}\t5\n{lines}").into_bytes()
+}
+
+fn request(end: u64, number: u64, version: &str, route: &str, more: &str) -> String {
+    format!("r\t{end}\t{number}\t{version}\t{route}\t200\t1000\t2500\t{more}\n")
+}
+
+fn limits() -> Limits {
+    Limits { services: 2, versions: 2, routes: 3, processes: 4, rows: 100, late_seconds: 60 }
+}
+
+/// The rows of the one service, after these lines.
+fn rows(table: &mut Table, lines: &str) -> ReleaseRows {
+    table.take_in(&datagram("shop", 7, lines), NOW);
+    table.take("here").pop().unwrap_or_default()
+}
+
+#[test]
+fn requests_are_added_to_the_row_of_their_second() {
+    let mut table = Table::new(limits());
+    let end = NOW.monotonic;
+    let mut lines = request(end, 151, "v1", "/", "random\tdelay=7\truler=syscall:900");
+    lines += &request(end - SECOND, 152, "v1", "/", "random");
+    lines += &request(end, 153, "v1", "/", "random");
+    lines += &request(end, 3, "v1", "/", "none\truler=alu:1");
+    let rows = rows(&mut table, &lines);
+    let mut all: Vec<_> =
+        rows.requests.iter().map(|row| (row.second, row.assignment, row.sums.requests, row.sums.warming)).collect();
+    all.sort_unstable();
+    assert_eq!(
+        all,
+        [(999, Assignment::Random, 1, 0), (1_000, Assignment::Random, 2, 0), (1_000, Assignment::None, 0, 1)]
+    );
+    assert!(rows.requests.iter().all(|row| row.process == number_of(RequestProcess { pid: 7, began: 5 })));
+    let row = rows.requests.iter().find(|row| row.second == 1_000 && row.sums.requests == 2).unwrap();
+    assert_eq!((row.sums.cpu, row.sums.wall, row.sums.watched, row.sums.watched_delay), (2_000.0, 5_000.0, 1, 7.0));
+    assert_eq!(rows.rulers.len(), 1, "that of a process that is warming is left out");
+    assert_eq!(
+        (rows.rulers[0].ruler, rows.rulers[0].second, rows.rulers[0].sums.readings),
+        (RequestRuler::Syscall, 1_000, 1)
+    );
+    assert_eq!(rows.rulers[0].sums.log, 900_f64.ln());
+    let walls: Vec<_> = rows.walls.iter().map(|wall| (wall.second, wall.counts.clone())).collect();
+    let bucket = wall_bucket(2_500);
+    assert!(walls.contains(&(990, vec![(bucket, 1)])) && walls.contains(&(1_000, vec![(bucket, 2)])), "{walls:?}");
+    assert!(table.take("here").is_empty(), "all was taken");
+}
+
+#[test]
+fn slots_keep_their_first_second_and_their_place_in_the_pair() {
+    let mut table = Table::new(limits());
+    let end = NOW.monotonic;
+    let lines = request(end, 200, "v1", "/", "slot\tslot=3:99\truler=alu:10")
+        + &request(end, 201, "v2", "/", "slot\tslot=2:100");
+    let rows = rows(&mut table, &lines);
+    let mut all: Vec<_> = rows.requests.iter().map(|row| (row.second, row.slot_seconds, row.second_of_pair)).collect();
+    all.sort_unstable();
+    assert_eq!(all, [(999, 3, true), (1_000, 2, false)]);
+    assert_eq!(rows.rulers[0].second, 999);
+    table.take_in(&datagram("shop", 7, &request(end, 202, "v1", "/", "slot\tslot=2:50")), NOW);
+    assert_eq!(table.arrived().faults[LineFault::Slot.index()], 1, "it cannot have begun that long ago");
+}
+
+#[test]
+fn an_end_that_cannot_be_gives_way_to_the_time_of_receipt() {
+    let mut table = Table::new(limits());
+    let later = NOW.monotonic + 3 * SECOND;
+    let lines = [0, later, u64::MAX, NOW.monotonic - 61 * SECOND].map(|end| request(end, 151, "v1", "/", "none"));
+    let rows = rows(&mut table, &lines.concat());
+    assert_eq!(rows.requests.len(), 1);
+    assert_eq!((rows.requests[0].second, rows.requests[0].sums.requests), (1_000, 4));
+    assert_eq!(table.arrived().ends_replaced, 4);
+}
+
+#[test]
+fn what_is_one_too_many_is_folded_and_counted() {
+    let mut table = Table::new(limits());
+    let mut lines = String::new();
+    for number in 0..10 {
+        lines += &request(NOW.monotonic, 151 + number, "v1", &format!("/{number}"), "none");
+    }
+    lines += &request(NOW.monotonic, 170, "v2", "/0", "none");
+    lines += &request(NOW.monotonic, 171, "v3", "/0", "none");
+    lines += "l\t5\n";
+    let rows = rows(&mut table, &lines);
+    let mut routes = rows.routes.clone();
+    routes.sort();
+    assert_eq!(routes, ["(other)", "/0", "/1", "/2"]);
+    assert_eq!((rows.folded, rows.lost, rows.versions.len()), (8, 5, 2));
+    assert_eq!((table.arrived().folded, table.arrived().requests), (8, 12));
+    for service in ["a", "b", "c"] {
+        table.take_in(&datagram(service, 1, &request(NOW.monotonic, 151, "v", "/", "none")), NOW);
+    }
+    assert_eq!((table.take("here").len(), table.arrived().folded), (1, 10));
+    // The shop has been silent for long.
+    let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
+    table.take_in(&datagram("c", 1, &request(later.monotonic, 151, "v", "/", "none")), later);
+    assert_eq!(table.take("here")[0].service, "c");
+}
+
+#[test]
+fn names_that_nobody_uses_make_room() {
+    let mut table = Table::new(limits());
+    let route = |second: u64| request(NOW.monotonic + second * SECOND, 151, "v1", &format!("/{second}"), "none");
+    for second in [0, 1, 2, 650] {
+        let now = Now { monotonic: NOW.monotonic + second * SECOND, ..NOW };
+        table.take_in(&datagram("shop", 7, &route(second)), now);
+    }
+    let rows = table.take("here").pop().unwrap();
+    assert!(rows.routes.contains(&"/650".to_owned()) && !rows.routes.contains(&"/0".to_owned()), "{:?}", rows.routes);
+    assert_eq!(rows.folded, 0);
+}
+
+#[test]
+fn processes_that_were_silent_for_longest_are_forgotten() {
+    let mut processes = Processes::default();
+    let mut fold = steady_release::Fold::new();
+    for pid in 0..100 {
+        processes.heard(RequestProcess { pid, began: 0 }, u64::from(pid), 8, &mut fold);
+        assert!(processes.len() <= 8);
+    }
+    assert!(processes.since(99) == 1 && processes.since(95) >= 4);
+}
+
+#[test]
+fn rows_are_bounded_and_given_up_ones_are_booked_as_lost() {
+    let mut table = Table::new(Limits { processes: 1_000, ..limits() });
+    for pid in 0..60 {
+        assert_eq!(table.is_full(), pid >= 50, "two rows each: of requests and of walls");
+        let lines = request(NOW.monotonic, 151, "v1", &format!("/{}", pid % 3), "none");
+        let other = Now { monotonic: NOW.monotonic + u64::from(pid) * 10 * SECOND, ..NOW };
+        let lines = lines.replace(&NOW.monotonic.to_string(), &other.monotonic.to_string());
+        table.take_in(&datagram("shop", pid, &lines), other);
+    }
+    let rows = table.take("here");
+    table.give_up(&rows);
+    table.take_in(&datagram("shop", 1, "l\t1\n"), NOW);
+    assert_eq!(table.take("here")[0].lost, 61);
+}
+
+#[test]
+fn texts_of_any_kind_come_through() {
+    let mut table = Table::new(limits());
+    let rows = rows(&mut table, &request(NOW.monotonic, 151, "v\\n\"\u{1f40c}", "/a\\tb'\\\\\u{0}", "none"));
+    assert_eq!((rows.versions[0].as_str(), rows.routes[0].as_str()), ("v\n\"\u{1f40c}", "/a\tb'\\\u{0}"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_arrives_stays_within_bounds(datagrams in prop::collection::vec(
+        ("[a-c]", any::<u8>(), prop::collection::vec((any::<u64>(), 1..400_u64, "v[0-9]{0,2}", "/[0-9]{0,2}", "none|random|slot\tslot=1:100|x"), 0..9)), 0..30)) {
+        let limits = Limits { rows: 40, ..limits() };
+        let mut table = Table::new(limits);
+        let (mut told, mut kept) = (0, 0);
+        for (service, pid, requests) in datagrams {
+            let mut lines = String::new();
+            for (end, number, version, route, way) in &requests {
+                let end = if end % 2 == 0 { NOW.monotonic - end % SECOND } else { *end };
+                write!(lines, "{}", request(end, *number, version, route, way)).unwrap();
+                told += 1;
+            }
+            table.take_in(&datagram(&service, u32::from(pid), &lines), NOW);
+            if table.is_full() {
+                kept += requests_in(&table.take("here"));
+            }
+            prop_assert!(table.services(NOW).len() <= limits.services);
+        }
+        kept += requests_in(&table.take("here"));
+        let arrived = table.arrived();
+        let bad: u64 = arrived.faults.iter().sum();
+        // A version too many is in no row; a route too many is in that of the others.
+        prop_assert!(kept + bad <= told && kept + bad + arrived.folded >= told, "{kept} {bad} {arrived:?} {told}");
+    }
+}
+
+fn requests_in(rows: &[ReleaseRows]) -> u64 {
+    rows.iter().flat_map(|rows| &rows.requests).map(|row| row.sums.requests + row.sums.warming).sum()
+}
