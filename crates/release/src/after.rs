@@ -90,10 +90,13 @@ fn disagreement(workers: Option<Clustered>, agents: Option<Clustered>) -> Option
     })
 }
 
-/// Readings by host, block and side; the agent's have no side, and stand under both.
+/// Readings and their sum by ruler, by host, block and side; the agent's have no side, and stand under both.
+type Blocks = BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>;
+
+/// What rulers say of the load.
 struct Load {
     kinds: Vec<RequestRuler>,
-    blocks: BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>,
+    blocks: Blocks,
     /// Readings a second on the side that has fewer.
     per_second: f64,
 }
@@ -117,7 +120,7 @@ impl<'a> Course<'a> {
 
     /// What rulers say beside it: workers' under the version that they served, the agents' under both.
     fn with(&self, readings: &[Reading], sides: &Sides) -> Load {
-        let mut blocks: BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>> = BTreeMap::new();
+        let mut blocks = Blocks::new();
         let served: BTreeMap<(u32, u64), usize> =
             self.lines.iter().map(|line| ((line.row.host, line.row.second), line.side)).collect();
         let mut counts = [0.0; 2];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use steady_model::{
-    Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows,
-    ReleaseSaving, ReleaseWarning, Verdict,
+    Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute,
+    ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
 };
 
 use crate::answer::{Answer, RouteAnswer};
@@ -14,15 +14,33 @@ use crate::{JudgeError, after, canary, course, design, facts, random, switchback
 
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
-    judge_at(question, rows, 1.0 - question.confidence)
+    Ok(judge_at(question, rows, 1.0 - question.confidence)?.report)
+}
+
+/// A report, and what it takes to tell its saving anew.
+#[derive(Clone)]
+pub(crate) struct Judged {
+    pub(crate) report: ReleaseReport,
+    /// Both versions, however they were assigned.
+    all: Plain,
+    /// Seconds between the first and the last row.
+    seconds: f64,
+}
+
+impl Judged {
+    /// What a change comes to.
+    pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
+        saving(total, &self.all, self.seconds, &self.report.warnings)
+    }
+
+    /// How many minutes were seen.
+    pub(crate) fn minutes(&self) -> f64 {
+        self.seconds / 60.0
+    }
 }
 
 /// The same, where `alpha` of error may be spent.
-pub(crate) fn judge_at(
-    question: &ReleaseQuestion,
-    rows: &ReleaseRows,
-    alpha: f64,
-) -> Result<ReleaseReport, JudgeError> {
+pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
     let lines = window::lines(question, rows)?;
     let all = Plain::of(&lines);
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
@@ -45,7 +63,7 @@ pub(crate) fn judge_at(
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
     let loads = course::loads_within(&lines, step, effect);
-    Ok(ReleaseReport {
+    let report = ReleaseReport {
         question: question.clone(),
         design,
         rests_on: answer.rests_on,
@@ -60,7 +78,8 @@ pub(crate) fn judge_at(
         refused: answer.refused,
         settle: answer.settle,
         warnings,
-    })
+    };
+    Ok(Judged { report, all, seconds })
 }
 
 /// How many seconds lie between the first and the last row.
@@ -72,7 +91,7 @@ fn span(lines: &[Line]) -> f64 {
 
 /// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change where the
 /// verdict sees none.
-fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
+pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
         (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
         (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Faster) => interval.low > 0.0,
@@ -136,12 +155,7 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
 }
 
 /// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
-fn saving(
-    total: &steady_model::ReleaseChange,
-    all: &Plain,
-    seconds: f64,
-    warnings: &[ReleaseWarning],
-) -> Reading<ReleaseSaving> {
+fn saving(total: &ReleaseChange, all: &Plain, seconds: f64, warnings: &[ReleaseWarning]) -> Reading<ReleaseSaving> {
     if warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. })) {
         return Err(Absent::because("the usual request changed otherwise than the mean did"));
     }

@@ -17,8 +17,10 @@ mod random;
 mod rulers;
 mod switchback;
 mod wall;
+mod watch;
 mod window;
 
 pub use error::JudgeError;
 pub use fold::{Fold, Told, WARMING_REQUESTS};
 pub use judge::judge;
+pub use watch::Watch;
