@@ -3,37 +3,17 @@
 It is built from the same profile as the tests beside it, so that nothing is compiled twice.
 """
 
-import importlib.util
 import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-PYTHON = Path(__file__).resolve().parents[1]
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PYTHON.parent / "target")).absolute()
+from listener import PYTHON, TARGET, UNREACHABLE, environment, run
+
 MATURIN = "1.16.0"
-
-# What pip says where there is no index to ask; of a package that is missing from one it lists the versions.
-UNREACHABLE = "(from versions: none)"
-
-
-def run(*words, **options) -> subprocess.CompletedProcess:
-    return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, **options)
-
-
-def environment(folder: Path) -> Path:
-    """A new Python environment; the folder of its programs."""
-    if not importlib.util.find_spec("ensurepip"):
-        raise unittest.SkipTest("no environment can be made: python3 has no ensurepip (Debian: python3-venv)")
-    made = run(sys.executable, "-m", "venv", folder)
-    if made.returncode:
-        raise RuntimeError(made.stdout + made.stderr)
-    return folder / "bin"
 
 
 def maturin() -> Path:
@@ -98,7 +78,18 @@ class Wheel(unittest.TestCase):
     def test_the_package_can_be_imported(self):
         done = run(self.programs / "python", "-I", "-c", "import steadyhand; print(steadyhand.__file__)", cwd="/")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(Path(done.stdout.strip()).is_relative_to(self.folder), done.stdout)
+        package = Path(done.stdout.strip()).parent
+        self.assertTrue(package.is_relative_to(self.folder), done.stdout)
+        carried = {path.name for path in package.iterdir() if path.is_file()}
+        self.assertEqual(carried, {path.name for path in (PYTHON / "steadyhand").iterdir() if path.is_file()})
+        self.assertIn("py.typed", carried)
+
+    def test_the_middleware_finds_the_rulers_of_the_installed_program(self):
+        script = "from steadyhand import _rulers; print(_rulers.library())"
+        environment = {"XDG_CACHE_HOME": str(self.folder), "PATH": "/usr/bin:/bin"}
+        done = run(self.programs / "python", "-I", "-c", script, cwd="/", env=environment)
+        self.assertRegex(done.stdout, r"^\(<PyDLL .*, None\)\n$", done.stderr)
+        self.assertTrue(list(self.folder.glob("steady-u*/libsteady_rulers.so")))
 
 
 if __name__ == "__main__":

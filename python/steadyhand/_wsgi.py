@@ -1,0 +1,201 @@
+"""Middleware for WSGI (PEP 3333)."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from typing import Any, Callable, Iterable, Iterator
+
+from . import _versions
+from ._routes import Routes, rule_of, rule_of_response
+from ._speaker import TOGETHER, Speaker, speaker
+
+_cpu = time.thread_time_ns
+_now = time.monotonic_ns
+_thread = threading.get_ident
+_coin = random.random
+_error = sys.exc_info
+
+
+# The numbers of status lines, as they were seen.
+_statuses: dict[str, int] = {}
+
+
+def _number(status: str) -> int:
+    """What is no status is the server's to refuse."""
+    said = status[:3]
+    number = int(said) if said.isdecimal() else 0
+    if len(_statuses) < 100:
+        _statuses[status] = number
+    return number
+
+
+def wsgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
+         rulers: bool | Iterable[str] = True, server_timing: bool = False, socket: str | None = None) -> WsgiApp:
+    """The application, telling the agent what each of its requests costs.
+
+    `assigned` is "canary" where some processes run one version while others run another, and that is meant. `route` gets
+    the environ of a request that has been answered, and returns the template of its route. `socket` is the agent's,
+    where it is not the usual one. With `server_timing` each response has a header with its CPU time so far.
+    """
+    return WsgiApp(_versions.fixed(app, version, assigned), speaker(service, socket, rulers), route, server_timing)
+
+
+def split(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], share: float = 0.5,
+          route: Callable[[dict[str, Any]], str] | None = None, rulers: bool | Iterable[str] = True,
+          server_timing: bool = False, socket: str | None = None) -> WsgiApp:
+    """Two versions in one process: a coin for each request decides, and falls on the new one with probability `share`."""
+    choose = _versions.coin(old_app, new_app, versions, share)
+    return WsgiApp(choose, speaker(service, socket, rulers), route, server_timing)
+
+
+def switchback(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int = 2,
+               route: Callable[[dict[str, Any]], str] | None = None, rulers: bool | Iterable[str] = True,
+               server_timing: bool = False, socket: str | None = None) -> WsgiApp:
+    """Two versions by turns: of each two slots of so many seconds, a coin decides which has the new one, in all processes."""
+    choose = _versions.slots(old_app, new_app, service, versions, seconds)
+    return WsgiApp(choose, speaker(service, socket, rulers), route, server_timing)
+
+
+class WsgiApp:
+    """An application that tells what its requests cost."""
+
+    def __init__(self, choose: Callable[[], tuple[Any, str, str]], speaker: Speaker,
+                 route: Callable[[dict[str, Any]], Any] | None, timing: bool) -> None:
+        self._choose = choose
+        self._speaker = speaker
+        self._rulers = speaker.rulers
+        self._routes = routes = Routes(route, speaker.fail)
+        self._known: dict[str | None, str] = routes.of_rules
+        self._timing = timing
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer = Answer()
+        app, answer.version, answer.tail = self._choose()
+        answer.of = self
+        answer.speaker = speaker = self._speaker
+        answer.began = speaker.began
+        answer.environ = environ
+        answer.start_response = start_response
+        answer.thread = _thread()
+        if _coin() < self._rulers.chance:
+            answer.begin, said, answer.delay = self._rulers.run(speaker.answered)
+            answer.tail += said
+        else:
+            answer.begin = _now()
+        answer.cpu = _cpu()
+        try:
+            answer.result = result = app(environ, answer.start_timed if self._timing else answer.start)
+        except BaseException:
+            answer.status = 0
+            answer.end()
+            raise
+        kind = result.__class__
+        if kind is list or kind is tuple:
+            answer.__class__ = ListAnswer
+        elif kind is environ.get("wsgi.file_wrapper"):
+            # Servers send such files in their own way, which they do only if they see that it is one.
+            answer.end()
+            return result  # type: ignore[no-any-return]
+        return answer
+
+
+class Answer:
+    """A request from its beginning to its end, and its response as the server sees it."""
+
+    # What only some requests have, stands here for the others.
+    status = 0
+    delay: int | None = None
+    rule: str | None = None
+    result: Any = None
+    is_over = False
+
+    of: WsgiApp
+    speaker: Speaker
+    environ: dict[str, Any]
+    start_response: Callable[..., Any]
+    version: str
+    tail: str
+    began: int
+    thread: int
+    begin: int
+    cpu: int
+
+    def start(self, status: str, headers: Any, *more: Any) -> Any:
+        """The `start_response` that the application gets."""
+        try:
+            self.status = _statuses.get(status) or _number(status)
+            request = self.environ.get("werkzeug.request")
+            if request is not None:
+                # Flask forgets it once it has answered.
+                self.rule = rule_of(request)
+        except Exception as error:
+            self.speaker.fail(error)
+        return self.start_response(status, headers, *more)
+
+    def start_timed(self, status: str, headers: Any, *more: Any) -> Any:
+        """The same, with a header that tells the CPU time so far."""
+        said = f"cpu;dur={(_cpu() - self.cpu) / 1e6:.3f}"
+        return self.start(status, [*headers, ("Server-Timing", said)], *more)
+
+    def __iter__(self) -> Iterator[bytes]:
+        # Nothing of ours between the parts. That they ended too early is seen when it is closed.
+        return iter(self.result)
+
+    def close(self) -> None:
+        """What the server calls once it has all of the response, or will not have the rest."""
+        if _error()[0] is not None:
+            self.status = 0
+        try:
+            result = self.result
+            close = getattr(result, "close", None)
+            if close is not None:
+                if self.rule is None:
+                    self.rule = rule_of_response(result)
+                close()
+        except BaseException:
+            self.status = 0
+            raise
+        finally:
+            self.end()
+
+    def __del__(self) -> None:
+        # A server that never closes it.
+        if not self.is_over:
+            self.end()
+
+    def end(self) -> None:
+        """Tells of it, once."""
+        cpu = _cpu() - self.cpu
+        now = _now()
+        if self.is_over:
+            return
+        self.is_over = True
+        speaker = self.speaker
+        if self.thread != _thread() or self.began != speaker.began:
+            # Another thread's clock, or another process's.
+            speaker.unmeasured += 1
+            return
+        try:
+            delay = self.delay
+            tail = self.tail if delay is None else self.tail + speaker.rulers.delay_since(delay)
+            # What most requests have: a route that is known.
+            route = self.of._known.get(self.rule)
+            if route is None:
+                route = self.of._routes.of_environ(self.environ, self.rule)
+            number = speaker.answered = next(speaker.numbers)
+            lines = speaker.lines
+            lines.append((now, number, self.version, route, self.status, cpu, now - self.begin, tail))
+            if now >= speaker.due or len(lines) >= TOGETHER:
+                speaker.send(now)
+        except Exception as error:
+            speaker.fail(error)
+
+
+class ListAnswer(Answer):
+    """The same of a response that is there already: of one part, servers know the length without being told."""
+
+    def __len__(self) -> int:
+        return len(self.result)

@@ -1,0 +1,142 @@
+"""A listener that plays the agent, and the programs around it that tests run."""
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PYTHON = HERE.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PYTHON.parent / "target")).absolute()
+sys.path.insert(0, str(PYTHON))
+
+# What pip says where there is no index to ask; of a package that is missing from one it lists the versions.
+UNREACHABLE = "(from versions: none)"
+ESCAPES = {"\\\\": "\\", "\\t": "\t", "\\n": "\n", "\\r": "\r"}
+
+
+def run(*words, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **options)
+
+
+def environment(folder: Path) -> Path:
+    """A new Python environment; the folder of its programs."""
+    if not importlib.util.find_spec("ensurepip"):
+        raise unittest.SkipTest("no environment can be made: python3 has no ensurepip (Debian: python3-venv)")
+    made = run(sys.executable, "-m", "venv", folder)
+    if made.returncode:
+        raise RuntimeError(made.stdout + made.stderr)
+    return folder / "bin"
+
+
+def web_environment() -> Path:
+    """The servers and frameworks, fetched once and kept beside what cargo builds; the folder of their programs."""
+    wanted = (HERE / "requirements.txt").read_text()
+    folder = TARGET / "python-tools" / "web-{}.{}".format(*sys.version_info)
+    stamp = folder / "requirements.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        programs = environment(folder)
+        got = run(programs / "python", "-m", "pip", "install", "--retries", "1", "--timeout", "20", "--requirement",
+                  HERE / "requirements.txt")
+        if UNREACHABLE in got.stderr:
+            raise unittest.SkipTest("the servers cannot be fetched: no package index can be reached")
+        if got.returncode:
+            raise RuntimeError(got.stderr)
+        stamp.write_text(wanted)
+    return folder / "bin"
+
+
+def steady_folder() -> "str | None":
+    """Where the binary is that was built last, for the rulers in it."""
+    built = [folder for folder in (TARGET / "debug", TARGET / "release") if (folder / "steady").exists()]
+    return str(max(built, key=lambda folder: (folder / "steady").stat().st_mtime)) if built else None
+
+
+def unescaped(text: str) -> str:
+    said, rest = "", text
+    while "\\" in rest:
+        before, _, rest = rest.partition("\\")
+        said += before + ESCAPES["\\" + rest[0]]
+        rest = rest[1:]
+    return said + rest
+
+
+class Told:
+    """A line about a request, taken apart."""
+
+    def __init__(self, service: str, pid: int, began: int, line: str):
+        self.service, self.pid, self.began = service, pid, began
+        fields = line.split("\t")
+        assert fields[0] == "r", line
+        self.end, self.number = int(fields[1]), int(fields[2])
+        self.version, self.route = unescaped(fields[3]), unescaped(fields[4])
+        self.status, self.cpu, self.wall = (int(number) for number in fields[5:8])
+        self.assignment = fields[8]
+        self.more = dict(pair.split("=", 1) for pair in fields[9:])
+        assert all(len(field.encode()) <= 500 for field in fields), line
+
+
+class Listener:
+    """Listens where the agent would, and takes every datagram apart."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "agent.sock")
+        self.requests: "list[Told]" = []
+        self.dropped = 0
+        self.datagrams: "list[bytes]" = []
+        self.listen()
+
+    def listen(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(0.05)
+        self.ending = False
+        self.thread = threading.Thread(target=self._hear, daemon=True)
+        self.thread.start()
+
+    def _hear(self):
+        while not self.ending:
+            try:
+                datagram = self.socket.recv(1 << 17)
+            except socket.timeout:
+                continue
+            self.take(datagram)
+
+    def take(self, datagram: bytes):
+        assert 0 < len(datagram) <= 65_000, len(datagram)
+        head, *lines = datagram.decode("utf-8").removesuffix("\n").split("\n")
+        protocol, service, pid, began = head.split("\t")
+        assert protocol == "steady/1", head
+        for line in lines:
+            if line.startswith("l\t"):
+                self.dropped += int(line[2:])
+            else:
+                self.requests.append(Told(unescaped(service), int(pid), int(began), line))
+        self.datagrams.append(datagram)
+
+    def die(self):
+        """As an agent that was killed: its socket's name stays."""
+        self.ending = True
+        self.thread.join()
+        self.socket.close()
+
+    def close(self):
+        if not self.ending:
+            self.die()
+        self.socket.close()
+        self.folder.cleanup()
+
+    def wait_for(self, count: int, seconds: float = 5.0) -> "list[Told]":
+        """So many requests, or what has come until then."""
+        end = time.monotonic() + seconds
+        while len(self.requests) < count and time.monotonic() < end:
+            time.sleep(0.01)
+        return list(self.requests)

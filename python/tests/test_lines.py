@@ -1,0 +1,541 @@
+"""What the middleware tells, without a server: each test calls an application as servers do."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+import unittest
+import uuid
+
+from listener import Listener, Told, run, steady_folder, PYTHON
+
+import steadyhand
+from steadyhand import _routes, _speaker, _text, _versions
+
+ENVIRON = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "PATH_INFO": "/item/17"}
+
+
+def spin(milliseconds: float):
+    """So much CPU time."""
+    end = time.thread_time() + milliseconds / 1000
+    while time.thread_time() < end:
+        pass
+
+
+def plain(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"done"]
+
+
+def serve(app, environ=None, parts=None):
+    """Calls an application as a server does: all its parts, or so many of them; what it answered."""
+    answered = {}
+
+    def start_response(status, headers, exc_info=None):
+        answered.update(status=status, headers=headers, exc_info=exc_info)
+        return answered.setdefault("written", []).append
+
+    result = app(dict(ENVIRON, **(environ or {})), start_response)
+    try:
+        iterator = iter(result)
+        answered["body"] = []
+        for part in iterator:
+            answered["body"].append(part)
+            if parts is not None and len(answered["body"]) == parts:
+                break
+    finally:
+        if hasattr(result, "close"):
+            result.close()
+    return answered
+
+
+class Telling(unittest.TestCase):
+    """A listener of the test's own, and a service of a name that no other test has."""
+
+    def setUp(self):
+        self.listener = Listener()
+        self.addCleanup(self.listener.close)
+        self.service = f"service {uuid.uuid4()}"
+
+    def wsgi(self, app=plain, version="v1", **options):
+        options.setdefault("rulers", False)
+        return steadyhand.wsgi(app, self.service, version, socket=self.listener.path, **options)
+
+    def told(self, count: int) -> "list[Told]":
+        for speaker in _speaker._speakers.values():
+            if speaker.service == self.service:
+                speaker.flush()
+        requests = self.listener.wait_for(count)
+        self.assertEqual(len(requests), count)
+        return requests
+
+    def status(self):
+        return next(status for status in steadyhand.status() if status["service"] == self.service)
+
+
+class Wsgi(Telling):
+    def test_a_request_is_told(self):
+        before = time.monotonic_ns()
+        app = self.wsgi(lambda environ, start: (spin(5), plain(environ, start))[1])
+        self.assertEqual(serve(app)["body"], [b"done"])
+        [told] = self.told(1)
+        self.assertEqual((told.service, told.pid, told.number), (self.service, os.getpid(), 1))
+        self.assertEqual((told.version, told.route, told.status), ("v1", "/item/<n>", 200))
+        self.assertEqual((told.assignment, told.more), ("none", {}))
+        self.assertTrue(before < told.end < time.monotonic_ns())
+        self.assertTrue(5e6 <= told.cpu < 50e6, told.cpu)
+        self.assertGreaterEqual(told.wall, 5e6)
+        self.assertLess(told.began, told.end - told.wall)
+
+    def test_streams_are_measured_to_their_end(self):
+        def app(environ, start_response):
+            start_response("201 Created", [])
+            return Stream()
+
+        class Stream:
+            def __iter__(self):
+                for _ in range(3):
+                    spin(4)
+                    yield b"part"
+
+            def close(self):
+                spin(4)
+
+        self.assertEqual(serve(self.wsgi(app))["body"], [b"part"] * 3)
+        self.assertEqual(len(serve(self.wsgi(app), parts=1)["body"]), 1)
+        whole, part = self.told(2)
+        self.assertGreaterEqual(whole.cpu, 16e6)
+        self.assertEqual((whole.status, part.status), (201, 201))
+        self.assertTrue(8e6 <= part.cpu < 16e6, part.cpu)
+
+    def test_an_application_that_writes_and_starts_late(self):
+        def app(environ, start_response):
+            start_response("200 OK", [])(b"written")
+            try:
+                raise ValueError
+            except ValueError:
+                start_response("503 Busy", [], sys.exc_info())
+            return ()
+
+        def late(environ, start_response):
+            start_response("204 No Content", [])
+            yield b""
+
+        answered = serve(self.wsgi(app))
+        self.assertEqual((answered["written"], answered["exc_info"][0]), ([b"written"], ValueError))
+        serve(self.wsgi(late))
+        self.assertEqual([told.status for told in self.told(2)], [503, 204])
+
+    def test_what_goes_wrong_in_the_application_reaches_the_server_and_has_no_status(self):
+        def broken(environ, start_response):
+            raise KeyError("own")
+
+        def later(environ, start_response):
+            start_response("200 OK", [])
+            yield b"part"
+            raise KeyError("own")
+
+        class AtTheEnd(list):
+            def close(self):
+                raise KeyError("own")
+
+        def close(environ, start_response):
+            start_response("200 OK", [])
+            return AtTheEnd()
+
+        for app in (broken, later, close):
+            with self.assertRaisesRegex(KeyError, "own"):
+                serve(self.wsgi(app))
+        self.assertEqual([told.status for told in self.told(3)], [0, 0, 0])
+
+    def test_servers_see_what_they_would(self):
+        class Wrapper:
+            def __init__(self, file):
+                self.file = file
+
+        def file(environ, start_response):
+            start_response("200 OK", [])
+            return environ["wsgi.file_wrapper"]("file")
+
+        self.assertEqual(len(self.wsgi()(dict(ENVIRON), lambda *_: None)), 1)
+        self.assertIsInstance(self.wsgi(file)({**ENVIRON, "wsgi.file_wrapper": Wrapper}, lambda *_: None), Wrapper)
+        # The first was never closed, only forgotten.
+        self.assertEqual(sorted(told.status for told in self.told(2)), [200, 200])
+
+    def test_any_text_arrives(self):
+        odd = "a\tb\nc\rd\\e\"'\0 \N{SNOWMAN} \N{OLD PERSIAN SIGN A}\ud800"
+        serve(self.wsgi(version=odd, route=lambda environ: odd + "/long" * 300))
+        [told] = self.told(1)
+        expected = odd.replace("\ud800", "?")
+        self.assertEqual(told.version, expected)
+        self.assertTrue((expected + "/long" * 300).startswith(told.route) and len(told.route) > 400)
+
+    def test_a_header_tells_the_time_so_far(self):
+        app = self.wsgi(lambda environ, start: (spin(3), plain(environ, start))[1], server_timing=True)
+        headers = serve(app)["headers"]
+        self.assertEqual(headers[0], ("Content-Type", "text/plain"))
+        name, value = headers[1]
+        self.assertEqual(name, "Server-Timing")
+        self.assertRegex(value, r"^cpu;dur=\d+\.\d{3}$")
+        self.assertTrue(3 <= float(value.split("=")[1]) < 50, value)
+
+    def test_a_route_that_cannot_be_told_fails_no_request(self):
+        self.assertEqual(serve(self.wsgi(route=lambda environ: environ["missing"]))["body"], [b"done"])
+        self.assertEqual((self.status()["failed"], self.status()["failure"]), (1, "KeyError: 'missing'"))
+        self.assertEqual(self.told(1)[0].route, "(no route)")
+
+    def test_threads_are_told_apart(self):
+        app = self.wsgi(lambda environ, start: (spin(2), plain(environ, start))[1])
+        threads = [threading.Thread(target=lambda: [serve(app) for _ in range(20)]) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        requests = self.told(160)
+        self.assertEqual(sorted(told.number for told in requests), list(range(1, 161)))
+        # Threads that share an interpreter wait for each other, which is no CPU time of theirs.
+        self.assertTrue(all(2e6 <= told.cpu < 20e6 for told in requests), max(told.cpu for told in requests))
+
+    def test_what_ends_in_another_thread_is_not_measured(self):
+        result = self.wsgi()(dict(ENVIRON), lambda *_: None)
+        thread = threading.Thread(target=result.close)
+        thread.start()
+        thread.join()
+        self.assertEqual((self.status()["unmeasured"], self.status()["requests"]), (1, 0))
+
+    def test_a_forked_child_speaks_for_itself(self):
+        app = self.wsgi()
+        for _ in range(3):
+            serve(app)
+        child = os.fork()
+        if child == 0:
+            serve(app)
+            _speaker._at_exit()
+            os._exit(0)
+        os.waitpid(child, 0)
+        requests = self.told(4)
+        own = [(told.number, told.began) for told in requests if told.pid == os.getpid()]
+        theirs = [(told.number, told.began) for told in requests if told.pid == child]
+        self.assertEqual([number for number, _ in own], [1, 2, 3])
+        self.assertEqual([number for number, _ in theirs], [1])
+        self.assertGreater(theirs[0][1], own[0][1])
+
+    def test_what_was_gathered_goes_out_at_the_end(self):
+        script = ("import steadyhand, sys\n"
+                  "app = steadyhand.wsgi(lambda e, s: [s('200 OK', [])] and [b''], 'exit', 'v', rulers=False, "
+                  "socket=sys.argv[1])\n"
+                  "for _ in range(100): app({}, lambda *_: None).close()\n")
+        done = run(sys.executable, "-c", script, self.listener.path, cwd=PYTHON)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([told.number for told in self.listener.wait_for(100)], list(range(1, 101)))
+        self.assertLess(len(self.listener.datagrams), 20, "they were sent together")
+
+
+class Agent(Telling):
+    def test_a_missing_agent_is_counted_and_found_again(self):
+        app = self.wsgi()
+        serve(app)
+        self.told(1)
+        self.listener.die()
+        for _ in range(200):
+            serve(app)
+        _speaker.speaker(self.service, self.listener.path, False).flush()
+        status = self.status()
+        self.assertEqual((status["sent"], status["dropped"]), (1, 200))
+        self.assertIn(self.listener.path, status["agent"])
+        os.unlink(self.listener.path)
+        self.listener.listen()
+        time.sleep(_speaker.LATER_NS / 1e9)
+        serve(app)
+        self.assertEqual(self.told(2)[-1].number, 202)
+        self.assertEqual(self.listener.dropped, 200)
+
+    def test_an_agent_that_was_started_anew_misses_nothing(self):
+        app = self.wsgi()
+        serve(app)
+        self.told(1)
+        self.listener.die()
+        os.unlink(self.listener.path)
+        self.listener.listen()
+        serve(app)
+        self.told(2)
+        self.assertEqual((self.status()["dropped"], self.listener.dropped), (0, 0))
+
+    def test_an_agent_that_does_not_keep_up_is_not_waited_for(self):
+        app = self.wsgi()
+        self.listener.ending = True
+        self.listener.thread.join()
+        begin = time.monotonic()
+        for _ in range(2000):
+            serve(app)
+        self.assertLess(time.monotonic() - begin, 2)
+        status = self.status()
+        self.assertEqual(status["requests"], status["sent"] + status["dropped"] + status["gathered"])
+        self.assertGreater(status["dropped"], 1000)
+        while True:
+            try:
+                self.listener.take(self.listener.socket.recv(1 << 17))
+            except TimeoutError:
+                break
+        time.sleep(0.06)
+        serve(app)
+        self.listener.take(self.listener.socket.recv(1 << 17))
+        self.assertEqual(self.listener.dropped, status["dropped"])
+
+    def test_a_program_that_closes_everything_gets_nothing_of_ours(self):
+        app = self.wsgi()
+        serve(app)
+        self.told(1)
+        child = os.fork()
+        if child == 0:
+            # The listener's own socket is to be closed without Python's knowing, as the speaker's is.
+            serve(app)
+            _speaker._at_exit()
+            os.closerange(3, 100)
+            reader, writer = os.pipe()
+            others = [os.dup(writer) for _ in range(60)]
+            serve(app)
+            _speaker._at_exit()
+            os.set_blocking(reader, False)
+            try:
+                os._exit(len(os.read(reader, 100)))
+            except BlockingIOError:
+                os._exit(len(others) - 60)
+        _, ended = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(ended), 0)
+        self.told(3)
+
+
+class Versions(Telling):
+    def test_a_coin_for_each_request(self):
+        app = steadyhand.split(plain, lambda environ, start: [start("201 Created", [])] and [b"new"], self.service,
+                               ("old", "new"), share=0.25, rulers=False, socket=self.listener.path)
+        for number in range(2000):
+            serve(app)
+            if number % 50 == 0:
+                # The listener is a thread of this very process.
+                time.sleep(0.002)
+        requests = self.told(2000)
+        new = [told for told in requests if told.version == "new"]
+        self.assertTrue(400 < len(new) < 600, len(new))
+        self.assertTrue(all((told.status == 201) == (told.version == "new") for told in requests))
+        self.assertEqual({told.assignment for told in requests}, {"random"})
+
+    def test_children_throw_coins_of_their_own(self):
+        choose = _versions.coin("old", "new", ("1", "2"), 0.5)
+        thrown = set()
+        for _ in range(4):
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(writer, "".join(choose()[1] for _ in range(64)).encode())
+                os._exit(0)
+            os.waitpid(child, 0)
+            thrown.add(os.read(reader, 100))
+            os.close(reader)
+            os.close(writer)
+        self.assertEqual(len(thrown), 4)
+
+    def test_slots_are_the_same_everywhere_and_fair(self):
+        coins = [_versions.pair_coin("host", "shop", ("v1", "v2"), 2, pair) for pair in range(4000)]
+        self.assertTrue(1850 < sum(coins) < 2150, sum(coins))
+        repeated = sum(first == second for first, second in zip(coins, coins[1:]))
+        self.assertTrue(1850 < repeated < 2150, repeated)
+        for other in (("other", "shop", ("v1", "v2"), 2), ("host", "other", ("v1", "v2"), 2),
+                      ("host", "shop", ("v1", "v3"), 2), ("host", "shop", ("v1", "v2"), 3)):
+            same = sum(_versions.pair_coin(*other, pair) == coin for pair, coin in enumerate(coins))
+            self.assertTrue(1850 < same < 2150, same)
+
+    def test_a_slot_is_of_one_version_and_says_when_it_began(self):
+        app = steadyhand.switchback(plain, plain, self.service, ("v1", "v2"), seconds=1, rulers=False,
+                                    socket=self.listener.path)
+        end, count = time.monotonic() + 4.2, 0
+        while time.monotonic() < end:
+            serve(app)
+            time.sleep(0.01)
+            count += 1
+        slots = {}
+        for told in self.told(count):
+            self.assertEqual(told.assignment, "slot")
+            length, begin = map(int, told.more["slot"].split(":"))
+            self.assertEqual(length, 1)
+            self.assertTrue(begin * 10**9 <= told.end - told.wall <= told.end and told.end - told.wall < (begin + 1) * 10**9
+                            + 10**7)
+            slots.setdefault(begin, set()).add(told.version)
+        self.assertTrue(all(len(versions) == 1 for versions in slots.values()), slots)
+        whole = [begin for begin in slots if begin % 2 == 0 and begin + 1 in slots]
+        self.assertTrue(whole)
+        for begin in whole:
+            self.assertEqual(slots[begin] | slots[begin + 1], {"v1", "v2"})
+
+    def test_what_makes_no_sense_is_refused(self):
+        for wrong in (lambda: steadyhand.split(plain, plain, "s", ("a", "a")),
+                      lambda: steadyhand.split(plain, plain, "s", ("a", "b"), share=1),
+                      lambda: steadyhand.switchback(plain, plain, "s", ("a", "b"), seconds=0.5),
+                      lambda: steadyhand.wsgi(plain, "s", "v", assigned="random"),
+                      lambda: steadyhand.wsgi(plain, "s", "v", rulers=("icode", "ruler"))):
+            self.assertRaises(ValueError, wrong)
+
+
+class Routes(unittest.TestCase):
+    def test_paths_lose_what_is_not_of_the_route(self):
+        for path, template in (("/", "/"), ("", ""), ("/item/17/edit", "/item/<n>/edit"), ("/v2/a1", "/v2/a1"),
+                               ("/u/0B5CE3F4-6f7c-4c57-a7a8-2d5f9a4ab1c2", "/u/<n>"), ("/c/deadbeef01", "/c/<n>"),
+                               ("/facade/decade", "/facade/decade"), ("/2024/11/21/", "/<n>/<n>/<n>/")):
+            self.assertEqual(_routes.normalised(path), template)
+
+    def test_no_more_routes_than_so_many(self):
+        routes = _routes.Routes(None, self.fail)
+        found = {routes.of_environ({"PATH_INFO": f"/{chr(97 + number % 26)}x{number}y"}, None) for number in range(9000)}
+        self.assertEqual(len(found), _routes.MOST_TEMPLATES + 1)
+        self.assertIn("(other)", found)
+        self.assertLessEqual(len(routes._paths), _routes.MOST_PATHS)
+
+    def test_paths_are_the_text_that_their_bytes_are(self):
+        path = "/caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode().decode("latin-1")
+        self.assertEqual(_routes.Routes(None, self.fail).of_environ({"PATH_INFO": path}, None), "/café")
+
+    def test_fields_are_cut_between_letters(self):
+        self.assertEqual(len(_text.field("\N{SNOWMAN}" * 400).encode()), 498)
+        self.assertEqual(_text.field("x" * 499 + "\t"), "x" * 499)
+        self.assertEqual(_text.field("x" * 498 + "\\\\"), "x" * 498 + "\\\\")
+
+
+class Rulers(Telling):
+    def setUp(self):
+        super().setUp()
+        if _speaker._rulers.library()[0] is None:
+            self.skipTest(f"no rulers: {_speaker._rulers.library()[1]}")
+
+    def test_some_requests_have_one_and_few_of_all(self):
+        app = self.wsgi(rulers=True)
+        begin, count = time.monotonic(), 0
+        while time.monotonic() - begin < 2:
+            serve(app)
+            time.sleep(0.004)
+            count += 1
+        requests = self.told(count)
+        kinds = [told.more["ruler"].split(":") for told in requests if "ruler" in told.more]
+        self.assertEqual({kind for kind, _ in kinds}, set(_speaker._rulers.KINDS))
+        self.assertTrue(all(1_000 < int(took) < 50_000_000 for _, took in kinds), kinds)
+        self.assertTrue(all(("delay" in told.more) == ("ruler" in told.more) for told in requests))
+        self.assertLess(self.status()["rulers"]["spent_ratio"], 0.006)
+        self.assertGreater(len(kinds), 20)
+
+    def test_the_kinds_that_were_asked_for(self):
+        app = self.wsgi(rulers=("syscall",))
+        for _ in range(50):
+            serve(app)
+        kinds = {told.more["ruler"].split(":")[0] for told in self.told(50) if "ruler" in told.more}
+        self.assertEqual(kinds, {"syscall"})
+
+    def test_without_a_library_requests_are_told_all_the_same(self):
+        script = ("import steadyhand, sys\n"
+                  "app = steadyhand.wsgi(lambda e, s: [s('200 OK', [])] and [b''], 's', 'v', socket=sys.argv[1])\n"
+                  "app({}, lambda *_: None).close()\n"
+                  "print(steadyhand.status()[0]['rulers']['why_none'])\n")
+        done = run(sys.executable, "-c", script, self.listener.path, cwd=PYTHON, env={"PATH": "/nowhere"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("no program 'steady'", done.stdout)
+        self.assertEqual(len(self.listener.wait_for(1)), 1)
+
+
+class Asgi(Telling):
+    SCOPE = {"type": "http", "method": "GET", "path": "/item/17"}
+
+    def asgi(self, app, **options):
+        options.setdefault("rulers", False)
+        return steadyhand.asgi(app, self.service, "v1", socket=self.listener.path, **options)
+
+    def call(self, *apps, scope=SCOPE):
+        sent = []
+
+        async def send(message):
+            await asyncio.sleep(0)
+            sent.append(message)
+
+        async def all_of_them():
+            return await asyncio.gather(*(app(dict(scope), None, send) for app in apps), return_exceptions=True)
+
+        return asyncio.run(all_of_them()), sent
+
+    @staticmethod
+    async def stepwise(scope, receive, send):
+        for _ in range(4):
+            spin(2)
+            await asyncio.sleep(0.005)
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    def test_the_steps_of_requests_that_take_turns_are_their_own(self):
+        app = self.asgi(self.stepwise)
+        self.call(*[app] * 10)
+        for told in self.told(10):
+            self.assertEqual((told.status, told.route), (202, "/item/<n>"))
+            self.assertTrue(8e6 <= told.cpu < 16e6, told.cpu)
+            self.assertGreater(told.wall, 2 * told.cpu)
+
+    def test_what_goes_wrong_reaches_the_server(self):
+        async def broken(scope, receive, send):
+            await asyncio.sleep(0)
+            raise KeyError("own")
+
+        async def ended(scope, receive, send):
+            asyncio.current_task().cancel()
+            await asyncio.sleep(1)
+
+        outcomes, _ = self.call(self.asgi(broken), self.asgi(ended))
+        self.assertEqual([type(outcome) for outcome in outcomes], [KeyError, asyncio.CancelledError])
+        self.assertEqual([told.status for told in self.told(2)], [0, 0])
+
+    def test_a_header_tells_the_time_so_far(self):
+        _, sent = self.call(self.asgi(self.stepwise, server_timing=True))
+        [(name, value)] = sent[0]["headers"]
+        self.assertEqual(name, b"server-timing")
+        self.assertTrue(8 <= float(value.split(b"=")[1]) < 50, value)
+
+    def test_other_protocols_pass(self):
+        async def app(scope, receive, send):
+            await send({"type": "websocket.close"})
+
+        _, sent = self.call(self.asgi(app), scope={"type": "websocket"})
+        self.assertEqual((sent, self.status()["requests"]), ([{"type": "websocket.close"}], 0))
+
+    def test_both_versions_are_started_and_served(self):
+        seen = []
+
+        def version(name):
+            async def app(scope, receive, send):
+                if scope["type"] == "lifespan":
+                    for asked in ("startup", "shutdown"):
+                        seen.append((name, (await receive())["type"]))
+                        await send({"type": f"lifespan.{asked}.complete"})
+                else:
+                    await self.stepwise(scope, receive, send)
+            return app
+
+        app = steadyhand.split_asgi(version("a"), version("b"), self.service, ("a", "b"), rulers=False,
+                                    socket=self.listener.path)
+        asked, said = iter(["lifespan.startup", "lifespan.shutdown"]), []
+
+        async def life():
+            async def receive():
+                return {"type": next(asked)}
+
+            async def send(message):
+                said.append(message["type"])
+
+            await app({"type": "lifespan"}, receive, send)
+
+        asyncio.run(life())
+        self.assertEqual(said, ["lifespan.startup.complete", "lifespan.shutdown.complete"])
+        self.assertEqual(sorted(seen), [(name, f"lifespan.{asked}") for name in "ab" for asked in ("shutdown", "startup")])
+        self.call(*[app] * 40)
+        self.assertEqual({told.version for told in self.told(40)}, {"a", "b"})
+
+
+folder = steady_folder()
+if folder:
+    os.environ["PATH"] = folder + os.pathsep + os.environ.get("PATH", "")
+
+if __name__ == "__main__":
+    unittest.main()
