@@ -61,9 +61,8 @@ def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str],
 
 def pair_coin(host: str, service: str, versions: tuple[str, str], seconds: int, pair: int) -> int:
     """0 or 1, fair and independent from pair to pair, and the same wherever it is asked for."""
-    words = [host, service, *versions, str(seconds), str(pair)]
-    said = "".join(f"{len(word)}:{word}" for word in words)
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()[0] & 1
+    words = [word.encode("utf-8", "surrogatepass") for word in (host, service, *versions, str(seconds), str(pair))]
+    return hashlib.sha256(b"".join(b"%d:%s" % (len(word), word) for word in words)).digest()[0] & 1
 
 
 def boot() -> str:
