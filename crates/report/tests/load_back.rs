@@ -95,7 +95,7 @@ prop_compose! {
         work in work(),
         cpus in any::<Option<Vec<usize>>>(),
         seed in any::<u64>(),
-        (started, host, machine) in (0..253_402_300_800u64, host(), machine()),
+        (started, host, machine) in (0..253_402_300_800u64, host().boxed(), machine().boxed()),
         (revision, poll_cost) in (reading(".*"), reading(ratio())),
         elapsed in nanos(),
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),

@@ -45,7 +45,7 @@ fn cpus(report: &ReleaseReport) -> String {
         return format!("{used} by both versions");
     }
     let range = between(saving.interval, "");
-    format!("{used} by both versions; NEW rather than OLD for all requests saves {range}")
+    format!("{used} by both versions; all requests on NEW rather than OLD save {range}")
 }
 
 /// One version: `v1: 12,400 requests (3 failed) in 8 processes on 1 host over 300 s; means: 2.31 ms of CPU, 9.8 ms of wall time`.

@@ -99,8 +99,8 @@ fn saved(report: &ReleaseReport) -> Option<String> {
     let told = amount(saving)?;
     let [old, new] = versions(report);
     match report.total.verdict {
-        Verdict::Faster => Some(format!("{new} rather than {old} for all requests saves {told}")),
-        Verdict::Slower => Some(format!("{new} rather than {old} for all requests takes {told}")),
+        Verdict::Faster => Some(format!("All requests on {new} rather than {old} save {told}")),
+        Verdict::Slower => Some(format!("All requests on {new} rather than {old} take {told}")),
         Verdict::Same | Verdict::Undecided => None,
     }
 }
