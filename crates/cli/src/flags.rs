@@ -11,6 +11,7 @@ mod limit;
 mod load;
 mod locks;
 mod procs;
+mod release;
 mod signature;
 mod signature_bench;
 mod values;
@@ -36,6 +37,7 @@ pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags,
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use locks::LocksFlags;
+pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseFlags};
 pub(crate) use signature::{SignatureCommands, SignatureFlags};
 pub(crate) use signature_bench::SignatureBenchFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
@@ -80,6 +82,8 @@ pub(crate) enum Subcommands {
     Agent(Box<AgentFlags>),
     /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
     Signature(Box<SignatureFlags>),
+    /// Whether requests in production cost less since a release
+    Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         Subcommands::Host(flags) => host::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),
         Subcommands::Signature(flags) => signature::run(&flags),
+        Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),

@@ -1,13 +1,24 @@
 //! `steady release`: what a release changed, in production.
 
+mod compare;
 mod outcome;
+mod store;
+mod window;
 
 use steady_model::ReleaseReport;
 
-use crate::flags::Form;
+use crate::failure::Failure;
+use crate::flags::{Form, ReleaseCommands, ReleaseFlags};
 use crate::output::{Shown, style};
 
 pub(crate) use outcome::status;
+
+/// Does what the flags say; the exit status.
+pub(crate) fn run(flags: &ReleaseFlags) -> Result<u8, Failure> {
+    match &flags.command {
+        ReleaseCommands::Compare(flags) => compare::run(flags),
+    }
+}
 
 impl Shown for ReleaseReport {
     /// It has no samples: what it rests on stays in the store.

@@ -1,0 +1,125 @@
+//! The options of `steady release`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use humantime::parse_rfc3339_weak;
+use steady_model::{FailIf, Nanos, Timestamp};
+
+use super::exports::OutputFlags;
+use super::values::{confidence, duration, resolution};
+
+/// The options of `steady release`.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseFlags {
+    #[command(subcommand)]
+    pub(crate) command: ReleaseCommands,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleaseCommands {
+    /// Tell whether requests to a service cost less with its new version, from what steady agent has kept
+    Compare(Box<ReleaseCompareFlags>),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Did v2 make requests of the last five minutes cheaper?
+      steady release compare --service shop v1 v2
+  Each route by itself, in the last half hour
+      steady release compare --window 30m --by route v1 v2
+  One after the other: a window that holds some of both
+      steady release compare --from '2026-11-21 09:00:00' --window 20m v1 v2
+  In a pipeline: stop the rollout if it is surely more than 1 % dearer
+      steady release compare --fail-if 'slower>1%' v1 v2
+
+It sees from the data how the versions came to be compared. Where a coin chose
+between them, for each request (steadyhand.split) or for slots of time
+(steadyhand.switchback), the error rate follows from the coins. Some processes
+on each version (a canary) and one version after the other are told as
+model-based; where the load of the two does not allow an answer it is refused,
+and the report says what would give one, and in how many minutes.
+
+Exit status:
+  0    done
+  1    the --fail-if condition is met
+  2    wrong usage; no store, service, version or request there
+  4    undecided or refused, with --require-verdict
+  125  steady itself failed";
+
+/// The options of `steady release compare`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReleaseCompareFlags {
+    /// The version to compare with
+    pub(crate) old: String,
+
+    /// The version that is judged
+    pub(crate) new: String,
+
+    /// The service [default: the only one there is]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+
+    /// The store that the agent keeps [default: that of this user's agent]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// How much time to look at: 5m, 1h30m. It ends now, unless --from or --to say otherwise [default: 5m]
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(crate) window: Option<Nanos>,
+
+    /// The beginning of the window, in UTC: '2026-11-21 09:00:00', 2026-11-21T09:00:00Z, or seconds since 1970
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) from: Option<Timestamp>,
+
+    /// The end of the window, likewise
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) to: Option<Timestamp>,
+
+    /// Judge each route by itself, too
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<ByFlag>,
+
+    /// A change smaller than this is as good as none
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = resolution)]
+    pub(crate) resolution: f64,
+
+    /// The confidence of verdicts and intervals
+    #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = confidence)]
+    pub(crate) confidence: f64,
+
+    /// Exit with 1 if this surely holds, by the whole interval: 'slower>1%', 'faster>2%'
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Option<FailIf>,
+
+    /// Exit with 4 if the verdict is undecided, or refused
+    #[arg(long)]
+    pub(crate) require_verdict: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+
+    /// Keep nothing of this in the history
+    #[arg(long)]
+    pub(crate) no_history: bool,
+}
+
+/// `--by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByFlag {
+    /// Routes, as the service names them
+    Route,
+}
+
+/// A day, a time of day, or seconds since 1970.
+fn date(text: &str) -> Result<Timestamp, String> {
+    if let Ok(second) = text.parse() {
+        return Ok(Timestamp(second));
+    }
+    let time = parse_rfc3339_weak(text).or_else(|_| parse_rfc3339_weak(&format!("{text} 00:00:00")));
+    let time = time.map_err(|_| "write '2026-05-31 12:00:00' or 2026-05-31T12:00:00Z".to_owned())?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).map_err(|_| "it must be after 1970".to_owned())?;
+    Ok(Timestamp(since.as_secs()))
+}

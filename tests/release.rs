@@ -1,0 +1,152 @@
+//! `steady release compare`, as a user calls it, on stores of made-up requests whose costs are known.
+
+mod kept_rows;
+mod steady;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use kept_rows::{Service, store};
+use serde_json::Value;
+use steady::{scratch, steady, told};
+
+const SHOP: Service = Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
+const ALIKE: Service = Service { name: "alike", versions: &["v1", "v2"], factor: 1.0 };
+const ONE: Service = Service { name: "one", versions: &["v1"], factor: 1.0 };
+
+/// The window in which all stores have rows.
+const WINDOW: [&str; 4] = ["--from", "2026-11-21T09:05:00Z", "--window", "1m"];
+
+fn compare(store: &Path, words: &[&str]) -> Command {
+    let mut command = steady();
+    command.args(["release", "compare", "--store"]).arg(store).args(words);
+    command
+}
+
+/// Compares within the usual window; status, standard output, standard error.
+fn within(store: &Path, words: &[&str]) -> (i32, String, String) {
+    told(compare(store, &[words, &WINDOW].concat()).output().unwrap())
+}
+
+fn json(store: &Path, words: &[&str]) -> Value {
+    let (status, stdout, stderr) = within(store, &[words, &["--format", "json", "--no-history"]].concat());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn a_dearer_version_is_told_with_its_size() {
+    let store = store("dearer", &[SHOP]);
+    let report = json(&store, &["--by", "route", "v1", "v2"]);
+    assert_eq!(report["schema"], "steady.release/1");
+    assert_eq!(report["design"], "random-per-request");
+    assert_eq!(report["refused"], false);
+    let total = &report["total"];
+    assert_eq!(total["verdict"], "slower", "{total}");
+    let (low, high) = (total["low"].as_f64().unwrap(), total["high"].as_f64().unwrap());
+    assert!(low < 0.05 && 0.05 < high && high - low < 0.03, "{low} to {high}");
+    assert_eq!(report["routes"].as_array().unwrap().len(), 2);
+    // The other way round it is the other verdict.
+    assert_eq!(json(&store, &["v2", "v1"])["total"]["verdict"], "faster");
+    // The service need not be named: there is one.
+    let (status, stdout, stderr) = within(&store, &["v1", "v2", "--no-history"]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let first = stdout.lines().next().unwrap();
+    assert!(first.starts_with("v2 needs ") && first.contains(" more CPU time per request than v1 ("), "{stdout}");
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    assert!(!stdout.contains('\x1b'));
+}
+
+#[test]
+fn versions_that_are_alike_are_the_same() {
+    let store = store("alike", &[ALIKE]);
+    let report = json(&store, &["v1", "v2", "--resolution", "2%"]);
+    assert_eq!(report["total"]["verdict"], "same", "{}", report["total"]);
+}
+
+#[test]
+fn gates_end_with_their_status() {
+    let store = store("gates", &[SHOP, ALIKE]);
+    let status = |words: &[&str]| within(&store, &[words, &["v1", "v2", "--no-history", "--quiet"]].concat()).0;
+    assert_eq!(status(&["--service", "shop", "--fail-if", "slower>2%"]), 1);
+    assert_eq!(status(&["--service", "shop", "--fail-if", "slower>20%"]), 0);
+    assert_eq!(status(&["--service", "shop", "--fail-if", "faster>2%"]), 0);
+    assert_eq!(status(&["--service", "shop", "--require-verdict"]), 0);
+    assert_eq!(status(&["--service", "alike", "--require-verdict", "--resolution", "0.01%"]), 4);
+    assert_eq!(status(&["--service", "alike", "--resolution", "0.01%"]), 0);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_plain_words() {
+    let store = store("wrong", &[SHOP, ONE]);
+    let refused = |path: &Path, words: &[&str], expected: &[&str]| {
+        let (status, stdout, stderr) = told(compare(path, words).output().unwrap());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+        assert!(stderr.starts_with("steady: ") && stderr.lines().count() == 1, "{stderr}");
+        assert!(expected.iter().all(|piece| stderr.contains(piece)), "{words:?}: {stderr}");
+    };
+    let at = |words: &[&'static str]| [words, &WINDOW].concat();
+    refused(&scratch("no-store.db"), &["v1", "v2"], &["there is no store", "steady agent"]);
+    refused(&store, &at(&["v1", "v2"]), &["--service", "'one' and 'shop'"]);
+    refused(&store, &at(&["v1", "v2", "--service", "ship"]), &["no service 'ship'", "'one' and 'shop'"]);
+    refused(&store, &at(&["v1", "v2", "--service", "one"]), &["no version 'v2'", "only of 'v1'"]);
+    refused(&store, &at(&["v1", "v9", "--service", "shop"]), &["no version 'v9'", "'v1' and 'v2'"]);
+    refused(&store, &at(&["v1", "v1", "--service", "shop"]), &["itself"]);
+    refused(
+        &store,
+        &["v1", "v2", "--service", "shop", "--from", "2026-11-22", "--window", "1m"],
+        &["the last was at 2026-11-21T09:05:59Z"],
+    );
+    refused(&store, &["v1", "v2", "--service", "shop", "--to", "2026-11-20"], &["begins at 2026-11-21T09:05:00Z"]);
+    refused(&store, &["v1", "v2", "--from", "2026-11-22", "--to", "2026-11-21"], &["after it begins"]);
+    let other = scratch("no-database.db");
+    fs::write(&other, "this is no database, whatever its name says, and is long enough to be one".repeat(30)).unwrap();
+    let (status, _, stderr) = told(compare(&other, &["v1", "v2"]).output().unwrap());
+    assert!([2, 125].contains(&status) && stderr.contains("no-database.db"), "{stderr}");
+}
+
+#[test]
+fn a_release_is_kept_and_reported_again() {
+    let store = store("kept", &[SHOP]);
+    let home = scratch("release-home");
+    let (status, stdout, stderr) =
+        told(compare(&store, &[&["v1", "v2"][..], &WINDOW].concat()).env("XDG_DATA_HOME", &home).output().unwrap());
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    assert!(stdout.trim_end().ends_with("(steady history report 1)"), "{stdout}");
+    let history = |words: &[&str]| {
+        let again = told(steady().env("XDG_DATA_HOME", &home).arg("history").args(words).output().unwrap());
+        assert_eq!((again.0, again.2.as_str()), (0, ""));
+        again.1
+    };
+    let list = history(&["list"]);
+    assert!(list.contains("release") && list.contains("shop v1") && list.contains("% more"), "{list}");
+    let again = history(&["report", "last"]);
+    assert!(stdout.starts_with(&again), "{again}");
+    let shown = history(&["show", "last"]);
+    assert!(shown.contains("kind") && shown.contains("release"), "{shown}");
+}
+
+#[test]
+fn every_form_is_written() {
+    let store = store("forms", &[SHOP]);
+    let file = |end: &str| scratch(&format!("release.{end}"));
+    let (status, stdout, stderr) = told(
+        compare(&store, &[&["v1", "v2", "--quiet", "--no-history"][..], &WINDOW].concat())
+            .arg("--export-json")
+            .arg(file("json"))
+            .arg("--export-csv")
+            .arg(file("csv"))
+            .arg("--export-markdown")
+            .arg(file("md"))
+            .arg("--export-html")
+            .arg(file("html"))
+            .output()
+            .unwrap(),
+    );
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""));
+    let text = |end: &str| fs::read_to_string(file(end)).unwrap();
+    assert!(text("html").starts_with("<!DOCTYPE html>") && text("html").contains("needs"));
+    assert!(text("md").starts_with("**v2 needs") && text("csv").starts_with("service,old,new,"));
+    assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap()["service"], "shop");
+}
