@@ -99,7 +99,11 @@ fn what_is_wrong_is_said_in_plain_words() {
         &["the last was at 2026-11-21T09:05:59Z"],
     );
     refused(&store, &["v1", "v2", "--service", "shop", "--to", "2026-11-20"], &["begins at 2026-11-21T09:05:00Z"]);
-    refused(&store, &["v1", "v2", "--from", "2026-11-22", "--to", "2026-11-21"], &["after it begins"]);
+    refused(
+        &store,
+        &["v1", "v2", "--service", "shop", "--from", "2026-11-22", "--to", "2026-11-21"],
+        &["after it begins"],
+    );
     let other = scratch("no-database.db");
     fs::write(&other, "this is no database, whatever its name says, and is long enough to be one".repeat(30)).unwrap();
     let (status, _, stderr) = told(compare(&other, &["v1", "v2"]).output().unwrap());

@@ -1,7 +1,7 @@
 //! `steady agent`: it listens to services; and what they need for that.
 
 mod library;
-mod place;
+pub(crate) mod place;
 mod run;
 mod status;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_model::ReleaseRows;
 
+use crate::agent::place;
 use crate::failure::Failure;
-use crate::history::Home;
 
 /// More names than this are not listed.
 const NAMES: usize = 12;
@@ -20,10 +20,7 @@ pub(super) struct Store {
 impl Store {
     /// Opens the store that was named, or that of this user's agent.
     pub(super) fn open(path: Option<&PathBuf>) -> Result<Store, Failure> {
-        let path = match path {
-            Some(path) => path.clone(),
-            None => Home::find().map_err(Failure::Own)?.agent(),
-        };
+        let path = place::store(path.map(PathBuf::as_path))?;
         match Reader::open(&path) {
             Ok(reader) => Ok(Store { reader, path }),
             Err(StoreError::Missing) => Err(Failure::Usage(format!(
