@@ -82,8 +82,11 @@ mod tests {
             .chain(words.split(' ').filter(|word| !word.is_empty()));
         let flags = Flags::try_parse_from(words).map_err(|error| error.to_string())?;
         let Subcommands::Release(flags) = flags.command else { return Err("another command".to_owned()) };
-        let ReleaseCommands::Compare(flags) = flags.command else { return Err("another command".to_owned()) };
-        let window = Window::of(&flags, Timestamp(100_000)).map_err(|failure| failure.to_string())?;
+        let window = match flags.command {
+            ReleaseCommands::Compare(flags) => {
+                Window::of(&flags, Timestamp(100_000)).map_err(|failure| failure.to_string())?
+            }
+        };
         Ok((window.from, window.to))
     }
 
