@@ -43,6 +43,7 @@ fn begin() -> Option<&'static Place> {
     }
     real::find_all();
     let head = find_area()?;
+    clock::begin();
     if calls::most_memory() < LEAST_MEMORY {
         head.unmapped.fetch_add(1, Relaxed);
         return None;

@@ -30,6 +30,14 @@ global_asm!(
     ".size steady_watcher_held,8",
     "steady_watcher_held:",
     ".zero 8",
+    ".type steady_watcher_ticks,@object",
+    ".size steady_watcher_ticks,8",
+    "steady_watcher_ticks:",
+    ".zero 8",
+    ".type steady_watcher_time,@object",
+    ".size steady_watcher_time,8",
+    "steady_watcher_time:",
+    ".zero 8",
     ".popsection",
 );
 
@@ -81,6 +89,14 @@ own_word!(
     set_held,
     "The address of the lock that this thread has and had waited for, where that is still to be written down; 0 where there is none."
 );
+
+own_word!(
+    "steady_watcher_ticks",
+    anchor_ticks,
+    set_anchor_ticks,
+    "What the time stamp counter was when this thread read the real clock; 0 where it has not."
+);
+own_word!("steady_watcher_time", anchor_time, set_anchor_time, "What it read then.");
 
 /// The thread pointer.
 fn pointer() -> u64 {

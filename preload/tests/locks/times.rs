@@ -52,9 +52,17 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
 #[test]
 fn conditions_semaphores_and_joins_are_waited_for() {
     let program = compiled(include_str!("times.c"));
-    let area = Area::new(1);
-    let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
-    let place = area.place(0);
+    // Where the machine is busy a thread may come so late that what it would wait for has happened: then once more.
+    let attempt = || {
+        let area = Area::new(1);
+        let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
+        (said, area.place(0))
+    };
+    let is_well = |(_, place): &(Vec<u64>, Bytes<Place>)| {
+        let conditions = Asked::locks(&**place, Kind::Condition);
+        conditions.iter().any(|(number, _)| place.totals(*number).acquisitions >= TIMES)
+    };
+    let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
     let conditions = Asked::locks(&*place, Kind::Condition);
     let condition = place.totals(conditions[0].0);
     assert_eq!((conditions.len(), condition.contended), (1, condition.acquisitions));
