@@ -21,7 +21,8 @@ _coin = random.random
 def asgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
          rulers: bool | Iterable[str] = True, server_timing: bool = False, socket: str | None = None) -> AsgiApp:
     """As `wsgi` is for applications of WSGI; `route` gets the scope. What is not HTTP is passed on."""
-    return AsgiApp(app, _versions.fixed(app, version, assigned), speaker(service, socket, rulers), route, server_timing)
+    choice = _versions.fixed(app, version, assigned)
+    return AsgiApp(app, lambda: choice, speaker(service, socket, rulers), route, server_timing)
 
 
 def split_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], share: float = 0.5,
@@ -45,7 +46,7 @@ def switchback_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[st
 class AsgiApp:
     """An application that tells what its requests cost."""
 
-    def __init__(self, other: Any, choose: Callable[[], tuple[Any, str, str]], speaker: Speaker,
+    def __init__(self, other: Any, choose: Callable[[], _versions.Choice], speaker: Speaker,
                  route: Callable[[dict[str, Any]], Any] | None, timing: bool) -> None:
         self._other = other
         self._choose = choose

@@ -100,15 +100,6 @@ class Routes:
         return made
 
 
-def rule_of(request: Any) -> str | None:
-    """What Flask makes of the path of Werkzeug's request."""
-    try:
-        rule = request.url_rule
-    except AttributeError:
-        return None
-    return NONE if rule is None else str(rule.rule)
-
-
 def rule_of_response(response: Any) -> str | None:
     """What Django makes of the path: its responses know their request, until they are closed, by what is to be closed with them."""
     for closer in getattr(response, "_resource_closers", ()):

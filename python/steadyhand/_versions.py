@@ -6,23 +6,22 @@ import hashlib
 import os
 import random
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Tuple
 
 from ._text import field
 
 # The application, its version as a field, and the end of its lines: assignment and, with slots, the slot.
-Choice = "tuple[Any, str, str]"
+Choice = Tuple[Any, str, str]
 
 
-def fixed(app: Any, version: str, assigned: str) -> Callable[[], tuple[Any, str, str]]:
+def fixed(app: Any, version: str, assigned: str) -> Choice:
     """One version, whatever comes."""
     if assigned not in ("none", "canary"):
         raise ValueError(f"assigned is 'none' or 'canary', not {assigned!r}")
-    choice = (app, field(version), assigned)
-    return lambda: choice
+    return app, field(version), assigned
 
 
-def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) -> Callable[[], tuple[Any, str, str]]:
+def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) -> Callable[[], Choice]:
     """A coin for each request, which falls on the new version with a probability of `share`."""
     if not 0 < share < 1:
         raise ValueError(f"share is between 0 and 1, not {share!r}")
@@ -35,17 +34,16 @@ def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) ->
     return lambda: choices[throw() < share]
 
 
-def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str],
-          seconds: int) -> Callable[[], tuple[Any, str, str]]:
+def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int) -> Callable[[], Choice]:
     """A coin for each pair of slots, the same one in all processes of a host."""
     if not (isinstance(seconds, int) and seconds >= 1):
         raise ValueError(f"seconds is a whole number from 1 on, not {seconds!r}")
     old, new = _two(versions)
     host = boot()
     # The number of the slot, and what serves in it: replaced as a whole, for other threads read it.
-    known: tuple[int, tuple[Any, str, str]] = (-1, (old_app, old, ""))
+    known: tuple[int, Choice] = (-1, (old_app, old, ""))
 
-    def choose() -> tuple[Any, str, str]:
+    def choose() -> Choice:
         nonlocal known
         slot = time.monotonic_ns() // 1_000_000_000 // seconds
         number, choice = known

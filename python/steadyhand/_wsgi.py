@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Iterable, Iterator
 
 from . import _versions
-from ._routes import Routes, rule_of, rule_of_response
+from ._routes import NONE, Routes, rule_of_response
 from ._speaker import TOGETHER, Speaker, speaker
 
 _cpu = time.thread_time_ns
@@ -62,9 +62,11 @@ def switchback(old_app: Any, new_app: Any, service: str, versions: tuple[str, st
 class WsgiApp:
     """An application that tells what its requests cost."""
 
-    def __init__(self, choose: Callable[[], tuple[Any, str, str]], speaker: Speaker,
+    def __init__(self, choose: _versions.Choice | Callable[[], _versions.Choice], speaker: Speaker,
                  route: Callable[[dict[str, Any]], Any] | None, timing: bool) -> None:
-        self._choose = choose
+        # Where there is one version, nothing is asked.
+        self._fixed = None if callable(choose) else choose
+        self._choose = choose if callable(choose) else lambda: choose
         self._speaker = speaker
         self._rulers = speaker.rulers
         self._routes = routes = Routes(route, speaker.fail)
@@ -73,21 +75,20 @@ class WsgiApp:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = Answer()
-        app, answer.version, answer.tail = self._choose()
+        answer.choice = choice = self._fixed or self._choose()
         answer.of = self
-        answer.speaker = speaker = self._speaker
+        speaker = self._speaker
         answer.began = speaker.began
         answer.environ = environ
         answer.start_response = start_response
         answer.thread = _thread()
         if _coin() < self._rulers.chance:
-            answer.begin, said, answer.delay = self._rulers.run(speaker.answered)
-            answer.tail += said
+            answer.begin, answer.ruler, answer.delay = self._rulers.run(speaker.answered)
         else:
             answer.begin = _now()
         answer.cpu = _cpu()
         try:
-            answer.result = result = app(environ, answer.start_timed if self._timing else answer.start)
+            answer.result = result = choice[0](environ, answer.start_timed if self._timing else answer.start)
         except BaseException:
             answer.status = 0
             answer.end()
@@ -108,16 +109,15 @@ class Answer:
     # What only some requests have, stands here for the others.
     status = 0
     delay: int | None = None
+    ruler = ""
     rule: str | None = None
     result: Any = None
     is_over = False
 
     of: WsgiApp
-    speaker: Speaker
+    choice: tuple[Any, str, str]
     environ: dict[str, Any]
     start_response: Callable[..., Any]
-    version: str
-    tail: str
     began: int
     thread: int
     begin: int
@@ -130,9 +130,13 @@ class Answer:
             request = self.environ.get("werkzeug.request")
             if request is not None:
                 # Flask forgets it once it has answered.
-                self.rule = rule_of(request)
+                rule = request.url_rule
+                self.rule = NONE if rule is None else rule.rule
+        except AttributeError:
+            # Werkzeug without Flask.
+            pass
         except Exception as error:
-            self.speaker.fail(error)
+            self.of._speaker.fail(error)
         return self.start_response(status, headers, *more)
 
     def start_timed(self, status: str, headers: Any, *more: Any) -> Any:
@@ -161,11 +165,6 @@ class Answer:
         finally:
             self.end()
 
-    def __del__(self) -> None:
-        # A server that never closes it.
-        if not self.is_over:
-            self.end()
-
     def end(self) -> None:
         """Tells of it, once."""
         cpu = _cpu() - self.cpu
@@ -173,21 +172,23 @@ class Answer:
         if self.is_over:
             return
         self.is_over = True
-        speaker = self.speaker
+        of = self.of
+        speaker = of._speaker
         if self.thread != _thread() or self.began != speaker.began:
             # Another thread's clock, or another process's.
             speaker.unmeasured += 1
             return
         try:
-            delay = self.delay
-            tail = self.tail if delay is None else self.tail + speaker.rulers.delay_since(delay)
+            _, version, tail = self.choice
+            if self.delay is not None:
+                tail += self.ruler + speaker.rulers.delay_since(self.delay)
             # What most requests have: a route that is known.
-            route = self.of._known.get(self.rule)
+            route = of._known.get(self.rule)
             if route is None:
-                route = self.of._routes.of_environ(self.environ, self.rule)
+                route = of._routes.of_environ(self.environ, self.rule)
             number = speaker.answered = next(speaker.numbers)
             lines = speaker.lines
-            lines.append((now, number, self.version, route, self.status, cpu, now - self.begin, tail))
+            lines.append((now, number, version, route, self.status, cpu, now - self.begin, tail))
             if now >= speaker.due or len(lines) >= TOGETHER:
                 speaker.send(now)
         except Exception as error:
