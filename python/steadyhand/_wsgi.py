@@ -180,8 +180,10 @@ class Answer:
             return
         try:
             _, version, tail = self.choice
-            if self.delay is not None:
-                tail += self.ruler + speaker.rulers.delay_since(self.delay)
+            if self.ruler:
+                tail += self.ruler
+                if self.delay is not None:
+                    tail += speaker.rulers.delay_since(self.delay)
             # What most requests have: a route that is known.
             route = of._known.get(self.rule)
             if route is None:

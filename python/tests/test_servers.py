@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from listener import HERE, PYTHON, Listener, steady_folder, web_environment
+from listener import HERE, PYTHON, Listener, run, steady_folder, web_environment
 
 
 def free_port() -> int:
@@ -152,6 +152,27 @@ class Servers(unittest.TestCase):
             self.assertEqual(server.get("/nowhere")[0], 404)
         requests = self.listener.wait_for(2)
         self.assertEqual([(told.route, told.status) for told in requests], [("/item/<int:number>/", 200), ("/nowhere", 404)])
+
+    def test_the_agent_itself_keeps_what_it_is_told(self):
+        folder = steady_folder()
+        if folder is None:
+            self.skipTest("steady was not built")
+        self.listener.die()
+        os.unlink(self.listener.path)
+        place = os.path.dirname(self.listener.path)
+        words = [f"{folder}/steady", "agent", "--socket", self.listener.path, "--store", f"{place}/store.db"]
+        agent = subprocess.Popen([*words, "--no-rulers"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            with self.server([*GUNICORN, "--workers", "2"], "service:flask_service()") as server:
+                for _ in range(40):
+                    server.get("/item/5")
+                # A line of each worker may still be gathered: at its end it sends that.
+        finally:
+            agent.terminate()
+            self.assertEqual(agent.wait(10), 0)
+        status = run(*words[:2], "status", "--socket", self.listener.path, "--store", f"{place}/store.db", "--format", "json")
+        [service] = json.loads(status.stdout)["store"]["services"]
+        self.assertEqual((service["name"], service["versions"], service["requests"]), ("shop", ["v1"], 40))
 
     def test_starlette_under_uvicorn(self):
         with self.server(UVICORN, "service:starlette_service") as server:

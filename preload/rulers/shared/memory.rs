@@ -9,8 +9,8 @@ const LINE_WORDS: usize = 64 / size_of::<usize>();
 const PAGE_LINES: usize = 64;
 /// A power of two, so that the order below comes by every line: 4 MiB.
 const LINES: usize = 1 << 16;
-/// Each run goes on where the one before it ended, so a line is come back to after more than three hundred runs.
-const LOADS: usize = 200;
+/// Each run goes on where the one before it ended, so a line is come back to after more than five hundred runs.
+const LOADS: usize = 120;
 
 /// All of it zero, which nobody but the compiler must know.
 static SET: [AtomicUsize; LINES * LINE_WORDS] = [const { AtomicUsize::new(0) }; LINES * LINE_WORDS];
