@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod areas;
+mod datagrams;
 mod reports;
 
 use std::str;
@@ -16,6 +17,7 @@ use steady_model::Nanos;
 use steady_preload::card::Card;
 
 pub use areas::areas;
+pub use datagrams::datagrams;
 pub use reports::reports;
 
 /// A log of what is being measured, as it may be left by a kill or a full disk: what it tells is judged and shown.

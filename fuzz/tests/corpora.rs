@@ -47,6 +47,11 @@ fn cards() {
 }
 
 #[test]
+fn datagrams() {
+    replay("datagrams", steady_fuzz::datagrams, &[]);
+}
+
+#[test]
 fn areas() {
     replay("areas", steady_fuzz::areas, &[]);
 }

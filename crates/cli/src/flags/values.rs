@@ -96,7 +96,7 @@ pub(super) fn span(text: &str) -> Result<Nanos, String> {
 
 /// A number of bytes, with a unit as dd(1) has them: `131072`, `128K`, `128KiB`, `1M`, `1MB` (a million).
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 10] = [
+    const UNITS: [(&str, u64); 11] = [
         ("", 1),
         ("B", 1),
         ("K", 1 << 10),
@@ -106,6 +106,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         ("MiB", 1 << 20),
         ("MB", 1_000_000),
         ("G", 1 << 30),
+        ("GB", 1_000_000_000),
         ("GiB", 1 << 30),
     ];
     let text = text.trim();

@@ -1,0 +1,144 @@
+"""steady agent: records a second that it takes in on one core, its memory meanwhile, and a million rows read back.
+
+    bench/run agent [--seconds N]    flood it for N seconds (10), then read rows
+"""
+
+import argparse
+import json
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common.paths import ROOT, STEADY
+from common.verdicts import check, table
+
+LINES = 100
+WORKERS = 8
+ROUTES = 20
+LEAST_PER_SECOND = 200_000
+MOST_MEMORY_BYTES = 100e6
+ROWS = 1_000_000
+MOST_READ_SECONDS = 1.5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run agent", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood it (10)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
+        taken = ingest(Path(folder), options.seconds)
+    read = rows()
+    print(report(taken, read))
+
+
+def ingest(folder: Path, seconds: float) -> dict:
+    """Floods an agent with records, none of which may be dropped: what it used for them."""
+    path = folder / "s" / "agent.sock"
+    words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db", "--store-limit", "1GB"]
+    agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        sender = connect(path)
+        datagrams = [datagram(worker, number) for worker in range(WORKERS) for number in range(20)]
+        before, began, sent = cpu_seconds(agent.pid), time.monotonic(), 0
+        while time.monotonic() - began < seconds:
+            for one in datagrams:
+                # Waits for the agent where it is behind, so that its own pace is seen.
+                sender.send(one)
+            sent += LINES * len(datagrams)
+        arrived = wait_for(path, sent)
+        wall = time.monotonic() - began
+        used = cpu_seconds(agent.pid) - before
+        status = told(path)["agent"]
+        return {
+            "records": sent,
+            "arrived": arrived,
+            "per_second": sent / wall,
+            "per_cpu_second": sent / used,
+            "memory_bytes": status["peak_memory_bytes"],
+        }
+    finally:
+        agent.send_signal(signal.SIGTERM)
+        agent.wait()
+
+
+def datagram(worker: int, number: int) -> bytes:
+    """Lines of one worker whose requests end about now: versions drawn by coin, some with rulers."""
+    now = time.monotonic_ns()
+    lines = [f"steady/1\tshop\t{worker + 1}\t1\n"]
+    for line in range(LINES):
+        seed = number * LINES + line + worker * 7919
+        cpu = 800_000 + seed * 7_919 % 400_000
+        ruler = f"\truler=syscall:{30_000 + seed % 999}" if line % 10 == 0 else ""
+        lines.append(
+            f"r\t{now}\t{151 + line}\tv{seed * 31 // 7 % 2 + 1}\t/route/{seed % ROUTES}\t200\t{cpu}\t{cpu * 2}"
+            f"\trandom\tdelay={seed % 5000}{ruler}\n"
+        )
+    return "".join(lines).encode()
+
+
+def connect(path: Path) -> socket.socket:
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for _ in range(200):
+        try:
+            sender.connect(str(path))
+            return sender
+        except OSError:
+            time.sleep(0.05)
+    sys.exit("the agent does not listen")
+
+
+def told(path: Path) -> dict:
+    words = [STEADY, "agent", "status", "--socket", path, "--format", "json"]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def wait_for(path: Path, sent: int) -> int:
+    """Waits until all has arrived and nothing waits to be written; how many records that are."""
+    for _ in range(200):
+        status = told(path)["agent"]
+        arrived = status["arrived"]["requests"]
+        if arrived >= sent and status["writing"]["waiting"] <= 1:
+            return arrived
+        time.sleep(0.1)
+    return arrived
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of all threads of a process, to the nanosecond as the scheduler has it."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def rows() -> dict:
+    """Writes a million rows to a store and reads them back, in a process of its own."""
+    build = ["cargo", "run", "--quiet", "--release", "--package", "steady-agent", "--example", "rows"]
+    words = [*build, "--", str(ROWS)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def report(taken: dict, read: dict) -> str:
+    measured = [
+        ["records sent", f"{taken['records']:,}"],
+        ["records a second", f"{taken['per_second']:,.0f}"],
+        ["records a second of its CPU time", f"{taken['per_cpu_second']:,.0f}"],
+        ["memory at most, MB", f"{taken['memory_bytes'] / 1e6:.0f}"],
+        ["rows read back", f"{read['rows']:,}"],
+        ["CPU time of reading them, s", f"{read['read_seconds']:.2f}"],
+        ["bytes a row in the store", f"{read['bytes'] / read['rows']:.0f}"],
+    ]
+    checks = [
+        check("every record arrived", taken["arrived"] == taken["records"]),
+        check(f"{LEAST_PER_SECOND:,} records a second of its CPU time", taken["per_cpu_second"] >= LEAST_PER_SECOND),
+        check(f"at most {MOST_MEMORY_BYTES / 1e6:.0f} MB", taken["memory_bytes"] <= MOST_MEMORY_BYTES),
+        check(f"{ROWS:,} rows within {MOST_READ_SECONDS} s", read["rows"] == ROWS and read["read_seconds"] <= MOST_READ_SECONDS),
+    ]
+    return "\n".join([table(["what", "measured"], measured), "", *checks])
+
+
+if __name__ == "__main__":
+    main()

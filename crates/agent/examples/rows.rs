@@ -1,0 +1,99 @@
+//! `rows N`: writes N rows to a new store, reads them back and prints what that took, as JSON.
+#![allow(clippy::print_stdout, reason = "a bench reads it")]
+
+use steady_agent::store::{Batch, Keep, Reader, Writer};
+use steady_linux::clock;
+use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
+
+/// Rows of a second: eight processes, two versions, twenty routes.
+const PROCESSES: u64 = 8;
+const VERSIONS: u32 = 2;
+const ROUTES: u32 = 20;
+const REQUESTS: u64 = 3;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let wanted: usize = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
+    let folder = std::env::temp_dir().join(format!("steady-rows-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let measured = measure(&folder.join("agent.db"), wanted);
+    std::fs::remove_dir_all(&folder)?;
+    let (rows, bytes, written, read) = measured?;
+    println!("{{\"rows\": {rows}, \"bytes\": {bytes}, \"write_seconds\": {written:.3}, \"read_seconds\": {read:.3}}}");
+    Ok(())
+}
+
+/// Rows read, bytes of the store, and the CPU time of writing and of reading.
+fn measure(path: &std::path::Path, wanted: usize) -> Result<(usize, u64, f64, f64), Box<dyn std::error::Error>> {
+    let mut writer = Writer::open(path, Keep { seconds: 1 << 40, bytes: 1 << 40 })?;
+    let begun = clock::thread_cpu();
+    let mut written = 0;
+    for second in 1_000_000.. {
+        let rows = rows(second, wanted - written);
+        written += rows.len();
+        writer.write(&batch(second, rows))?;
+        if written == wanted {
+            break;
+        }
+    }
+    let writing = clock::thread_cpu() - begun;
+    drop(writer);
+    let begun = clock::thread_cpu();
+    let reader = Reader::open(path)?;
+    let rows = reader.rows("shop", 0, u64::MAX)?;
+    let reading = clock::thread_cpu() - begun;
+    Ok((rows.requests.len(), reader.facts()?.bytes, writing.seconds(), reading.seconds()))
+}
+
+fn rows(second: u64, most: usize) -> Vec<ReleaseRow> {
+    let all = (0..PROCESSES).flat_map(|process| (0..VERSIONS).map(move |version| (process, version)));
+    let all = all.flat_map(|(process, version)| (0..ROUTES).map(move |route| (process, version, route)));
+    let row = |(process, version, route)| ReleaseRow {
+        second,
+        host: 0,
+        process: (process + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        version,
+        route,
+        assignment: Assignment::Random,
+        slot_seconds: 0,
+        second_of_pair: false,
+        sums: sums(second * 31 + process * 7 + u64::from(route)),
+    };
+    all.take(most).map(row).collect()
+}
+
+/// Sums of a few requests, all of which differ.
+fn sums(seed: u64) -> RequestSums {
+    let mut sums =
+        RequestSums { requests: REQUESTS, with_before: REQUESTS, watched: REQUESTS, ..RequestSums::default() };
+    for request in 0..REQUESTS {
+        let cpu = 1_000_000.0 + (seed * 7_919 + request * 104_729) as f64 % 400_000.0;
+        let (log, before) = (cpu.ln(), (cpu / 1_200_000.0).ln());
+        sums.cpu += cpu;
+        sums.cpu_squared += cpu * cpu;
+        sums.log += log;
+        sums.log_squared += log * log;
+        sums.before += before;
+        sums.before_squared += before * before;
+        sums.before_log += before * log;
+        sums.log_with_before += log;
+        sums.wall += 2.0 * cpu;
+        sums.wall_log += (2.0 * cpu).ln();
+        sums.wall_log_squared += (2.0 * cpu).ln() * (2.0 * cpu).ln();
+        sums.watched_cpu += cpu;
+        sums.watched_wall += 2.0 * cpu;
+        sums.watched_delay += 1_000.0 * request as f64;
+    }
+    sums
+}
+
+fn batch(second: u64, requests: Vec<ReleaseRow>) -> Batch {
+    let rows = ReleaseRows {
+        service: "shop".to_owned(),
+        hosts: vec!["here".to_owned()],
+        versions: (0..VERSIONS).map(|version| format!("v{version}")).collect(),
+        routes: (0..ROUTES).map(|route| format!("/route/{route}")).collect(),
+        requests,
+        ..ReleaseRows::default()
+    };
+    Batch { second, host: "here".to_owned(), services: vec![rows], ..Batch::default() }
+}

@@ -1,0 +1,128 @@
+//! `steady agent` as a whole: what services send is kept, whatever happens to the agent, the disk and the clock meanwhile.
+
+#[path = "steady/mod.rs"]
+mod steady;
+
+#[path = "agent/faults.rs"]
+mod faults;
+#[path = "agent/hostile.rs"]
+mod hostile;
+#[path = "agent/outside.rs"]
+mod outside;
+#[path = "agent/running.rs"]
+mod running;
+
+use std::fs;
+
+use running::{Agent, request, requests};
+use serde_json::Value;
+
+#[test]
+fn what_services_send_is_kept_and_told() {
+    let mut agent = Agent::start("kept", &[]);
+    let sender = agent.sender();
+    requests(&sender, 500, |number| request(number, "v1", "/item/<id>", "random\truler=syscall:31000"));
+    let status = agent.await_requests(500);
+    let told = &status["agent"]["services"][0];
+    assert_eq!(
+        (told["name"].as_str(), told["routes"].as_u64(), told["processes"].as_u64()),
+        (Some("shop"), Some(1), Some(1))
+    );
+    assert_eq!(told["versions"], Value::from(vec!["v1"]));
+    assert_eq!(
+        status["agent"]["arrived"]["faults"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>(),
+        0
+    );
+    let (_, text, _) = agent.steady(&["agent", "status"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("shop") && text.contains("500 in all"), "{text}");
+    agent.stop();
+    assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "nothing is left of the socket");
+    let rows = running::rows(&agent.store());
+    let sum = |of: fn(&steady_model::RequestSums) -> u64| rows.requests.iter().map(|row| of(&row.sums)).sum::<u64>();
+    assert_eq!((sum(|sums| sums.requests), sum(|sums| sums.warming)), (350, 150));
+    assert_eq!(rows.rulers.iter().filter(|row| row.process != 0).map(|row| row.sums.readings).sum::<u64>(), 350);
+}
+
+#[test]
+fn a_socket_is_for_its_user_and_its_group() {
+    use std::os::unix::fs::MetadataExt;
+    let agent = Agent::start("private", &[]);
+    let facts = |name: &str| fs::metadata(agent.folder.join(name)).unwrap();
+    assert_eq!((facts("s").mode() & 0o777, facts("s/agent.sock").mode() & 0o777), (0o700, 0o660));
+    drop(agent);
+    let (status, _, error) = steady::run(&["agent", "--group", "nobody-has-this-group"]);
+    assert!(status == 2 && error.contains("nobody-has-this-group"), "{error}");
+    if !is_root() {
+        return steady::skip("a_socket_is_for_its_user_and_its_group", "only root may give a socket to any group");
+    }
+    let agent = Agent::start("group", &["--group", "65534"]);
+    let facts = |name: &str| fs::metadata(agent.folder.join(name)).unwrap();
+    assert_eq!((facts("s").gid(), facts("s/agent.sock").gid()), (65_534, 65_534));
+    assert_eq!((facts("s").mode() & 0o777, facts("s/agent.sock").mode() & 0o777), (0o710, 0o660));
+}
+
+#[test]
+fn an_agent_that_hears_nothing_reads_its_rulers_all_the_same() {
+    let mut agent = Agent::start("nothing", &[]);
+    // A service that connects and never sends.
+    let _silent = agent.sender();
+    let rulers = agent.await_status(|status| {
+        let rulers = &status["agent"]["rulers"];
+        (status["agent"]["running_seconds"].as_u64() >= Some(6)).then(|| rulers.clone())
+    });
+    let cpu = rulers["cpu_ratio"].as_f64().unwrap();
+    let rates = rulers["readings_per_second"].as_object().unwrap();
+    assert!(rates.len() == 4 && cpu > 0.0 && cpu <= rulers["cpu_limit_ratio"].as_f64().unwrap(), "{rulers}");
+    let (status, text, _) = agent.steady(&["agent", "status"]);
+    assert!(status == 0 && !text.contains("Services"), "{text}");
+    agent.stop();
+    let reader = steady_agent::store::Reader::open(&agent.store()).unwrap();
+    assert_eq!(reader.services().unwrap(), []);
+    let facts = reader.facts().unwrap();
+    assert!(facts.last.unwrap() - facts.first.unwrap() >= 4, "{facts:?}");
+}
+
+#[test]
+fn two_agents_do_not_share_a_socket() {
+    let agent = Agent::start("two", &[]);
+    let (status, _, error) = agent.steady(&["agent", "--store", agent.folder.join("b.db").to_str().unwrap()]);
+    assert!(status == 2 && error.contains("listens there already"), "{status} {error}");
+    requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(10);
+}
+
+#[test]
+fn no_agent_is_told_too() {
+    let folder = running::folder("none");
+    let socket = folder.join("agent.sock");
+    let words = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
+    let (status, text, _) = steady::run(&words);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &json["running"], &json["schema"]), (0, &Value::Bool(false), &Value::from("steady.agent/1")));
+    assert!(json["agent_absent"].is_string() && json["store_absent"].is_string(), "{text}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_agent_of_a_user_without_rights_works_as_well() {
+    if !is_root() {
+        return steady::skip(
+            "an_agent_of_a_user_without_rights_works_as_well",
+            "this user has none, so all tests are that",
+        );
+    }
+    let folder = running::folder("nobody");
+    std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
+    let Some(agent) = Agent::start_as(65_534, &folder, &[]) else {
+        return steady::skip("an_agent_of_a_user_without_rights_works_as_well", "nobody may not run the binary");
+    };
+    requests(&agent.sender(), 200, |number| request(number, "v1", "/", "none"));
+    let status = agent.await_requests(200);
+    assert!(status["agent"]["rulers"].is_object() || status["agent"]["rulers_absent"].is_string(), "{status}");
+    assert_eq!(agent.end().requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>(), 200);
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,119 @@
+//! Kills, full disks, clocks that are set.
+
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::running::{Agent, folder, request, requests, rows};
+use crate::steady::skip;
+
+#[test]
+fn a_kill_loses_the_open_second_at_most() {
+    let mut agent = Agent::start("killed", &["--no-rulers"]);
+    requests(&agent.sender(), 100, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(100);
+    for turn in 1..=4 {
+        // Somewhere within a second.
+        sleep(Duration::from_millis(170 * turn));
+        agent.kill_and_start_again();
+        requests(&agent.sender(), 100, |number| request(number, "v1", "/", "none"));
+        // All that was kept before is there still.
+        agent.await_requests(100 * (turn + 1));
+    }
+    let kept = agent.end();
+    assert_eq!(kept.requests.iter().map(|row| row.sums.warming).sum::<u64>(), 500);
+}
+
+#[test]
+fn requests_that_were_killed_with_the_agent_are_of_the_last_second() {
+    let mut agent = Agent::start("open", &["--no-rulers"]);
+    let sender = agent.sender();
+    let mut sent = Vec::new();
+    for number in 1..=250 {
+        let line = request(number, "v1", "/", "none");
+        requests(&sender, 1, |_| line.clone());
+        sent.push(steady_linux::clock::monotonic().0);
+        sleep(Duration::from_millis(10));
+    }
+    let killed = steady_linux::clock::monotonic().0;
+    agent.kill_and_start_again();
+    let kept = rows(&agent.store()).requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
+    // The second before the one that was open had been handed over; on a crowded machine writing it takes a while.
+    let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
+    assert!(kept >= older && older > 50, "{kept} of {} kept, {older} of them older", sent.len());
+}
+
+#[test]
+fn a_full_disk_is_told_and_waited_for() {
+    let place = folder("full");
+    let disk = place.join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return skip("a_full_disk_is_told_and_waited_for", "only root may mount a small disk");
+    }
+    let unmount = Unmount(disk.clone());
+    let agent = Agent::start_with(disk.join("agent.db"), folder("full-disk"), &["--no-rulers"]);
+    let sender = agent.sender();
+    requests(&sender, 50, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(50);
+    // All that is left; the journal has some pages to itself.
+    let full = fs::write(disk.join("filler"), vec![1; 4 << 20]);
+    assert!(full.is_err());
+    let line = |number: u64| request(number, &format!("v{}", number % 20), &format!("/{}", "long".repeat(100)), "none");
+    let trouble = agent.await_status(|status| {
+        requests(&sender, 20, line);
+        status["agent"]["writing"]["trouble"].as_str().map(str::to_owned)
+    });
+    assert!(agent.log().contains("rows cannot be written"), "{trouble}: {}", agent.log());
+    let (_, text, _) = agent.steady(&["agent", "status"]);
+    assert!(text.contains("nothing can be written"), "{text}");
+    fs::remove_file(disk.join("filler")).unwrap();
+    agent.await_status(|status| status["agent"]["writing"]["trouble"].is_null().then_some(()));
+    assert!(agent.log().contains("rows are written again"), "{}", agent.log());
+    let arrived = agent.status()["agent"]["arrived"]["requests"].as_u64().unwrap();
+    let given_up = agent.status()["agent"]["writing"]["given_up"].as_u64().unwrap();
+    agent.await_requests(arrived - given_up);
+    drop(agent);
+    drop(unmount);
+}
+
+/// A disk that goes with the test.
+struct Unmount(std::path::PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = fs::remove_dir_all(self.0.parent().unwrap());
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_told_and_rows_go_on() {
+    let place = folder("clock");
+    let shift = place.join("shift");
+    fs::write(&shift, "0").unwrap();
+    let mut agent = Agent::start("set-back", &["--no-rulers", "--shift", shift.to_str().unwrap()]);
+    requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(10);
+    fs::write(&shift, "-3600").unwrap();
+    let clock = agent.await_status(|status| {
+        let clock = &status["agent"]["clock"];
+        (clock["steps"].as_u64() == Some(1)).then(|| clock.clone())
+    });
+    let near = |name: &str, value: f64| (clock[name].as_f64().unwrap() - value).abs() < 2.0;
+    assert!(near("last_step_seconds", -3_600.0) && near("ahead_seconds", 3_600.0), "{clock}");
+    assert!(agent.log().contains("set by -3600.0 s"), "{}", agent.log());
+    requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(20);
+    // A new agent goes on in the same time.
+    agent.kill_and_start_again();
+    requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
+    agent.await_requests(30);
+    let kept = agent.end();
+    let seconds: Vec<u64> = kept.requests.iter().map(|row| row.second).collect();
+    let (first, last) = (seconds.iter().min().unwrap(), seconds.iter().max().unwrap());
+    assert!(last - first < 60, "{seconds:?}");
+    fs::remove_dir_all(place).unwrap();
+}

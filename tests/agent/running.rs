@@ -1,0 +1,180 @@
+//! An agent that runs for one test.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use steady_agent::store::Reader;
+use steady_model::ReleaseRows;
+
+use crate::steady::{steady, told};
+
+/// How often it is looked whether something has come true, and how many times.
+const STEP: Duration = Duration::from_millis(50);
+const STEPS: usize = 600;
+
+/// The agent; ended with the test.
+pub(crate) struct Agent {
+    pub(crate) folder: PathBuf,
+    pub(crate) child: Child,
+    store: PathBuf,
+    words: Vec<String>,
+    user: Option<u32>,
+}
+
+/// A folder of this test's own, with a short path: that of a socket has room for a hundred letters.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("steady-agent-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+impl Agent {
+    pub(crate) fn start(name: &str, options: &[&str]) -> Agent {
+        let folder = folder(name);
+        Agent::start_with(folder.join("agent.db"), folder, options)
+    }
+
+    /// One whose store is somewhere else.
+    pub(crate) fn start_with(store: PathBuf, folder: PathBuf, options: &[&str]) -> Agent {
+        let agent = Agent::spawn(store, folder, options, None);
+        agent.await_socket();
+        agent
+    }
+
+    /// One of another user; `None` where that user may not even run it.
+    pub(crate) fn start_as(user: u32, folder: &Path, options: &[&str]) -> Option<Agent> {
+        let can = Command::new(env!("CARGO_BIN_EXE_steady"))
+            .arg("--version")
+            .stdout(Stdio::null())
+            .uid(user)
+            .gid(user)
+            .status();
+        can.is_ok_and(|status| status.success()).then(|| {
+            let agent = Agent::spawn(folder.join("agent.db"), folder.to_owned(), options, Some(user));
+            agent.await_socket();
+            agent
+        })
+    }
+
+    fn spawn(store: PathBuf, folder: PathBuf, options: &[&str], user: Option<u32>) -> Agent {
+        let words = options.iter().map(|word| (*word).to_owned()).collect();
+        let child = Agent::command((&store, &folder), options, user).spawn().unwrap();
+        Agent { folder, child, store, words, user }
+    }
+
+    fn command((store, folder): (&Path, &Path), options: &[&str], user: Option<u32>) -> Command {
+        let log = fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+        let mut command = steady();
+        command.arg("agent").arg("--socket").arg(folder.join("s/agent.sock"));
+        command.arg("--store").arg(store).args(options).stderr(log);
+        if let Some(user) = user {
+            command.uid(user).gid(user);
+        }
+        command
+    }
+
+    fn await_socket(&self) {
+        let socket = self.folder.join("s/agent.sock");
+        let is_there = |_: &usize| UnixDatagram::unbound().unwrap().connect(&socket).is_ok();
+        let found = (0..STEPS).inspect(|_| sleep(STEP / 10)).find(is_there);
+        assert!(found.is_some(), "no socket: {}", self.log());
+    }
+
+    /// What it said.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.store.clone()
+    }
+
+    /// Kills it, and starts another one in its place.
+    pub(crate) fn kill_and_start_again(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let options: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        self.child = Agent::command((&self.store, &self.folder), &options, self.user).spawn().unwrap();
+        self.await_socket();
+    }
+
+    /// A service's end of the socket.
+    pub(crate) fn sender(&self) -> UnixDatagram {
+        let socket = UnixDatagram::unbound().unwrap();
+        socket.connect(self.folder.join("s/agent.sock")).unwrap();
+        socket
+    }
+
+    /// Calls `steady` with the agent's socket.
+    pub(crate) fn steady(&self, words: &[&str]) -> (i32, String, String) {
+        told(steady().args(words).arg("--socket").arg(self.folder.join("s/agent.sock")).output().unwrap())
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        let (status, text, error) = self.steady(&["agent", "status", "--format", "json"]);
+        assert_eq!(status, 0, "{error}");
+        serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
+    }
+
+    /// What `of` finds in the status, once it finds something.
+    pub(crate) fn await_status<T>(&self, of: impl Fn(&Value) -> Option<T>) -> T {
+        let found = (0..STEPS).inspect(|_| sleep(STEP)).find_map(|_| of(&self.status()));
+        found.unwrap_or_else(|| panic!("it never came true: {} {}", self.status(), self.log()))
+    }
+
+    /// The status once so many requests are kept.
+    pub(crate) fn await_requests(&self, number: u64) -> Value {
+        self.await_status(|status| {
+            let services = status["store"]["services"].as_array()?;
+            let kept: u64 = services.iter().filter_map(|service| service["requests"].as_u64()).sum();
+            (kept >= number).then(|| status.clone())
+        })
+    }
+
+    /// Ends it; the rows of the service `shop`.
+    pub(crate) fn end(mut self) -> ReleaseRows {
+        self.stop();
+        rows(&self.store())
+    }
+
+    /// Asks it to end, and sees that it ends well.
+    pub(crate) fn stop(&mut self) {
+        let process = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {}", self.log());
+    }
+}
+
+/// All rows of the service `shop`.
+pub(crate) fn rows(store: &Path) -> ReleaseRows {
+    Reader::open(store).unwrap().rows("shop", 0, u64::MAX).unwrap()
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The line of a request that has just been answered.
+pub(crate) fn request(number: u64, version: &str, route: &str, more: &str) -> String {
+    let now = steady_linux::clock::monotonic().0;
+    format!("r\t{now}\t{number}\t{version}\t{route}\t200\t1500000\t2500000\t{more}\n")
+}
+
+/// Sends a datagram for each of so many requests of the service `shop`, numbered from 1 on.
+pub(crate) fn requests(sender: &UnixDatagram, number: u64, line: impl Fn(u64) -> String) {
+    for number in 1..=number {
+        sender.send(format!("steady/1\tshop\t7\t1\n{}", line(number)).as_bytes()).unwrap();
+    }
+}
