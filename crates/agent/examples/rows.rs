@@ -47,7 +47,7 @@ fn measure(path: &std::path::Path, wanted: usize) -> Result<(usize, u64, f64, f6
 fn rows(second: u64, most: usize) -> Vec<ReleaseRow> {
     let all = (0..PROCESSES).flat_map(|process| (0..VERSIONS).map(move |version| (process, version)));
     let all = all.flat_map(|(process, version)| (0..ROUTES).map(move |route| (process, version, route)));
-    let row = |(process, version, route)| ReleaseRow {
+    let row = |(process, version, route): (u64, u32, u32)| ReleaseRow {
         second,
         host: 0,
         process: (process + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
