@@ -1,6 +1,6 @@
 //! First the one version, then the other: what the load did is taken off by rulers, or there is no answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use steady_model::{
     Absent, LoadAlarm, Refusal, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn,
@@ -121,7 +121,7 @@ impl<'a> Course<'a> {
     /// What rulers say beside it: workers' under the version that they served, the agents' under both.
     fn with(&self, readings: &[Reading], sides: &Sides) -> Load {
         let mut blocks = Blocks::new();
-        let served: BTreeMap<(u32, u64), usize> =
+        let served: HashMap<(u32, u64), usize> =
             self.lines.iter().map(|line| ((line.row.host, line.row.second), line.side)).collect();
         let mut counts = [0.0; 2];
         for reading in readings {
@@ -150,11 +150,11 @@ impl<'a> Course<'a> {
 
     /// Rows, clusters and readings of the side that has fewer, where they are too few.
     fn too_little(&self, load: &Load) -> Vec<Refusal> {
-        let mut rows: [BTreeMap<(u32, u64, u64), ()>; 2] = Default::default();
-        let mut clusters: [BTreeMap<u64, ()>; 2] = Default::default();
+        let mut rows: [HashSet<(u32, u64, u64)>; 2] = Default::default();
+        let mut clusters: [HashSet<u64>; 2] = Default::default();
         for line in self.lines {
-            rows[line.side].insert((line.row.host, line.row.process, line.row.second), ());
-            clusters[line.side].insert(line.row.second / CLUSTER, ());
+            rows[line.side].insert((line.row.host, line.row.process, line.row.second));
+            clusters[line.side].insert(line.row.second / CLUSTER);
         }
         let fewer = |counts: [usize; 2]| counts[0].min(counts[1]) as u64;
         let (rows, clusters) = (fewer(rows.map(|rows| rows.len())), fewer(clusters.map(|clusters| clusters.len())));
@@ -243,7 +243,7 @@ fn of_both(rows: Vec<TimedCost>) -> Vec<TimedCost> {
 
 /// Whether CPUs were busier under the one version than under the other.
 fn utilisation(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Option<Refusal> {
-    let mut served: BTreeMap<(u32, u64), [f64; 2]> = BTreeMap::new();
+    let mut served: HashMap<(u32, u64), [f64; 2]> = HashMap::new();
     for line in lines {
         served.entry((line.row.host, line.row.second)).or_default()[line.side] += line.requests();
     }

@@ -1,7 +1,7 @@
 //! Some processes run the one version while others run the other: the process is the unit, or the host where hosts have one
 //! version each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use steady_model::{Absent, Reading, ReleaseWarning, RestsOn};
 use steady_stats::release::{Estimated, UnitCell, between_units, mean_in_time, unit_effects};
@@ -107,7 +107,7 @@ impl Units {
 
     /// The cells of one route.
     fn cells(&self, lines: &[Line]) -> Vec<UnitCell> {
-        let mut numbers: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+        let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
         for line in lines {
             let place = if self.hosts { 0 } else { line.row.host };
@@ -127,7 +127,7 @@ fn stretch(lines: &[Line], by_host: bool) -> u64 {
         |line: &Line, length: u64| (line.row.route, if by_host { 0 } else { line.row.host }, line.row.second / length);
     let all: f64 = lines.iter().map(Line::requests).sum();
     let enough = |length: &u64| {
-        let cells = lines.iter().map(|line| place(line, *length)).collect::<BTreeSet<_>>().len();
+        let cells = lines.iter().map(|line| place(line, *length)).collect::<HashSet<_>>().len();
         all >= REQUESTS_PER_CELL * cells as f64
     };
     LENGTHS.into_iter().find(enough).unwrap_or(LENGTHS[LENGTHS.len() - 1])

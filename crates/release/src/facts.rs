@@ -1,6 +1,6 @@
 //! What is said of the two sides, and of the window, before anything is compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use steady_model::{Absent, ReleaseQuestion, ReleaseRows, ReleaseSide, ReleaseWarning};
 
@@ -16,7 +16,7 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2
     [&question.old, &question.new].map(|name| {
         let side = usize::from(name == &question.new);
         let own = || lines.iter().filter(move |line| line.side == side);
-        let count = |of: fn(&Line) -> (u32, u64)| own().map(of).collect::<BTreeSet<_>>().len();
+        let count = |of: fn(&Line) -> (u32, u64)| own().map(of).collect::<HashSet<_>>().len();
         let requests = plain.requests[side];
         let mean = |sum: f64| match requests {
             0 => Err(Absent::because("it served nothing")),

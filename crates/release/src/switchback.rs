@@ -1,6 +1,6 @@
 //! A coin for each pair of slots: the pair is the unit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use steady_model::{Absent, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
 use steady_stats::release::{CoinPairs, SlotPair};
@@ -54,7 +54,7 @@ fn begin(second: u64, second_of_pair: bool, length: u64) -> u64 {
 
 /// All pairs, by their begin. Costs are beside the mean of their route in their process, whichever version served them.
 fn pairs(lines: &[Line], length: u64) -> BTreeMap<u64, Sums> {
-    let mut means: BTreeMap<(u32, u32, u64), (f64, f64)> = BTreeMap::new();
+    let mut means: HashMap<(u32, u32, u64), (f64, f64)> = HashMap::new();
     let place = |line: &Line| (line.row.route, line.row.host, line.row.process);
     for line in lines {
         let mean = means.entry(place(line)).or_default();

@@ -1,0 +1,182 @@
+//! Rows of a window, as the agent would have kept them had the requests been labelled so.
+
+use std::collections::BTreeMap;
+
+use steady_model::{
+    Assignment, HostSecond, ReleaseQuestion, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
+    RulerSums, WALL_SECONDS, WallRow, wall_bucket,
+};
+use steady_release::{Fold, Told, WARMING_REQUESTS};
+
+use super::recording::{AgentReading, Recorded};
+
+/// How a request comes to be labelled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    /// 0: OLD, 1: NEW.
+    pub(crate) version: u32,
+    /// How that was decided.
+    pub(crate) assignment: Assignment,
+    /// The length of the slot; 0 where there are none.
+    pub(crate) slot_seconds: u32,
+    /// What its CPU time is multiplied with; 0: the request is left out, and its ruler alone counts.
+    pub(crate) factor: f64,
+}
+
+/// The second of a time.
+pub(crate) fn second(nanoseconds: u64) -> u64 {
+    nanoseconds / 1_000_000_000
+}
+
+/// The question that is asked of all windows.
+pub(crate) fn question(from: u64, to: u64) -> ReleaseQuestion {
+    ReleaseQuestion {
+        service: "shop".into(),
+        old: "v1".into(),
+        new: "v2".into(),
+        from,
+        to,
+        by_route: false,
+        confidence: 0.95,
+        resolution: 0.01,
+        fail_if: None,
+    }
+}
+
+/// How busy the only host was in each second.
+pub(crate) fn seconds(busy: &[f64], from: u64, to: u64) -> Vec<HostSecond> {
+    let second = |second: u64| HostSecond {
+        second,
+        host: 0,
+        cpus: 2,
+        busy: busy.get(second as usize).copied(),
+        steal: None,
+        pressure: None,
+        running: None,
+    };
+    (from..to).map(second).collect()
+}
+
+/// The part of the recording that ended within these seconds.
+pub(crate) fn within<T>(all: &[T], from: u64, to: u64, end: impl Fn(&T) -> u64) -> &[T] {
+    let first = all.partition_point(|one| second(end(one)) < from);
+    let last = all.partition_point(|one| second(end(one)) < to);
+    &all[first..last]
+}
+
+/// The rows of requests, each with the label that `label` gives it; their rulers; the agents'.
+pub(crate) fn rows(
+    requests: &[Recorded],
+    agent: &[AgentReading],
+    mut label: impl FnMut(&Recorded) -> Label,
+) -> ReleaseRows {
+    let mut folds: BTreeMap<u32, Fold> = BTreeMap::new();
+    let mut rows: BTreeMap<(u64, u32, u64, u32, u32), ReleaseRow> = BTreeMap::new();
+    let mut rulers: BTreeMap<(u64, u32, u64, u32, RequestRuler), RulerSums> = BTreeMap::new();
+    let mut walls: BTreeMap<(u64, u32, u32, u32), BTreeMap<u16, u32>> = BTreeMap::new();
+    for request in requests {
+        let label = label(request);
+        let slot = u64::from(label.slot_seconds);
+        let began = second(request.end - request.wall);
+        let at = began.checked_div(slot).map_or(second(request.end), |number| number * slot);
+        let key = (at, request.host, request.process, label.version, request.route);
+        if request.number <= WARMING_REQUESTS {
+            continue;
+        }
+        if let Some((ruler, nanoseconds)) = request.ruler.and_then(|(kind, ns)| Some((ruler(kind)?, ns))) {
+            add(rulers.entry((at, request.host, request.process + 1, label.version, ruler)).or_default(), nanoseconds);
+        }
+        if label.factor == 0.0 {
+            continue;
+        }
+        let row = rows.entry(key).or_insert_with(|| ReleaseRow {
+            second: at,
+            host: request.host,
+            process: request.process + 1,
+            version: label.version,
+            route: request.route,
+            assignment: label.assignment,
+            slot_seconds: label.slot_seconds,
+            second_of_pair: at.checked_div(slot).is_some_and(|number| number % 2 == 1),
+            sums: RequestSums::default(),
+        });
+        let cpu = (request.cpu as f64 * label.factor) as u64;
+        let wall = request.wall + cpu - request.cpu.min(cpu);
+        folds.entry(request.host).or_default().add(
+            &Told {
+                route: request.route,
+                version: label.version,
+                process: request.process + 1,
+                number: request.number,
+                failed: false,
+                cpu,
+                wall,
+                delay: None,
+            },
+            &mut row.sums,
+        );
+        let stretch = second(request.end) / WALL_SECONDS * WALL_SECONDS;
+        *walls
+            .entry((stretch, request.host, label.version, request.route))
+            .or_default()
+            .entry(wall_bucket(wall))
+            .or_default() += 1;
+    }
+    let mut witness: BTreeMap<(u64, u32, RequestRuler), RulerSums> = BTreeMap::new();
+    for reading in agent {
+        add(witness.entry((second(reading.at), reading.host, RequestRuler::Syscall)).or_default(), reading.syscall);
+        add(witness.entry((second(reading.at), reading.host, RequestRuler::Alu)).or_default(), reading.alu);
+    }
+    let of_agent = witness.into_iter().map(|((second, host, ruler), sums)| (second, host, 0, None, ruler, sums));
+    let of_workers = rulers
+        .into_iter()
+        .map(|((at, host, process, version, ruler), sums)| (at, host, process, Some(version), ruler, sums));
+    ReleaseRows {
+        service: "shop".into(),
+        hosts: (0..16).map(|host| format!("host {host}")).collect(),
+        versions: vec!["v1".into(), "v2".into()],
+        routes: vec!["page".into(), "cache".into(), "mixed".into()],
+        requests: rows.into_values().collect(),
+        rulers: of_workers
+            .chain(of_agent)
+            .map(|(second, host, process, version, ruler, sums)| ReleaseRulerRow {
+                second,
+                host,
+                process,
+                version,
+                ruler,
+                sums,
+            })
+            .collect(),
+        seconds: Vec::<HostSecond>::new(),
+        walls: walls
+            .into_iter()
+            .map(|((second, host, version, route), counts)| WallRow {
+                second,
+                host,
+                version,
+                route,
+                counts: counts.into_iter().collect(),
+            })
+            .collect(),
+        folded: 0,
+        lost: 0,
+    }
+}
+
+/// The recording had no piece of code in permuted order yet: of its rulers, the piece of Python stands for it, and dependent
+/// loads from 512 KiB and 2 MiB for the one that reads memory.
+fn ruler(kind: char) -> Option<RequestRuler> {
+    match kind {
+        's' => Some(RequestRuler::Syscall),
+        'a' => Some(RequestRuler::Alu),
+        'y' => Some(RequestRuler::Icode),
+        'l' => Some(RequestRuler::Memory),
+        _ => None,
+    }
+}
+
+fn add(sums: &mut RulerSums, nanoseconds: f64) {
+    let log = nanoseconds.ln();
+    *sums += RulerSums { readings: 1, log, log_squared: log * log };
+}

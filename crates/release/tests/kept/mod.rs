@@ -1,0 +1,7 @@
+//! Requests that were recorded or simulated, and rows made of them under other labels.
+#![allow(dead_code, reason = "each user takes what it needs")]
+
+pub(crate) mod made;
+pub(crate) mod recording;
+pub(crate) mod simulated;
+pub(crate) mod trials;

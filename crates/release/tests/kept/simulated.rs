@@ -1,0 +1,107 @@
+//! Requests of a made-up service whose truth is known: a load that wanders and bursts, hosts and processes that differ, costs with
+//! a heavy tail, rulers that see most of the load, and an agent that sees less.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::recording::{AgentReading, Recorded};
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Service {
+    pub(crate) hosts: u32,
+    /// Of each host.
+    pub(crate) processes: u64,
+    pub(crate) seconds: u64,
+    /// Requests a second of each process.
+    pub(crate) rate: f64,
+    /// How much processes of the same code differ (standard deviation of logarithms).
+    pub(crate) process_spread: f64,
+    /// How far the load wanders (standard deviation of logarithms).
+    pub(crate) load_spread: f64,
+    /// A step of the load from this second on.
+    pub(crate) step: Option<(u64, f64)>,
+}
+
+impl Service {
+    /// Two processes on one host.
+    pub(crate) fn small(seconds: u64) -> Service {
+        Service { hosts: 1, processes: 2, seconds, rate: 60.0, process_spread: 0.01, load_spread: 0.12, step: None }
+    }
+}
+
+/// The seconds begin here, as the recording's would.
+pub(crate) const BEGIN: u64 = 1_000;
+
+pub(crate) fn normal(coin: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (coin.random(), coin.random());
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// The requests in the order of their ends, what agents read, and how busy the first host was, from second 0 on.
+pub(crate) fn requests(service: &Service, coin: &mut ChaCha8Rng) -> (Vec<Recorded>, Vec<AgentReading>, Vec<f64>) {
+    let (mut requests, mut agent, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+    for host in 0..service.hosts {
+        let loads = loads(service, coin);
+        if host == 0 {
+            busy = (0..BEGIN + service.seconds)
+                .map(|second| {
+                    let tenth = second.checked_sub(BEGIN).map(|second| second as usize * 10);
+                    let load = tenth.and_then(|tenth| loads.get(tenth)).copied().unwrap_or(0.0);
+                    (0.5 + load + 0.05 * normal(coin)).clamp(0.0, 1.0)
+                })
+                .collect();
+        }
+        let host_level = 0.05 * normal(coin);
+        for process in 0..service.processes {
+            let level = host_level + service.process_spread * normal(coin);
+            of_process(service, (host, process), level, &loads, coin, &mut requests);
+        }
+        for (tenth, load) in loads.iter().enumerate().filter(|(tenth, _)| tenth % 2 == 0) {
+            let at = BEGIN * 1_000_000_000 + tenth as u64 * 100_000_000;
+            let read = |usual: f64, coin: &mut ChaCha8Rng| usual * (0.8 * load + 0.06 * normal(coin)).exp();
+            for _ in 0..3 {
+                agent.push(AgentReading { at, host, syscall: read(30e3, coin), alu: read(12e3, coin) });
+            }
+        }
+    }
+    requests.sort_by_key(|request| (request.end, request.host, request.process));
+    (requests, agent, busy)
+}
+
+/// The load of each tenth of a second: a slow walk, and bursts of a second or so.
+fn loads(service: &Service, coin: &mut ChaCha8Rng) -> Vec<f64> {
+    let (mut slow, mut burst) = (service.load_spread * normal(coin), 0.0);
+    (0..service.seconds * 10)
+        .map(|tenth| {
+            slow = 0.998 * slow + service.load_spread * (1.0_f64 - 0.998 * 0.998).sqrt() * normal(coin);
+            burst = if coin.random::<f64>() < 0.05 { coin.random_range(0.0..0.15) } else { 0.9 * burst };
+            let step = service.step.map_or(0.0, |(from, size)| if tenth / 10 >= from { size } else { 0.0 });
+            slow + burst + step
+        })
+        .collect()
+}
+
+fn of_process(
+    service: &Service,
+    (host, process): (u32, u64),
+    level: f64,
+    loads: &[f64],
+    coin: &mut ChaCha8Rng,
+    requests: &mut Vec<Recorded>,
+) {
+    let (mut at, mut number) = (0.0, 150);
+    loop {
+        at += -(1.0 - coin.random::<f64>()).ln() / service.rate;
+        let Some(load) = loads.get((at * 10.0) as usize) else { return };
+        number += 1;
+        let route = coin.random_range(0..3_u32);
+        let tail = if coin.random::<f64>() < 0.05 { coin.random_range(0.1..1.5) } else { 0.0 };
+        let log = [14.8, 14.5, 14.3][route as usize] + level + load + tail + 0.05 * normal(coin);
+        let (cpu, end) = (log.exp() as u64, BEGIN * 1_000_000_000 + (at * 1e9) as u64);
+        let kind = ['s', 'a', 'y', 'l'][coin.random_range(0..4_usize)];
+        let ruler = (coin.random::<f64>() < 0.6).then(|| (kind, 40e3 * (0.9 * load + 0.05 * normal(coin)).exp()));
+        let wall = cpu + coin.random_range(10_000..2_000_000_u64);
+        requests.push(Recorded { end, host, process, number, version: 0, route, cpu, wall, ruler });
+    }
+}

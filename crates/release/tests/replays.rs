@@ -1,0 +1,118 @@
+//! Recorded requests of one code under labels drawn anew: verdicts are false no more often than they may be, intervals hold the
+//! truth, and effects are found in time.
+
+mod kept;
+
+use kept::made;
+use kept::trials::{Count, Source, Way, judged};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use steady_model::{Refusal, ReleaseDesign, RestsOn};
+use steady_release::judge;
+
+fn holds(count: &Count, what: &str) {
+    assert!(count.share(count.wrong) <= count.most(0.05), "{what}: {} wrong of {}", count.wrong, count.judged());
+    assert!(count.share(count.missed) <= count.most(0.06), "{what}: {} missed of {}", count.missed, count.judged());
+}
+
+fn finds(count: &Count, least: f64, what: &str) {
+    let found = count.share(count.decided - count.wrong);
+    assert!(found >= least, "{what}: {found} found of {}", count.judged());
+}
+
+#[test]
+fn a_coin_for_each_request() {
+    let source = Source::recorded();
+    let coin = Way::Coin(0.5);
+    holds(&judged(&source, 1_000, 15, coin, 0.0, 1), "15 s");
+    holds(&judged(&source, 150, 120, coin, 0.0, 2), "120 s");
+    holds(&judged(&source, 300, 40, Way::Coin(0.05), 0.0, 3), "one in twenty");
+    let five = judged(&source, 300, 15, coin, 0.05, 4);
+    holds(&five, "5 % in 15 s");
+    finds(&five, 0.9, "5 % in 15 s");
+    let one = judged(&source, 100, 120, coin, 0.01, 5);
+    holds(&one, "1 % in 120 s");
+    finds(&one, 0.9, "1 % in 120 s");
+    let large = judged(&source, 200, 40, coin, 0.2, 6);
+    holds(&large, "20 %");
+    let (shrunk, _) = large.spread();
+    assert!(shrunk.abs() < 0.002, "a large effect is told as large as it is: {shrunk}");
+}
+
+#[test]
+fn a_coin_for_each_pair_of_slots() {
+    let source = Source::recorded();
+    for (slot, seed) in [(1, 1), (2, 2)] {
+        holds(&judged(&source, 120, 120, Way::Slots(slot), 0.0, seed), "switchback");
+        let five = judged(&source, 60, 120, Way::Slots(slot), 0.05, 10 + seed);
+        holds(&five, "switchback, 5 %");
+        finds(&five, if slot == 1 { 0.95 } else { 0.85 }, "switchback, 5 %");
+    }
+}
+
+#[test]
+fn one_process_a_side() {
+    let source = Source::recorded();
+    let none = judged(&source, 120, 120, Way::Processes, 0.0, 1);
+    holds(&none, "canary");
+    assert_eq!(none.warned, none.windows, "one process a side is told");
+    finds(&judged(&source, 40, 300, Way::Processes, 0.05, 2), 0.8, "canary, 5 %");
+}
+
+#[test]
+fn one_after_the_other() {
+    let source = Source::recorded();
+    let none = judged(&source, 150, 120, Way::After, 0.0, 1);
+    holds(&none, "one after the other");
+    assert!(none.refused > 30 && none.judged() > 30, "{} refused of {}", none.refused, none.windows);
+    let five = judged(&source, 60, 300, Way::After, 0.05, 2);
+    holds(&five, "one after the other, 5 %");
+    finds(&five, 0.7, "one after the other, 5 %");
+}
+
+/// The neighbours' recorded steps, with the version switched in the same second.
+#[test]
+fn a_step_of_load_that_coincides_is_refused_or_undecided() {
+    let source = Source::recorded();
+    let mut coin = ChaCha8Rng::seed_from_u64(3);
+    let mut count = Count::default();
+    let mut overlap = 0;
+    // When the recording's neighbours changed, in its seconds: see testdata/releases.
+    for switch in [62, 125, 215, 285, 375, 400, 425_u64] {
+        for side in [24, 45, 60] {
+            let (from, to) = (switch - side, switch + side);
+            let rows = source.window(from, to, Way::After, 0.0, &mut coin);
+            let report = judge(&made::question(from, to), &rows).unwrap();
+            assert_eq!(report.design, ReleaseDesign::OneAfterTheOther);
+            count.add(&report, 0.0);
+            overlap += usize::from(
+                report
+                    .refused
+                    .iter()
+                    .any(|why| matches!(why, Refusal::LoadsDoNotOverlap { .. } | Refusal::UtilisationDiffers { .. })),
+            );
+            if !report.refused.is_empty() {
+                assert!(report.total.change.is_err() && report.total.interval.is_err());
+                let settle = report.settle.expect("what would settle it");
+                assert_eq!(settle.design, ReleaseDesign::RandomPerRequest);
+                assert!(settle.minutes > 0.1 && settle.minutes < 60.0, "{settle:?}");
+            }
+        }
+    }
+    assert_eq!(count.wrong, 0, "{count:?}");
+    assert!(2 * overlap >= count.windows, "{overlap} of {} refused for their load", count.windows);
+}
+
+#[test]
+fn what_it_rests_on_is_told() {
+    let source = Source::recorded();
+    let mut coin = ChaCha8Rng::seed_from_u64(5);
+    let mut rows = source.window(300, 600, Way::After, 0.0, &mut coin);
+    let question = made::question(300, 600);
+    assert_eq!(judge(&question, &rows).unwrap().rests_on, RestsOn::WorkerRulers);
+    rows.rulers.retain(|row| row.process == 0);
+    assert_eq!(judge(&question, &rows).unwrap().rests_on, RestsOn::AgentRulers);
+    rows.rulers.clear();
+    let blind = judge(&question, &rows).unwrap();
+    assert!(blind.refused.iter().any(|why| matches!(why, Refusal::TooFewReadings { .. })), "{:?}", blind.refused);
+}

@@ -1,0 +1,226 @@
+//! What must not matter does not: which version is called NEW, the order of rows, and in how many parts they came. And what
+//! cannot be judged is said.
+
+mod kept;
+
+use kept::made;
+use kept::trials::{Source, Way};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use steady_model::{
+    Assignment, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRows, ReleaseWarning, RequestSums, Verdict,
+};
+use steady_release::{JudgeError, judge};
+
+const WAYS: [Way; 4] = [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After];
+
+fn rows(way: Way, seed: u64) -> (ReleaseQuestion, ReleaseRows) {
+    let mut coin = ChaCha8Rng::seed_from_u64(seed);
+    let rows = Source::recorded().window(300, 420, way, 0.03, &mut coin);
+    (ReleaseQuestion { by_route: true, ..made::question(300, 420) }, rows)
+}
+
+fn shuffle<T>(values: &mut [T], coin: &mut ChaCha8Rng) {
+    (1..values.len()).rev().for_each(|at| values.swap(at, coin.random_range(0..=at)));
+}
+
+#[test]
+fn exchanging_the_versions_negates_everything() {
+    for way in WAYS {
+        let (question, rows) = rows(way, 1);
+        let swapped = ReleaseQuestion { old: question.new.clone(), new: question.old.clone(), ..question.clone() };
+        let (one, other) = (judge(&question, &rows).unwrap(), judge(&swapped, &rows).unwrap());
+        assert_eq!(one.design, other.design);
+        assert_eq!(one.refused.len(), other.refused.len(), "{way:?}");
+        let changes = |report: &ReleaseReport| {
+            let routes = report.routes.iter().map(|route| route.change.clone());
+            std::iter::once(report.total.clone()).chain(routes).collect::<Vec<_>>()
+        };
+        for (one, other) in changes(&one).into_iter().zip(changes(&other)) {
+            let (Ok(change), Ok(interval)) = (&one.change, &one.interval) else {
+                assert!(other.change.is_err());
+                continue;
+            };
+            let (back, back_interval) = (other.change.unwrap(), other.interval.unwrap());
+            assert!((change.ln_1p() + back.ln_1p()).abs() < 1e-12, "{way:?}: {change} {back}");
+            assert!((interval.low.ln_1p() + back_interval.high.ln_1p()).abs() < 1e-12, "{way:?}");
+            assert!((interval.high.ln_1p() + back_interval.low.ln_1p()).abs() < 1e-12, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    let mut coin = ChaCha8Rng::seed_from_u64(9);
+    for way in WAYS {
+        let (question, mut rows) = rows(way, 2);
+        let first = judge(&question, &rows).unwrap();
+        shuffle(&mut rows.requests, &mut coin);
+        shuffle(&mut rows.rulers, &mut coin);
+        shuffle(&mut rows.walls, &mut coin);
+        shuffle(&mut rows.seconds, &mut coin);
+        assert_eq!(first, judge(&question, &rows).unwrap(), "{way:?}");
+    }
+}
+
+/// One of two parts; the halves of a double add up to it again.
+fn half(sums: &RequestSums, first: bool) -> RequestSums {
+    let part = |n: u64| if first { n / 2 } else { n - n / 2 };
+    RequestSums {
+        requests: part(sums.requests),
+        warming: part(sums.warming),
+        failed: part(sums.failed),
+        cpu: sums.cpu / 2.0,
+        cpu_squared: sums.cpu_squared / 2.0,
+        log: sums.log / 2.0,
+        log_squared: sums.log_squared / 2.0,
+        with_before: part(sums.with_before),
+        before: sums.before / 2.0,
+        before_squared: sums.before_squared / 2.0,
+        before_log: sums.before_log / 2.0,
+        log_with_before: sums.log_with_before / 2.0,
+        wall: sums.wall / 2.0,
+        wall_log: sums.wall_log / 2.0,
+        wall_log_squared: sums.wall_log_squared / 2.0,
+        watched: part(sums.watched),
+        watched_cpu: sums.watched_cpu / 2.0,
+        watched_wall: sums.watched_wall / 2.0,
+        watched_delay: sums.watched_delay / 2.0,
+    }
+}
+
+#[test]
+fn rows_add_up_in_whatever_parts_they_come() {
+    for way in WAYS {
+        let (question, mut rows) = rows(way, 3);
+        let whole = judge(&question, &rows).unwrap();
+        let parts = |first| {
+            rows.requests.iter().map(move |row| {
+                let mut row = *row;
+                row.sums = match (row.sums.requests, first) {
+                    (0 | 1, true) => row.sums,
+                    (0 | 1, false) => RequestSums::default(),
+                    _ => half(&row.sums, first),
+                };
+                row
+            })
+        };
+        rows.requests = parts(true).chain(parts(false)).collect();
+        let split = judge(&question, &rows).unwrap();
+        assert_eq!(whole.total.requests, split.total.requests);
+        match (&whole.total.interval, &split.total.interval) {
+            (Ok(whole), Ok(split)) => {
+                let apart = (whole.low - split.low).abs().max((whole.high - split.high).abs());
+                // The ends of a test of signs are searched for, to a thousandth of their distance.
+                let close = if way == Way::Slots(1) { 2e-5 } else { 1e-9 };
+                assert!(apart < close, "{way:?}: {whole:?} {split:?}");
+            }
+            (whole, split) => assert_eq!(whole.is_err(), split.is_err(), "{way:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_said() {
+    let (question, rows) = rows(Way::Coin(0.5), 4);
+    let asked =
+        |old: &str, new: &str| judge(&ReleaseQuestion { old: old.into(), new: new.into(), ..question.clone() }, &rows);
+    assert_eq!(asked("v1", "v1"), Err(JudgeError::SameVersion("v1".into())));
+    let there = vec!["v1".to_owned(), "v2".to_owned()];
+    assert_eq!(asked("v1", "v3"), Err(JudgeError::NoSuchVersion { version: "v3".into(), there }));
+    let later = ReleaseQuestion { from: 900, to: 960, ..question.clone() };
+    assert_eq!(judge(&later, &rows), Err(JudgeError::NothingInWindow { service: "shop".into() }));
+    let nothing = ReleaseRows::default();
+    assert_eq!(judge(&question, &nothing), Err(JudgeError::NothingInWindow { service: "shop".into() }));
+    let mut warming = rows.clone();
+    for row in warming.requests.iter_mut().filter(|row| row.version == 1) {
+        row.sums = RequestSums { warming: row.sums.requests, ..RequestSums::default() };
+    }
+    assert!(matches!(judge(&question, &warming), Err(JudgeError::OnlyWarming { .. })));
+    let mut apart = rows.clone();
+    apart.requests.iter_mut().filter(|row| row.version == 1).for_each(|row| row.assignment = Assignment::Slot);
+    assert!(matches!(judge(&question, &apart), Err(JudgeError::AssignedApart { .. })));
+}
+
+#[test]
+fn a_minority_of_other_assignments_is_left_out() {
+    let (question, mut rows) = rows(Way::Coin(0.5), 5);
+    let alone = judge(&question, &rows).unwrap();
+    let mut others: Vec<_> = rows.requests.iter().filter(|row| row.second < 310).copied().collect();
+    others.iter_mut().for_each(|row| {
+        row.assignment = Assignment::None;
+        row.process += 10;
+    });
+    let requests: u64 = others.iter().map(|row| row.sums.requests).sum();
+    rows.requests.extend(others);
+    let mixed = judge(&question, &rows).unwrap();
+    assert_eq!((mixed.design, &mixed.total), (ReleaseDesign::RandomPerRequest, &alone.total));
+    assert!(mixed.warnings.contains(&ReleaseWarning::OtherAssignments { requests }), "{:?}", mixed.warnings);
+}
+
+/// One request in fifty of NEW became ten times as dear: the usual one did not change, the bill did.
+#[test]
+fn a_tail_that_is_paid_for_is_not_the_same() {
+    let source = Source::recorded();
+    let mut told = 0;
+    for seed in 0..20 {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let requests = made::within(&source.requests, 300, 360, |request| request.end);
+        let rows = made::rows(requests, &[], |request| {
+            let is_new: bool = coin.random();
+            let factor = if is_new && coin.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
+            let factor = if request.version == 2 { 0.0 } else { factor };
+            made::Label { version: u32::from(is_new), assignment: Assignment::Random, slot_seconds: 0, factor }
+        });
+        let report = judge(&made::question(300, 360), &rows).unwrap();
+        let differ = report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. }));
+        told += usize::from(differ);
+        assert!(report.total.verdict != Verdict::Same && report.total.verdict != Verdict::Faster, "{:?}", report.total);
+        assert!(!differ || report.saving.is_err());
+    }
+    assert!(told >= 18, "{told} of 20");
+}
+
+#[test]
+fn few_requests_are_undecided() {
+    let (question, rows) = rows(Way::Coin(0.5), 6);
+    for keep in [1, 3, 10, 30, 100] {
+        for way in WAYS {
+            let assignment = match way {
+                Way::Coin(_) => Assignment::Random,
+                Way::Slots(_) => Assignment::Slot,
+                Way::Processes | Way::After => Assignment::None,
+            };
+            let mut few = rows.clone();
+            few.rulers.clear();
+            few.requests.retain(|row| row.version == 0);
+            few.requests.truncate(keep);
+            let twins: Vec<_> = few
+                .requests
+                .iter()
+                .map(|row| {
+                    let mut twin = *row;
+                    twin.version = 1;
+                    if way == Way::After {
+                        twin.second += 60;
+                    }
+                    twin
+                })
+                .collect();
+            few.requests.extend(twins);
+            few.requests.iter_mut().for_each(|row| {
+                row.assignment = assignment;
+                row.slot_seconds = u32::from(assignment == Assignment::Slot);
+            });
+            let report = judge(&question, &few).unwrap();
+            assert!(
+                matches!(report.total.verdict, Verdict::Undecided | Verdict::Same),
+                "{way:?} {keep}: {:?}",
+                report.total
+            );
+            if let Ok(change) = &report.total.change {
+                assert!(change.is_finite() && change.abs() < 1e-6, "{way:?} {keep}: {:?}", report.total);
+            }
+        }
+    }
+}
