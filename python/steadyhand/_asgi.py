@@ -62,13 +62,13 @@ class AsgiApp:
                 # Servers may end by the signal that told them to, and what happens at the end of a program does not then.
                 self._speaker.flush()
             return
-        app, version, tail = self._choose()
+        choice = self._choose()
+        app, more = choice[0], ""
         steps = Steps(send, self._timing)
         speaker = self._speaker
         pid, delay = speaker.began, None
         if _coin() < speaker.rulers.chance:
-            begin, said, delay = speaker.rulers.run(speaker.answered)
-            tail += said
+            begin, more, delay = speaker.rulers.run(speaker.answered)
         else:
             begin = _now()
         try:
@@ -83,9 +83,9 @@ class AsgiApp:
                     speaker.unmeasured += 1
                 else:
                     if delay is not None:
-                        tail += speaker.rulers.delay_since(delay)
+                        more += speaker.rulers.delay_since(delay)
                     route = self._routes.of_scope(scope)
-                    speaker.say(now, version, route, steps.status, steps.cpu, now - begin, tail)
+                    speaker.say(now, choice, route, steps.status, steps.cpu, now - begin, more)
             except Exception as error:
                 speaker.fail(error)
 

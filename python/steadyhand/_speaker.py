@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Any, Iterable, Tuple
 from . import _rulers
 from ._agent import Line
 from ._text import field
+from ._versions import Choice
 
 # A datagram costs a system call and wakes the agent, so lines that follow each other closely share one. With texts as long
 # as they may be, so many still fit into a datagram.
@@ -24,9 +24,14 @@ SOON_NS = 5_000_000
 # How often a missing agent is looked for.
 LATER_NS = 1_000_000_000
 
-# What is told of a request, in the order of its line: end, number, version, route, status, CPU time, wall time, and the rest.
-Told = Tuple[int, int, str, str, int, int, int, str]
-LINE = "r\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%s\n"
+# What is told of a request: end, what was chosen for it, route, status, CPU time, wall time, and what else.
+Told = Tuple[int, Choice, str, int, int, int, str]
+
+
+def line(number: int, told: Told) -> str:
+    """It as a line."""
+    end, (_, version, said), route, status, cpu, wall, more = told
+    return f"r\t{end}\t{number}\t{version}\t{route}\t{status}\t{cpu}\t{wall}\t{said}{more}\n"
 
 
 class Speaker:
@@ -42,7 +47,6 @@ class Speaker:
         self.pid = os.getpid()
         self.began = time.monotonic_ns()
         self._head = f"steady/1\t{field(self.service)}\t{self.pid}\t{self.began}\n"
-        self.numbers = itertools.count(1)
         self.answered = 0
         self.sent = self.dropped = self.unmeasured = self.failed = 0
         self.failure: str | None = None
@@ -59,12 +63,11 @@ class Speaker:
         self._begin()
         self.rulers.begin()
 
-    def say(self, end: int, version: str, route: str, status: int, cpu: int, wall: int, tail: str) -> None:
-        """Tells of a request; `tail` is the rest of its line, from the assignment on. What WSGI does says the same in place."""
-        number = self.answered = next(self.numbers)
+    def say(self, end: int, choice: Choice, route: str, status: int, cpu: int, wall: int, more: str) -> None:
+        """Tells of a request; `more` is what its line has behind the assignment. What WSGI does says the same in place."""
         lines = self.lines
-        # They become text when they are sent, many at once.
-        lines.append((end, number, version, route, status, cpu, wall, tail))
+        # They become text when they are sent, many at once, and get their numbers then.
+        lines.append((end, choice, route, status, cpu, wall, more))
         if end >= self.due or len(lines) >= TOGETHER:
             self.send(end)
 
@@ -92,9 +95,11 @@ class Speaker:
     def _delivered(self, taken: list[Told], now: int) -> bool:
         unsaid = self._unsaid
         said = f"l\t{unsaid}\n" if unsaid else ""
-        done = self._line.send((self._head + said + "".join([LINE % told for told in taken])).encode("utf-8", "replace"))
+        lines = [line(number, told) for number, told in enumerate(taken, self.answered + 1)]
+        done = self._line.send((self._head + said + "".join(lines)).encode("utf-8", "replace"))
         if done:
             self.sent += len(taken)
+            self.answered += len(taken)
             self._unsaid -= unsaid
             return True
         if done is None:
@@ -115,6 +120,7 @@ class Speaker:
             self._drop(1)
 
     def _drop(self, count: int) -> None:
+        self.answered += count
         self.dropped += count
         self._unsaid += count
 
@@ -129,7 +135,7 @@ class Speaker:
         passed = max(time.monotonic_ns() - self.began, 1)
         return {
             "service": self.service, "pid": self.pid, "socket": self._line.path,
-            "requests": self.answered, "sent": self.sent, "gathered": len(self.lines), "dropped": self.dropped,
+            "requests": self.answered + len(self.lines), "sent": self.sent, "gathered": len(self.lines), "dropped": self.dropped,
             "agent": self._line.why or ("ok" if self.sent else "nothing was sent yet"),
             "unmeasured": self.unmeasured, "failed": self.failed, "failure": self.failure,
             "rulers": {

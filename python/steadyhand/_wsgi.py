@@ -16,7 +16,8 @@ _cpu = time.thread_time_ns
 _now = time.monotonic_ns
 _thread = threading.get_ident
 _coin = random.random
-_error = sys.exc_info
+# The exception under way; asked in the old way, it costs more.
+_error = getattr(sys, "exception", None) or (lambda: sys.exc_info()[1])
 
 
 # The numbers of status lines, as they were seen.
@@ -72,34 +73,38 @@ class WsgiApp:
         self._routes = routes = Routes(route, speaker.fail)
         self._known: dict[str | None, str] = routes.of_rules
         self._timing = timing
+        self._plain: Any = None
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = Answer()
         answer.choice = choice = self._fixed or self._choose()
         answer.of = self
-        speaker = self._speaker
-        answer.began = speaker.began
         answer.environ = environ
         answer.start_response = start_response
         answer.thread = _thread()
         if _coin() < self._rulers.chance:
-            answer.begin, answer.ruler, answer.delay = self._rulers.run(speaker.answered)
+            answer.begin, answer.ruler, answer.delay = self._rulers.run(self._speaker.answered)
         else:
             answer.begin = _now()
         answer.cpu = _cpu()
         try:
-            answer.result = result = choice[0](environ, answer.start_timed if self._timing else answer.start)
+            result = choice[0](environ, answer.start_timed if self._timing else answer.start)
         except BaseException:
-            answer.status = 0
-            answer.end()
+            answer.close()
             raise
         kind = result.__class__
-        if kind is list or kind is tuple:
+        if kind is self._plain:
+            # What most of its responses are.
+            pass
+        elif kind is list or kind is tuple:
             answer.__class__ = ListAnswer
         elif kind is environ.get("wsgi.file_wrapper"):
             # Servers send such files in their own way, which they do only if they see that it is one.
-            answer.end()
+            answer.close()
             return result  # type: ignore[no-any-return]
+        else:
+            self._plain = kind
+        answer.result = result
         return answer
 
 
@@ -118,12 +123,11 @@ class Answer:
     choice: tuple[Any, str, str]
     environ: dict[str, Any]
     start_response: Callable[..., Any]
-    began: int
     thread: int
     begin: int
     cpu: int
 
-    def start(self, status: str, headers: Any, *more: Any) -> Any:
+    def start(self, status: str, headers: Any, exc_info: Any = None) -> Any:
         """The `start_response` that the application gets."""
         try:
             self.status = _statuses.get(status) or _number(status)
@@ -137,60 +141,59 @@ class Answer:
             pass
         except Exception as error:
             self.of._speaker.fail(error)
-        return self.start_response(status, headers, *more)
+        if exc_info is None:
+            return self.start_response(status, headers)
+        return self.start_response(status, headers, exc_info)
 
-    def start_timed(self, status: str, headers: Any, *more: Any) -> Any:
+    def start_timed(self, status: str, headers: Any, exc_info: Any = None) -> Any:
         """The same, with a header that tells the CPU time so far."""
         said = f"cpu;dur={(_cpu() - self.cpu) / 1e6:.3f}"
-        return self.start(status, [*headers, ("Server-Timing", said)], *more)
+        return self.start(status, [*headers, ("Server-Timing", said)], exc_info)
 
     def __iter__(self) -> Iterator[bytes]:
         # Nothing of ours between the parts. That they ended too early is seen when it is closed.
         return iter(self.result)
 
     def close(self) -> None:
-        """What the server calls once it has all of the response, or will not have the rest."""
-        if _error()[0] is not None:
+        """What the server calls once it has all of the response, or will not have the rest; tells of the request, once."""
+        failure = None
+        if _error() is not None:
             self.status = 0
-        try:
-            result = self.result
-            close = getattr(result, "close", None)
-            if close is not None:
-                if self.rule is None:
-                    self.rule = rule_of_response(result)
+        close = getattr(self.result, "close", None)
+        if close is not None:
+            if self.rule is None:
+                self.rule = rule_of_response(self.result)
+            try:
                 close()
-        except BaseException:
-            self.status = 0
-            raise
-        finally:
-            self.end()
-
-    def end(self) -> None:
-        """Tells of it, once."""
+            except BaseException as error:
+                self.status = 0
+                failure = error
         cpu = _cpu() - self.cpu
         now = _now()
-        if self.is_over:
-            return
+        if not self.is_over:
+            self.tell(now, cpu)
+        if failure is not None:
+            raise failure
+
+    def tell(self, now: int, cpu: int) -> None:
+        """Says what is known of it."""
         self.is_over = True
         of = self.of
         speaker = of._speaker
-        if self.thread != _thread() or self.began != speaker.began:
-            # Another thread's clock, or another process's.
+        if self.thread != _thread() or cpu < 0:
+            # Another thread's clock, or that of a forked child.
             speaker.unmeasured += 1
             return
         try:
-            _, version, tail = self.choice
-            if self.ruler:
-                tail += self.ruler
-                if self.delay is not None:
-                    tail += speaker.rulers.delay_since(self.delay)
+            more = self.ruler
+            if self.delay is not None:
+                more += speaker.rulers.delay_since(self.delay)
             # What most requests have: a route that is known.
             route = of._known.get(self.rule)
             if route is None:
                 route = of._routes.of_environ(self.environ, self.rule)
-            number = speaker.answered = next(speaker.numbers)
             lines = speaker.lines
-            lines.append((now, number, version, route, self.status, cpu, now - self.begin, tail))
+            lines.append((now, self.choice, route, self.status, cpu, now - self.begin, more))
             if now >= speaker.due or len(lines) >= TOGETHER:
                 speaker.send(now)
         except Exception as error:

@@ -274,7 +274,7 @@ class Agent(Telling):
         while True:
             try:
                 self.listener.take(self.listener.socket.recv(1 << 17))
-            except TimeoutError:
+            except OSError:
                 break
         time.sleep(0.06)
         serve(app)
