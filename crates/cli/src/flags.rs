@@ -37,7 +37,7 @@ pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags,
 pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use locks::LocksFlags;
-pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseFlags};
+pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use signature::{SignatureCommands, SignatureFlags};
 pub(crate) use signature_bench::SignatureBenchFlags;
 pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
@@ -82,7 +82,7 @@ pub(crate) enum Subcommands {
     Agent(Box<AgentFlags>),
     /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
     Signature(Box<SignatureFlags>),
-    /// Whether requests in production cost less since a release
+    /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),

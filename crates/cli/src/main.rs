@@ -119,6 +119,10 @@ fn helper() -> Option<ExitCode> {
         bench::serve(&environment());
     } else if word == bench::DRIVER {
         return Some(if bench::drive(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    } else if word == release::WORKER {
+        release::serve(&mut words);
+    } else if word == release::SWEEPER {
+        release::sweep(&mut words);
     } else if word == explained::COUNTER {
         explained::serve_counter();
     } else {

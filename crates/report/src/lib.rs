@@ -54,13 +54,13 @@ pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::agent_text;
 pub use text::host_text;
 pub use text::locks_text;
-pub use text::release_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
     Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
     load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
+pub use text::{release_answer_text, release_text};
 pub use text::{signature_bench_text, signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};

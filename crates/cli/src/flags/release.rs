@@ -7,7 +7,7 @@ use humantime::parse_rfc3339_weak;
 use steady_model::{FailIf, Nanos, Timestamp};
 
 use super::exports::OutputFlags;
-use super::values::{confidence, duration, resolution};
+use super::values::{confidence, duration, resolution, span};
 
 /// The options of `steady release`.
 #[derive(Debug, Args)]
@@ -21,6 +21,8 @@ pub(crate) struct ReleaseFlags {
 pub(crate) enum ReleaseCommands {
     /// Tell whether requests to a service cost less with its new version, from what steady agent has kept
     Compare(Box<ReleaseCompareFlags>),
+    /// See it work in two minutes: a small server with two versions, load that moves, and the verdict
+    Demo(ReleaseDemoFlags),
 }
 
 const EXAMPLES: &str = "\
@@ -31,8 +33,10 @@ Examples:
       steady release compare --window 30m --by route v1 v2
   One after the other: a window that holds some of both
       steady release compare --from '2026-11-21 09:00:00' --window 20m v1 v2
+  Follow a release that has just begun, until it is decided
+      steady release compare --watch --window 10m v1 v2
   In a pipeline: stop the rollout if it is surely more than 1 % dearer
-      steady release compare --fail-if 'slower>1%' v1 v2
+      steady release compare --watch --fail-if 'slower>1%' v1 v2
 
 It sees from the data how the versions came to be compared. Where a coin chose
 between them, for each request (steadyhand.split) or for slots of time
@@ -46,7 +50,8 @@ Exit status:
   1    the --fail-if condition is met
   2    wrong usage; no store, service, version or request there
   4    undecided or refused, with --require-verdict
-  125  steady itself failed";
+  125  steady itself failed
+  130  interrupted before there was anything to report";
 
 /// The options of `steady release compare`.
 #[derive(Debug, Args)]
@@ -66,7 +71,8 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 
-    /// How much time to look at: 5m, 1h30m. It ends now, unless --from or --to say otherwise [default: 5m]
+    /// How much time to look at: 5m, 1h30m. It ends now, unless --from or --to say otherwise; with --watch it begins now
+    /// [default: 5m]
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) window: Option<Nanos>,
 
@@ -75,12 +81,16 @@ pub(crate) struct ReleaseCompareFlags {
     pub(crate) from: Option<Timestamp>,
 
     /// The end of the window, likewise
-    #[arg(long, value_name = "DATE", value_parser = date)]
+    #[arg(long, value_name = "DATE", value_parser = date, conflicts_with = "watch")]
     pub(crate) to: Option<Timestamp>,
 
     /// Judge each route by itself, too
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<ByFlag>,
+
+    /// Follow it live: look now and then, end when it is decided or the window is over. The error rate holds all the same
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     /// A change smaller than this is as good as none
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = resolution)]
@@ -111,6 +121,40 @@ pub(crate) struct ReleaseCompareFlags {
 pub(crate) enum ByFlag {
     /// Routes, as the service names them
     Route,
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  The whole story, in about two minutes
+      steady release demo
+  Longer parts resolve more; keep the pages to look at
+      steady release demo --seconds 90s --pages demo
+
+This program itself is the server, two processes of it, and its new version does
+5 % more work on every page. A client sends requests at moments that do not wait
+for answers, and a neighbour streams through memory. The agent runs beside, as
+in production. First the new version follows the old one, as releases usually
+do, and the neighbour leaves meanwhile; then a coin chooses for each request,
+and the neighbour comes and goes. All of it is measured here and now, and
+nothing stays behind but the pages that were asked for.";
+
+/// The options of `steady release demo`.
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
+pub(crate) struct ReleaseDemoFlags {
+    /// How long each of its two parts takes: 40s or more
+    #[arg(long, value_name = "TIME", default_value = "50s", value_parser = part)]
+    pub(crate) seconds: Nanos,
+
+    /// Write the report of each part as a page of HTML into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) pages: Option<PathBuf>,
+}
+
+/// How long a part of the demonstration takes: in less, one version after the other is no longer seen as that.
+fn part(text: &str) -> Result<Nanos, String> {
+    const LEAST: Nanos = Nanos(40_000_000_000);
+    span(text).and_then(|long| if long < LEAST { Err("it takes 40 s at least".to_owned()) } else { Ok(long) })
 }
 
 /// A day, a time of day, or seconds since 1970.

@@ -5,25 +5,30 @@ use steady_linux::clock;
 use steady_model::{ReleaseQuestion, ReleaseReport};
 use steady_release::{JudgeError, judge};
 
-use super::status;
 use super::store::{Store, versions_there};
 use super::window::{Window, at};
+use super::{status, watch};
 use crate::failure::Failure;
 use crate::flags::{ByFlag, ReleaseCompareFlags};
 use crate::history::Keeper;
 use crate::output::Destinations;
 
-/// Judges what is kept of a window; the exit status.
+/// Judges what is kept of a window, or follows it; the exit status.
 pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
     let destinations = Destinations::open(&flags.output, false)?;
     let store = Store::open(flags.store.as_ref())?;
     let service = store.service(flags.service.as_deref())?;
     let window = Window::of(flags, clock::time_of_day())?;
     let question = question(flags, &service, window);
-    versions_there(&service, &flags.old, &flags.new)?;
-    window.holds_some_of(&service)?;
-    let rows = store.rows(&service.name, window.from, window.to)?;
-    let report = judge(&question, &rows).map_err(|error| unjudged(&error, window, &service))?;
+    let report = if flags.watch {
+        // The new version may have yet to be seen.
+        watch::follow(&store, &question, flags.output.quiet)?
+    } else {
+        versions_there(&service, &flags.old, &flags.new)?;
+        window.holds_some_of(&service)?;
+        let rows = store.rows(&service.name, window.from, window.to)?;
+        judge(&question, &rows).map_err(|error| unjudged(&error, window, &service))?
+    };
     tell(flags, &destinations, &report)
 }
 

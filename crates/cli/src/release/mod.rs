@@ -1,8 +1,10 @@
 //! `steady release`: what a release changed, in production.
 
 mod compare;
+mod demo;
 mod outcome;
 mod store;
+mod watch;
 mod window;
 
 use steady_model::ReleaseReport;
@@ -11,12 +13,14 @@ use crate::failure::Failure;
 use crate::flags::{Form, ReleaseCommands, ReleaseFlags};
 use crate::output::{Shown, style};
 
+pub(crate) use demo::{SWEEPER, WORKER, serve, sweep};
 pub(crate) use outcome::status;
 
 /// Does what the flags say; the exit status.
 pub(crate) fn run(flags: &ReleaseFlags) -> Result<u8, Failure> {
     match &flags.command {
         ReleaseCommands::Compare(flags) => compare::run(flags),
+        ReleaseCommands::Demo(flags) => demo::run(flags),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window that the flags ask for, if it is `now`.
+    /// The window that the flags ask for, if it is `now`; one that is followed begins now.
     pub(super) fn of(flags: &ReleaseCompareFlags, now: Timestamp) -> Result<Window, Failure> {
         let long = flags.window.unwrap_or(USUAL).seconds().ceil().max(1.0) as u64;
         let window = match (flags.from, flags.to) {
@@ -28,8 +28,10 @@ impl Window {
             }
             (Some(from), Some(to)) => Window { from: from.0, to: to.0 },
             (Some(from), None) if flags.window.is_some() => Window { from: from.0, to: from.0.saturating_add(long) },
+            (Some(from), None) if flags.watch => Window { from: from.0, to: from.0.max(now.0).saturating_add(long) },
             (Some(from), None) => Window { from: from.0, to: now.0 },
             (None, Some(to)) => Window { from: to.0.saturating_sub(long), to: to.0 },
+            (None, None) if flags.watch => Window { from: now.0, to: now.0.saturating_add(long) },
             (None, None) => Window { from: now.0.saturating_sub(long), to: now.0 },
         };
         if window.from >= window.to {
@@ -82,11 +84,8 @@ mod tests {
             .chain(words.split(' ').filter(|word| !word.is_empty()));
         let flags = Flags::try_parse_from(words).map_err(|error| error.to_string())?;
         let Subcommands::Release(flags) = flags.command else { return Err("another command".to_owned()) };
-        let window = match flags.command {
-            ReleaseCommands::Compare(flags) => {
-                Window::of(&flags, Timestamp(100_000)).map_err(|failure| failure.to_string())?
-            }
-        };
+        let ReleaseCommands::Compare(flags) = flags.command else { return Err("another command".to_owned()) };
+        let window = Window::of(&flags, Timestamp(100_000)).map_err(|failure| failure.to_string())?;
         Ok((window.from, window.to))
     }
 
@@ -98,6 +97,8 @@ mod tests {
         assert_eq!(of("--to 1970-01-02"), Ok((86_100, 86_400)));
         assert_eq!(of("--from 1970-01-02 --window 30s"), Ok((86_400, 86_430)));
         assert_eq!(of("--from 1970-01-01 --to 1970-01-02"), Ok((0, 86_400)));
+        assert_eq!(of("--watch"), Ok((100_000, 100_300)));
+        assert_eq!(of("--watch --from 1970-01-02"), Ok((86_400, 100_300)));
         for wrong in
             ["--from 1970-01-02 --to 1970-01-02", "--from 1970-01-01 --to 1970-01-02 --window 1m", "--from 1999-01-01"]
         {

@@ -38,7 +38,7 @@ pub use joined::joined_text;
 pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use locks::locks_text;
-pub use release::release_text;
+pub use release::{release_answer_text, release_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
 pub use signature::{signature_bench_text, signature_line, signature_text};

@@ -12,8 +12,12 @@ const ROUTES: usize = 20;
 const BESIDE: usize = 62;
 const ROUTE: std::ops::RangeInclusive<usize> = 12..=40;
 
-/// The report as text: the answer, what it rests on, then tables of changes and of wall time.
-pub fn release_text(report: &ReleaseReport, style: Style) -> String {
+/// The answer alone: its sentences, and what to beware of.
+pub fn release_answer_text(report: &ReleaseReport, style: Style) -> String {
+    answered(report, style).finish()
+}
+
+fn answered(report: &ReleaseReport, style: Style) -> Page {
     let mut page = Page::new(style);
     for (index, sentence) in release::sentences(report).into_iter().enumerate() {
         page.paragraph(if index == 0 { 0 } else { 2 }, 2, &sentence);
@@ -21,6 +25,12 @@ pub fn release_text(report: &ReleaseReport, style: Style) -> String {
     for text in release::warnings(report) {
         page.paragraph(0, 2, &[(Paint::Open, "Warning:".to_owned()), (Paint::Plain, format!(" {text}"))]);
     }
+    page
+}
+
+/// The report as text: the answer, what it rests on, then tables of changes and of wall time.
+pub fn release_text(report: &ReleaseReport, style: Style) -> String {
+    let mut page = answered(report, style);
     page.heading("CPU time per request");
     let room = page.width().saturating_sub(BESIDE).clamp(*ROUTE.start(), *ROUTE.end());
     release::changes(report, ROUTES, room).write(&mut page);

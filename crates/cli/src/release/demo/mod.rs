@@ -1,0 +1,93 @@
+//! `steady release demo`: a small server with two versions, load that comes and goes, and what a release changed.
+//!
+//! This program plays all parts: the server's processes, a client that does not wait for answers, neighbours, and the agent.
+//! What is told is measured while it runs.
+
+mod client;
+mod neighbour;
+mod scene;
+mod site;
+mod told;
+mod worker;
+
+use std::path::Path;
+
+use steady_linux::clock;
+use steady_model::{Nanos, ReleaseQuestion, ReleaseReport};
+use steady_release::judge;
+
+use super::store::Store;
+use crate::failure::Failure;
+use crate::flags::ReleaseDemoFlags;
+use crate::interrupt::Interrupt;
+pub(crate) use scene::sweep;
+use scene::{Cast, Scene};
+pub(crate) use scene::{SWEEPER, WORKER};
+pub(crate) use worker::serve;
+
+/// What the server is called, and its versions.
+const SERVICE: &str = "demo";
+const VERSIONS: [&str; 2] = ["v1", "v2"];
+
+/// Plays both parts and tells of them; the exit status.
+pub(super) fn run(flags: &ReleaseDemoFlags) -> Result<u8, Failure> {
+    let own = |error: std::io::Error| Failure::Own(format!("the demonstration: {error}"));
+    let (interrupt, stop) = Interrupt::catch().map_err(own)?;
+    if let Some(folder) = &flags.pages {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::Usage(format!("--pages '{}': {error}", folder.display())))?;
+    }
+    let ended = |error: scene::Ended| match error {
+        scene::Ended::Interrupted => Failure::Interrupted(interrupt.signal()),
+        scene::Ended::Lost(why) => Failure::Own(format!("the demonstration: {why}")),
+    };
+    told::intro(flags.seconds)?;
+    let mut scene = Scene::set(stop).map_err(ended)?;
+    let each = Nanos(flags.seconds.0 / 2);
+
+    told::heading("1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile")?;
+    let from = scene.next_second().map_err(ended)?;
+    scene.play(Cast::Old, each, neighbour::Habit::Always).map_err(ended)?;
+    scene.play(Cast::New, each, neighbour::Habit::Never).map_err(ended)?;
+    let after = judged(&scene, from)?;
+    told::before_and_after(&after)?;
+    page(flags.pages.as_deref(), "one-after-the-other", &after)?;
+
+    told::heading("2. A coin chooses the version of each request; the neighbour comes and goes")?;
+    let from = scene.next_second().map_err(ended)?;
+    scene.play(Cast::Coin, flags.seconds, neighbour::Habit::ComesAndGoes).map_err(ended)?;
+    let coins = judged(&scene, from)?;
+    told::verdict(&coins)?;
+    page(flags.pages.as_deref(), "random-per-request", &coins)?;
+    told::moral(&after, &coins)?;
+    Ok(0)
+}
+
+/// What the agent kept since a second, judged.
+fn judged(scene: &Scene, from: u64) -> Result<ReleaseReport, Failure> {
+    let to = clock::time_of_day().0.max(from + 1);
+    let path = scene.store();
+    scene.wait_for(to);
+    let store = Store::open(Some(&path))?;
+    let question = ReleaseQuestion {
+        service: SERVICE.to_owned(),
+        old: VERSIONS[0].to_owned(),
+        new: VERSIONS[1].to_owned(),
+        from,
+        to,
+        by_route: true,
+        confidence: 0.95,
+        resolution: 0.01,
+        fail_if: None,
+    };
+    let rows = store.rows(SERVICE, from, to)?;
+    judge(&question, &rows).map_err(|error| Failure::Own(format!("the demonstration: {error}")))
+}
+
+/// A page of a part, where pages were asked for.
+fn page(folder: Option<&Path>, name: &str, report: &ReleaseReport) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    let path = folder.join(format!("{name}.html"));
+    std::fs::write(&path, steady_report::release_html(report))
+        .map_err(|error| Failure::Own(format!("--pages '{}': {error}", path.display())))
+}

@@ -1,0 +1,115 @@
+//! A release that is followed live: looks on the way, until it is decided or the window is over.
+#![allow(clippy::print_stderr, reason = "what each look shows is told at once")]
+
+use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use steady_linux::clock;
+use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
+use steady_release::{JudgeError, Watch};
+use steady_report::release_sight;
+
+use super::store::Store;
+use super::window::at;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+/// Looks in a window, at most; and the seconds between two, at least and at most.
+const LOOKS: u64 = 120;
+const STEP: std::ops::RangeInclusive<u64> = 2..=60;
+/// The agent writes a second when it is over.
+const LATE: u64 = 2;
+
+/// Follows it; the last report, or why there was none when the window was over.
+pub(super) fn follow(store: &Store, question: &ReleaseQuestion, quiet: bool) -> Result<ReleaseReport, Failure> {
+    let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
+    let (interrupt, asked_to_stop) = Interrupt::catch().map_err(own)?;
+    let told = Told::new(question, quiet);
+    let mut watch = Watch::new(question.clone());
+    let mut last: Result<ReleaseReport, JudgeError> =
+        Err(JudgeError::NothingInWindow { service: question.service.clone() });
+    let long = question.to.saturating_sub(question.from).max(1);
+    let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end());
+    loop {
+        let now = clock::time_of_day().0;
+        let over = now.saturating_sub(question.from).saturating_sub(LATE) as f64 / long as f64;
+        let rows = store.rows(&question.service, question.from, question.to)?;
+        let looked = watch.look(&rows, over);
+        told.look(&looked, now);
+        // What was known stays known.
+        if looked.is_ok() || last.is_err() {
+            last = looked;
+        }
+        let settled = last.as_ref().is_ok_and(settled);
+        if over >= 1.0 || settled || stopped(&asked_to_stop, step) {
+            told.end();
+            let mut report = last.map_err(|error| match over < 1.0 {
+                true => Failure::Interrupted(interrupt.signal()),
+                false => Failure::Usage(error.to_string()),
+            })?;
+            report.question.to = now.clamp(question.from + 1, question.to);
+            return Ok(report);
+        }
+    }
+}
+
+/// Waits for the next look; whether a signal came instead.
+fn stopped(asked_to_stop: &OwnedFd, seconds: u64) -> bool {
+    let timeout = Timespec { tv_sec: seconds as i64, tv_nsec: 0 };
+    let mut watched = [PollFd::new(asked_to_stop, PollFlags::IN)];
+    poll(&mut watched, Some(&timeout)).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether there is nothing to wait for: there is a verdict, and where it is about the gate's own direction, the interval lies on
+/// one side of its limit.
+fn settled(report: &ReleaseReport) -> bool {
+    let total = &report.total;
+    if !report.refused.is_empty() || total.verdict == Verdict::Undecided {
+        return false;
+    }
+    let Some(condition) = report.question.fail_if.filter(|condition| condition.verdict == total.verdict) else {
+        return true;
+    };
+    let apart = |interval: &Interval| !interval.holds(condition.limit());
+    total.interval.as_ref().is_ok_and(apart)
+}
+
+/// Where looks are told: on a line that is drawn anew on a terminal, else on a line each.
+struct Told {
+    bar: ProgressBar,
+    lines: bool,
+    question: ReleaseQuestion,
+}
+
+impl Told {
+    fn new(question: &ReleaseQuestion, quiet: bool) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let target =
+            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(4) };
+        let long = question.to.saturating_sub(question.from);
+        let bar = ProgressBar::with_draw_target(Some(long), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {pos}/{len} s {wide_msg}") {
+            bar.set_style(style.progress_chars("━━╌"));
+        }
+        Told { bar, lines: !quiet && !terminal, question: question.clone() }
+    }
+
+    fn look(&self, looked: &Result<ReleaseReport, JudgeError>, now: u64) {
+        let said = match looked {
+            Ok(report) if !report.refused.is_empty() => "refused so far".to_owned(),
+            Ok(report) => report.looks.last().map_or_else(String::new, release_sight),
+            Err(error) => format!("waiting: {error}"),
+        };
+        self.bar.set_position(now.saturating_sub(self.question.from));
+        self.bar.set_message(said.clone());
+        if self.lines {
+            eprintln!("{} {said}", at(now));
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
