@@ -5,11 +5,13 @@ mod steady;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use kept_rows::{Service, store};
+use kept_rows::{LONG, Service, store, store_from};
 use serde_json::Value;
-use steady::{scratch, steady, told};
+use steady::{processes_with, scratch, steady, told, within_a_second};
 
 const SHOP: Service = Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
 const ALIKE: Service = Service { name: "alike", versions: &["v1", "v2"], factor: 1.0 };
@@ -153,4 +155,71 @@ fn every_form_is_written() {
     assert!(text("html").starts_with("<!DOCTYPE html>") && text("html").contains("needs"));
     assert!(text("md").starts_with("**v2 needs") && text("csv").starts_with("service,old,new,"));
     assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap()["service"], "shop");
+}
+
+/// The time of day, as date(1) has it.
+fn now() -> u64 {
+    let date = Command::new("date").arg("+%s").output().unwrap();
+    String::from_utf8(date.stdout).unwrap().trim().parse().unwrap()
+}
+
+fn signal(signal: &str, process: &Child) {
+    assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_release_that_is_followed_ends_when_it_is_decided() {
+    let begun = now() - LONG;
+    let store = store_from(begun, "watched", &[SHOP]);
+    let from = begun.to_string();
+    let words = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
+    let (status, stdout, stderr) = told(compare(&store, &words).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains(" requests: ") && stderr.lines().count() < 10, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["total"]["verdict"], "slower", "{}", report["total"]);
+    assert!(!report["looks"].as_array().unwrap().is_empty());
+    // The gate is met as soon as the interval lies beyond it.
+    let gate = compare(&store, &[&words[..], &["--fail-if", "slower>1%", "--quiet"]].concat()).output().unwrap();
+    assert_eq!(told(gate).0, 1);
+}
+
+#[test]
+fn an_interrupt_ends_what_is_followed_with_the_report_so_far() {
+    let begun = now() - LONG;
+    let store = store_from(begun, "interrupted", &[ALIKE]);
+    let from = begun.to_string();
+    let words = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
+    let follow = |more: &[&str]| {
+        let mut command = compare(&store, &[&words[..], more].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let process = command.spawn().unwrap();
+        thread::sleep(Duration::from_millis(1_500));
+        signal("-INT", &process);
+        told(process.wait_with_output().unwrap())
+    };
+    let (status, stdout, stderr) = follow(&["--from", &from]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stdout.contains("CPU time per request") && stdout.contains("Undecided:"), "{stdout}");
+    // From now on nothing was told.
+    let (status, stdout, stderr) = follow(&[]);
+    assert_eq!((status, stdout.as_str()), (130, ""), "{stderr}");
+}
+
+#[test]
+fn a_demonstration_that_is_killed_leaves_nothing_behind() {
+    let folder = scratch("demo");
+    fs::create_dir_all(&folder).unwrap();
+    let mark = folder.display().to_string();
+    let mut demo = steady();
+    demo.args(["release", "demo"]).env("TMPDIR", &folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut demo = demo.spawn().unwrap();
+    // Two processes of the server, and one that sweeps up.
+    let played = (0..20).any(|_| within_a_second(|| processes_with(&mark) >= 3));
+    signal("-KILL", &demo);
+    demo.wait().unwrap();
+    assert!(played, "it never played");
+    assert!((0..5).any(|_| within_a_second(|| processes_with(&mark) == 0)), "processes are left");
+    let empty = || fs::read_dir(&folder).unwrap().next().is_none();
+    assert!((0..5).any(|_| within_a_second(empty)), "files are left");
 }

@@ -30,13 +30,18 @@ pub(crate) struct Service {
 
 /// A store with these services, in a file of its own.
 pub(crate) fn store(name: &str, services: &[Service]) -> PathBuf {
+    store_from(BEGUN, name, services)
+}
+
+/// The same with its rows from this second on.
+pub(crate) fn store_from(begun: u64, name: &str, services: &[Service]) -> PathBuf {
     let path = scratch(&format!("{name}.db"));
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", path.display()));
     }
     let mut writer = Writer::open(Path::new(&path), PLENTY).unwrap();
-    let mut made: Vec<Made> = services.iter().map(Made::new).collect();
-    for second in BEGUN..BEGUN + LONG {
+    let mut made: Vec<Made> = services.iter().map(|service| Made::new(service, begun)).collect();
+    for second in begun..begun + LONG {
         let busy =
             HostSecond { second, host: 0, cpus: 2, busy: Some(0.4), steal: None, pressure: Some(0.1), running: None };
         let services = made.iter_mut().map(|one| one.second(second)).collect();
@@ -52,11 +57,12 @@ struct Made<'a> {
     fold: Fold,
     served: u64,
     state: u64,
+    dearer_from: u64,
 }
 
 impl<'a> Made<'a> {
-    fn new(service: &'a Service) -> Self {
-        Made { service, fold: Fold::new(), served: 0, state: 7 }
+    fn new(service: &'a Service, begun: u64) -> Self {
+        Made { service, fold: Fold::new(), served: 0, state: 7, dearer_from: begun + LONG / 2 }
     }
 
     /// A share from 0 to 1 (the generator of Knuth's MMIX).
@@ -109,7 +115,7 @@ impl<'a> Made<'a> {
     /// A request; the load rises in the second half of the time.
     fn told(&mut self, second: u64, process: u64, (version, route): (u32, u32)) -> Told {
         let noise = ((self.share() + self.share() + self.share()) / 1.5 - 1.0) * 0.2;
-        let load = if second >= BEGUN + LONG / 2 { 1.4 } else { 1.0 };
+        let load = if second >= self.dearer_from { 1.4 } else { 1.0 };
         let last = self.service.versions.len() as u32 - 1;
         let own = if version == last { self.service.factor } else { 1.0 };
         let cpu = 2e6 * load * own * (1.0 + f64::from(route)) * noise.exp();

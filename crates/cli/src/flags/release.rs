@@ -130,13 +130,13 @@ Examples:
   Longer parts resolve more; keep the pages to look at
       steady release demo --seconds 90s --pages demo
 
-This program itself is the server, two processes of it, and its new version does
-5 % more work on every page. A client sends requests at moments that do not wait
-for answers, and a neighbour streams through memory. The agent runs beside, as
-in production. First the new version follows the old one, as releases usually
-do, and the neighbour leaves meanwhile; then a coin chooses for each request,
-and the neighbour comes and goes. All of it is measured here and now, and
-nothing stays behind but the pages that were asked for.";
+This program itself is the server, two processes of it, and its new version
+does 5 % more work on every page. A client sends requests at moments that do
+not wait for answers, and a neighbour streams through memory. The agent runs
+beside, as in production. First the new version follows the old one, as
+releases usually do, and the neighbour leaves meanwhile; then a coin chooses
+for each request, and the neighbour comes and goes. All of it is measured here
+and now, and nothing stays behind but the pages that were asked for.";
 
 /// The options of `steady release demo`.
 #[derive(Debug, Args)]
