@@ -1,10 +1,12 @@
-"""steady agent: records a second that it takes in on one core, its memory meanwhile, and a million rows read back.
+"""steady agent: records a second that it takes in on one core, its memory, what its rulers cost an application, rows read back.
 
-    bench/run agent [--seconds N]    flood it for N seconds (10), then read rows
+    bench/run agent [--seconds N] [--turns N]    flood it for N seconds (10); N turns with rulers and without (60); read rows
 """
 
 import argparse
 import json
+import math
+import random
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median, stdev
 
 from common.paths import ROOT, STEADY
 from common.verdicts import check, table
@@ -28,11 +31,14 @@ MOST_READ_SECONDS = 1.5
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run agent", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood it (10)")
+    parser.add_argument("--turns", type=int, default=60, help="turns of work beside rulers, and as many without (60)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
         taken = ingest(Path(folder), options.seconds)
+    with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
+        harm = damage(Path(folder), options.turns)
     read = rows()
-    print(report(taken, read))
+    print(report(taken, harm, read))
 
 
 def ingest(folder: Path, seconds: float) -> dict:
@@ -63,6 +69,39 @@ def ingest(folder: Path, seconds: float) -> dict:
     finally:
         agent.send_signal(signal.SIGTERM)
         agent.wait()
+
+
+def damage(folder: Path, turns: int) -> dict:
+    """What an application costs more while the agent reads its rulers: pairs of turns, which of them first by coin."""
+    path = folder / "s" / "agent.sock"
+    words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db"]
+    agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        connect(path).close()
+        table_of_work = list(range(200_000))
+        random.Random(1).shuffle(table_of_work)
+        coins, logs = random.Random(2), []
+        for _ in range(turns):
+            costs = {}
+            for stopped in coins.sample([False, True], 2):
+                agent.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
+                time.sleep(0.02)
+                costs[stopped] = work(table_of_work)
+            logs.append(math.log(costs[False] / costs[True]))
+        agent.send_signal(signal.SIGCONT)
+        return {"change": median(logs), "error": 1.25 * stdev(logs) / math.sqrt(turns)}
+    finally:
+        agent.send_signal(signal.SIGCONT)
+        agent.send_signal(signal.SIGTERM)
+        agent.wait()
+
+
+def work(numbers: list) -> float:
+    """CPU time of going through a list that caches hold in part only."""
+    began, place = time.thread_time(), 0
+    for _ in range(1_500_000):
+        place = numbers[place]
+    return time.thread_time() - began
 
 
 def datagram(worker: int, number: int) -> bytes:
@@ -121,12 +160,13 @@ def rows() -> dict:
     return json.loads(done.stdout)
 
 
-def report(taken: dict, read: dict) -> str:
+def report(taken: dict, harm: dict, read: dict) -> str:
     measured = [
         ["records sent", f"{taken['records']:,}"],
         ["records a second", f"{taken['per_second']:,.0f}"],
         ["records a second of its CPU time", f"{taken['per_cpu_second']:,.0f}"],
         ["memory at most, MB", f"{taken['memory_bytes'] / 1e6:.0f}"],
+        ["CPU time of an application beside its rulers, %", f"{harm['change'] * 100:+.2f} ±{harm['error'] * 200:.2f}"],
         ["rows read back", f"{read['rows']:,}"],
         ["CPU time of reading them, s", f"{read['read_seconds']:.2f}"],
         ["bytes a row in the store", f"{read['bytes'] / read['rows']:.0f}"],

@@ -10,7 +10,7 @@ use std::time::Duration;
 use steady_model::AgentWriting;
 
 use crate::Event;
-use crate::store::{Batch, Keep, StoreError, Writer};
+use crate::store::{Batch, StoreError, Writer};
 
 /// Rows that may wait.
 const ROWS: usize = 100_000;
@@ -41,10 +41,10 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Begins to write to the store in the file at `path`.
-    pub(crate) fn begin(writer: Writer, path: PathBuf, keep: Keep, events: Sender<Event>) -> Keeper {
+    pub(crate) fn begin(writer: Writer, path: PathBuf, events: Sender<Event>) -> Keeper {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let thread = thread::spawn(move || Hand { writer, path, keep, events, writes: 0 }.write_all(&theirs));
+        let thread = thread::spawn(move || Hand { writer, path, events, writes: 0, is_gone: false }.write_all(&theirs));
         Keeper { shared, thread }
     }
 
@@ -85,9 +85,10 @@ impl Keeper {
 struct Hand {
     writer: Writer,
     path: PathBuf,
-    keep: Keep,
     events: Sender<Event>,
     writes: u64,
+    /// Whether the file was removed and is not there again.
+    is_gone: bool,
 }
 
 impl Hand {
@@ -131,8 +132,10 @@ impl Hand {
     /// Writes a batch. A file that was removed is made anew: what is written to it nobody could read.
     fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.writes += 1;
-        if self.writes.is_multiple_of(WRITES_A_LOOK) && !self.path.exists() {
-            self.writer = Writer::open(&self.path, self.keep)?;
+        if self.is_gone || self.writes.is_multiple_of(WRITES_A_LOOK) && !self.path.exists() {
+            self.is_gone = true;
+            self.writer.open_again(&self.path)?;
+            self.is_gone = false;
         }
         self.writer.write(batch)
     }

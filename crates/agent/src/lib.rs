@@ -1,11 +1,12 @@
 //! The agent: listens to the services of a host, keeps rows of their requests, and reads them back.
 //!
-//! Datagrams are read ([`line`]) and added to the rows of the second that is open ([`table`]); once a second they are handed to the
+//! Datagrams are read ([`mod@line`]) and added to the rows of the second that is open ([`table`]); once a second they are handed to the
 //! thread that writes them ([`store`]). Threads of their own run the agent's rulers and count requests from outside.
 #![forbid(unsafe_code)]
 
 mod keeper;
 pub mod line;
+mod lock;
 pub mod outside;
 mod run;
 pub mod socket;

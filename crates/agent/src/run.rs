@@ -168,7 +168,7 @@ impl<'a> Agent<'a> {
             table: Table::new(settings.limits),
             watch: Watch::new(ahead, by_day),
             stop,
-            keeper: Keeper::begin(writer, settings.store.clone(), settings.keep, sender),
+            keeper: Keeper::begin(writer, settings.store.clone(), sender),
             witness,
             outside,
             events,

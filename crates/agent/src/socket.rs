@@ -1,14 +1,15 @@
 //! The agent's socket: where it is, whose it is, and that there is one agent behind it.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
+
+use crate::lock::Lock;
 
 /// Why there is no socket.
 #[derive(Debug, Error)]
@@ -32,9 +33,8 @@ pub enum SocketError {
 pub struct Socket {
     socket: UnixDatagram,
     path: PathBuf,
-    lock: PathBuf,
     // It is held for as long as the socket is ours.
-    _held: File,
+    _lock: Lock,
 }
 
 impl Socket {
@@ -45,8 +45,7 @@ impl Socket {
     /// [`SocketError`]
     pub fn listen(path: &Path, group: Option<u32>) -> Result<Self, SocketError> {
         folder(path, group)?;
-        let lock = beside(path, ".lock");
-        let held = hold(&lock)?.ok_or(SocketError::Taken)?;
+        let lock = Lock::hold(&beside(path, ".lock"))?.ok_or(SocketError::Taken)?;
         match fs::symlink_metadata(path) {
             Ok(found) if !is_socket(&found) => return Err(SocketError::Occupied),
             // Whoever holds the lock knows that nobody listens there, but for programs that ask for no lock.
@@ -55,7 +54,7 @@ impl Socket {
             Err(_) => {}
         }
         let socket = UnixDatagram::bind(path)?;
-        let made = Socket { socket, path: path.to_owned(), lock, _held: held };
+        let made = Socket { socket, path: path.to_owned(), _lock: lock };
         made.socket.set_nonblocking(true)?;
         if group.is_some() {
             chown(path, None, group)?;
@@ -74,7 +73,7 @@ impl AsFd for Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // What cannot be removed is taken over by the next agent.
-        for file in [&self.path, &status_file(&self.path), &self.lock] {
+        for file in [&self.path, &status_file(&self.path)] {
             let _ = fs::remove_file(file);
         }
     }
@@ -87,8 +86,7 @@ pub fn status_file(socket: &Path) -> PathBuf {
 
 /// Whether an agent holds the socket at this path.
 pub fn is_held(socket: &Path) -> bool {
-    let Ok(lock) = File::open(beside(socket, ".lock")) else { return false };
-    flock(&lock, FlockOperation::NonBlockingLockShared).is_err()
+    Lock::is_held(&beside(socket, ".lock"))
 }
 
 /// A file beside the socket.
@@ -113,24 +111,6 @@ fn folder(path: &Path, group: Option<u32>) -> Result<(), SocketError> {
     let owners = [fs::metadata(folder)?.uid(), fs::symlink_metadata(folder)?.uid()];
     let is_trusted = owners.into_iter().all(|owner| owner == own || owner == 0);
     if is_trusted { Ok(()) } else { Err(SocketError::Foreign(folder.to_owned())) }
-}
-
-/// The lock, held; `None` where another agent has it.
-fn hold(path: &Path) -> io::Result<Option<File>> {
-    loop {
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::AGAIN) => return Ok(None),
-            held => held?,
-        }
-        // The agent that had it may have removed it in between: then this is a lock that nobody else sees.
-        let is_there = fs::metadata(path).is_ok_and(|there| {
-            file.metadata().is_ok_and(|ours| (there.dev(), there.ino()) == (ours.dev(), ours.ino()))
-        });
-        if is_there {
-            return Ok(Some(file));
-        }
-    }
 }
 
 fn is_socket(facts: &fs::Metadata) -> bool {

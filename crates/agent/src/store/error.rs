@@ -8,6 +8,9 @@ pub enum StoreError {
     /// There is none.
     #[error("there is no store; steady agent makes one")]
     Missing,
+    /// Another agent writes to it.
+    #[error("another agent keeps rows in it; --store takes another file")]
+    Taken,
     /// It was written by a version that this one does not know.
     #[error(
         "it was written by a newer version: its schema is {found}, and {known} is the newest known here; upgrade steady"
@@ -29,6 +32,9 @@ pub enum StoreError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// It cannot be locked.
+    #[error("{0}")]
+    Lock(#[from] std::io::Error),
     /// What the database says: full, no database, ...
     #[error("{0}")]
     Database(#[from] rusqlite::Error),

@@ -1,5 +1,5 @@
 //! The store: rows of requests, rulers and hosts in a database (SQLite), one file. All rows of a service and a second stand in
-//! one blob ([`pack`]), so that a million of them come out within a second; texts stand once, and blobs name their numbers.
+//! one blob (`pack`), so that a million of them come out within a second; texts stand once, and blobs name their numbers.
 //!
 //! One agent writes, one transaction a second; any number of readers look on meanwhile, for the journal is a write-ahead log.
 

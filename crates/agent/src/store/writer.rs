@@ -11,6 +11,7 @@ use super::names::{Names, whole};
 use super::pack::Block;
 use super::retention::Keep;
 use super::{Batch, StoreError, schema};
+use crate::lock::Lock;
 
 /// How long to wait for a reader that brings the journal home.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,25 +25,37 @@ pub struct Writer {
     pub(super) connection: Connection,
     pub(super) names: Names,
     pub(super) keep: Keep,
+    // Two agents would remove the names of each other's rows.
+    _lock: Lock,
 }
 
 impl Writer {
     /// Opens the store in the file at `path`; makes it if there is none. What a kill left of an unfinished write is dropped.
     ///
     /// # Errors
-    /// [`StoreError::TooNew`], [`StoreError::Foreign`] or [`StoreError::Database`].
+    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Lock`] or [`StoreError::Database`].
     pub fn open(path: &Path, keep: Keep) -> Result<Self, StoreError> {
-        let mut connection = Connection::open(path)?;
-        connection.busy_timeout(PATIENCE)?;
-        connection.set_prepared_statement_cache_capacity(32);
-        schema::migrate(&mut connection)?;
-        // Whatever kills the agent, what it has written stays; only a machine that fails may take the last seconds with it.
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        connection.pragma_update(None, "journal_size_limit", keep.journal() as i64)?;
-        connection.pragma_update(None, "wal_autocheckpoint", (keep.journal() / 2 / PAGE).clamp(8, 1_000) as i64)?;
-        connection.pragma_update(None, "cache_size", -4_096)?;
-        Ok(Writer { connection, names: Names::default(), keep })
+        let mut lock = path.as_os_str().to_owned();
+        lock.push(".lock");
+        let lock = Lock::hold(Path::new(&lock))?.ok_or(StoreError::Taken)?;
+        Ok(Writer { connection: connect(path, keep)?, names: Names::default(), keep, _lock: lock })
+    }
+
+    /// Opens the file at `path` anew, for the one that was open has been removed.
+    ///
+    /// # Errors
+    /// As [`Writer::open`]; nothing can be written then before this has succeeded.
+    pub fn open_again(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.names.forget();
+        // The old one removes its journal by name when it is closed, and what it left is no journal of the new one.
+        self.connection = Connection::open_in_memory()?;
+        for suffix in ["-wal", "-shm"] {
+            let mut left = path.as_os_str().to_owned();
+            left.push(suffix);
+            let _ = std::fs::remove_file(Path::new(&left));
+        }
+        self.connection = connect(path, self.keep)?;
+        Ok(())
     }
 
     /// Writes all of a batch, or nothing.
@@ -109,6 +122,21 @@ impl Writer {
     pub fn last_second(&self) -> Result<Option<u64>, StoreError> {
         last_second(&self.connection)
     }
+}
+
+/// Opens a database for writing, and makes it what it should be.
+fn connect(path: &Path, keep: Keep) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    schema::migrate(&mut connection)?;
+    // Whatever kills the agent, what it has written stays; only a machine that fails may take the last seconds with it.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "journal_size_limit", keep.journal() as i64)?;
+    connection.pragma_update(None, "wal_autocheckpoint", (keep.journal() / 2 / PAGE).clamp(8, 1_000) as i64)?;
+    connection.pragma_update(None, "cache_size", -4_096)?;
+    Ok(connection)
 }
 
 /// The last second of which there is a block.

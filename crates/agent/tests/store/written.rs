@@ -73,8 +73,15 @@ fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
     writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
     assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 2);
     drop(reader);
-    // As a kill does: nothing is brought home.
-    std::mem::forget(writer);
+    assert!(matches!(Writer::open(&path, PLENTY), Err(StoreError::Taken)));
+    // As a kill leaves it: nothing is brought home.
+    let killed = file("left");
+    for suffix in ["", "-wal"] {
+        let of = |path: &std::path::Path| format!("{}{suffix}", path.display());
+        std::fs::copy(of(&path), of(&killed)).unwrap();
+    }
+    drop(writer);
+    let path = killed;
     assert_eq!(Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap().requests.len(), 2);
     let mut again = Writer::open(&path, PLENTY).unwrap();
     again.write(&batch(1_002, vec![row(1_002, 7, 0, 1, 5)])).unwrap();
@@ -110,6 +117,18 @@ fn a_damaged_block_is_named() {
     Connection::open(&path).unwrap().execute("UPDATE blocks SET rows = x'07'", []).unwrap();
     let error = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { second: 1_000, .. }), "{error}");
+}
+
+#[test]
+fn a_store_that_was_removed_is_made_anew() {
+    let path = file("removed");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    writer.open_again(&path).unwrap();
+    writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
+    let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+    assert_eq!(rows.requests.iter().map(|row| row.second).collect::<Vec<_>>(), [1_001]);
 }
 
 #[test]
