@@ -80,7 +80,9 @@ fn failed(path: &Path, error: &StoreError) -> Failure {
     let text = format!("'{}': {error}", path.display());
     match error {
         StoreError::Missing | StoreError::Foreign | StoreError::TooNew { .. } => Failure::Usage(text),
-        StoreError::Damaged { .. } | StoreError::Database(_) => Failure::Own(text),
+        StoreError::Taken | StoreError::Lock(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
+            Failure::Own(text)
+        }
     }
 }
 
