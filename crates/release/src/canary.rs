@@ -25,8 +25,8 @@ type Unit = (u32, u64);
 
 /// The units of both sides, and how cells are made.
 struct Units {
-    /// By unit: its number and its side.
-    numbers: BTreeMap<Unit, (usize, usize)>,
+    /// By unit and side: its number. What was counted from outside has no processes, and may be of both sides.
+    numbers: BTreeMap<(Unit, usize), usize>,
     hosts: bool,
     stretch: u64,
 }
@@ -35,7 +35,7 @@ struct Units {
 pub(crate) fn answer(lines: &[Line]) -> Answer {
     let units = Units::new(lines);
     let mut counts = [0, 0];
-    units.numbers.values().for_each(|(_, side)| counts[*side] += 1);
+    units.numbers.keys().for_each(|(_, side)| counts[*side] += 1);
     let single = counts == [1, 1];
     let judge = |weights: &BTreeMap<u32, f64>| {
         let found = if single { singles(lines, weights) } else { units.between(lines, weights) };
@@ -73,11 +73,8 @@ impl Units {
             *requests.entry((unit(line), line.side)).or_default() += line.requests();
         }
         let least = LEAST_SHARE * middle(requests.values().copied().collect());
-        let kept: BTreeMap<(Unit, usize), f64> = requests.into_iter().filter(|(_, n)| *n >= least).collect();
-        // A process that served both belongs to neither.
-        let both = |unit: &Unit| kept.contains_key(&(*unit, 0)) && kept.contains_key(&(*unit, 1));
-        let chosen = kept.keys().filter(|(unit, _)| !both(unit));
-        let numbers = chosen.enumerate().map(|(number, (unit, side))| (*unit, (number, *side))).collect();
+        let kept = requests.into_iter().filter(|(_, n)| *n >= least);
+        let numbers = kept.enumerate().map(|(number, (unit, _))| (unit, number)).collect();
         let stretch = stretch(lines, by_host);
         Units { numbers, hosts: by_host, stretch }
     }
@@ -99,7 +96,7 @@ impl Units {
         // A unit without a route that others had cannot be held against them.
         let all = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
         let of_side = |wanted: usize| -> Vec<f64> {
-            let own = self.numbers.values().filter(|(_, side)| *side == wanted).map(|(number, _)| sums[*number]);
+            let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted).map(|(_, number)| sums[*number]);
             own.filter(|sum| sum.1 >= 0.5 * all && sum.1 > 0.0).map(|sum| sum.0 / sum.1).collect()
         };
         between_units(&of_side(0), &of_side(1))
@@ -112,7 +109,7 @@ impl Units {
         for line in lines {
             let place = if self.hosts { 0 } else { line.row.host };
             let process = if self.hosts { 0 } else { line.row.process };
-            let Some((unit, _)) = self.numbers.get(&(line.row.host, process)) else { continue };
+            let Some(unit) = self.numbers.get(&((line.row.host, process), line.side)) else { continue };
             let count = numbers.len();
             let cell = *numbers.entry((place, line.row.second / self.stretch)).or_insert(count);
             cells.push(UnitCell { cell, unit: *unit, n: line.requests(), y: line.log() });

@@ -15,7 +15,7 @@ const ENOUGH: f64 = 0.1;
 
 /// The design, the lines that belong to it, and how many requests of others there are. `None` where no way of assigning gave
 /// requests to both versions.
-pub(crate) fn choose(lines: Vec<Line<'_>>) -> Option<(ReleaseDesign, Vec<Line<'_>>, u64)> {
+pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, u64)> {
     let families: [fn(Assignment) -> bool; 3] = [
         |assignment| assignment == Assignment::Random,
         |assignment| assignment == Assignment::Slot,
@@ -26,19 +26,22 @@ pub(crate) fn choose(lines: Vec<Line<'_>>) -> Option<(ReleaseDesign, Vec<Line<'_
         families.iter().map(|family| requests(&lines, family)).enumerate().filter(|(_, sides)| both(sides)).collect();
     let large = candidates.iter().find(|(_, sides)| sides[0] + sides[1] >= ENOUGH * all);
     let (family, _) = large.or(candidates.first())?;
-    let (mut chosen, others): (Vec<Line>, Vec<Line>) =
-        lines.into_iter().partition(|line| families[*family](line.row.assignment));
-    let mut left_out: u64 = others.iter().map(|line| line.row.sums.requests).sum();
+    let mut left_out = 0;
+    lines.retain(|line| {
+        let belongs = families[*family](line.row.assignment);
+        left_out += if belongs { 0 } else { line.row.sums.requests };
+        belongs
+    });
     let design = match family {
         0 => ReleaseDesign::RandomPerRequest,
         1 => ReleaseDesign::Switchback,
-        _ if served_together(&chosen) => ReleaseDesign::Canary,
+        _ if served_together(&lines) => ReleaseDesign::Canary,
         _ => ReleaseDesign::OneAfterTheOther,
     };
     if design == ReleaseDesign::Switchback {
-        left_out += keep_one_length(&mut chosen);
+        left_out += keep_one_length(&mut lines);
     }
-    Some((design, chosen, left_out))
+    Some((design, lines, left_out))
 }
 
 fn both(sides: &[f64; 2]) -> bool {

@@ -55,7 +55,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a Line<'a>>) -> Plain {
+    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Plain {
         let mut plain = Plain::default();
         for line in lines {
             plain.requests[line.side] += line.row.sums.requests;

@@ -6,20 +6,17 @@ use crate::JudgeError;
 
 /// A row of one of the two versions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct Line {
     /// 0: OLD, 1: NEW.
     pub(crate) side: usize,
-    /// The row.
-    pub(crate) row: &'a ReleaseRow,
+    /// The row. It is copied, for a million of them are read again and again in another order than they came in.
+    pub(crate) row: ReleaseRow,
 }
 
-impl Line<'_> {
-    /// By what rows are ordered; the sums only make it one order where a row was told in several parts.
-    fn key(&self) -> (u32, u32, u64, u64, usize, u64, u64) {
-        let ReleaseRow { route, host, second, process, sums, .. } = *self.row;
-        (route, host, second, process, self.side, sums.log.to_bits(), sums.cpu.to_bits())
-    }
+/// What rows are ordered by; the sums only make it one order where a row was told in several parts.
+type Key = (u32, u32, u64, u64, usize, u64, u64);
 
+impl Line {
     /// Requests that count.
     pub(crate) fn requests(&self) -> f64 {
         self.row.sums.requests as f64
@@ -54,37 +51,38 @@ impl Sides {
 }
 
 /// The lines of both versions within the window that have requests that count, in one order whatever the order of the rows.
-pub(crate) fn lines<'a>(question: &ReleaseQuestion, rows: &'a ReleaseRows) -> Result<Vec<Line<'a>>, JudgeError> {
+pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Vec<Line>, JudgeError> {
     if question.old == question.new {
         return Err(JudgeError::SameVersion(question.old.clone()));
     }
     let sides = Sides::new(question, rows);
-    let within = |row: &&ReleaseRow| (question.from..question.to).contains(&row.second);
-    let mut lines: Vec<Line> = rows
-        .requests
-        .iter()
-        .filter(within)
-        .filter_map(|row| sides.of(row.version).map(|side| Line { side, row }))
-        .collect();
-    for (side, version) in [&question.old, &question.new].into_iter().enumerate() {
-        check(side, version, &lines, question, rows)?;
+    let mut counts = [(0, 0); 2];
+    let mut keys: Vec<(Key, usize)> = Vec::new();
+    for (at, row) in rows.requests.iter().enumerate() {
+        let Some(side) = sides.of(row.version).filter(|_| (question.from..question.to).contains(&row.second)) else {
+            continue;
+        };
+        let ReleaseRow { route, host, second, process, sums, .. } = row;
+        counts[side].0 += sums.requests;
+        counts[side].1 += sums.warming;
+        if sums.requests > 0 && (*process != 0 || sums.cpu > 0.0) {
+            keys.push(((*route, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
+        }
     }
-    lines.retain(|line| line.row.sums.requests > 0 && (line.row.process != 0 || line.row.sums.cpu > 0.0));
-    lines.sort_by_cached_key(Line::key);
-    Ok(lines)
+    for (version, count) in [&question.old, &question.new].into_iter().zip(counts) {
+        check(version, count, question, rows)?;
+    }
+    keys.sort_unstable();
+    Ok(keys.into_iter().map(|((_, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
 }
 
-/// Whether there is anything of a version.
+/// Whether there is anything of a version, which has so many requests that count, and so many that do not.
 fn check(
-    side: usize,
     version: &str,
-    lines: &[Line],
+    (requests, warming): (u64, u64),
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
 ) -> Result<(), JudgeError> {
-    let of_side = || lines.iter().filter(|line| line.side == side);
-    let (requests, warming) = of_side()
-        .fold((0, 0), |(requests, warming), line| (requests + line.row.sums.requests, warming + line.row.sums.warming));
     match (requests, warming) {
         (0, 0) => Err(missing(version, question, rows)),
         (0, warming) => Err(JudgeError::OnlyWarming { version: version.into(), warming }),

@@ -224,3 +224,20 @@ fn few_requests_are_undecided() {
         }
     }
 }
+
+/// Two versions counted from outside on one host: no processes, no logarithms, and still an answer that says what it is.
+#[test]
+fn what_was_counted_from_outside_is_judged() {
+    let (question, mut rows) = rows(Way::Processes, 7);
+    let inside = judge(&question, &rows).unwrap();
+    for row in &mut rows.requests {
+        row.process = 0;
+        row.sums = RequestSums { requests: row.sums.requests, cpu: row.sums.cpu, ..RequestSums::default() };
+    }
+    let outside = judge(&question, &rows).unwrap();
+    assert!(outside.from_outside && outside.wall.is_err() && outside.sides[0].wall_mean.is_err());
+    assert_eq!(outside.design, ReleaseDesign::Canary);
+    assert!(outside.warnings.contains(&ReleaseWarning::OneProcessASide));
+    let (inside, outside) = (inside.total.change.unwrap(), outside.total.change.unwrap());
+    assert!((inside - outside).abs() < 0.05, "{inside} {outside}");
+}

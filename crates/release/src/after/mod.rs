@@ -1,0 +1,118 @@
+//! First the one version, then the other: what the load did is taken off by rulers, or there is no answer.
+
+mod guards;
+mod load;
+
+use std::collections::BTreeMap;
+
+use steady_model::{Absent, LoadAlarm, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RestsOn};
+use steady_stats::release::{Clustered, clustered, differ};
+
+use crate::answer::{Answer, RouteAnswer};
+use crate::effect::{Effect, Plain};
+use crate::rulers;
+use crate::window::{Line, Sides};
+use guards::{LEAST_READINGS, utilisation};
+
+/// Seconds that stand together: so many readings tell the load well enough that its slope is not understated.
+const BLOCK: u64 = 5;
+/// Seconds of the stretches that errors come from.
+const CLUSTER: u64 = 10;
+/// Beyond this, the version is too nearly known from the load.
+const MOST_INFLATION: f64 = 1.3;
+/// What is told where the load tells the version altogether.
+const UNBOUNDED: f64 = 1e6;
+/// The share of the load shift by which the interval reaches further.
+const SHIFT_SHARE: f64 = 0.1;
+/// The error at which two kinds of rulers are said to disagree.
+const DISAGREE: f64 = 0.05;
+
+/// What there is to judge by.
+struct Course<'a> {
+    lines: &'a [Line],
+    /// By route: the mean of both versions' logarithms, and the CPU time of a request.
+    routes: BTreeMap<u32, (f64, f64)>,
+}
+
+/// The answer of the lines, which are in order.
+pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
+    let course = Course::new(lines);
+    let (window, sides) = (question.from..question.to, Sides::new(question, rows));
+    let [workers, agents] = [true, false].map(|workers| {
+        let readings = rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler));
+        course.with(&readings, &sides)
+    });
+    let (chosen, rests_on) =
+        if workers.per_second > 0.0 { (&workers, RestsOn::WorkerRulers) } else { (&agents, RestsOn::AgentRulers) };
+    let found = clustered(&chosen.costs(&course, None));
+    let mut refused = course.too_little(chosen);
+    refused.extend(
+        found
+            .filter(|found| found.inflation > MOST_INFLATION)
+            .map(|found| Refusal::LoadsDoNotOverlap { variance_inflation: found.inflation }),
+    );
+    refused.extend(utilisation(question, rows, lines));
+    if found.is_none() && refused.is_empty() {
+        refused.push(Refusal::LoadsDoNotOverlap { variance_inflation: UNBOUNDED });
+    }
+    if !refused.is_empty() {
+        let why = || Absent::because("load and version cannot be told apart");
+        let routes = course.routes_with(|_| Err(why()));
+        let settle = course.settling(question.resolution);
+        return Answer { rests_on, total: Err(why()), routes, refused, settle, ..Answer::of_coins() };
+    }
+    let effect = |found: Option<Clustered>| {
+        found.map(widened).ok_or_else(|| Absent::because("too little time to tell its error"))
+    };
+    let mut warnings = Vec::new();
+    if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
+        warnings.extend(disagreement(found, clustered(&agents.costs(&course, None))));
+    }
+    let routes = course.routes_with(|route| effect(clustered(&chosen.costs(&course, Some(route)))));
+    Answer { rests_on, total: effect(found), routes, warnings, ..Answer::of_coins() }
+}
+
+/// The effect, with the interval widened by a share of what was taken off.
+fn widened(found: Clustered) -> Effect {
+    Effect::Student(found.estimated, SHIFT_SHARE * (found.plain - found.estimated.effect).abs())
+}
+
+fn disagreement(workers: Option<Clustered>, agents: Option<Clustered>) -> Option<ReleaseWarning> {
+    let (workers, agents) = (workers?.estimated, agents?.estimated);
+    differ(&workers, &agents, DISAGREE).then(|| {
+        ReleaseWarning::RulersDisagree(LoadAlarm {
+            by_worker_rulers: workers.effect.exp_m1(),
+            by_agent_rulers: agents.effect.exp_m1(),
+        })
+    })
+}
+
+impl<'a> Course<'a> {
+    fn new(lines: &'a [Line]) -> Course<'a> {
+        let mut routes = BTreeMap::new();
+        for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
+            let plain = Plain::of(of_route);
+            if plain.requests.contains(&0) {
+                continue;
+            }
+            let mut logs = [0.0; 2];
+            of_route.iter().for_each(|line| logs[line.side] += line.log());
+            let mean = (logs[0] / plain.requests[0] as f64 + logs[1] / plain.requests[1] as f64) / 2.0;
+            let cost = (plain.cpu[0] + plain.cpu[1]) / (plain.requests[0] + plain.requests[1]) as f64;
+            routes.insert(of_route[0].row.route, (mean, cost));
+        }
+        Course { lines, routes }
+    }
+
+    fn routes_with(&self, effect: impl Fn(u32) -> steady_model::Reading<Effect>) -> Vec<RouteAnswer> {
+        let of_route = |lines: &[Line]| {
+            let route = lines[0].row.route;
+            self.routes.contains_key(&route).then(|| RouteAnswer {
+                route,
+                plain: Plain::of(lines),
+                effect: effect(route),
+            })
+        };
+        self.lines.chunk_by(|one, other| one.row.route == other.row.route).filter_map(of_route).collect()
+    }
+}
