@@ -49,7 +49,8 @@ pub(super) fn follow(store: &Store, question: &ReleaseQuestion, quiet: bool) -> 
                 true => Failure::Interrupted(interrupt.signal()),
                 false => Failure::Usage(error.to_string()),
             })?;
-            report.question.to = now.clamp(question.from + 1, question.to);
+            let seen = report.looks.last().map_or(now, |look| look.to);
+            report.question.to = seen.clamp(question.from + 1, question.to);
             return Ok(report);
         }
     }
