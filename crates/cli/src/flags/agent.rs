@@ -23,9 +23,9 @@ Examples:
           --cgroup /sys/fs/cgroup/system.slice/shop.service \\
           --requests 'http://localhost:8000/metrics#http_requests_total'
 
-Services tell it of their requests by datagrams: `pip install steadyhand`, or the
-lines of docs/protocol.md. It keeps sums by second, process, version and route,
-for `steady release compare`.
+Services tell it of their requests by datagrams: by the Python package, or as
+docs/protocol.md says. It keeps sums by second, process, version and route, for
+`steady release compare`.
 
 Exit status:
   0    it was asked to end, and all is written
