@@ -42,8 +42,12 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         let readings = rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler));
         course.with(&readings, &sides)
     });
-    let (chosen, rests_on) =
-        if workers.per_second > 0.0 { (&workers, RestsOn::WorkerRulers) } else { (&agents, RestsOn::AgentRulers) };
+    // Workers' rulers are the better ones, unless too few requests came for them to be read often.
+    let thin = workers.per_second < LEAST_READINGS && agents.per_second >= LEAST_READINGS;
+    let (chosen, rests_on) = match workers.per_second > 0.0 && !thin {
+        true => (&workers, RestsOn::WorkerRulers),
+        false => (&agents, RestsOn::AgentRulers),
+    };
     let found = clustered(&chosen.costs(&course, None));
     let mut refused = course.too_little(chosen);
     refused.extend(

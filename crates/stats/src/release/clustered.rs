@@ -101,3 +101,54 @@ pub fn differ(one: &Estimated, other: &Estimated, alpha: f64) -> bool {
     let freedom = one.freedom.min(other.freedom);
     (one.effect - other.effect).abs() > critical(alpha, freedom) * (one.variance + other.variance).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(effect: f64, overlap: bool) -> Vec<TimedCost> {
+        let row = |at: u64| {
+            let is_new = at >= 30;
+            let wave = (at as f64 * 0.9).sin() * 0.2;
+            let load = if overlap { wave } else { 0.1 * wave + if is_new { 0.5 } else { 0.0 } };
+            let noise = 0.01 * (at as f64 * 2.3).cos();
+            let cost = 14.0 + 1.3 * load + noise + if is_new { effect } else { 0.0 };
+            TimedCost { cluster: at / 2, place: 0, is_new, requests: 50.0, cost, covariates: vec![load] }
+        };
+        (0..60).map(row).collect()
+    }
+
+    #[test]
+    fn load_is_told_from_the_version_where_it_overlaps() {
+        let found = clustered(&rows(0.05, true)).unwrap();
+        assert!((found.estimated.effect - 0.05).abs() < 0.005 && found.inflation < 1.1, "{found:?}");
+        assert!(found.estimated.interval(0.05).holds(0.05));
+        let apart = clustered(&rows(0.05, false)).unwrap();
+        assert!(apart.inflation > 10.0, "{apart:?}");
+    }
+
+    #[test]
+    fn exchanging_the_versions_negates_it() {
+        let one = rows(0.05, true);
+        let other: Vec<TimedCost> = one.iter().map(|row| TimedCost { is_new: !row.is_new, ..row.clone() }).collect();
+        let (one, other) = (clustered(&one).unwrap(), clustered(&other).unwrap());
+        assert_eq!(one.estimated.effect, -other.estimated.effect);
+        assert_eq!((one.estimated.variance, one.inflation), (other.estimated.variance, other.inflation));
+        assert!(!differ(&one.estimated, &one.estimated, 0.05) && differ(&one.estimated, &other.estimated, 0.05));
+    }
+
+    #[test]
+    fn places_are_compared_with_themselves() {
+        let mut rows = rows(0.05, true);
+        let second: Vec<TimedCost> = rows
+            .iter()
+            .filter(|row| row.is_new || row.cluster % 2 == 0)
+            .map(|row| TimedCost { place: 1, cost: row.cost + 3.0, ..row.clone() })
+            .collect();
+        rows.extend(second);
+        rows.sort_by_key(|row| row.cluster);
+        let found = clustered(&rows).unwrap();
+        assert!((found.estimated.effect - 0.05).abs() < 0.005, "{found:?}");
+        assert_eq!(clustered(&[]), None);
+    }
+}

@@ -138,12 +138,6 @@ impl CoinPairs {
         let error = 1.4826 * median(&mut away) / (self.pairs.len() as f64).sqrt();
         (centre, error.max(1e-9))
     }
-
-    /// How much of what the covariates say of the load belongs to the costs, at the estimate.
-    pub fn explained(&self, theta: f64) -> Vec<f64> {
-        let plain: Vec<f64> = self.pairs.iter().map(|pair| pair.difference - pair.sign() * theta).collect();
-        self.slopes(&plain)
-    }
 }
 
 /// As the house's pairs are: NEW's order is the coin.
@@ -152,4 +146,65 @@ fn pair_of(left: f64, pair: &SlotPair) -> Pair {
     let level = if pair.level.is_finite() { pair.level.clamp(-200.0, 200.0) } else { 0.0 };
     let (old, new) = ((level - new / 2.0).exp(), (level + new / 2.0).exp());
     Pair { layout: Layout::Turns, slot: Slot { order, cpu: 0 }, old, new }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Pairs under a load that differs between slots, of which two rulers tell most.
+    fn pairs(coin: &mut ChaCha8Rng, count: usize, effect: f64) -> Vec<SlotPair> {
+        let pair = |coin: &mut ChaCha8Rng| {
+            let new_first: bool = coin.random();
+            let load = coin.random_range(-0.3..0.3);
+            let covariates = vec![0.8 * load + coin.random_range(-0.03..0.03), load + coin.random_range(-0.06..0.06)];
+            let noise = coin.random_range(-0.04..0.04);
+            let difference = load + noise + if new_first { effect } else { -effect };
+            SlotPair { difference, level: coin.random_range(0.0..0.5), new_first, covariates }
+        };
+        (0..count).map(|_| pair(coin)).collect()
+    }
+
+    #[test]
+    fn intervals_hold_the_truth_and_rulers_narrow_them() {
+        let mut coin = ChaCha8Rng::seed_from_u64(1);
+        for effect in [0.0, 0.4] {
+            let trials = 300;
+            let (mut missed, mut with, mut without) = (0, 0.0, 0.0);
+            for _ in 0..trials {
+                let pairs = pairs(&mut coin, 40, effect);
+                let plain: Vec<SlotPair> =
+                    pairs.iter().map(|pair| SlotPair { covariates: Vec::new(), ..pair.clone() }).collect();
+                let interval = CoinPairs::new(pairs).interval(0.05);
+                missed += u32::from(!interval.holds(effect));
+                with += interval.half_width();
+                without += CoinPairs::new(plain).interval(0.05).half_width();
+            }
+            assert!(missed < 27, "{effect}: {missed} of {trials}");
+            assert!(with < 0.4 * without, "{effect}: {with} {without}");
+        }
+    }
+
+    #[test]
+    fn exchanging_the_versions_mirrors_it() {
+        let mut coin = ChaCha8Rng::seed_from_u64(2);
+        let pairs = pairs(&mut coin, 50, 0.1);
+        let swapped: Vec<SlotPair> =
+            pairs.iter().map(|pair| SlotPair { new_first: !pair.new_first, ..pair.clone() }).collect();
+        let (one, other) = (CoinPairs::new(pairs), CoinPairs::new(swapped));
+        assert_eq!(one.estimate().unwrap(), -other.estimate().unwrap());
+        let (one, other) = (one.interval(0.05), other.interval(0.05));
+        assert_eq!((one.low, one.high), (-other.high, -other.low));
+    }
+
+    #[test]
+    fn five_pairs_say_nothing() {
+        let mut coin = ChaCha8Rng::seed_from_u64(3);
+        let few = CoinPairs::new(pairs(&mut coin, 5, 0.5));
+        assert_eq!((few.estimate(), few.interval(0.05)), (None, Interval::EVERYTHING));
+        let none = CoinPairs::new(Vec::new());
+        assert_eq!(none.estimate(), None);
+    }
 }

@@ -94,3 +94,62 @@ pub(super) fn mean_in_time_error(values: &[f64]) -> f64 {
     let next: f64 = values.windows(2).map(|two| two[0] * two[1]).sum();
     own + next.max(0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn units_are_found_beside_cells_that_move() {
+        // Unit 3 comes late, when the load is twice as high.
+        let truth = [0.0, 0.02, -0.01, 0.05];
+        let mut cells = Vec::new();
+        for cell in 0..40 {
+            let load = 14.0 + if cell >= 20 { 0.7 } else { 0.0 };
+            for unit in (0..4).filter(|&unit| unit < 3 || cell >= 20) {
+                let n = 1.0 + ((cell * 7 + unit) % 5) as f64;
+                cells.push(UnitCell { cell, unit, n, y: n * (load + truth[unit]) });
+            }
+        }
+        let found = unit_effects(&cells, 40, 4);
+        for unit in 1..4 {
+            assert!((found[unit] - found[0] - truth[unit]).abs() < 1e-6, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn welch_is_that_of_the_tables() {
+        // Worked by hand: means 2 and 5, variances 1 and 4 of three each.
+        let found = between_units(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
+        assert!((found.effect - 3.0).abs() < 1e-12 && (found.variance - 5.0 / 3.0).abs() < 1e-12);
+        assert!((found.freedom - 50.0 / 17.0).abs() < 1e-9, "{found:?}");
+        let single = between_units(&[1.0, 2.0, 3.0], &[4.0]).unwrap();
+        assert!((single.variance - 4.0 / 3.0).abs() < 1e-12 && single.freedom == 2.0, "{single:?}");
+        assert_eq!(between_units(&[1.0], &[2.0]), None);
+        assert_eq!(between_units(&[], &[2.0, 3.0]), None);
+    }
+
+    #[test]
+    fn neighbours_that_resemble_each_other_are_not_counted_twice() {
+        let mut coin = ChaCha8Rng::seed_from_u64(4);
+        let trials = 2_000;
+        for (kept, most) in [(0.0, 0.06), (0.5, 0.09)] {
+            let missed = (0..trials)
+                .filter(|_| {
+                    let mut state = 0.0;
+                    let values: Vec<f64> = (0..40)
+                        .map(|_| {
+                            state = kept * state + coin.random_range(-1.0..1.0);
+                            state
+                        })
+                        .collect();
+                    !mean_in_time(&values).unwrap().interval(0.05).holds(0.0)
+                })
+                .count();
+            assert!((missed as f64) < most * f64::from(trials), "{kept}: {missed} of {trials}");
+        }
+        assert_eq!(mean_in_time(&[1.0; 5]), None);
+    }
+}

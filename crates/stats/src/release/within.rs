@@ -149,3 +149,61 @@ fn add_spread(cell: &[Tally; 2], effect: f64, slope: f64, dd: f64, sides: &mut [
         side.fourths += square * square * tally.n;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Cells under a load that moves, with the covariate telling half of what is left, and costs that vary more under NEW.
+    fn cells(coin: &mut ChaCha8Rng, effect: f64, share: f64) -> Vec<[Tally; 2]> {
+        let cell = |coin: &mut ChaCha8Rng| {
+            let (load, mut cell) = (coin.random_range(14.0..15.0), [Tally::default(); 2]);
+            for _ in 0..coin.random_range(1..20) {
+                let is_new = coin.random::<f64>() < share;
+                let b = coin.random_range(-0.1..0.1);
+                let noise = coin.random_range(-0.1..0.1) * if is_new { 2.0 } else { 1.0 };
+                let y = load + b + noise + if is_new { effect } else { 0.0 };
+                cell[usize::from(is_new)] += Tally { n: 1.0, y, yy: y * y, b, bb: b * b, by: b * y };
+            }
+            cell
+        };
+        (0..30).map(|_| cell(coin)).collect()
+    }
+
+    #[test]
+    fn intervals_hold_the_truth() {
+        let mut coin = ChaCha8Rng::seed_from_u64(1);
+        for (effect, share) in [(0.0, 0.5), (0.3, 0.5), (0.0, 0.1), (-0.2, 0.1)] {
+            let trials = 3_000;
+            let missed = (0..trials)
+                .filter(|_| {
+                    let found = within(&cells(&mut coin, effect, share)).unwrap();
+                    !found.estimated.interval(0.05).holds(effect)
+                })
+                .count();
+            let rate = missed as f64 / f64::from(trials);
+            assert!(rate < 0.064 && rate > 0.02, "{effect} {share}: {rate}");
+        }
+    }
+
+    #[test]
+    fn the_covariate_is_taken_out() {
+        let mut coin = ChaCha8Rng::seed_from_u64(2);
+        let cells = cells(&mut coin, 0.1, 0.5);
+        let blind: Vec<[Tally; 2]> =
+            cells.iter().map(|cell| cell.map(|side| Tally { b: 0.0, bb: 0.0, by: 0.0, ..side })).collect();
+        let (with, without) = (within(&cells).unwrap(), within(&blind).unwrap());
+        assert!((with.slope - 1.0).abs() < 0.3 && without.slope == 0.0, "{with:?}");
+        assert!(with.estimated.variance < 0.85 * without.estimated.variance);
+    }
+
+    #[test]
+    fn nothing_is_made_of_nothing() {
+        assert_eq!(within(&[]), None);
+        let one = Tally { n: 1.0, y: 14.0, yy: 196.0, ..Tally::default() };
+        assert_eq!(within(&[[one, Tally::default()]]), None, "one version alone");
+        assert_eq!(within(&[[one, one]]), None, "no spread to tell an error from");
+    }
+}
