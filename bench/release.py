@@ -1,0 +1,324 @@
+"""steady release on a real server: versions under moving load beside neighbours, recorded, and judged window by window.
+
+    bench/run release record [--design D] [--extra N] [--minutes M]   one recording more (the server, its client, neighbours)
+    bench/run release --report                                        what is said of the windows of all recordings
+
+A recording is of a Flask application under gunicorn with the middleware, the agent, an open-loop client whose rate and mix of
+pages move, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers a side), and one
+(after the other: the server is started anew with the other version every 150 seconds). NEW does --extra inner calls more than
+OLD's twenty; what that truly is, is told by the recordings with a coin for each request, all of each together.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+from random import Random, SystemRandom
+
+from common.loads import LIFETIME_SECONDS
+from common.paths import ROOT, STEADY, TARGET, WORK
+from common.stats import median_or_nan, share, welch
+from common.verdicts import is_wrong, table, with_interval
+
+HERE = ROOT / "bench" / "releases"
+KEPT = TARGET / "bench-release"
+DESIGNS = ("random", "switchback", "canary", "one")
+NEEDS = ["flask==3.1.3", "gunicorn==27.0.1"]
+SIDE_SECONDS = 150
+# The windows that are judged, in seconds, by design.
+WINDOWS = {"random": (15, 40, 120), "switchback": (120, 300), "canary": (300,), "one": (2 * SIDE_SECONDS,)}
+WORKERS = {"random": 2, "switchback": 2, "canary": 16, "one": 2}
+# Requests a second; the client is a neighbour too.
+RATES = (50, 160)
+# What comes and goes beside the server.
+NEIGHBOURS = {
+    "idle": (),
+    "spinner": (("burst", "spin", "{seed}", 300, 2500, 300, 2500),),
+    "spinners": (("burst", "spin", "{seed}", 300, 2500, 300, 2500),) * 2,
+    "stream": (("burst", "stream", "{seed}", 300, 2500, 300, 2500),),
+}
+RESOLUTION = 0.01
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run release", description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="?", choices=["record"], help="record")
+    parser.add_argument("--design", choices=DESIGNS, default="random", help="how versions are assigned (random)")
+    parser.add_argument("--extra", type=int, default=0, help="inner calls of NEW beside OLD's twenty (0: the same code)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long (10)")
+    parser.add_argument("--seed", type=int, default=None, help="of load and neighbours")
+    parser.add_argument("--report", action="store_true", help="judge what was recorded")
+    options = parser.parse_args()
+    if options.report or not options.what:
+        print(report(sorted(path for path in KEPT.glob("*/about.json"))))
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda signum, frame: sys.exit(128 + signum))
+    seed = options.seed if options.seed is not None else SystemRandom().getrandbits(32)
+    Recording(options.design, options.extra, options.minutes * 60, Random(seed), seed).run()
+
+
+# -- Recording
+
+
+def python() -> Path:
+    """An interpreter that has what the server needs."""
+    place = TARGET / "bench-tools" / "release-venv"
+    program = place / "bin" / "python"
+    if not (place / "made").exists():
+        venv.create(place, with_pip=True, clear=True)
+        subprocess.run([program, "-m", "pip", "install", "--quiet", *NEEDS], check=True)
+        (place / "made").touch()
+    return program
+
+
+class Recording:
+    """A server that is recorded, with everything around it."""
+
+    def __init__(self, design: str, extra: int, seconds: float, random: Random, seed: int):
+        self.design, self.extra, self.seconds, self.random, self.seed = design, extra, seconds, random, seed
+        self.python = python()
+        self.folder = KEPT / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
+        self.running: dict = {}
+        self.phases: list = []
+        self.segments: list = []
+
+    def run(self) -> None:
+        """Records, and ends everything, whatever happens."""
+        self.folder.mkdir(parents=True)
+        self.sockets = Path(tempfile.mkdtemp(prefix="steady-release-"))
+        try:
+            self._start("agent", [STEADY, "agent", "--socket", self.sockets / "agent.sock", "--store", self.folder / "store.db",
+                                  "--store-limit", "1GB"])
+            self._until((self.sockets / "agent.sock").exists, "the agent's socket")
+            self._start("tap", [self.python, HERE / "tap.py", self.sockets / "tap.sock", self.sockets / "agent.sock",
+                                self.folder / "lines.gz"])
+            self._until((self.sockets / "tap.sock").exists, "the tap's socket")
+            self._record()
+        finally:
+            for name in ("client", "server", "tap", "agent", *list(self.running)):
+                self._end(name)
+            shutil.rmtree(self.sockets, ignore_errors=True)
+        print(self.folder, flush=True)
+
+    def _record(self) -> None:
+        self.port = _free_port()
+        self._serve(0)
+        begin, end = time.time(), time.time() + self.seconds
+        self._start("client", [self.python, HERE / "client.py", f"127.0.0.1:{self.port}", self.seconds + 1,
+                               self.random.getrandbits(32), *RATES], stdout=open(self.folder / "client.txt", "w"))
+        change, switch = begin, begin + SIDE_SECONDS
+        self.segments.append([begin, self._version(0)])
+        while time.time() < end:
+            now = time.time()
+            if now >= change:
+                change = now + self.random.uniform(15, 60)
+                self._neighbours(self.random.choice(sorted(NEIGHBOURS)))
+            if self.design == "one" and now >= switch:
+                switch = now + SIDE_SECONDS
+                self._end("server")
+                self._serve(len(self.segments))
+                self.segments.append([time.time(), self._version(len(self.segments))])
+            time.sleep(0.05)
+        self._neighbours("idle")
+        offset = time.time() - time.monotonic()
+        about = {"design": self.design, "extra": self.extra, "seed": self.seed, "begin": begin, "end": end, "offset": offset,
+                 "segments": self.segments, "phases": self.phases}
+        (self.folder / "about.json").write_text(json.dumps(about))
+
+    def _version(self, segment: int) -> str:
+        return "v2" if segment % 2 and self.design == "one" else "v1"
+
+    def _serve(self, segment: int) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "STEADY_SOCKET": str(self.sockets / "tap.sock"),
+                       "RELEASE_DESIGN": self.design, "RELEASE_EXTRA": str(self.extra), "RELEASE_VERSIONS": "v1,v2",
+                       "PATH": f"{STEADY.parent}:{os.environ['PATH']}"}
+        if self.design == "one":
+            environment["RELEASE_VERSION"] = self._version(segment)
+        self._start("server", [self.python, "-m", "gunicorn", "--bind", f"127.0.0.1:{self.port}", "--workers",
+                               WORKERS[self.design], "--config", HERE / "gunicorn_conf.py", "--chdir", HERE, "app:app"],
+                    env=environment)
+        self._until(lambda: _answers(self.port), "the server")
+
+    def _neighbours(self, phase: str) -> None:
+        for name in [name for name in self.running if name.startswith("neighbour")]:
+            self._end(name)
+        for place, words in enumerate(NEIGHBOURS[phase]):
+            seeded = [str(word).format(seed=self.random.getrandbits(32)) for word in words]
+            self._start(f"neighbour{place}", [WORK, *seeded, LIFETIME_SECONDS])
+        self.phases.append([time.time(), phase])
+        print(f"{time.strftime('%H:%M:%S')} {phase}", flush=True)
+
+    def _start(self, name: str, words: list, **more) -> None:
+        self.running[name] = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
+                                              start_new_session=True, **more)
+
+    def _end(self, name: str) -> None:
+        process = self.running.pop(name, None)
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+    def _until(self, condition, what: str) -> None:
+        for _ in range(300):
+            dead = [name for name, process in self.running.items() if process.poll() is not None]
+            if dead:
+                sys.exit(f"{dead[0]} ended before {what} was there")
+            if condition():
+                return
+            time.sleep(0.1)
+        sys.exit(f"{what} is not there")
+
+
+def _free_port() -> int:
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1) as connection:
+            connection.sendall(b"GET /page/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+            return connection.recv(12) == b"HTTP/1.1 200"
+    except OSError:
+        return False
+
+
+# -- Judging
+
+
+def windows(about: dict, seconds: int) -> list:
+    """(from, to, old, new) of each window of a recording that is judged; none overlaps another of its length."""
+    begin, end = about["begin"] + 10, about["end"]
+    if about["design"] != "one":
+        found = []
+        while begin + seconds <= end:
+            found.append((int(begin), int(begin) + seconds, "v1", "v2"))
+            begin += seconds + 1
+        return found
+    edges = [*(at for at, _ in about["segments"]), end]
+    spans = [(edges[place], edges[place + 2], about["segments"][place][1], about["segments"][place + 1][1])
+             for place in range(len(edges) - 2)]
+    return [(int(begin) + 1, int(end), old, new) for begin, end, old, new in spans if end - begin >= seconds - 5]
+
+
+def asked(folder: Path, window: tuple) -> dict:
+    """What `steady release compare` says of a window."""
+    begin, end, old, new = window
+    words = [STEADY, "release", "compare", old, new, "--service", "shop", "--store", folder / "store.db", "--from", begin,
+             "--to", end, "--format", "json", "--resolution", "1%"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        return {"error": done.stderr.strip()}
+    said = json.loads(done.stdout)
+    total = said["total"]
+    return {"design": said["design"], "refused": bool(said["refused"]), **{field: total[field] for field in
+            ("verdict", "change", "low", "high", "raw_change")}}
+
+
+def plain(requests: list, window: tuple) -> dict:
+    """What comparing means says of a window: Welch's test on wall time and on CPU time. `requests`: see `read_lines`."""
+    begin, end, old, new = window
+    sides = {version: [each for each in requests if begin <= each[0] < end and each[1] == version] for version in (old, new)}
+    if min(len(side) for side in sides.values()) < 2:
+        return {}
+    return {name: welch(*([each[place] for each in sides[version]] for version in (old, new)))
+            for name, place in (("wall", 3), ("cpu", 2))}
+
+
+def read_lines(folder: Path, offset: float) -> list:
+    """(end since 1970, version, CPU time, wall time) of each request that was told, those of warming processes left out."""
+    requests = []
+    with gzip.open(folder / "lines.gz", "rt", errors="replace") as file:
+        for line in file:
+            fields = line.rstrip("\n").split("\t")
+            if fields[0] == "r" and int(fields[2]) > 150:
+                requests.append((int(fields[1]) / 1e9 + offset, fields[3], int(fields[6]), int(fields[7])))
+    return requests
+
+
+def report(abouts: list) -> str:
+    """A table by design, size of the effect and length of the window; the truth is what all random recordings say."""
+    known = [(path.parent, json.loads(path.read_text())) for path in abouts]
+    if not known:
+        return "Nothing was recorded yet."
+    truths = {extra: truth_of(known, extra) for extra in sorted({about["extra"] for _, about in known})}
+    rows = []
+    for design in DESIGNS:
+        for extra, truth in truths.items():
+            those = [(folder, about) for folder, about in known if (about["design"], about["extra"]) == (design, extra)]
+            rows += [row(design, extra, truth, seconds, those) for seconds in WINDOWS[design] if those]
+    heads = ["design", "extra", "truth", "seconds", "windows", "refused", "found", "wrong", "holds the truth", "half-width",
+             "means of wall: false or found, |change|", "of CPU time"]
+    return table(heads, [[str(cell) for cell in cells] for cells in rows])
+
+
+def truth_of(known: list, extra: int):
+    """The change that all random recordings of this effect together tell, with its half-width; 0 where nothing was added."""
+    if extra == 0:
+        return 0.0, 0.0
+    said = [asked(folder, (int(about["begin"]) + 5, int(about["end"]), "v1", "v2")) for folder, about in known
+            if (about["design"], about["extra"]) == ("random", extra)]
+    said = [answer for answer in said if answer.get("change") is not None]
+    if not said:
+        return None, None
+    weights = [1 / (answer["high"] - answer["low"]) ** 2 for answer in said]
+    change = sum(weight * answer["change"] for weight, answer in zip(weights, said)) / sum(weights)
+    return change, 0.5 / sum(weights) ** 0.5
+
+
+def row(design: str, extra: int, truth: tuple, seconds: int, those: list) -> list:
+    """One line of the table."""
+    answers, means = [], {"wall": [], "cpu": []}
+    for folder, about in those:
+        requests = read_lines(folder, about["offset"])
+        for window in windows(about, seconds):
+            answers.append(asked(folder, window))
+            for name, answer in plain(requests, window).items():
+                means[name].append(answer)
+    errors = [answer for answer in answers if "error" in answer]
+    for answer in errors[:3]:
+        print(f"{design} {extra}: {answer['error']}", file=sys.stderr)
+    said = [answer for answer in answers if "error" not in answer]
+    judged = [answer for answer in said if not answer["refused"] and answer["change"] is not None]
+    change = truth[0]
+    if change is None:
+        return [design, extra, "unknown", seconds, len(answers), *["-"] * 7]
+    found = "-" if change == 0 else with_interval(share(_right(answer, change) for answer in judged))
+    half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer in judged)
+    return [design, extra, f"{change:+.2%} ± {truth[1]:.2%}", seconds, len(answers), f"{len(said) - len(judged)} of {len(said)}", found,
+            with_interval(share(is_wrong(answer["verdict"], change, RESOLUTION) for answer in judged)),
+            with_interval(share(answer["low"] <= change <= answer["high"] for answer in judged)), f"{half_width:.2%}",
+            *(_of_means(means[name]) for name in ("wall", "cpu"))]
+
+
+def _right(answer: dict, truth: float) -> bool:
+    return answer["verdict"] == ("slower" if truth > 0 else "faster")
+
+
+def _of_means(answers: list) -> str:
+    told = with_interval(share(answer.p < 0.05 for answer in answers))
+    return f"{told}, {median_or_nan(abs(answer.change) for answer in answers):.1%}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""A Flask application of three pages in two versions, as the bench of releases serves it under gunicorn.
+
+What it is comes from the environment: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
+(how many inner calls NEW does beside the twenty of OLD), RELEASE_VERSION (which of them, where the process has one).
+"""
+
+import hashlib
+import os
+
+import flask
+import steadyhand
+
+OLD, NEW = os.environ.get("RELEASE_VERSIONS", "v1,v2").split(",")
+DESIGN = os.environ.get("RELEASE_DESIGN", "random")
+EXTRA = int(os.environ.get("RELEASE_EXTRA", "0"))
+INNER_CALLS = 20
+
+TEMPLATE = """<!doctype html><title>{{ title }}</title><table>
+{% for row in rows %}<tr><td>{{ row.name }}</td><td>{{ row.price }}</td><td>{{ row.text|title }}</td></tr>
+{% endfor %}</table>"""
+
+
+def _sort_words(number: int) -> int:
+    words = [f"{(number * step) % 997:03d}" for step in range(120)]
+    return len("".join(sorted(words)))
+
+
+def _walk_cache(memory: list, number: int) -> int:
+    place = number % len(memory)
+    for _ in range(400):
+        place = memory[place]
+    return place
+
+
+def _call_the_kernel() -> int:
+    total = 0
+    for _ in range(12):
+        total += os.stat("/etc/passwd").st_size
+        with open("/etc/hostname", "rb") as file:
+            total += len(file.read())
+    return total
+
+
+def _cycle(length: int) -> list:
+    """A list in which each place names the next one of a cycle through all of them, far apart."""
+    step = 12_347
+    return [(place + step) % length for place in range(length)]
+
+
+def made(extra: int) -> flask.Flask:
+    """The application whose pages do so many inner calls more than OLD's."""
+    app = flask.Flask(__name__)
+    calls = INNER_CALLS + extra
+    memory = _cycle(1 << 16)
+
+    @app.get("/page/<int:number>")
+    def page(number):
+        total = sum(_sort_words(number + call) for call in range(calls))
+        rows = [{"name": f"n{place}", "price": place * number % 89, "text": "a text of some words"} for place in range(20)]
+        return flask.render_template_string(TEMPLATE, title=total, rows=rows)
+
+    @app.get("/cache/<int:number>")
+    def cache(number):
+        return str(sum(_walk_cache(memory, number + 7 * call) for call in range(calls)))
+
+    @app.get("/mixed/<int:number>")
+    def mixed(number):
+        total = sum(_call_the_kernel() for _ in range(calls // 2))
+        data = str(number).encode() * 200
+        for _ in range(calls):
+            data = hashlib.sha256(data).digest() * 40
+        return f"{total} {data[:4].hex()}"
+
+    return app
+
+
+def application():
+    """What gunicorn serves in this process, called once it is one."""
+    if DESIGN in ("random", "switchback"):
+        old, new = made(0), made(EXTRA)
+        both = steadyhand.split if DESIGN == "random" else steadyhand.switchback
+        return both(old, new, service="shop", versions=(OLD, NEW))
+    version = os.environ.get("RELEASE_VERSION") or (OLD, NEW)[int(os.environ["RELEASE_WORKER"]) % 2]
+    assigned = "canary" if DESIGN == "canary" else "none"
+    return steadyhand.wsgi(made(EXTRA if version == NEW else 0), service="shop", version=version, assigned=assigned)
+
+
+class Late:
+    """The application of a worker, made in the worker: a canary's has the version of its worker's number."""
+
+    def __init__(self):
+        self.app = None
+
+    def __call__(self, environ, start_response):
+        if self.app is None:
+            self.app = application()
+        return self.app(environ, start_response)
+
+
+app = Late()

@@ -1,0 +1,55 @@
+"""An open-loop client: requests begin when their time has come, whether or not others have been answered; rate and mix move.
+
+    client.py ADDRESS SECONDS SEED LOWEST HIGHEST     requests a second; prints how many were answered, failed, and given up
+"""
+
+import asyncio
+import sys
+import time
+from random import Random
+
+ROUTES = ("page", "cache", "mixed")
+# So many at once are enough; what comes beyond is given up, for a server that is so far behind is not being measured.
+MOST_AT_ONCE = 200
+PATIENCE_SECONDS = 20
+
+
+async def one(host: str, port: int, route: str, number: int, counts: dict) -> None:
+    """One request on a connection of its own."""
+    try:
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port), PATIENCE_SECONDS)
+        writer.write(f"GET /{route}/{number} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
+        answer = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        counts["answered" if answer.startswith(b"HTTP/1.1 200") else "failed"] += 1
+        writer.close()
+    except (OSError, asyncio.TimeoutError):
+        counts["failed"] += 1
+
+
+async def main(address: str, seconds: float, seed: int, lowest: float, highest: float) -> None:
+    """Requests at random moments; the rate and the mix are drawn anew every few seconds."""
+    host, port = address.rsplit(":", 1)
+    random, counts, running = Random(seed), {"answered": 0, "failed": 0, "given-up": 0}, set()
+    begin = due = time.monotonic()
+    changes = due
+    rate, weights = lowest, (1.0, 1.0, 1.0)
+    while due < begin + seconds:
+        if due >= changes:
+            changes = due + random.uniform(0.5, 4.0)
+            rate = random.uniform(lowest, highest)
+            weights = tuple(random.uniform(0.5, 2.0) for _ in ROUTES)
+        due += random.expovariate(rate)
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        if len(running) >= MOST_AT_ONCE:
+            counts["given-up"] += 1
+            continue
+        task = asyncio.create_task(one(host, int(port), random.choices(ROUTES, weights)[0], random.randrange(1000), counts))
+        running.add(task)
+        task.add_done_callback(running.discard)
+    if running:
+        await asyncio.wait(running)
+    print(" ".join(f"{name} {count}" for name, count in counts.items()), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])))

@@ -1,0 +1,65 @@
+import gzip
+import tempfile
+import unittest
+from pathlib import Path
+
+import release
+
+
+class Windows(unittest.TestCase):
+    def test_windows_of_one_length_do_not_overlap_and_lie_within_the_recording(self):
+        about = {"design": "random", "begin": 1000.0, "end": 1600.0, "segments": [[1000.0, "v1"]]}
+        found = release.windows(about, 120)
+        self.assertEqual(len(found), 4)
+        self.assertTrue(all(begin >= 1010 and end <= 1600 and end - begin == 120 for begin, end, _, _ in found))
+        self.assertTrue(all(one[1] <= other[0] for one, other in zip(found, found[1:])))
+
+    def test_one_after_the_other_is_judged_across_each_change_of_version(self):
+        about = {"design": "one", "begin": 0.0, "end": 600.0,
+                 "segments": [[0.0, "v1"], [150.0, "v2"], [300.5, "v1"], [452.0, "v2"]]}
+        found = release.windows(about, 300)
+        self.assertEqual([(old, new) for _, _, old, new in found], [("v1", "v2"), ("v2", "v1"), ("v1", "v2")])
+        self.assertEqual(found[0][:2], (1, 300))
+
+    def test_a_short_last_side_is_no_window(self):
+        about = {"design": "one", "begin": 0.0, "end": 200.0, "segments": [[0.0, "v1"], [150.0, "v2"]]}
+        self.assertEqual(release.windows(about, 300), [])
+
+
+class Lines(unittest.TestCase):
+    def test_lines_are_read_and_warming_requests_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = "steady/1\tshop\t7\t1\n" + "".join(
+                f"r\t{second}000000000\t{number}\tv{1 + second % 2}\t/page\t200\t{2000 + second}\t9000\trandom\n"
+                for second, number in ((1, 150), (2, 151), (3, 152), (4, 153), (5, 154)))
+            with gzip.open(Path(folder) / "lines.gz", "wt") as file:
+                file.write(lines + "\n")
+            requests = release.read_lines(Path(folder), 100.0)
+        self.assertEqual(requests[0], (102.0, "v1", 2002, 9000))
+        self.assertEqual(len(requests), 4)
+        answers = release.plain(requests, (100, 110, "v1", "v2"))
+        self.assertAlmostEqual(answers["cpu"].change, 2004 / 2003 - 1)
+        self.assertEqual(answers["wall"].p, 1.0)
+        self.assertEqual(release.plain(requests, (100, 103, "v1", "v2")), {})
+
+
+class Rows(unittest.TestCase):
+    def test_an_answer_against_the_truth_is_wrong_and_one_that_errs_is_told(self):
+        answers = iter([{"design": "random-per-request", "refused": False, "verdict": "slower", "change": 0.05, "low": 0.03,
+                         "high": 0.07, "raw_change": 0.1},
+                        {"design": "random-per-request", "refused": False, "verdict": "faster", "change": -0.05, "low": -0.07,
+                         "high": -0.03, "raw_change": 0.1},
+                        {"error": "no such store"}])
+        about = {"design": "random", "begin": 0.0, "end": 60.0, "offset": 0.0, "segments": [[0.0, "v1"]]}
+        asked, read_lines = release.asked, release.read_lines
+        release.asked, release.read_lines = lambda *_: next(answers), lambda *_: []
+        try:
+            cells = release.row("random", 1, (0.05, 0.001), 15, [(Path("somewhere"), about)])
+        finally:
+            release.asked, release.read_lines = asked, read_lines
+        self.assertEqual(cells[5], "0 of 2")
+        self.assertTrue(cells[6].startswith("1/2") and cells[7].startswith("1/2"), cells)
+
+
+if __name__ == "__main__":
+    unittest.main()
