@@ -6,7 +6,7 @@
 A recording is of a Flask application under gunicorn with the middleware, the agent, an open-loop client whose rate and mix of
 pages move, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers a side), and one
 (after the other: the server is started anew with the other version every 150 seconds). NEW does --extra inner calls more than
-OLD's twenty; what that truly is, is told by the recordings with a coin for each request, all of each together.
+OLD's eighty; what that truly is on each page, is told by the recordings with a coin for each request, all of each together.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release", description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", choices=["record"], help="record")
     parser.add_argument("--design", choices=DESIGNS, default="random", help="how versions are assigned (random)")
-    parser.add_argument("--extra", type=int, default=0, help="inner calls of NEW beside OLD's twenty (0: the same code)")
+    parser.add_argument("--extra", type=int, default=0, help="inner calls of NEW beside OLD's eighty (0: the same code)")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (10)")
     parser.add_argument("--seed", type=int, default=None, help="of load and neighbours")
     parser.add_argument("--report", action="store_true", help="judge what was recorded")
@@ -98,7 +98,7 @@ class Recording:
         self.sockets = Path(tempfile.mkdtemp(prefix="steady-release-"))
         try:
             self._start("agent", [STEADY, "agent", "--socket", self.sockets / "agent.sock", "--store", self.folder / "store.db",
-                                  "--store-limit", "1GB"])
+                                  "--store-limit", "1024M"])
             self._until((self.sockets / "agent.sock").exists, "the agent's socket")
             self._start("tap", [self.python, HERE / "tap.py", self.sockets / "tap.sock", self.sockets / "agent.sock",
                                 self.folder / "lines.gz"])
@@ -130,6 +130,7 @@ class Recording:
                 self.segments.append([time.time(), self._version(len(self.segments))])
             time.sleep(0.05)
         self._neighbours("idle")
+        self._until(lambda: self.running["client"].poll() is not None, "the client's end", but="client")
         offset = time.time() - time.monotonic()
         about = {"design": self.design, "extra": self.extra, "seed": self.seed, "begin": begin, "end": end, "offset": offset,
                  "segments": self.segments, "phases": self.phases}
@@ -177,9 +178,9 @@ class Recording:
             pass
         process.wait()
 
-    def _until(self, condition, what: str) -> None:
+    def _until(self, condition, what: str, but: str = "") -> None:
         for _ in range(300):
-            dead = [name for name, process in self.running.items() if process.poll() is not None]
+            dead = [name for name, process in self.running.items() if name != but and process.poll() is not None]
             if dead:
                 sys.exit(f"{dead[0]} ended before {what} was there")
             if condition():
@@ -225,14 +226,15 @@ def asked(folder: Path, window: tuple) -> dict:
     """What `steady release compare` says of a window."""
     begin, end, old, new = window
     words = [STEADY, "release", "compare", old, new, "--service", "shop", "--store", folder / "store.db", "--from", begin,
-             "--to", end, "--format", "json", "--resolution", "1%"]
+             "--to", end, "--by", "route", "--format", "json", "--resolution", "1%"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         return {"error": done.stderr.strip()}
     said = json.loads(done.stdout)
     total = said["total"]
-    return {"design": said["design"], "refused": bool(said["refused"]), **{field: total[field] for field in
-            ("verdict", "change", "low", "high", "raw_change")}}
+    shares = {route["route"]: (route["cpu_ratio"], route["change"], route["low"], route["high"]) for route in said["routes"]}
+    return {"design": said["design"], "refused": bool(said["refused"]), "routes": shares,
+            **{field: total[field] for field in ("verdict", "change", "low", "high", "raw_change")}}
 
 
 def plain(requests: list, window: tuple) -> dict:
@@ -261,32 +263,40 @@ def report(abouts: list) -> str:
     known = [(path.parent, json.loads(path.read_text())) for path in abouts]
     if not known:
         return "Nothing was recorded yet."
-    truths = {extra: truth_of(known, extra) for extra in sorted({about["extra"] for _, about in known})}
+    effects = {extra: effects_of(known, extra) for extra in sorted({about["extra"] for _, about in known})}
     rows = []
     for design in DESIGNS:
-        for extra, truth in truths.items():
+        for extra, truths in effects.items():
             those = [(folder, about) for folder, about in known if (about["design"], about["extra"]) == (design, extra)]
-            rows += [row(design, extra, truth, seconds, those) for seconds in WINDOWS[design] if those]
+            rows += [row(design, extra, truths, seconds, those) for seconds in WINDOWS[design] if those]
     heads = ["design", "extra", "truth", "seconds", "windows", "refused", "found", "wrong", "holds the truth", "half-width",
              "means of wall: false or found, |change|", "of CPU time"]
     return table(heads, [[str(cell) for cell in cells] for cells in rows])
 
 
-def truth_of(known: list, extra: int):
-    """The change that all random recordings of this effect together tell, with its half-width; 0 where nothing was added."""
-    if extra == 0:
-        return 0.0, 0.0
+def effects_of(known: list, extra: int) -> dict:
+    """By route, the change that all random recordings of this effect together tell; nothing where none was made."""
     said = [asked(folder, (int(about["begin"]) + 5, int(about["end"]), "v1", "v2")) for folder, about in known
             if (about["design"], about["extra"]) == ("random", extra)]
-    said = [answer for answer in said if answer.get("change") is not None]
-    if not said:
-        return None, None
-    weights = [1 / (answer["high"] - answer["low"]) ** 2 for answer in said]
-    change = sum(weight * answer["change"] for weight, answer in zip(weights, said)) / sum(weights)
-    return change, 0.5 / sum(weights) ** 0.5
+    told: dict = {}
+    for answer in said:
+        for route, (_, change, low, high) in answer.get("routes", {}).items():
+            if low is not None:
+                told.setdefault(route, []).append((change, (high - low) ** -2))
+    return {route: sum(change * weight for change, weight in all_of) / sum(weight for _, weight in all_of)
+            for route, all_of in told.items()}
 
 
-def row(design: str, extra: int, truth: tuple, seconds: int, those: list) -> list:
+def truth_in(answer: dict, extra: int, effects: dict):
+    """What a window's mix of routes makes of the routes' changes, for the mix moves; 0 where nothing was added."""
+    if extra == 0:
+        return 0.0
+    if not effects or set(answer["routes"]) - set(effects):
+        return None
+    return sum(share * effects[route] for route, (share, *_) in answer["routes"].items())
+
+
+def row(design: str, extra: int, effects: dict, seconds: int, those: list) -> list:
     """One line of the table."""
     answers, means = [], {"wall": [], "cpu": []}
     for folder, about in those:
@@ -295,19 +305,19 @@ def row(design: str, extra: int, truth: tuple, seconds: int, those: list) -> lis
             answers.append(asked(folder, window))
             for name, answer in plain(requests, window).items():
                 means[name].append(answer)
-    errors = [answer for answer in answers if "error" in answer]
-    for answer in errors[:3]:
+    for answer in [answer for answer in answers if "error" in answer][:3]:
         print(f"{design} {extra}: {answer['error']}", file=sys.stderr)
     said = [answer for answer in answers if "error" not in answer]
-    judged = [answer for answer in said if not answer["refused"] and answer["change"] is not None]
-    change = truth[0]
-    if change is None:
+    judged = [(answer, truth_in(answer, extra, effects)) for answer in said
+              if not answer["refused"] and answer["change"] is not None]
+    if any(truth is None for _, truth in judged):
         return [design, extra, "unknown", seconds, len(answers), *["-"] * 7]
-    found = "-" if change == 0 else with_interval(share(_right(answer, change) for answer in judged))
-    half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer in judged)
-    return [design, extra, f"{change:+.2%} ± {truth[1]:.2%}", seconds, len(answers), f"{len(said) - len(judged)} of {len(said)}", found,
-            with_interval(share(is_wrong(answer["verdict"], change, RESOLUTION) for answer in judged)),
-            with_interval(share(answer["low"] <= change <= answer["high"] for answer in judged)), f"{half_width:.2%}",
+    found = "-" if extra == 0 else with_interval(share(_right(answer, truth) for answer, truth in judged))
+    half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer, _ in judged)
+    return [design, extra, f"{median_or_nan(truth for _, truth in judged):+.2%}", seconds, len(answers),
+            f"{sum(answer['refused'] for answer in said)} of {len(said)}", found,
+            with_interval(share(is_wrong(answer["verdict"], truth, RESOLUTION) for answer, truth in judged)),
+            with_interval(share(answer["low"] <= truth <= answer["high"] for answer, truth in judged)), f"{half_width:.2%}",
             *(_of_means(means[name]) for name in ("wall", "cpu"))]
 
 

@@ -45,19 +45,20 @@ class Lines(unittest.TestCase):
 
 class Rows(unittest.TestCase):
     def test_an_answer_against_the_truth_is_wrong_and_one_that_errs_is_told(self):
-        answers = iter([{"design": "random-per-request", "refused": False, "verdict": "slower", "change": 0.05, "low": 0.03,
-                         "high": 0.07, "raw_change": 0.1},
-                        {"design": "random-per-request", "refused": False, "verdict": "faster", "change": -0.05, "low": -0.07,
-                         "high": -0.03, "raw_change": 0.1},
+        routes = {"/page": (0.5, 0.04, 0.03, 0.05), "/cache": (0.5, 0.06, 0.05, 0.07)}
+        answers = iter([{"design": "random-per-request", "refused": False, "routes": routes, "verdict": "slower",
+                         "change": 0.05, "low": 0.03, "high": 0.07, "raw_change": 0.1},
+                        {"design": "random-per-request", "refused": False, "routes": routes, "verdict": "faster",
+                         "change": -0.05, "low": -0.07, "high": -0.03, "raw_change": 0.1},
                         {"error": "no such store"}])
         about = {"design": "random", "begin": 0.0, "end": 60.0, "offset": 0.0, "segments": [[0.0, "v1"]]}
         asked, read_lines = release.asked, release.read_lines
         release.asked, release.read_lines = lambda *_: next(answers), lambda *_: []
         try:
-            cells = release.row("random", 1, (0.05, 0.001), 15, [(Path("somewhere"), about)])
+            cells = release.row("random", 1, {"/page": 0.04, "/cache": 0.06}, 15, [(Path("somewhere"), about)])
         finally:
             release.asked, release.read_lines = asked, read_lines
-        self.assertEqual(cells[5], "0 of 2")
+        self.assertEqual((cells[2], cells[5]), ("+5.00%", "0 of 2"))
         self.assertTrue(cells[6].startswith("1/2") and cells[7].startswith("1/2"), cells)
 
 

@@ -1,7 +1,7 @@
 """A Flask application of three pages in two versions, as the bench of releases serves it under gunicorn.
 
 What it is comes from the environment: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
-(how many inner calls NEW does beside the twenty of OLD), RELEASE_VERSION (which of them, where the process has one).
+(how many inner calls NEW does beside the eighty of OLD), RELEASE_VERSION (which of them, where the process has one).
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import steadyhand
 OLD, NEW = os.environ.get("RELEASE_VERSIONS", "v1,v2").split(",")
 DESIGN = os.environ.get("RELEASE_DESIGN", "random")
 EXTRA = int(os.environ.get("RELEASE_EXTRA", "0"))
-INNER_CALLS = 20
+INNER_CALLS = 80
 
 TEMPLATE = """<!doctype html><title>{{ title }}</title><table>
 {% for row in rows %}<tr><td>{{ row.name }}</td><td>{{ row.price }}</td><td>{{ row.text|title }}</td></tr>
@@ -21,20 +21,20 @@ TEMPLATE = """<!doctype html><title>{{ title }}</title><table>
 
 
 def _sort_words(number: int) -> int:
-    words = [f"{(number * step) % 997:03d}" for step in range(120)]
+    words = [f"{(number * step) % 997:03d}" for step in range(30)]
     return len("".join(sorted(words)))
 
 
 def _walk_cache(memory: list, number: int) -> int:
     place = number % len(memory)
-    for _ in range(400):
+    for _ in range(100):
         place = memory[place]
     return place
 
 
 def _call_the_kernel() -> int:
     total = 0
-    for _ in range(12):
+    for _ in range(3):
         total += os.stat("/etc/passwd").st_size
         with open("/etc/hostname", "rb") as file:
             total += len(file.read())
@@ -66,9 +66,9 @@ def made(extra: int) -> flask.Flask:
     @app.get("/mixed/<int:number>")
     def mixed(number):
         total = sum(_call_the_kernel() for _ in range(calls // 2))
-        data = str(number).encode() * 200
+        data = str(number).encode() * 50
         for _ in range(calls):
-            data = hashlib.sha256(data).digest() * 40
+            data = hashlib.sha256(data).digest() * 10
         return f"{total} {data[:4].hex()}"
 
     return app
