@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steady_model::ReleaseRows;
 
 use super::merge::{append, merge};
@@ -91,7 +91,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     journal.push("-wal");
     match works {
         Err(rusqlite::Error::SqliteFailure(error, _))
-            if error.code == rusqlite::ErrorCode::CannotOpen && !Path::new(&journal).exists() =>
+            if matches!(error.code, ErrorCode::CannotOpen | ErrorCode::ReadOnly) && !Path::new(&journal).exists() =>
         {
             let uri = format!("file:{}?immutable=1", escaped(path));
             Ok(Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?)
