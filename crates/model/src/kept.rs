@@ -195,15 +195,18 @@ impl Facts {
 
     /// The facts of a release, summed up as `verdict`. It began when its window did, and is of the hosts that served it.
     pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {
-        let none = |what: &str| Err(Absent::because(format!("a release is told of {what}")));
+        let none = |why: &str| Err(Absent::because(why));
         let hosts = report.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
         let question = &report.question;
         Facts {
             kind: RunKind::Release,
             started: Timestamp(question.from),
-            hostname: none(&format!("{hosts} of the service's hosts")),
-            kernel: none("those of its hosts"),
-            revision: none("versions as the service names them"),
+            hostname: none(&format!(
+                "its requests were served by {hosts} {}",
+                if hosts == 1 { "host" } else { "hosts" }
+            )),
+            kernel: none("it is not told of the hosts that served it"),
+            revision: none("its versions are what the service calls them"),
             seed: Err(Absent::because("release runs have no coins of their own")),
             commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
             pairs: Err(Absent::because("release runs have no pairs")),

@@ -36,6 +36,20 @@ fn no_line_is_too_long_at_any_width() {
     }
 }
 
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for (name, report) in all() {
+        let mut coloured = release_text(&report, Style { color: true, ..Style::default() });
+        assert!(coloured.contains("\x1b[1"), "{name}");
+        while let Some(start) = coloured.find('\x1b') {
+            let end = coloured[start..].find('m').unwrap();
+            coloured.replace_range(start..=start + end, "");
+        }
+        let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&coloured), trimmed(&text(&report, 80)), "{name}");
+    }
+}
+
 /// The first sentence is for whoever reads no more than that.
 #[test]
 fn the_first_line_answers() {
