@@ -40,6 +40,8 @@ fn main() {
         ("one after the other", Way::After, 120, 0.0),
         ("one after the other", Way::After, 300, 0.0),
         ("one after the other", Way::After, 300, 0.05),
+        ("the same, agent's rulers", Way::AfterByAgent, 120, 0.0),
+        ("the same, agent's rulers", Way::AfterByAgent, 300, 0.0),
     ] {
         println!("{}", line(name, seconds, effect, &judged(&recording, windows, seconds, way, effect, 1)));
     }

@@ -20,6 +20,8 @@ pub(crate) enum Way {
     Processes,
     /// OLD in the first half of the window, NEW in the second.
     After,
+    /// The same, with the agent's rulers alone.
+    AfterByAgent,
 }
 
 /// Where requests come from.
@@ -62,7 +64,7 @@ impl Source {
                     (coin ^ (slot % 2 == 1), Assignment::Slot, seconds)
                 }
                 Way::Processes => (swap ^ (request.process % 2 == 1), Assignment::Canary, 0),
-                Way::After => (made::second(request.end) >= from.midpoint(to), Assignment::None, 0),
+                Way::After | Way::AfterByAgent => (made::second(request.end) >= from.midpoint(to), Assignment::None, 0),
             };
             let factor = if request.version == 2 { 0.0 } else { 1.0 };
             let factor = factor * if version { 1.0 + effect } else { 1.0 };
@@ -72,6 +74,9 @@ impl Source {
         let agent = made::within(&self.agent, from, to, |reading| reading.at);
         let mut rows = made::rows(requests, agent, label);
         rows.seconds = made::seconds(&self.busy, from, to);
+        if way == Way::AfterByAgent {
+            rows.rulers.retain(|row| row.process == 0);
+        }
         rows
     }
 }
