@@ -70,6 +70,13 @@ fn one_after_the_other() {
     finds(&five, 0.7, "one after the other, 5 %");
 }
 
+#[test]
+fn one_after_the_other_by_the_agents_rulers() {
+    let source = Source::recorded();
+    holds(&judged(&source, 100, 120, Way::AfterByAgent, 0.0, 1), "120 s by the agent's rulers");
+    holds(&judged(&source, 100, 300, Way::AfterByAgent, 0.0, 2), "300 s by the agent's rulers");
+}
+
 /// The neighbours' recorded steps, with the version switched in the same second.
 #[test]
 fn a_step_of_load_that_coincides_is_refused_or_undecided() {

@@ -18,6 +18,8 @@ const WINDOWS: usize = 400;
 
 fn main() {
     let windows = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(WINDOWS);
+    // Designs whose name holds this.
+    let only = std::env::args().nth(2).unwrap_or_default();
     let recording = Source::recorded();
     println!("{}", header());
     let coin = Way::Coin(0.5);
@@ -43,6 +45,9 @@ fn main() {
         ("the same, agent's rulers", Way::AfterByAgent, 120, 0.0),
         ("the same, agent's rulers", Way::AfterByAgent, 300, 0.0),
     ] {
+        if !name.contains(&only) {
+            continue;
+        }
         println!("{}", line(name, seconds, effect, &judged(&recording, windows, seconds, way, effect, 1)));
     }
     let eight = Service { hosts: 2, processes: 8, rate: 15.0, process_spread: 0.015, ..Service::small(300) };
@@ -54,9 +59,14 @@ fn main() {
         ("simulated, load balanced", Service { load_spread: 0.03, ..Service::small(300) }, Way::After, 0.05),
         ("simulated, step of a third", Service { step: Some((150, 0.3)), ..Service::small(300) }, Way::After, 0.0),
     ] {
+        if !name.contains(&only) {
+            continue;
+        }
         println!("{}", line(name, service.seconds, effect, &simulated(&service, windows.min(200), way, effect)));
     }
-    speed::print();
+    if only.is_empty() {
+        speed::print();
+    }
 }
 
 /// So many services, each simulated anew.

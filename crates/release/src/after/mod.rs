@@ -24,6 +24,8 @@ const MOST_INFLATION: f64 = 1.3;
 const UNBOUNDED: f64 = 1e6;
 /// The share of the load shift by which the interval reaches further.
 const SHIFT_SHARE: f64 = 0.1;
+/// The same where only the agent's rulers tell of the load: they see less of what happens to the workers.
+const SHIFT_SHARE_OUTSIDE: f64 = 0.25;
 /// The error at which two kinds of rulers are said to disagree.
 const DISAGREE: f64 = 0.05;
 
@@ -65,8 +67,9 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         let settle = course.settling(question.resolution);
         return Answer { rests_on, total: Err(why()), routes, refused, settle, ..Answer::of_coins() };
     }
+    let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
     let effect = |found: Option<Clustered>| {
-        found.map(widened).ok_or_else(|| Absent::because("too little time to tell its error"))
+        found.map(|found| widened(found, share)).ok_or_else(|| Absent::because("too little time to tell its error"))
     };
     let mut warnings = Vec::new();
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
@@ -77,8 +80,8 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
 }
 
 /// The effect, with the interval widened by a share of what was taken off.
-fn widened(found: Clustered) -> Effect {
-    Effect::Student(found.estimated, SHIFT_SHARE * (found.plain - found.estimated.effect).abs())
+fn widened(found: Clustered, share: f64) -> Effect {
+    Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs())
 }
 
 fn disagreement(workers: Option<Clustered>, agents: Option<Clustered>) -> Option<ReleaseWarning> {
