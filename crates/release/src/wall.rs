@@ -79,23 +79,25 @@ impl Walls {
         walls
     }
 
-    /// The change of the median, as a logarithm: of each route, mixed by requests. Without the stretches of one of the groups.
+    /// The change of the median, as a logarithm: within stretches of time and routes, for load moves medians, and moves that
+    /// of all times together least where it lies between two loads. Without the stretches of one of the groups.
     fn median_change(&self, without: Option<usize>) -> Option<f64> {
         let (mut sum, mut weights) = (0.0, 0.0);
         for stretches in self.by_route.values() {
             let mut counts: [Counts; 2] = Default::default();
-            for sides in
-                stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without).map(|(_, (_, s))| s)
-            {
-                for (side, own) in sides.iter().enumerate() {
+            for (_, sides) in stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without) {
+                for (side, own) in sides.1.iter().enumerate() {
                     own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
                 }
-            }
-            let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
-            if totals.iter().all(|&total| total >= LEAST) {
-                let [old, new] = [0, 1].map(|side| quantile(&counts[side], 0.5).ln());
-                sum += (totals[0] + totals[1]) * (new - old);
-                weights += totals[0] + totals[1];
+                // Where requests are rare, stretches are put together until both versions have a median.
+                let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
+                if totals.iter().all(|&total| total >= LEAST) {
+                    let [old, new] = [0, 1].map(|side| quantile(&counts[side], 0.5).ln());
+                    let weight = totals[0] * totals[1] / (totals[0] + totals[1]);
+                    sum += weight * (new - old);
+                    weights += weight;
+                    counts = Default::default();
+                }
             }
         }
         (weights > 0.0).then(|| sum / weights)

@@ -84,3 +84,18 @@ fn a_step_that_coincides_is_refused() {
         }
     }
 }
+
+/// The median of wall time, where a step of load half-way gives it two modes.
+#[test]
+fn medians_hold_under_a_step() {
+    let service = Service { step: Some((60, 0.4)), load_spread: 0.05, ..Service::small(120) };
+    let (mut missed, services) = (0, 60);
+    for seed in 0..services {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let source = Source::simulated(&service, &mut coin);
+        let rows = source.window(BEGIN, BEGIN + 120, Way::Coin(0.5), 0.0, &mut coin);
+        let wall = judge(&made::question(BEGIN, BEGIN + 120), &rows).unwrap().wall.unwrap();
+        missed += u32::from(!wall.median_interval.unwrap().holds(0.0));
+    }
+    assert!(missed <= 9, "{missed} of {services}");
+}
