@@ -27,7 +27,7 @@ from random import Random, SystemRandom
 from common.loads import LIFETIME_SECONDS
 from common.paths import ROOT, STEADY, TARGET, WORK
 from common.stats import median_or_nan, share, welch
-from common.verdicts import is_wrong, table, with_interval
+from common.verdicts import is_wrong, percent, table, with_interval
 
 HERE = ROOT / "bench" / "releases"
 KEPT = TARGET / "bench-release"
@@ -314,10 +314,10 @@ def row(design: str, extra: int, effects: dict, seconds: int, those: list) -> li
         return [design, extra, "unknown", seconds, len(answers), *["-"] * 7]
     found = "-" if extra == 0 else with_interval(share(_right(answer, truth) for answer, truth in judged))
     half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer, _ in judged)
-    return [design, extra, f"{median_or_nan(truth for _, truth in judged):+.2%}", seconds, len(answers),
+    return [design, extra, percent(median_or_nan(truth for _, truth in judged), 2), seconds, len(answers),
             f"{sum(answer['refused'] for answer in said)} of {len(said)}", found,
             with_interval(share(is_wrong(answer["verdict"], truth, RESOLUTION) for answer, truth in judged)),
-            with_interval(share(answer["low"] <= truth <= answer["high"] for answer, truth in judged)), f"{half_width:.2%}",
+            with_interval(share(answer["low"] <= truth <= answer["high"] for answer, truth in judged)), percent(half_width, 2),
             *(_of_means(means[name]) for name in ("wall", "cpu"))]
 
 
@@ -327,7 +327,7 @@ def _right(answer: dict, truth: float) -> bool:
 
 def _of_means(answers: list) -> str:
     told = with_interval(share(answer.p < 0.05 for answer in answers))
-    return f"{told}, {median_or_nan(abs(answer.change) for answer in answers):.1%}"
+    return f"{told}, {percent(median_or_nan(abs(answer.change) for answer in answers))}"
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Rows(unittest.TestCase):
             cells = release.row("random", 1, {"/page": 0.04, "/cache": 0.06}, 15, [(Path("somewhere"), about)])
         finally:
             release.asked, release.read_lines = asked, read_lines
-        self.assertEqual((cells[2], cells[5]), ("+5.00%", "0 of 2"))
+        self.assertEqual((cells[2], cells[5]), ("5.00 %", "0 of 2"))
         self.assertTrue(cells[6].startswith("1/2") and cells[7].startswith("1/2"), cells)
 
 
