@@ -11,10 +11,10 @@
 //! is returned, and what happens on the way, is what the real function makes of it.
 #![no_std]
 
+mod accounts;
 #[allow(dead_code)]
 #[path = "../shared/area.rs"]
 mod area;
-mod accounts;
 mod calls;
 mod clock;
 mod entries;

@@ -1,7 +1,7 @@
 //! Which thread took which lock, and from where.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::area::{FARTHEST, GIVEN_UP, Lock, NO_ENTRY, PAIRS, Pair, Place, USES, Use, pair_of};
 use super::entries::Entry;

@@ -94,9 +94,11 @@ extern "C" fn after(call: &Call, result: c_int) -> c_int {
 }
 
 unsafe extern "C" fn create(thread: *mut c_void, routine: usize, argument: *mut c_void, _: u64) -> c_int {
-    threads::created(routine, argument, |routine, argument| {
-        real!(thrd_create(thread: *mut c_void, routine: usize, argument: *mut c_void))
-    })
+    threads::created(
+        routine,
+        argument,
+        |routine, argument| real!(thrd_create(thread: *mut c_void, routine: usize, argument: *mut c_void)),
+    )
 }
 
 extern "C" fn before_join(call: &mut Call) -> *const c_void {

@@ -5,9 +5,9 @@
 
 mod c11;
 mod conditions;
+mod given_up;
 mod mutexes;
 mod rwlocks;
-mod given_up;
 mod semaphores;
 mod spinlocks;
 mod threads;

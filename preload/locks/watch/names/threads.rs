@@ -25,17 +25,15 @@ unsafe extern "C" fn create(
     argument: *mut c_void,
     _: u64,
 ) -> c_int {
-    created(routine, argument, |routine, argument| {
-        real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void))
-    })
+    created(
+        routine,
+        argument,
+        |routine, argument| real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void)),
+    )
 }
 
 /// A thread that is to begin with this is created, by who is told what it begins with instead.
-pub(super) fn created(
-    routine: usize,
-    argument: *mut c_void,
-    create: impl Fn(usize, *mut c_void) -> c_int,
-) -> c_int {
+pub(super) fn created(routine: usize, argument: *mut c_void, create: impl Fn(usize, *mut c_void) -> c_int) -> c_int {
     let Some(kept) = start::place().and_then(|_| thread::keep(routine, argument)) else {
         return create(routine, argument);
     };
