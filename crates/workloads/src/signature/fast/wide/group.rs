@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
+use super::boxed;
 use super::nodes::Nodes;
-use crate::raw::lanes::{LANES, ROWS, Row, Rows, column, lay_down, load, widened};
+use crate::raw::lanes::{LANES, Row, Rows, column, lay_down, load, widened};
 use crate::signature::count::Counts;
 use crate::signature::key::{LEAVES, NOTHING};
 
@@ -21,12 +22,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new() -> Self {
-        Group {
-            heap: Box::new([[NOTHING; LANES]; ROWS]),
-            nodes: Nodes::new(),
-            lines: Box::new([[NOTHING; LINE]; LANES]),
-            leaves: [0; LANES],
-        }
+        Group { heap: boxed([NOTHING; LANES]), nodes: Nodes::new(), lines: boxed([NOTHING; LINE]), leaves: [0; LANES] }
     }
 
     /// Puts the leaves of a block into its lane's line, in ascending order of their values.

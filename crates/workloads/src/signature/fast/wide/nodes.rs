@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use crate::raw::lanes::{LANES, PAIRS, Pairs, gather_pairs, store_pairs};
+use super::boxed;
+use crate::raw::lanes::{LANES, Pairs, gather_pairs, store_pairs};
 use crate::signature::P;
 use crate::signature::key::{LEAVES, NODE};
 
@@ -12,7 +13,7 @@ pub(super) struct Nodes(Box<Pairs>);
 
 impl Nodes {
     pub(super) fn new() -> Self {
-        Nodes(Box::new([[0; LANES]; PAIRS]))
+        Nodes(boxed([0; LANES]))
     }
 
     /// Makes the node over two of each lane, numbered `node`; their keys.
