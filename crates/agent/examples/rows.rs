@@ -54,6 +54,7 @@ fn rows(second: u64, most: usize) -> Vec<ReleaseRow> {
         version,
         route,
         assignment: Assignment::Random,
+        span_seconds: 1,
         slot_seconds: 0,
         second_of_pair: false,
         sums: sums(second * 31 + process * 7 + u64::from(route)),

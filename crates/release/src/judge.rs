@@ -70,6 +70,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         from_outside: lines.iter().any(|line| line.row.process == 0),
         sides: facts::sides(question, &lines, facts::warming(question, rows)),
         routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
+        hosts: Vec::new(),
         wall: wall::wall(question, rows, &lines, design, alpha),
         saving: saving(&total, &all, seconds, &warnings),
         course: course::course(&lines, rows, step, &loads),

@@ -104,6 +104,7 @@ impl Outside {
             version: versions.binary_search(&version).unwrap_or(0) as u32,
             route: 0,
             assignment: Assignment::None,
+            span_seconds: 1,
             slot_seconds: 0,
             second_of_pair: false,
             sums,

@@ -128,7 +128,20 @@ fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
     let second_of_pair = way & SECOND_OF_PAIR != 0;
     let (second, host, _) = at;
     let sums = sums(bytes)?;
-    Ok(ReleaseRow { second, host, process, version, route, assignment, slot_seconds, second_of_pair, sums })
+    let span_seconds = slot_seconds.max(1);
+    let row = ReleaseRow {
+        second,
+        host,
+        process,
+        version,
+        route,
+        assignment,
+        span_seconds,
+        slot_seconds,
+        second_of_pair,
+        sums,
+    };
+    Ok(row)
 }
 
 fn put_ruler(out: &mut Vec<u8>, row: &RulerRow, process: u64) {
@@ -232,6 +245,7 @@ mod tests {
                 version,
                 route,
                 assignment: Assignment::ALL[way],
+                span_seconds: slot_seconds.max(1),
                 slot_seconds,
                 second_of_pair,
                 sums,

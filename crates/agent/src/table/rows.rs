@@ -49,6 +49,7 @@ impl Open {
             version: versions.place(key.version),
             route: routes.place(key.route),
             assignment: key.assignment,
+            span_seconds: key.slot_seconds.max(1),
             slot_seconds: key.slot_seconds,
             second_of_pair: key.second_of_pair,
             sums,

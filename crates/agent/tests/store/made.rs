@@ -34,6 +34,7 @@ pub(crate) fn row(second: u64, process: u64, version: u32, route: u32, requests:
         version,
         route,
         assignment: Assignment::Random,
+        span_seconds: 1,
         slot_seconds: 0,
         second_of_pair: false,
         sums: sums(requests),

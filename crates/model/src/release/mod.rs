@@ -5,11 +5,12 @@ mod request;
 mod rows;
 
 pub use report::{
-    LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseQuestion, ReleaseReport,
-    ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseWall, ReleaseWarning, RestsOn, Settling, WallPart,
+    LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment, ReleaseQuestion,
+    ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseWall, ReleaseWarning, RestsOn,
+    Settling, WallPart,
 };
 pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
 pub use rows::{
-    HostSecond, ReleaseRow, ReleaseRows, RequestSums, RulerRow as ReleaseRulerRow, RulerSums, WALL_BUCKETS,
-    WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
+    ALL_PROCESSES, HostSecond, ReleaseRow, ReleaseRows, RequestSums, RulerRow as ReleaseRulerRow, RulerSums,
+    WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
 };

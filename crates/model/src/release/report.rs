@@ -137,6 +137,20 @@ pub struct ReleaseRoute {
     pub wall_median: Reading<[Nanos; 2]>,
 }
 
+/// One host of several, by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseHost {
+    /// Its name.
+    pub host: String,
+    /// Its share of the service's CPU time within the window, both versions together.
+    pub cpu_ratio: f64,
+    /// Its change; absent where it served one version alone. The interval is its own, not widened for there being many hosts.
+    pub change: ReleaseChange,
+    /// Whether it lies further from the others than chance explains (at the error that the question allows, over all hosts
+    /// together): of its change, or, where hosts have one version each, of its cost beside the hosts of the same version.
+    pub outlying: bool,
+}
+
 /// Where wall time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -282,6 +296,20 @@ pub enum ReleaseWarning {
         /// How many seconds.
         seconds: u64,
     },
+    /// Hosts differ in what the change is by more than chance: the interval covers that.
+    HostsDiffer {
+        /// The standard deviation of the change between hosts, as a ratio.
+        deviation: f64,
+    },
+    /// Scrapes of a fleet's store that are missing, or in which an agent began anew: those intervals are left out.
+    MissingScrapes {
+        /// Intervals of one host each.
+        intervals: u64,
+        /// Of so many that were looked for.
+        of: u64,
+        /// Hosts with such intervals.
+        hosts: usize,
+    },
 }
 
 /// One stretch of the window, for charts. Means are geometric ones; absent where nothing was served.
@@ -344,6 +372,8 @@ pub struct ReleaseReport {
     pub total: ReleaseChange,
     /// Its routes, the dearest first; empty unless asked for.
     pub routes: Vec<ReleaseRoute>,
+    /// Its hosts, those furthest from the others first; empty where there is one.
+    pub hosts: Vec<ReleaseHost>,
     /// Wall time; absent where it was not told.
     pub wall: Reading<ReleaseWall>,
     /// What the change comes to; absent where there is none.

@@ -78,7 +78,8 @@ impl AddAssign for RequestSums {
     }
 }
 
-/// The requests of one process, version and route that ended in one second (those of a slot: that began in one slot).
+/// The requests of one process, version and route that ended in one second (those of a slot: that began in one slot). Rows of a
+/// fleet's store are of a scrape interval, and of all processes of the host together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseRow {
     /// The second, since 1970, or the first second of the slot.
@@ -86,7 +87,7 @@ pub struct ReleaseRow {
     /// Which of [`ReleaseRows::hosts`].
     pub host: u32,
     /// A number that the process has on its host alone: of a hash of [`crate::RequestProcess`]. 0: counted from outside, where
-    /// requests and CPU time are known and nothing else.
+    /// requests and CPU time are known and nothing else. [`ALL_PROCESSES`]: those of the host together.
     pub process: u64,
     /// Which of [`ReleaseRows::versions`].
     pub version: u32,
@@ -94,13 +95,20 @@ pub struct ReleaseRow {
     pub route: u32,
     /// How versions were decided.
     pub assignment: Assignment,
-    /// The length of the slot in seconds; 0 where slots do not decide.
+    /// How many seconds of time it stands for, from `second` on: 1, the length of its slot, ten where it was folded, the interval
+    /// between two scrapes where it comes from a fleet's store.
+    pub span_seconds: u32,
+    /// The length of the slot in seconds; 0 where slots do not decide, and where the row holds many slots, whose pairs are not
+    /// told apart any more.
     pub slot_seconds: u32,
     /// Whether the slot is the second one of its pair, which `second` does not tell: slots are counted by another clock.
     pub second_of_pair: bool,
     /// What they came to.
     pub sums: RequestSums,
 }
+
+/// Stands for all processes of a host in [`ReleaseRow::process`] and [`RulerRow::process`], where they are not told apart.
+pub const ALL_PROCESSES: u64 = u64::MAX;
 
 /// Sums over readings of one ruler: of natural logarithms of nanoseconds of CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

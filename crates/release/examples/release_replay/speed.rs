@@ -122,6 +122,7 @@ fn row(
         version,
         route,
         assignment,
+        span_seconds: 1,
         slot_seconds,
         second_of_pair: slot_seconds > 0 && second % 2 == 1,
         sums,

@@ -96,6 +96,7 @@ pub(crate) fn rows(
             version: label.version,
             route: request.route,
             assignment: label.assignment,
+            span_seconds: label.slot_seconds.max(1),
             slot_seconds: label.slot_seconds,
             second_of_pair: at.checked_div(slot).is_some_and(|number| number % 2 == 1),
             sums: RequestSums::default(),

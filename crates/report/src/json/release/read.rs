@@ -110,6 +110,7 @@ impl ReleaseWire {
             ],
             total: self.total.into_change().map_err(|error| error.within("total"))?,
             routes: all("routes", self.routes, RouteWire::into_route)?,
+            hosts: Vec::new(),
             wall,
             saving: join("saving", self.saving, self.saving_absent)?.map(Into::into),
             course: self.course.into(),

@@ -54,6 +54,15 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             "For {} of the window nothing is known: the agent did not run, or nobody asked anything of the service.",
             duration(steady_model::Nanos::from_seconds(*seconds as f64))
         ),
+        ReleaseWarning::HostsDiffer { deviation } => format!(
+            "Hosts differ in what the change is, by {} (standard deviation) beyond chance; the interval covers that.",
+            percent(*deviation)
+        ),
+        ReleaseWarning::MissingScrapes { intervals, of, hosts } => format!(
+            "Left out: {} of {of}, on {}, for scrapes are missing or the agent began anew.",
+            numbered(*intervals, "interval", "intervals"),
+            numbered(*hosts as u64, "host", "hosts")
+        ),
     }
 }
 
