@@ -1,7 +1,9 @@
 //! An application that cannot be touched.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,6 +70,58 @@ fn cpu_time_is_divided_by_a_counter_of_requests() {
     for row in &rows.requests {
         assert_eq!((row.process, row.sums.requests), (0, 100), "{row:?}");
         assert!(row.sums.cpu > 1e7 && row.sums.cpu < 5e9, "{row:?}");
+    }
+}
+
+/// A control group of this test's own; removed with it, once nothing runs in it.
+struct Group(PathBuf);
+
+impl Group {
+    /// In each hierarchy that CPU time is counted in here and where this user may make one: of version 1, of version 2.
+    fn all() -> Vec<Group> {
+        let parents = ["/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+        let make = |parent: &str| {
+            let folder = Path::new(parent).join(format!("steady-outside-{}", std::process::id()));
+            fs::create_dir(&folder).ok()?;
+            let group = Group(folder);
+            let counts = ["cpuacct.usage", "cpu.stat"].iter().any(|name| group.0.join(name).exists());
+            counts.then_some(group)
+        };
+        parents.into_iter().filter_map(make).collect()
+    }
+
+    fn take_in(&self, process: u32) {
+        fs::write(self.0.join("cgroup.procs"), process.to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
+    let groups = Group::all();
+    if groups.is_empty() {
+        steady::skip("cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests", "no control group can be made here");
+    }
+    for group in groups {
+        let (inside, outside, (port, _)) = (Busy::start(), Busy::start(), page(false));
+        group.take_in(inside.0.id());
+        let url = format!("http://127.0.0.1:{port}/metrics#requests_total");
+        let folder = group.0.to_str().unwrap();
+        let words = ["--no-rulers", "--service", "shop", "--version", "v2", "--requests", &url, "--cgroup", folder];
+        let agent = Agent::start("group", &words);
+        agent.await_requests(300);
+        let rows = agent.end();
+        assert!(rows.requests.iter().all(|row| (row.process, row.sums.requests) == (0, 100)), "{rows:?}");
+        // What runs beside the group is not counted: one process takes no more than one CPU, two do where there are two.
+        let cpu: f64 = rows.requests.iter().map(|row| row.sums.cpu).sum();
+        let seconds = rows.requests.len() as f64;
+        assert!(cpu > 1e7 * seconds && cpu < 1.3e9 * seconds, "{folder}: {cpu} ns in {seconds} s");
+        drop((inside, outside));
     }
 }
 

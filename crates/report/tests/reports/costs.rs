@@ -1,238 +1,196 @@
-//! What primitives cost, made by hand: a usual run, a few probes, the clocks, a sweep, and what may be missing.
+//! What primitives cost in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
+use serde_json::Value;
 use steady_model::*;
+use steady_report::*;
 
-use crate::made;
+use crate::by_hand::costs;
+use crate::goldens;
 
-/// A probe's cost and how its repetitions spread about it, in nanoseconds.
-struct Made {
-    probe: Probe,
-    median: f64,
-    spread: f64,
-    loops: u64,
+/// A name that would end whatever it stands in.
+const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(costs::all().into_iter().flat_map(|(name, report)| {
+        let text = |width| costs_text(&report, Style { width, color: false });
+        let exports = [
+            ("json", costs_json_text(&report, name == "costs-interrupted")),
+            ("csv", costs_csv(&report)),
+            ("md", costs_markdown(&report)),
+            ("html", costs_html(&report)),
+        ];
+        goldens::forms(name, text, exports)
+    }));
 }
 
-fn made(probe: Probe, median: f64, spread: f64, loops: u64) -> Made {
-    Made { probe, median, spread, loops }
-}
-
-/// Repetitions that lie about the median in a fixed pattern; every tenth far above it.
-fn measured(made: &Made, repetitions: usize) -> Measured {
-    let repetition = |at: usize| {
-        let off = ((at * 37) % 21) as f64 / 10.0 - 1.0 + if at % 10 == 9 { 6.0 } else { 0.0 };
-        let whole = (made.median + off * made.spread) * made.loops as f64;
-        let empty = Timed { loops: made.loops, wall: Nanos(210_500), cpu: Nanos(210_000), ..Timed::default() };
-        let probe = Timed {
-            loops: made.loops,
-            events: made.loops,
-            wall: Nanos(220_000 + whole.max(0.0) as u64),
-            cpu: Nanos(210_000 + whole.max(0.0) as u64),
-            minor_faults: u64::from(made.probe == Probe::PageFault) * made.loops,
-            voluntary_switches: u64::from(made.probe == Probe::ProcessSwitch) * made.loops,
-            involuntary_switches: u64::from(at % 25 == 24),
-        };
-        Repetition { started: Nanos(2_400_000 * at as u64), probe, empty, empty_first: at.is_multiple_of(3) }
+#[test]
+fn histograms_look_as_recorded() {
+    let drawn = |name: &str, report: &CostsReport, at: usize| {
+        (format!("{name}.svg"), costs_histogram_svg(report.costs[at].1.as_ref().unwrap()))
     };
-    Measured {
-        probe: made.probe,
-        loops: made.loops,
-        events_per_loop: 1.0,
-        subtracted: "a loop of as many rounds that does nothing".to_owned(),
-        calls_per_loop: Ok((0.0, 0.0)),
-        alu_seconds: Err(Absent::because("only sweeps read it")),
-        repetitions: (0..repetitions).map(repetition).collect(),
+    goldens::hold([drawn("costs-two-modes", &costs::few(), 1), drawn("costs-one-mode", &costs::few(), 0)]);
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in costs::all() {
+        goldens::lines_fit(name, |width| costs_text(&report, Style { width, color: false }));
+        goldens::lines_fit(name, |width| clocks_text(&report, Style { width, color: false }));
     }
 }
 
-/// The cost that goes with it.
-fn cost(made: &Made, repetitions: usize) -> Cost {
-    let (median, spread) = (made.median * 1e-9, made.spread * 1e-9);
-    let counts = [1, 3, 9, 17, 22, 15, 10, 6, 4, 3, 0, 1, 0, 2, 1, 0];
-    Cost {
-        probe: made.probe,
-        loops: made.loops,
-        median,
-        interval: Interval { low: median - 0.21 * spread, high: median + 0.24 * spread },
-        spread,
-        resolution: 3e-11,
-        below_resolution: median.abs() < 3e-11,
-        modes: vec![],
-        repetitions: repetitions - repetitions / 25,
-        set_apart: repetitions / 25,
-        all_disturbed: false,
-        expected_events: made.loops as f64 * repetitions as f64,
-        counted_events: made.loops * repetitions as u64,
-        histogram: Histogram {
-            low: median - 1.4 * spread,
-            width: 0.32 * spread,
-            counts: counts.to_vec(),
-            outside: (0, 2),
-        },
-        notes: vec![],
-    }
+#[test]
+fn plain_letters_take_the_same_columns() {
+    let text = costs_text(&costs::few(), Style::default());
+    let plain = ascii(&text);
+    assert!(plain.is_ascii(), "{plain}");
+    let columns = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
+    assert_eq!(columns(&plain), columns(&text));
 }
 
-/// A report of these, each repeated so often.
-fn report(all: &[Made], repetitions: usize) -> CostsReport {
-    let record = CostsRecord {
-        plan: CostsPlan {
-            probes: all.iter().map(|made| made.probe).collect(),
-            repetitions: 100,
-            budget: Nanos(15_000_000_000),
-            cpus: (0, Ok(1)),
-            sweep: false,
-            seed: Seed(1_314_300_071_535_409_598),
-        },
-        started: Timestamp(1_795_171_242),
-        host: made::host("KVM"),
-        machine: made::machine(),
-        revision: Ok("0123456789ab".into()),
-        clocks: clocks(),
-        measured: all.iter().map(|made| (made.probe, Ok(measured(made, repetitions)))).collect(),
-        elapsed: Nanos(11_412_000_000),
-        ending: Ending::Spent,
-    };
-    let costs = all.iter().map(|made| (made.probe, Ok(cost(made, repetitions)))).collect();
-    CostsReport { record, costs, reasons: vec![] }
-}
-
-fn clocks() -> Vec<ClockFacts> {
-    let clock = |probe, name: &str, step| ClockFacts {
-        probe,
-        name: name.to_owned(),
-        stated_resolution: Nanos(1),
-        smallest_step: step,
-    };
-    vec![
-        clock(Probe::ClockRealtime, "CLOCK_REALTIME", Ok(Nanos(13))),
-        clock(Probe::ClockMonotonic, "CLOCK_MONOTONIC", Ok(Nanos(13))),
-        clock(Probe::ClockProcessCpu, "CLOCK_PROCESS_CPUTIME_ID", Ok(Nanos(141))),
-        clock(Probe::ClockThreadCpu, "CLOCK_THREAD_CPUTIME_ID", Err(Absent::because("two readings never differed"))),
-    ]
-}
-
-/// Every usual probe and a system call by name: one below the resolution, one with two modes, some absent.
-pub(crate) fn usual() -> CostsReport {
-    let sizes = [
-        21.34, 21.41, 141.7, 132.2, 0.021, 61.7, 1_523.0, 3_312.0, 2_804.0, 11.2, 96.4, 4.87, 24.1, 251.0, 348.0,
-        61_240.0, 38_110.0, 14_820.0, 291_500.0, 702_300.0, 1_104.0, 0.082, 1.61, 5.9, 33.2, 98.7,
+#[test]
+fn json_keeps_the_contract() {
+    let contract = [
+        "name",
+        "unit",
+        "loops",
+        "median_seconds",
+        "low_seconds",
+        "high_seconds",
+        "spread_seconds",
+        "resolution_seconds",
+        "below_resolution",
+        "modes",
+        "repetitions",
+        "set_apart",
+        "expected_events",
+        "counted_events",
+        "histogram",
+        "notes",
     ];
-    let mut all: Vec<Made> = Probe::USUAL
-        .into_iter()
-        .zip(sizes)
-        .map(|(probe, size)| made(probe, size, size * 0.02 + 0.01, (1e6 / size) as u64 + 1))
-        .collect();
-    all.push(made(Probe::Call(KernelCall::OpenatClose), 812.0, 9.0, 1_000));
-    let mut report = report(&all, 100);
-    let alone = Absent::because("only one CPU may be used, and it takes two");
-    for probe in [Probe::LockContended, Probe::AtomicContended] {
-        absent(&mut report, probe, &alone);
+    for (name, report) in costs::all() {
+        let value = costs_json(&report, true);
+        assert_eq!(value["schema"], "steady.costs/1", "{name}");
+        for probe in value["probes"].as_array().unwrap() {
+            let keys: Vec<&str> = probe.as_object().unwrap().keys().map(String::as_str).collect();
+            let present: Vec<&str> = keys.into_iter().filter(|key| contract.contains(key)).collect();
+            assert_eq!(present, contract, "{name}");
+        }
+        nulls_have_reasons(&value, name);
     }
-    absent(&mut report, Probe::SpawnStatic, &Absent::because("no static program could be made: 'cc' | is missing"));
-    report.record.plan.cpus.1 = Err(alone);
-    let futex = cost_of(&mut report, Probe::ThreadSwitchFutex);
-    futex.modes = vec![Mode { median: 2.71e-6, share: 0.71 }, Mode { median: 2.88e-6, share: 0.29 }];
-    futex.set_apart = 31;
-    futex.repetitions = 69;
-    cost_of(&mut report, Probe::ThreadStart).all_disturbed = true;
-    let switch = cost_of(&mut report, Probe::ProcessSwitch);
-    switch.counted_events = switch.expected_events as u64 / 100 * 97;
-    switch.notes =
-        vec!["Its event should have happened 65,700 times and was counted 63,729 times (-3.0 %).".to_owned()];
-    report
 }
 
-fn cost_of(report: &mut CostsReport, probe: Probe) -> &mut Cost {
-    report.costs.iter_mut().find(|(of, _)| *of == probe).unwrap().1.as_mut().unwrap()
-}
-
-fn absent(report: &mut CostsReport, probe: Probe, why: &Absent) {
-    report.costs.iter_mut().filter(|(of, _)| *of == probe).for_each(|(_, cost)| *cost = Err(why.clone()));
-    report.record.measured.iter_mut().filter(|(of, _)| *of == probe).for_each(|(_, found)| *found = Err(why.clone()));
-}
-
-/// Two probes, which have room for a histogram each.
-pub(crate) fn few() -> CostsReport {
-    let mut report =
-        report(&[made(Probe::SystemCall, 61.7, 0.4, 10_000), made(Probe::ThreadSwitchFutex, 2_804.0, 60.0, 300)], 30);
-    let few = "It has 30 of 100 repetitions: the budget had no room for more.";
-    for probe in [Probe::SystemCall, Probe::ThreadSwitchFutex] {
-        cost_of(&mut report, probe).notes = vec![few.to_owned()];
+fn nulls_have_reasons(value: &Value, path: &str) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.contains_key(&format!("{key}_absent"));
+                // "There is none": no reading.
+                let none = ["cpu_quota", "hypervisor"].contains(&key.as_str());
+                assert!(!field.is_null() || reason || none, "{path}.{key}");
+                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
     }
-    let futex = cost_of(&mut report, Probe::ThreadSwitchFutex);
-    futex.modes = vec![Mode { median: 2.76e-6, share: 0.71 }, Mode { median: 2.92e-6, share: 0.29 }];
-    futex.histogram.counts = vec![1, 4, 9, 5, 2, 0, 0, 1, 3, 4, 1];
-    report
 }
 
-/// The four clocks alone.
-pub(crate) fn four_clocks() -> CostsReport {
-    let sizes = [21.34, 21.41, 141.7, 132.2];
-    let all: Vec<Made> =
-        Probe::USUAL[..4].iter().zip(sizes).map(|(probe, size)| made(*probe, size, 0.3, 40_000)).collect();
-    report(&all, 100)
-}
-
-/// Two probes by length of the loop.
-pub(crate) fn sweep() -> CostsReport {
-    use LengthReason::{Agrees, Frequency, Preemption, StartUp, TimerGrain, Unexplained};
-    let call = [
-        (10, 4.1, TimerGrain),
-        (100, 0.93, StartUp),
-        (1_000, 0.55, StartUp),
-        (10_000, 0.512, Agrees),
-        (100_000, 0.511, Agrees),
-        (1_000_000, 0.54, Frequency),
-        (10_000_000, 0.51, Agrees),
-    ];
-    let switch =
-        [(10, 2_900.0, Unexplained), (100, 1_570.0, StartUp), (1_000, 1_640.0, Preemption), (3_000, 1_523.0, Agrees)];
-    let of = |probe: Probe, lengths: &[(u64, f64, LengthReason)]| {
-        lengths.iter().map(|(loops, size, _)| made(probe, *size, size * 0.02, *loops)).collect::<Vec<_>>()
-    };
-    let all: Vec<Made> = of(Probe::FunctionCall, &call).into_iter().chain(of(Probe::ProcessSwitch, &switch)).collect();
-    let mut report = report(&all, 12);
-    report.record.plan.sweep = true;
-    report.record.plan.probes = vec![Probe::FunctionCall, Probe::ProcessSwitch];
-    for (_, measured) in &mut report.record.measured {
-        measured.as_mut().unwrap().alu_seconds = Ok(4.71e-9);
+#[test]
+fn csv_has_a_line_for_each_probe_and_a_field_for_each_column() {
+    for (name, report) in costs::all() {
+        let csv = costs_csv(&report);
+        let mut lines = csv.lines();
+        let columns = lines.next().unwrap().split(',').count();
+        assert_eq!(lines.clone().count(), report.costs.len(), "{name}");
+        // What stands between quotes may hold commas.
+        let bare = |line: &str| line.split('"').step_by(2).collect::<String>();
+        assert!(lines.all(|line| bare(line).split(',').count() == columns), "{name}: {csv}");
     }
-    let shortest = report.costs[0].1.as_mut().unwrap();
-    (shortest.resolution, shortest.below_resolution) = (2.3e-8, true);
-    report.costs[6].1.as_mut().unwrap().all_disturbed = true;
-    report.reasons = call.iter().chain(&switch).map(|(_, _, why)| *why).collect();
-    let why = Absent::because("a loop of 10,000 rounds would take too long for the budget");
-    report.record.measured.push((Probe::ProcessSwitch, Err(why.clone())));
-    report.costs.push((Probe::ProcessSwitch, Err(why)));
-    report.reasons.push(Unexplained);
-    report
 }
 
-/// Interrupted before the second probe.
-pub(crate) fn interrupted() -> CostsReport {
-    let mut report = report(&[made(Probe::PageFault, 251.0, 4.0, 1_000)], 9);
-    report.record.plan.probes.push(Probe::SpawnDynamic);
-    report.record.ending = Ending::Interrupted;
-    report
+#[test]
+fn what_cannot_be_told_from_nothing_is_said_and_not_zero() {
+    let report = costs::usual();
+    for text in [costs_text(&report, Style::default()), costs_markdown(&report), costs_html(&report)] {
+        let line = text.replace('\u{a0}', " ");
+        assert!(line.contains("below resolution (0.03 ns)"), "{line}");
+    }
+    let json = costs_json(&report, false);
+    let call = json["probes"].as_array().unwrap().iter().find(|probe| probe["name"] == "function_call").unwrap();
+    assert_eq!(call["below_resolution"], true);
+    assert!((call["median_seconds"].as_f64().unwrap() - 2.1e-11).abs() < 1e-15, "{call}");
 }
 
-/// Nothing could be measured.
-pub(crate) fn none() -> CostsReport {
-    let mut report = report(&[made(Probe::LockContended, 96.4, 1.0, 1_000)], 9);
-    absent(&mut report, Probe::LockContended, &Absent::because("only one CPU may be used, and it takes two"));
-    report.record.plan.cpus.1 = Err(Absent::because("only one CPU may be used"));
-    report.record.clocks.clear();
-    report
+#[test]
+fn two_modes_are_named_as_two() {
+    let text = costs_text(&costs::usual(), Style::default());
+    assert!(text.contains("two modes: 2.71 µs (71 %) and 2.88 µs (29 %)"), "{text}");
+    assert_eq!(text.matches("two modes").count(), 1);
 }
 
-/// Every report and the name of its golden files.
-pub(crate) fn all() -> Vec<(&'static str, CostsReport)> {
-    vec![
-        ("costs-usual", usual()),
-        ("costs-few", few()),
-        ("costs-clocks", four_clocks()),
-        ("costs-sweep", sweep()),
-        ("costs-interrupted", interrupted()),
-        ("costs-none", none()),
-    ]
+#[test]
+fn reports_are_summed_up() {
+    let summaries: Vec<String> = costs::all().iter().map(|(_, report)| costs_summary(report)).collect();
+    assert_eq!(summaries[0], "system call 61.7 ns; process switch 1.52 µs");
+    assert_eq!(summaries[2], "clock realtime 21.3 ns");
+    assert_eq!(summaries[5], "nothing measured");
+    assert!(summaries.iter().all(|text| !text.contains('\u{a0}')), "{summaries:?}");
+}
+
+#[test]
+fn the_history_tells_costs_from_other_runs() {
+    let facts = Facts::of_costs(&costs::sweep(), costs_summary(&costs::sweep()));
+    assert_eq!(facts.kind, RunKind::Costs);
+    assert_eq!(facts.commands, ["function_call, process_switch, by length of the loop"]);
+    assert!(facts.pairs.is_err() && facts.complete && facts.seed.is_ok());
+    assert!(!Facts::of_costs(&costs::interrupted(), String::new()).complete);
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut report = costs::usual();
+    report.record.host.hostname = Ok(HOSTILE.to_owned());
+    report.record.clocks[0].name = HOSTILE.to_owned();
+    report.record.plan.cpus.1 = Err(Absent::because(HOSTILE));
+    for (_, cost) in &mut report.costs {
+        match cost {
+            Ok(cost) => cost.notes.push(HOSTILE.to_owned()),
+            Err(absent) => *absent = Absent::because(HOSTILE),
+        }
+    }
+    let html = costs_html(&report);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!costs_markdown(&report).contains("<script>"));
+    assert!(!costs_text(&report, Style::default()).contains('\u{202e}'));
+    for line in costs_markdown(&report).lines().filter(|line| line.starts_with("| ")) {
+        assert_eq!(line.replace("\\|", "").matches('|').count(), 6, "{line}");
+    }
+}
+
+#[test]
+fn any_numbers_can_be_shown() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1e-9, 1e300, -1e300, 5e-324] {
+        for (name, mut report) in costs::all() {
+            for cost in report.costs.iter_mut().filter_map(|(_, cost)| cost.as_mut().ok()) {
+                (cost.median, cost.spread, cost.resolution) = (odd, odd, odd);
+                cost.interval = Interval { low: odd, high: odd };
+                (cost.histogram.low, cost.histogram.width, cost.histogram.outside) = (odd, odd, (u32::MAX, u32::MAX));
+                cost.modes = vec![Mode { median: odd, share: odd }; 2];
+            }
+            let texts = [
+                costs_text(&report, Style::default()),
+                costs_markdown(&report),
+                costs_html(&report),
+                costs_csv(&report),
+            ];
+            assert!(texts.iter().all(|text| !text.contains("NaN") && !text.contains("inf ")), "{name} {odd}");
+            assert!(serde_json::from_str::<Value>(&costs_json_text(&report, true)).is_ok(), "{name} {odd}");
+            report.costs.iter().filter_map(|(_, cost)| cost.as_ref().ok()).for_each(|cost| {
+                assert!(!costs_histogram_svg(cost).contains("NaN"), "{name} {odd}");
+            });
+        }
+    }
 }

@@ -1,206 +1,151 @@
-//! What keeping programs warm gains, made by hand: a usual bench, one with programs that gain nothing or cannot be
-//! measured, and one that was interrupted.
+//! What keeping programs warm gains in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
+//! rewrites them. And the way back from JSON: exact for what was measured, an error for everything else.
 
+use serde_json::{Value, json};
 use steady_model::*;
+use steady_report::*;
 
-use crate::made;
+use crate::by_hand::warm_bench;
+use crate::goldens;
 
-/// A session: launches of so many microseconds, of which the first so many are not from a snapshot.
-fn session(mode: WarmMode, run: usize, cold: usize, micros: (u64, u64)) -> WarmSession {
-    let wobble = |launch: usize| ((run * 7 + launch * 3) % 11) as u64;
-    let spent = |launch: usize| {
-        let base = if launch < cold { micros.0 } else { micros.1 };
-        WarmSpent { wall: Nanos((base + wobble(launch)) * 1_000), cpu: Nanos((base - 30 + wobble(launch)) * 1_000) }
-    };
-    let launches = 12;
-    let warm = if mode == WarmMode::Normal { 0 } else { launches - cold };
-    WarmSession {
-        mode,
-        before: WarmSpent { wall: Nanos(2_100_000), cpu: Nanos(1_900_000) },
-        launches: (0..launches).map(spent).collect(),
-        beside: Nanos(if mode == WarmMode::OnDemand { 7_400_000 } else { 0 }),
-        voluntary_switches: 12,
-        involuntary_switches: (run % 3) as u64,
-        minor_faults: 1_100,
-        major_faults: 0,
-        warm: Ok(warm as u64),
-        ended: Outcome::Exited(0),
-        alike: true,
-        counts: None,
+/// A name that would end whatever it stands in.
+const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(warm_bench::all().into_iter().flat_map(|(name, report)| {
+        let text = |width| warm_bench_text(&report, Style { width, color: false });
+        let exports = [
+            ("json", warm_bench_json_text(&report, name == "warm-bench-interrupted")),
+            ("csv", warm_bench_csv(&report)),
+            ("md", warm_bench_markdown(&report)),
+            ("html", warm_bench_html(&report)),
+        ];
+        let few = name != "warm-bench-many";
+        let all = goldens::forms(name, text, exports).into_iter();
+        all.filter(|(file, _)| few || file.ends_with(".80.txt")).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in warm_bench::all() {
+        goldens::lines_fit(name, |width| warm_bench_text(&report, Style { width, color: false }));
     }
 }
 
-fn trial() -> WarmTrial {
-    let run = |run: usize| {
-        let all = [(WarmMode::Normal, 12), (WarmMode::Prewarm, 0), (WarmMode::OnDemand, 3)];
-        WarmRun(all.into_iter().map(|(mode, cold)| session(mode, run, cold, (490, 180))).collect())
-    };
-    let counts = WarmCounts { migrations: Some(3), instructions: None, cycles: None };
-    let counted = |mode| WarmSession { counts: Some(counts), ..session(mode, 0, 3, (520, 200)) };
-    WarmTrial { runs: (0..4).map(run).collect(), counted: WarmMode::ALL.map(counted).to_vec(), refusal: None }
+#[test]
+fn what_was_measured_comes_back_exactly() {
+    for (name, report) in warm_bench::all() {
+        let text = warm_bench_json_text(&report, true);
+        assert_eq!(read_warm_bench_record(&text), Ok(report.record), "{name}");
+    }
 }
 
-fn mean(mean: f64, deviation: f64) -> Reading<WarmMean> {
-    Ok(WarmMean { mean, deviation: Some(deviation), sessions: 100 })
+#[test]
+fn nulls_have_reasons_and_names_their_units() {
+    for (name, report) in warm_bench::all() {
+        let value = warm_bench_json(&report, true);
+        assert_eq!((&value["schema"], &value["kind"]), (&json!("steady.warm/1"), &json!("bench")), "{name}");
+        let Ok(program) = &report.programs[0] else { continue };
+        let mode = &value["programs"][0]["modes"][2];
+        let keys: Vec<&String> = mode.as_object().unwrap().keys().collect();
+        let wanted = ["wall_seconds", "cpu_seconds", "all_cpu_seconds", "switches", "migrations", "faults", "cycles"];
+        assert!(wanted.iter().all(|key| keys.iter().any(|one| one == key)), "{keys:?}");
+        assert_eq!(mode["cycles"], Value::Null);
+        assert!(mode["cycles_absent"].is_string());
+        assert_eq!(mode["launch_wall_seconds"].as_array().unwrap().len(), program.modes[2].course.len());
+    }
 }
 
-/// A mode by its times per launch, in microseconds.
-fn figures(mode: WarmMode, wall: f64, cpu: f64) -> WarmFigures {
-    let no_pmu = || Err(Absent::because("this machine has no counters: its processor hides them (a virtual machine?)"));
-    let means = [
-        mean(wall * 1e-6, 6.2e-6),
-        mean(cpu * 1e-6, 5.1e-6),
-        mean((wall + 60.0) * 1e-6, 9.0e-6),
-        mean((cpu + 210.0) * 1e-6, 8.4e-6),
-        mean(1.02, 0.03),
-        mean(0.21, 0.14),
-        mean(if mode == WarmMode::Normal { 92.4 } else { 51.3 }, 0.3),
-        no_pmu(),
-        no_pmu(),
-    ];
-    let effect = |measure, change: f64| WarmEffect {
-        measure,
-        verdict: if change < 0.0 { Verdict::Faster } else { Verdict::Slower },
-        change: Ok(change),
-        interval: Ok(Interval { low: change - 0.006, high: change + 0.005 }),
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let whole = warm_bench_json(&warm_bench::usual(), true);
+    let changed = |pointer: &str, value: Value| {
+        let mut changed = whole.clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        read_warm_bench_record(&changed.to_string()).map_err(|error| error.to_string())
     };
-    let (usual, usual_cpu) = (493.0, 461.0);
-    let normal = mode == WarmMode::Normal;
-    let effects = [
-        effect(WarmMeasure::Wall, wall / usual - 1.0),
-        effect(WarmMeasure::Cpu, cpu / usual_cpu - 1.0),
-        effect(WarmMeasure::AllWall, (wall + 60.0) / (usual + 20.0) - 1.0),
-        effect(WarmMeasure::AllCpu, (cpu + 210.0) / (usual_cpu + 20.0) - 1.0),
-    ];
-    let later =
-        |launch: usize| if mode == WarmMode::OnDemand && launch < 3 { (usual + 31.0) * 1e-6 } else { wall * 1e-6 };
-    WarmFigures {
-        mode,
-        means: WarmMeasure::ALL.into_iter().zip(means).collect(),
-        warm_ratio: Ok(match mode {
-            WarmMode::Normal => 0.0,
-            WarmMode::Prewarm => 1.0,
-            WarmMode::OnDemand => 0.94,
-        }),
-        effects: if normal { vec![] } else { effects.to_vec() },
-        break_even: match mode {
-            WarmMode::Normal => Err(Absent::because("normal launches take no snapshot")),
-            WarmMode::Prewarm => {
-                Ok([even(7.9e-3, PaidBack::After(26), Some(28)), even(8.1e-3, PaidBack::Probably(61), None)])
+    for (pointer, value, place) in [
+        ("/kind", json!("status"), "kind"),
+        ("/elapsed_seconds", json!(1e12), "elapsed_seconds"),
+        ("/programs/0/samples/runs", json!([3, 300]), "runs"),
+        ("/programs/1/samples/sessions/0/warm", json!(99), "warm"),
+        ("/programs/0/samples/sessions/2/launches_seconds", json!([]), "launches_seconds"),
+        ("/programs/0/samples/sessions/2/launches_seconds", json!([[1e9, 0]]), "launches_seconds"),
+        ("/programs/0/samples/sessions/2/mode", json!("hot"), "sessions"),
+        ("/plan/count", json!(-1), "count"),
+    ] {
+        let error = changed(pointer, value).unwrap_err();
+        assert!(error.contains(place), "{pointer}: {error}");
+    }
+    let without = warm_bench_json(&warm_bench::usual(), false).to_string();
+    assert_eq!(read_warm_bench_record(&without), Err(ReadError::WithoutSamples));
+    assert!(read_warm_bench_record("{\"schema\":\"steady.warm/1\"}").is_err());
+}
+
+#[test]
+fn csv_has_a_line_for_each_mode_and_a_field_for_each_column() {
+    for (name, report) in warm_bench::all() {
+        let csv = warm_bench_csv(&report);
+        let columns = csv.lines().next().unwrap().split(',').count();
+        let bare = |line: &str| line.split('"').step_by(2).collect::<String>();
+        assert!(csv.lines().all(|line| bare(line).split(',').count() == columns), "{name}: {csv}");
+        let rows: usize = report.programs.iter().map(|program| program.as_ref().map_or(1, |one| one.modes.len())).sum();
+        assert_eq!(csv.lines().count(), 1 + rows, "{name}");
+    }
+}
+
+#[test]
+fn reports_are_summed_up() {
+    let summaries: Vec<String> = warm_bench::all().iter().map(|(_, report)| warm_bench_summary(report)).collect();
+    assert_eq!(summaries[0], "true -59.5 %, cat /dev/null -59.5 % wall on demand");
+    assert_eq!(summaries[2], "nothing was measured whole");
+    assert_eq!(summaries[3], "a -59.5 %, b -59.5 %, ... (10 programs) wall on demand");
+    let facts = Facts::of_warm_bench(&warm_bench::interrupted(), summaries[2].clone());
+    assert_eq!((facts.kind, facts.complete), (RunKind::Warm, false));
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut report = warm_bench::refused();
+    report.record.host.hostname = Ok(HOSTILE.to_owned());
+    report.record.plan.programs.iter_mut().for_each(|command| command.name = HOSTILE.to_owned());
+    for program in &mut report.programs {
+        match program {
+            Ok(program) => {
+                program.notes.push(HOSTILE.to_owned());
+                program.modes[1].means[0].1 = Err(Absent::because(HOSTILE));
+                program.modes[1].break_even = Err(Absent::because(HOSTILE));
             }
-            WarmMode::OnDemand => Ok([even(0.0, PaidBack::After(4), Some(4)), even(7.4e-3, PaidBack::After(27), None)]),
-        },
-        course: (0..50).map(|launch| [later(launch), later(launch) - 30e-6]).collect(),
-    }
-}
-
-fn even(taking: f64, paid_back: PaidBack, certain: Option<u64>) -> BreakEven {
-    BreakEven { taking, paid_back, certain }
-}
-
-fn command(name: &str) -> Command {
-    let argv: Vec<String> = name.split(' ').map(str::to_owned).collect();
-    Command { name: name.to_owned(), program: format!("/usr/bin/{}", argv[0]).into(), argv, ..Command::default() }
-}
-
-fn report(programs: Vec<(&str, Reading<WarmTrial>, Reading<WarmProgram>)>) -> WarmBenchReport {
-    let plan = WarmBenchPlan {
-        programs: programs.iter().map(|(name, ..)| command(name)).collect(),
-        count: 50,
-        runs: 100,
-        pause: Nanos::ZERO,
-        cold: false,
-        timeout: Nanos(10_000_000_000),
-        seed: Seed(7_731),
-    };
-    let (trials, figures) = programs.into_iter().map(|(_, trial, program)| (trial, program)).unzip();
-    let record = WarmBenchRecord {
-        plan,
-        started: Timestamp(1_763_000_000),
-        host: made::host("kvm"),
-        revision: Ok("1c2f".into()),
-        counters: Err(Absent::because("this machine has no counters")),
-        trials,
-        elapsed: Nanos(14_200_000_000),
-        ending: Ending::Spent,
-    };
-    WarmBenchReport { record, programs: figures }
-}
-
-fn gains() -> WarmProgram {
-    let modes = vec![
-        figures(WarmMode::Normal, 493.0, 461.0),
-        figures(WarmMode::Prewarm, 179.0, 151.0),
-        figures(WarmMode::OnDemand, 199.6, 171.2),
-    ];
-    WarmProgram { modes, notes: vec![] }
-}
-
-/// Two programs that gain.
-pub(crate) fn usual() -> WarmBenchReport {
-    report(vec![("true", Ok(trial()), Ok(gains())), ("cat /dev/null", Ok(trial()), Ok(gains()))])
-}
-
-/// A program that gains nothing, for it is refused, and one that does not end; cold, with rests.
-pub(crate) fn refused() -> WarmBenchReport {
-    let mut modes = vec![
-        figures(WarmMode::Normal, 493.0, 461.0),
-        figures(WarmMode::Prewarm, 531.0, 502.0),
-        figures(WarmMode::OnDemand, 533.0, 503.0),
-    ];
-    for figures in &mut modes[1..] {
-        figures.warm_ratio = Ok(0.0);
-        figures.break_even = Ok([even(0.0, PaidBack::Never, None), even(0.8e-3, PaidBack::Never, None)]);
-    }
-    modes[2].warm_ratio = Err(Absent::because("its store has no counts"));
-    modes[2].effects[0] = WarmEffect {
-        verdict: Verdict::Undecided,
-        change: Ok(0.01),
-        interval: Ok(Interval { low: -0.004, high: 0.021 }),
-        ..modes[2].effects[0].clone()
-    };
-    let why = "/opt/busybox: it is linked statically";
-    let notes =
-        vec![format!("it was launched as usual in all modes: {why}"), "it exited with status 1 each time".into()];
-    let refusal = WarmTrial { refusal: Some(why.to_owned()), ..trial() };
-    let endless = || Absent::because("it had not ended after 10 s");
-    let mut report = report(vec![
-        ("busybox true", Ok(refusal), Ok(WarmProgram { modes, notes })),
-        ("sleep infinity", Err(endless()), Err(endless())),
-    ]);
-    (report.record.plan.cold, report.record.plan.pause) = (true, Nanos(50_000_000));
-    report
-}
-
-/// One that was interrupted when there were few runs.
-pub(crate) fn interrupted() -> WarmBenchReport {
-    let few = || Absent::because("there are 3 runs, too few for an interval with two ends");
-    let mut program = gains();
-    for effect in program.modes.iter_mut().flat_map(|figures| &mut figures.effects) {
-        (effect.verdict, effect.change, effect.interval) = (Verdict::Undecided, Err(few()), Err(few()));
-    }
-    for (_, mean) in program.modes.iter_mut().flat_map(|figures| &mut figures.means) {
-        if let Ok(mean) = mean {
-            (mean.deviation, mean.sessions) = (None, 1);
+            Err(absent) => *absent = Absent::because(HOSTILE),
         }
     }
-    let mut report = report(vec![("true", Ok(trial()), Ok(program))]);
-    report.record.ending = Ending::Interrupted;
-    report
+    let html = warm_bench_html(&report);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!warm_bench_markdown(&report).contains("<script>"));
+    assert!(!warm_bench_text(&report, Style::default()).contains('\u{202e}'));
 }
 
-/// More programs than have tables.
-pub(crate) fn many() -> WarmBenchReport {
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-    report(names.into_iter().map(|name| (name, Ok(trial()), Ok(gains()))).collect())
-}
-
-/// All of them, by name.
-pub(crate) fn all() -> Vec<(&'static str, WarmBenchReport)> {
-    vec![
-        ("warm-bench", usual()),
-        ("warm-bench-refused", refused()),
-        ("warm-bench-interrupted", interrupted()),
-        ("warm-bench-many", many()),
-    ]
+#[test]
+fn any_numbers_can_be_shown() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1e-9, 1e300, 5e-324] {
+        for (name, mut report) in warm_bench::all() {
+            for figures in report.programs.iter_mut().flatten().flat_map(|program| &mut program.modes) {
+                figures
+                    .means
+                    .iter_mut()
+                    .for_each(|(_, mean)| *mean = Ok(WarmMean { mean: odd, deviation: Some(odd), sessions: 1 }));
+                for effect in &mut figures.effects {
+                    (effect.change, effect.interval) = (Ok(odd), Ok(Interval { low: odd, high: odd }));
+                }
+                figures.course.iter_mut().for_each(|launch| *launch = [odd; 2]);
+                figures.warm_ratio = Ok(odd);
+            }
+            let texts =
+                [warm_bench_text(&report, Style::default()), warm_bench_markdown(&report), warm_bench_html(&report)];
+            assert!(texts.iter().all(|text| !text.contains("NaN")), "{name} {odd}");
+            assert!(serde_json::from_str::<Value>(&warm_bench_json_text(&report, true)).is_ok(), "{name} {odd}");
+        }
+    }
 }

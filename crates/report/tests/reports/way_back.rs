@@ -1,14 +1,13 @@
 //! The way from a record through JSON and back: exact for what was measured, an error for everything else.
 
-mod reports;
-mod values;
-
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
 use steady_report::{ReadError, json, json_text, read_record};
-use values::{changed, command, count, garbled, host, nanos, odd_value, path, ratio, reading, without_a_field};
+
+use crate::by_hand::comparisons;
+use crate::values::{changed, command, count, garbled, host, nanos, odd_value, path, ratio, reading, without_a_field};
 
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: Record) -> Report {
@@ -188,7 +187,7 @@ proptest! {
 
     #[test]
     fn texts_of_any_numbers_never_panic(change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), width in 0..200usize) {
-        for (_, mut report) in reports::all() {
+        for (_, mut report) in comparisons::all() {
             for judgement in &mut report.judgements {
                 judgement.change = Ok(change);
                 judgement.interval = Ok(Interval { low, high });
@@ -212,14 +211,14 @@ proptest! {
 
 /// The error of an export after a change.
 fn error_after(change: impl FnOnce(&mut Value)) -> ReadError {
-    let mut value = json(&reports::slower(), true);
+    let mut value = json(&comparisons::slower(), true);
     change(&mut value);
     read_record(&value.to_string()).expect_err("it should be refused")
 }
 
 #[test]
 fn the_reports_come_back() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         assert_eq!(read_record(&json_text(&report, true)), Ok(report.record.clone()), "{name}");
         assert_eq!(read_record(&json_text(&report, false)), Err(ReadError::WithoutSamples), "{name}");
     }

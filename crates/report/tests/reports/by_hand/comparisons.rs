@@ -1,9 +1,8 @@
 //! Reports built by hand, one for each way in which a comparison may end.
 
-#[path = "../made/mod.rs"]
-mod made;
-
 use steady_model::*;
+
+use crate::made;
 
 /// A comparison of `names` with nothing judged yet.
 fn base(names: &[&str], blocks: usize) -> Report {

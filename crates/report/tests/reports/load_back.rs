@@ -1,15 +1,15 @@
 //! The way from a load experiment through JSON and back: exact for what was measured, an error for everything else.
 
-#[path = "reports/loads.rs"]
-mod loads;
-mod values;
-
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use serde_json::{Value, json};
 use steady_model::*;
 use steady_report::{ReadError, load_json, load_json_text, read_load_record};
-use values::{changed, command, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field};
+
+use crate::by_hand::loads;
+use crate::values::{
+    changed, command, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field,
+};
 
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: LoadRecord) -> LoadReport {

@@ -1,12 +1,9 @@
 //! What joined comparisons look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-mod goldens;
-#[path = "reports/joins.rs"]
-mod joins;
-#[allow(dead_code, reason = "shared with the tests of single reports")]
-mod reports;
-
 use steady_report::{ReadError, Style, joined_json_text, joined_text, read_record};
+
+use crate::by_hand::joins;
+use crate::goldens;
 
 #[test]
 fn joined_comparisons_look_as_recorded() {

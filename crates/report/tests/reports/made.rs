@@ -1,5 +1,4 @@
 //! A machine for reports that are made by hand.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use steady_model::*;
 

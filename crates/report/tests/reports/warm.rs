@@ -1,11 +1,11 @@
 //! What is kept of programs, in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-mod goldens;
-
 use steady_model::*;
 use steady_report::{
     Style, warm_status_csv, warm_status_html, warm_status_json_text, warm_status_markdown, warm_status_text,
 };
+
+use crate::goldens;
 
 /// A name that would end whatever it stands in.
 const HOSTILE: &str = "/x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";

@@ -1,5 +1,4 @@
 //! Locks of commands as they might have been watched.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use steady_model::*;
 

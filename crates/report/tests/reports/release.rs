@@ -1,16 +1,15 @@
 //! What a release changed, in all its forms, and the way back from JSON.
 
-mod goldens;
-mod released;
-mod values;
-
 use proptest::prelude::*;
-use released::{HOSTILE, all, random};
 use steady_model::*;
 use steady_report::{
     RELEASE_SCHEMA, Style, read_release_report, release_csv, release_html, release_json, release_json_text,
     release_markdown, release_sight, release_summary, release_text,
 };
+
+use crate::by_hand::released::{HOSTILE, all, random};
+use crate::goldens;
+use crate::values;
 
 fn text(report: &ReleaseReport, width: usize) -> String {
     release_text(report, Style { width, color: false })

@@ -1,15 +1,15 @@
 //! Locks in every form, against files in `testdata/reports`; and the way back from JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
-mod goldens;
-mod locked;
-mod values;
-
-use locked::{HOSTILE, all, deadlocked, many, none, queue, quiet};
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_model::*;
 use steady_report::*;
+
+use crate::by_hand::locked;
+use crate::by_hand::locked::{HOSTILE, all, deadlocked, many, none, queue, quiet};
+use crate::goldens;
+use crate::values;
 
 #[test]
 fn reports_look_as_recorded() {

@@ -1,10 +1,10 @@
 //! Limited commands in every form, against files in `testdata/reports`; and the way back from JSON.
 
-mod goldens;
-
 use proptest::prelude::*;
 use steady_model::*;
 use steady_report::{Style, limit_csv, limit_html, limit_json_text, limit_markdown, limit_text, read_limit_report};
+
+use crate::goldens;
 
 fn seconds(seconds: f64) -> Nanos {
     Nanos::from_seconds(seconds)

@@ -1,5 +1,4 @@
 //! Made-up reports of releases, one for each thing that is told in its own way.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use steady_model::*;
 

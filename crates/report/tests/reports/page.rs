@@ -1,17 +1,17 @@
 //! The page, the Markdown and the CSV under hostile names, absurd numbers and many pairs.
 
-mod reports;
-
 use proptest::prelude::*;
 use steady_model::*;
 use steady_report::{csv, html, markdown};
+
+use crate::by_hand::comparisons;
 
 /// A name that would end whatever it stands in.
 const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
 
 #[test]
 fn names_are_only_ever_text() {
-    for (name, mut report) in reports::all() {
+    for (name, mut report) in comparisons::all() {
         for command in &mut report.record.plan.commands {
             command.name = HOSTILE.to_owned();
             command.argv = vec![HOSTILE.to_owned()];
@@ -31,7 +31,7 @@ fn names_are_only_ever_text() {
 
 #[test]
 fn tables_of_markdown_keep_their_columns() {
-    for (name, mut report) in reports::all() {
+    for (name, mut report) in comparisons::all() {
         report.record.plan.commands.iter_mut().for_each(|command| command.name = HOSTILE.to_owned());
         let text = markdown(&report);
         let tables = text.split("\n\n").filter(|part| part.starts_with("| "));
@@ -46,7 +46,7 @@ fn tables_of_markdown_keep_their_columns() {
 
 #[test]
 fn the_page_asks_for_nothing() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         let page = html(&report);
         for asks in
             ["src=", "url(", "@import", "<link", "<iframe", "<object", "<embed", "<use", "javascript:", "fetch("]
@@ -61,7 +61,7 @@ fn the_page_asks_for_nothing() {
 
 /// A report with so many pairs, spread over as many tenths of a second, one of them far out.
 fn with_pairs(pairs: usize) -> Report {
-    let mut report = reports::slower();
+    let mut report = comparisons::slower();
     let pattern = report.record.blocks.clone();
     report.record.blocks = (0..pairs)
         .map(|index| {
@@ -96,14 +96,14 @@ fn many_pairs_are_thinned_and_told() {
 
 #[test]
 fn few_pairs_are_all_drawn() {
-    let page = html(&reports::slower());
+    let page = html(&comparisons::slower());
     assert!(page.contains("43 pairs in turns."), "not all drawn");
     assert!(!page.contains("extremes kept"), "thinned without need");
 }
 
 #[test]
 fn csv_has_a_line_per_run() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         let usual = report.record.usual.iter().map(|block| block.runs.len()).sum::<usize>();
         assert_eq!(csv(&report).lines().count(), 1 + report.runs() + usual, "{name}");
     }
@@ -116,7 +116,7 @@ proptest! {
     fn any_numbers_make_a_page(
         change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), nanos in 0..u64::MAX / 1000, ratio in any::<f64>()
     ) {
-        for (_, mut report) in reports::all() {
+        for (_, mut report) in comparisons::all() {
             for judgement in &mut report.judgements {
                 judgement.change = Ok(change);
                 judgement.interval = Ok(Interval { low, high });

@@ -1,13 +1,13 @@
 //! What the rulers read in every form, against files in `testdata/reports`, and the way back from its JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
-mod goldens;
-mod made;
-
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_model::*;
 use steady_report::*;
+
+use crate::goldens;
+use crate::made;
 
 /// A name that would end whatever it stands in.
 const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";

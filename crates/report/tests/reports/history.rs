@@ -1,9 +1,9 @@
 //! How runs of the history are listed and shown.
 
-mod reports;
-
 use steady_model::{Facts, Kept, Timestamp};
 use steady_report::{Style, run_json_text, run_text, runs_json_text, runs_text, summary};
+
+use crate::by_hand::comparisons;
 
 /// Every report of the golden files as a run.
 fn runs() -> Vec<Kept> {
@@ -11,7 +11,7 @@ fn runs() -> Vec<Kept> {
         id: 1 + 1000 * id as i64,
         facts: Facts::of(&report, summary(&report)),
     };
-    reports::all().into_iter().enumerate().map(kept).collect()
+    comparisons::all().into_iter().enumerate().map(kept).collect()
 }
 
 #[test]
@@ -34,7 +34,8 @@ fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
 
 #[test]
 fn verdicts_are_summed_up() {
-    let summaries: Vec<(&str, String)> = reports::all().iter().map(|(name, report)| (*name, summary(report))).collect();
+    let summaries: Vec<(&str, String)> =
+        comparisons::all().iter().map(|(name, report)| (*name, summary(report))).collect();
     let of = |name: &str| summaries.iter().find(|(found, _)| *found == name).unwrap().1.as_str();
     assert_eq!(of("slower"), "38.2 % more");
     assert_eq!(of("same"), "same");
@@ -44,7 +45,7 @@ fn verdicts_are_summed_up() {
 
 #[test]
 fn one_run_is_shown_in_both_forms() {
-    for (kept, (name, report)) in runs().iter().zip(reports::all()) {
+    for (kept, (name, report)) in runs().iter().zip(comparisons::all()) {
         let text = run_text(kept, &report, Style::default());
         assert!(text.contains(&format!("Run {}", kept.id)) && text.contains("seed"), "{name}: {text}");
         assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{name}: {text}");

@@ -1,16 +1,13 @@
 //! The way from what primitives cost through JSON and back: exact for what was measured, an error for everything else.
 
-#[path = "reports/costs.rs"]
-mod costs;
-mod made;
-mod values;
-
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
 use steady_report::{ReadError, costs_json, costs_json_text, read_costs_record};
-use values::{changed, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field};
+
+use crate::by_hand::costs;
+use crate::values::{changed, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field};
 
 /// A report of nothing but a record: what is derived from it does not matter on the way back.
 fn report(record: CostsRecord) -> CostsReport {

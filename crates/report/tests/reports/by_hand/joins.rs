@@ -2,7 +2,7 @@
 
 use steady_model::*;
 
-use crate::reports::{slower, three, too_few, undecided};
+use crate::by_hand::comparisons::{slower, three, too_few, undecided};
 
 /// The reports as sources of a join on hosts of their own, with these verdicts of all together.
 fn join(reports: Vec<Report>, judgements: Vec<Judgement>, homogeneity: Vec<Reading<Homogeneity>>) -> Joined {

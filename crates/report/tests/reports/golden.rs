@@ -1,9 +1,9 @@
 //! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-mod goldens;
-mod reports;
-
 use steady_report::{Style, csv, html, json_text, markdown, text};
+
+use crate::by_hand::comparisons;
+use crate::goldens;
 
 /// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
 const EXPORTED: [&str; 9] =
@@ -11,7 +11,7 @@ const EXPORTED: [&str; 9] =
 
 #[test]
 fn reports_look_as_recorded() {
-    let files = reports::all().into_iter().flat_map(|(name, report)| {
+    let files = comparisons::all().into_iter().flat_map(|(name, report)| {
         let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(&report, Style { width, color: false })));
         let json = (format!("{name}.json"), json_text(&report, report.record.blocks.len() < 10));
         let exports = [
@@ -27,14 +27,14 @@ fn reports_look_as_recorded() {
 
 #[test]
 fn no_line_is_too_long_at_any_width() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         goldens::lines_fit(name, |width| text(&report, Style { width, color: false }));
     }
 }
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         let plain = text(&report, Style::default());
         let mut coloured = text(&report, Style { color: true, ..Style::default() });
         assert!(coloured.contains("\x1b[1m"), "{name}");
@@ -49,7 +49,7 @@ fn colour_adds_nothing_but_colour() {
 
 #[test]
 fn json_keeps_the_contract() {
-    for (name, report) in reports::all() {
+    for (name, report) in comparisons::all() {
         let json = json_text(&report, false);
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();

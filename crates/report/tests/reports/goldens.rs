@@ -1,5 +1,4 @@
 //! Files that hold what is written, looked at by eye once: kept in `testdata/reports`.
-#![allow(dead_code, reason = "not every test has a use for all of it")]
 
 use std::fs;
 use std::path::Path;

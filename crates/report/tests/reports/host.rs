@@ -1,9 +1,9 @@
 //! A host and its knobs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-mod goldens;
-
 use steady_model::*;
 use steady_report::{Style, host_csv, host_html, host_json_text, host_markdown, host_text};
+
+use crate::goldens;
 
 /// A name that would end whatever it stands in.
 const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";

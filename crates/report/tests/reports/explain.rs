@@ -1,14 +1,13 @@
 //! Explanations in every form, against files in `testdata/reports`; and the way back from JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
-mod explained;
-mod goldens;
-
-use explained::{all, alone, dearer, pairs, traced, tree};
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_model::*;
 use steady_report::*;
+
+use crate::by_hand::explained::{all, alone, dearer, pairs, traced, tree};
+use crate::goldens;
 
 /// A name that would end whatever it stands in.
 const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";

@@ -1,5 +1,4 @@
 //! Values of any kind, for the ways from a record through JSON and back.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -1,0 +1,24 @@
+//! Reports in all their forms, and the way back from JSON. One program, for each that is linked costs more than it runs.
+
+mod by_hand;
+mod costs;
+mod costs_back;
+mod explain;
+mod golden;
+mod goldens;
+mod history;
+mod host;
+mod joined;
+mod limit;
+mod load_back;
+mod loads;
+mod locks;
+mod made;
+mod page;
+mod release;
+mod rulers;
+mod signature;
+mod values;
+mod warm;
+mod warm_bench;
+mod way_back;
