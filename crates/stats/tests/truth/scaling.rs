@@ -1,13 +1,12 @@
 //! Simulated machines: how often the ranges hold the truth, and how often threads are seen that are not there.
 
-mod simulated;
-
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use simulated::most;
 use steady_model::{CountRange, Reading};
 use steady_stats::{ScalingPoint, scaling};
+
+use crate::simulated::most;
 
 /// A machine whose processes' speeds are known.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,11 @@
 //! Costs that are counted, not timed: differences of a few steps, most of them alike or zero.
 
-mod simulated;
-
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use simulated::most;
 use steady_model::{Layout, Verdict};
 use steady_stats::{Estimate, Pair, Rules, Schedule, Sequence, Slot};
+
+use crate::simulated::most;
 
 /// How counts vary from run to run.
 #[derive(Clone, Copy, Debug)]

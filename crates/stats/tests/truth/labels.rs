@@ -1,12 +1,11 @@
 //! Exchanging OLD and NEW mirrors everything, to the last bit; scaling the costs changes nothing.
 
-mod simulated;
-
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use simulated::{Machine, NOISES, Noise};
 use steady_model::Layout;
 use steady_stats::{Pair, Paired, Rules, Sequence};
+
+use crate::simulated::{Machine, NOISES, Noise};
 
 fn mixed(noise: Noise, seed: u64, count: usize, theta: f64) -> Vec<Pair> {
     let mut machine = Machine::new(noise, seed);

@@ -1,12 +1,11 @@
 //! Differences in seconds: how often the interval misses the truth, on simulated machines.
 
-mod simulated;
-
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use simulated::{Machine, NOISES, Noise, most};
 use steady_model::Layout;
 use steady_stats::{mean, shift, weights};
+
+use crate::simulated::{Machine, NOISES, Noise, most};
 
 const ALPHA: f64 = 0.05;
 

@@ -1,6 +1,6 @@
 //! The published tables: what their points say is held to what is known of the machines, as ranges.
 
-#[path = "../examples/published/table.rs"]
+#[path = "../../examples/published/table.rs"]
 mod table;
 
 use std::ops::RangeInclusive;

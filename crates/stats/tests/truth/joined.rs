@@ -1,11 +1,10 @@
 //! Joins of whole experiments on simulated machines: how often they are wrong, what they cost, and what pooling would do.
 #![allow(clippy::print_stdout, reason = "the figures, for whoever asks with --nocapture")]
 
-mod simulated;
-
-use simulated::{Machine, NOISES, Noise, most};
 use steady_model::{Layout, Verdict};
 use steady_stats::{Joint, Pair, Rules, Schedule, Sequence, Source, Stage, join, single_look};
+
+use crate::simulated::{Machine, NOISES, Noise, most};
 
 fn rules(resolution: f64) -> Rules {
     Rules { alpha: 0.05, resolution, limits: vec![], grain: 1e-6 }

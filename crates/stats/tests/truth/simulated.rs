@@ -1,5 +1,4 @@
 //! Simulated experiments: noise of known kinds, effects of known size, coins that are fair or not.
-#![allow(dead_code)]
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

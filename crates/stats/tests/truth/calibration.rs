@@ -1,10 +1,9 @@
 //! Whole experiments, looks and all, on simulated machines: how often the verdict is wrong, and the interval.
 
-mod simulated;
-
-use simulated::{Machine, NOISES, Noise, most};
 use steady_model::{Layout, Verdict};
 use steady_stats::{Look, Pair, Rules, Schedule, Sequence, Slot};
+
+use crate::simulated::{Machine, NOISES, Noise, most};
 
 const PAIRS: usize = 100;
 

@@ -1,10 +1,9 @@
 //! The looks spend small errors: the test must hold them with few pairs and heavy tails.
 
-mod simulated;
-
-use simulated::{Machine, NOISES, most};
 use steady_model::Layout;
 use steady_stats::{Pair, Paired};
+
+use crate::simulated::{Machine, NOISES, most};
 
 #[test]
 fn small_alphas_hold() {

@@ -1,10 +1,9 @@
 //! How often one group is taken for two, and two are found, in simulated samples.
 
-mod simulated;
-
 use rand::Rng;
-use simulated::{Machine, Noise};
 use steady_stats::modes::two;
+
+use crate::simulated::{Machine, Noise};
 
 const SAMPLES: usize = 1_500;
 const COUNTS: [usize; 6] = [30, 40, 49, 50, 70, 100];

@@ -1,10 +1,9 @@
 //! What looks spend, when they end, and what they say in special cases.
 
-mod simulated;
-
-use simulated::{Machine, Noise};
 use steady_model::{Layout, Verdict};
 use steady_stats::{Pair, Reason, Rules, Sequence, Slot, single_look};
+
+use crate::simulated::{Machine, Noise};
 
 fn rules() -> Rules {
     Rules { alpha: 0.05, resolution: 0.005, limits: vec![], grain: 1e-6 }
