@@ -105,7 +105,10 @@ impl Drop for Group {
 fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
     let groups = Group::all();
     if groups.is_empty() {
-        steady::skip("cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests", "no control group can be made here");
+        steady::skip(
+            "cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests",
+            "no control group can be made here",
+        );
     }
     for group in groups {
         let (inside, outside, (port, _)) = (Busy::start(), Busy::start(), page(false));

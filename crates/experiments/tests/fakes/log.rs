@@ -1,10 +1,7 @@
 //! The log of a comparison: what it keeps when the measuring is killed at any point.
 
-mod common;
-
 use std::path::PathBuf;
 
-use common::{plan, setting};
 use proptest::prelude::*;
 use steady_experiments::compare::{Event, compare};
 use steady_experiments::judge;
@@ -12,6 +9,8 @@ use steady_experiments::log::{Appender, Logged, Orphan, Part};
 use steady_experiments::runner::Start;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Block, Ending, Record, Report};
+
+use crate::common::{plan, setting};
 
 /// What the log of a comparison tells.
 fn read(text: &str) -> Option<Record> {

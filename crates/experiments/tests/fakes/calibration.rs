@@ -2,13 +2,12 @@
 //!
 //! Bounds are what a correct method exceeds in one test run in a thousand (binomial), no looser.
 
-mod common;
-
-use common::{plan, report};
 use steady_experiments::runner::{BlockSpec, RunSpec, Runner, Start};
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Interval, Layout, Verdict};
 use steady_stats::{Pair, Paired, Slot};
+
+use crate::common::{plan, report};
 
 const TRIALS: u64 = 400;
 

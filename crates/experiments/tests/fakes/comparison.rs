@@ -1,8 +1,5 @@
 //! The comparison on simulated machines: what it decides, when it stops, what it refuses.
 
-mod common;
-
-use common::{measure, plan, report, setting};
 use steady_experiments::compare::{CompareError, Event, compare};
 use steady_experiments::judge;
 use steady_experiments::runner::RunError;
@@ -11,6 +8,8 @@ use steady_model::{
     Absent, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand, Plan,
     Record, Report, Undecided, Verdict, Warning,
 };
+
+use crate::common::{measure, plan, report, setting};
 
 fn primary(report: &Report) -> &steady_model::Judgement {
     report.primary().next().unwrap()

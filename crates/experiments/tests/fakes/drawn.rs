@@ -1,13 +1,12 @@
 //! Comparisons from snapshots on simulated machines, where each snapshot gives its runs a luck of its own: the error is held
 //! because a draw is one unit, and would not be if its pairs were.
 
-mod common;
-
-use common::{measure, plan, setting};
 use steady_experiments::compare::compare;
 use steady_experiments::judge;
 use steady_experiments::simulated::{Conditions, SimulatedMachine, Snapshots};
 use steady_model::{Cold, Interval, Plan, Record, Report, Verdict, Warning};
+
+use crate::common::{measure, plan, setting};
 
 const LUCK: f64 = 0.03;
 const START_UP: f64 = 500e-6;

@@ -1,12 +1,11 @@
 //! Instructions as the metric: they hardly vary, so that few pairs tell, and many differences are exactly alike.
 
-mod common;
-
-use common::{plan, setting};
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::judge;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{CounterScope, Ending, Hook, Judgement, Layout, Metric, PerCommand, Plan, Report, Verdict};
+
+use crate::common::{plan, setting};
 
 /// A machine whose clock tells nothing: a load comes and goes all the time.
 const LOUD: Conditions =

@@ -1,13 +1,12 @@
 //! Several comparisons on simulated machines, joined.
 
-mod common;
-
-use common::{measure, plan};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_experiments::{JoinError, join, judge};
 use steady_model::{Absent, Effort, Ending, FailIf, Layout, Look, Metric, Outcome, Plan, Record, Undecided, Verdict};
+
+use crate::common::{measure, plan};
 
 const NOISY: Conditions = Conditions { noise: 0.03, hit_per_mille: 30, ..Conditions::QUIET };
 

@@ -1,0 +1,16 @@
+//! Experiments on fakes of their runners, without time passing, and what is written of them. One program, for each that is linked
+//! costs more than it runs.
+
+mod calibration;
+#[path = "../common/mod.rs"]
+mod common;
+mod comparison;
+mod costs;
+mod drawn;
+mod instructions;
+mod joined;
+mod kept_warm;
+mod load;
+mod load_log;
+mod log;
+mod warm_bench;
