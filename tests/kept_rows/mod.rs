@@ -81,6 +81,7 @@ impl<'a> Made<'a> {
             version,
             route,
             assignment: Assignment::Random,
+            span_seconds: 1,
             slot_seconds: 0,
             second_of_pair: false,
             sums: RequestSums::default(),
