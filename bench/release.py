@@ -2,6 +2,7 @@
 
     bench/run release record [--design D] [--extra N] [--minutes M]   one recording more (the server, its client, neighbours)
     bench/run release --report                                        what is said of the windows of all recordings
+    bench/run release compact FOLDER... [--to FOLDER] [--skip S] [--seconds S]    small files of them, for release_replay
 
 A recording is of a Flask application under gunicorn with the middleware, the agent, an open-loop client whose rate and mix of
 pages move, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers a side), and one
@@ -12,6 +13,7 @@ OLD's eighty; what that truly is on each page, is told by the recordings with a 
 import argparse
 import gzip
 import json
+import math
 import os
 import shutil
 import signal
@@ -24,6 +26,7 @@ import venv
 from pathlib import Path
 from random import Random, SystemRandom
 
+from common.compact import compact
 from common.loads import LIFETIME_SECONDS
 from common.paths import ROOT, STEADY, TARGET, WORK
 from common.stats import median_or_nan, share, welch
@@ -51,7 +54,11 @@ RESOLUTION = 0.01
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release", description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["record"], help="record")
+    parser.add_argument("what", nargs="?", choices=["record", "compact"], help="record, or make small files of recordings")
+    parser.add_argument("folders", nargs="*", type=Path, help="recordings that small files are made of")
+    parser.add_argument("--to", type=Path, default=None, help="where small files go (the folder compact of each recording)")
+    parser.add_argument("--skip", type=float, default=0.0, help="seconds of a recording that are left out at its beginning (0)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="seconds of a recording that are taken (all)")
     parser.add_argument("--design", choices=DESIGNS, default="random", help="how versions are assigned (random)")
     parser.add_argument("--extra", type=int, default=0, help="inner calls of NEW beside OLD's eighty (0: the same code)")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (10)")
@@ -60,6 +67,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.report or not options.what:
         print(report(sorted(path for path in KEPT.glob("*/about.json"))))
+        return
+    if options.what == "compact":
+        for folder in options.folders:
+            compact(folder, options.to or folder / "compact", options.skip, options.seconds)
         return
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda signum, frame: sys.exit(128 + signum))

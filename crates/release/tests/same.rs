@@ -189,7 +189,7 @@ fn few_requests_are_undecided() {
             let assignment = match way {
                 Way::Coin(_) => Assignment::Random,
                 Way::Slots(_) => Assignment::Slot,
-                Way::Processes | Way::After | Way::AfterByAgent => Assignment::None,
+                _ => Assignment::None,
             };
             let mut few = rows.clone();
             few.rulers.clear();

@@ -6,24 +6,51 @@
 mod kept;
 mod speed;
 
-use kept::made;
+use std::path::PathBuf;
+
+use kept::recording::releases;
 use kept::simulated::{BEGIN, Service};
 use kept::trials::{Count, Source, Way, judged};
+use kept::{made, means};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_release::judge;
 
 /// Windows of each line, unless the first argument says otherwise.
 const WINDOWS: usize = 400;
+/// So many processes are a canary's.
+const CANARIES: usize = 16;
 
+/// `release_replay WINDOWS NAME [FOLDER]...`: designs whose name holds `NAME`, on the recordings in the folders.
 fn main() {
-    let windows = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(WINDOWS);
-    // Designs whose name holds this.
-    let only = std::env::args().nth(2).unwrap_or_default();
-    let recording = Source::recorded();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let windows = words.first().and_then(|text| text.parse().ok()).unwrap_or(WINDOWS);
+    let only = words.get(1).map_or("", String::as_str);
+    let folders: Vec<PathBuf> = match words.get(2..) {
+        Some(named @ [_, ..]) => named.iter().map(PathBuf::from).collect(),
+        _ => ["one", "canary"].map(|name| releases().join(name)).into(),
+    };
+    let sources: Vec<Source> = folders.iter().map(|folder| Source::compact(folder)).collect();
     println!("{}", header());
+    for (name, way, seconds, effect) in designs() {
+        let fits: Vec<&Source> = sources.iter().filter(|source| fits(source, way, seconds)).collect();
+        if name.contains(only) && !fits.is_empty() {
+            println!("{}", line(name, seconds, effect, &judged_on(&fits, windows, seconds, way, effect)));
+        }
+    }
+    for (name, service, way, effect) in services() {
+        if name.contains(only) {
+            println!("{}", line(name, service.seconds, effect, &simulated(&service, windows.min(200), way, effect)));
+        }
+    }
+    if only.is_empty() {
+        speed::print();
+    }
+}
+
+fn designs() -> Vec<(&'static str, Way, u64, f64)> {
     let coin = Way::Coin(0.5);
-    for (name, way, seconds, effect) in [
+    vec![
         ("random per request", coin, 15, 0.0),
         ("random per request", coin, 40, 0.0),
         ("random per request", coin, 120, 0.0),
@@ -36,37 +63,53 @@ fn main() {
         ("switchback, 1 s", Way::Slots(1), 120, 0.05),
         ("switchback, 2 s", Way::Slots(2), 120, 0.0),
         ("switchback, 2 s", Way::Slots(2), 120, 0.05),
-        ("switchback, 5 s", Way::Slots(5), 300, 0.05),
-        ("canary, 1 a side", Way::Processes, 120, 0.0),
-        ("canary, 1 a side", Way::Processes, 300, 0.05),
-        ("one after the other", Way::After, 120, 0.0),
-        ("one after the other", Way::After, 300, 0.0),
-        ("one after the other", Way::After, 300, 0.05),
-        ("the same, agent's rulers", Way::AfterByAgent, 120, 0.0),
+        ("canary, 8 a side", Way::Drawn, 300, 0.0),
+        ("canary, 8 a side", Way::Drawn, 300, 0.05),
+        ("after, started anew", Way::Restart, 300, 0.0),
+        ("after, started anew", Way::Restart, 300, 0.05),
+        ("the same, agent's rulers", Way::RestartByAgent, 300, 0.0),
+        ("the same, agent's rulers", Way::RestartByAgent, 300, 0.05),
+        ("after, going on", Way::After, 120, 0.0),
+        ("after, going on", Way::After, 300, 0.0),
+        ("after, going on", Way::After, 300, 0.05),
         ("the same, agent's rulers", Way::AfterByAgent, 300, 0.0),
-    ] {
-        if !name.contains(&only) {
-            continue;
-        }
-        println!("{}", line(name, seconds, effect, &judged(&recording, windows, seconds, way, effect, 1)));
+        ("the same, agent's rulers", Way::AfterByAgent, 300, 0.05),
+        ("after, with a step of load", Way::Step, 120, 0.0),
+        ("after, with a step of load", Way::Step, 120, 0.05),
+    ]
+}
+
+/// Whether a recording has windows of that kind.
+fn fits(source: &Source, way: Way, seconds: u64) -> bool {
+    match way {
+        Way::Drawn => source.restarts.len() == CANARIES,
+        Way::Restart | Way::RestartByAgent => source.has_restarts(),
+        Way::After | Way::AfterByAgent | Way::Step => seconds <= 120 || !source.has_restarts(),
+        Way::Coin(_) | Way::Slots(_) | Way::Processes => true,
     }
+}
+
+fn services() -> Vec<(&'static str, Service, Way, f64)> {
     let eight = Service { hosts: 2, processes: 8, rate: 15.0, process_spread: 0.015, ..Service::small(300) };
-    for (name, service, way, effect) in [
+    let balanced = Service { load_spread: 0.03, ..Service::small(300) };
+    vec![
         ("simulated canary, 8 a side", eight, Way::Processes, 0.0),
         ("simulated canary, 8 a side", eight, Way::Processes, 0.05),
         ("simulated, load wanders", Service { load_spread: 0.2, ..Service::small(300) }, Way::After, 0.0),
-        ("simulated, load balanced", Service { load_spread: 0.03, ..Service::small(300) }, Way::After, 0.0),
-        ("simulated, load balanced", Service { load_spread: 0.03, ..Service::small(300) }, Way::After, 0.05),
+        ("simulated, load balanced", balanced, Way::After, 0.0),
+        ("simulated, load balanced", balanced, Way::After, 0.05),
         ("simulated, step of a third", Service { step: Some((150, 0.3)), ..Service::small(300) }, Way::After, 0.0),
-    ] {
-        if !name.contains(&only) {
-            continue;
-        }
-        println!("{}", line(name, service.seconds, effect, &simulated(&service, windows.min(200), way, effect)));
+    ]
+}
+
+/// So many windows, as many of each recording.
+fn judged_on(sources: &[&Source], windows: usize, seconds: u64, way: Way, effect: f64) -> Count {
+    let mut count = Count::default();
+    for (place, source) in sources.iter().enumerate() {
+        let share = windows * (place + 1) / sources.len() - windows * place / sources.len();
+        count.join(judged(source, share, seconds, way, effect, place as u64 + 1));
     }
-    if only.is_empty() {
-        speed::print();
-    }
+    count
 }
 
 /// So many services, each simulated anew.
@@ -78,13 +121,14 @@ fn simulated(service: &Service, windows: usize, way: Way, effect: f64) -> Count 
         let (from, to) = (BEGIN, BEGIN + service.seconds);
         let rows = source.window(from, to, way, effect, &mut coin);
         count.add(&judge(&made::question(from, to), &rows).expect("both versions served"), effect);
+        count.add_means(&rows);
     }
     count
 }
 
 fn header() -> String {
-    "| design | seconds | true change | windows | refused | found | false or wrong | missed by the interval | mean error | spread | half-width | warned |\n\
-     |---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| design | seconds | true change | windows | refused | found | false or wrong | missed by the interval | mean error | spread | half-width | warned | mean wall time: differs, change | mean CPU time |\n\
+     |---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
         .into()
 }
 
@@ -93,7 +137,7 @@ fn line(name: &str, seconds: u64, effect: f64, count: &Count) -> String {
     let fine = |share: f64| format!("{:.2} %", 100.0 * share);
     let (mean, spread) = count.spread();
     format!(
-        "| {name} | {seconds} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {name} | {seconds} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         percent(effect),
         count.windows,
         count.refused,
@@ -104,5 +148,15 @@ fn line(name: &str, seconds: u64, effect: f64, count: &Count) -> String {
         fine(spread),
         fine(count.share(1) * count.half_widths),
         percent(count.share(count.warned)),
+        of_means(&count.means[0]),
+        of_means(&count.means[1]),
     )
+}
+
+/// In how many windows Welch's test sees a change at 5 %, and the middle one of the changes without their signs.
+fn of_means(told: &[means::Told]) -> String {
+    let differs = told.iter().filter(|told| told.differs).count() as f64 / told.len() as f64;
+    let mut changes: Vec<f64> = told.iter().map(|told| told.change.abs()).collect();
+    changes.sort_unstable_by(f64::total_cmp);
+    format!("{:.0} %, {:.1} %", 100.0 * differs, 100.0 * changes[changes.len() / 2])
 }

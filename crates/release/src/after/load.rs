@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use steady_model::RequestRuler;
 use steady_stats::release::TimedCost;
 
-use super::{BLOCK, CLUSTER, Course};
+use super::{BLOCK, Course};
 use crate::rulers::Reading;
 use crate::window::Sides;
 
@@ -21,8 +21,9 @@ pub(super) struct Load {
 }
 
 impl Course<'_> {
-    /// What rulers say beside it: workers' under the version that they served, the agents' under both.
-    pub(super) fn with(&self, readings: &[Reading], sides: &Sides) -> Load {
+    /// What rulers say beside it: workers' under the version that they served, the agents' under both. The workers' are counted, or
+    /// the agents'.
+    pub(super) fn with(&self, readings: &[Reading], workers: bool, sides: &Sides) -> Load {
         let mut blocks = Blocks::new();
         let served: HashMap<(u32, u64), usize> =
             self.lines.iter().map(|line| ((line.row.host, line.row.second), line.side)).collect();
@@ -39,6 +40,7 @@ impl Course<'_> {
                 sums.1 += reading.sum;
             }
             let counted = served.get(&(reading.host, reading.second)).filter(|side| own[**side]);
+            let counted = counted.filter(|_| reading.version.is_some() == workers);
             counted.into_iter().for_each(|side| counts[*side] += reading.readings);
         }
         let mut seconds = [0.0; 2];
@@ -71,7 +73,7 @@ impl Load {
             let covariates: Option<Vec<f64>> =
                 self.kinds.iter().map(|kind| load.get(kind).map(|(readings, sum)| sum / readings)).collect();
             Some(TimedCost {
-                cluster: block * BLOCK / CLUSTER,
+                at: (block * BLOCK) as f64,
                 place: *host,
                 is_new: *side == 1,
                 requests: *requests,

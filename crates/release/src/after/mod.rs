@@ -5,8 +5,8 @@ mod load;
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, LoadAlarm, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RestsOn};
-use steady_stats::release::{Clustered, clustered, differ};
+use steady_model::{Absent, LoadAlarm, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn};
+use steady_stats::release::{InCourse, differ, in_course};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
@@ -16,10 +16,10 @@ use guards::{LEAST_READINGS, utilisation};
 
 /// Seconds that stand together: so many readings tell the load well enough that its slope is not understated.
 const BLOCK: u64 = 5;
-/// Seconds of the stretches that errors come from.
+/// Seconds of the stretches of which there must be enough.
 const CLUSTER: u64 = 10;
 /// Beyond this, the version is too nearly known from the load.
-const MOST_INFLATION: f64 = 1.3;
+const MOST_INFLATION: f64 = 2.0;
 /// What is told where the load tells the version altogether.
 const UNBOUNDED: f64 = 1e6;
 /// The share of the load shift by which the interval reaches further.
@@ -40,17 +40,19 @@ struct Course<'a> {
 pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
     let course = Course::new(lines);
     let (window, sides) = (question.from..question.to, Sides::new(question, rows));
-    let [workers, agents] = [true, false].map(|workers| {
-        let readings = rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler));
-        course.with(&readings, &sides)
-    });
+    let [mut inside, outside] =
+        [true, false].map(|workers| rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler)));
+    inside.retain(|reading| tells_across_processes(reading.ruler));
+    inside.extend(outside.iter().filter(|reading| !tells_across_processes(reading.ruler)));
+    let [workers, agents] =
+        [(&inside, true), (&outside, false)].map(|(readings, own)| course.with(readings, own, &sides));
     // Workers' rulers are the better ones, unless too few requests came for them to be read often.
     let thin = workers.per_second < LEAST_READINGS && agents.per_second >= LEAST_READINGS;
     let (chosen, rests_on) = match workers.per_second > 0.0 && !thin {
         true => (&workers, RestsOn::WorkerRulers),
         false => (&agents, RestsOn::AgentRulers),
     };
-    let found = clustered(&chosen.costs(&course, None));
+    let found = in_course(&chosen.costs(&course, None));
     let mut refused = course.too_little(chosen);
     refused.extend(
         found
@@ -68,23 +70,29 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         return Answer { rests_on, total: Err(why()), routes, refused, settle, ..Answer::of_coins() };
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
-    let effect = |found: Option<Clustered>| {
+    let effect = |found: Option<InCourse>| {
         found.map(|found| widened(found, share)).ok_or_else(|| Absent::because("too little time to tell its error"))
     };
     let mut warnings = Vec::new();
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
-        warnings.extend(disagreement(found, clustered(&agents.costs(&course, None))));
+        warnings.extend(disagreement(found, in_course(&agents.costs(&course, None))));
     }
-    let routes = course.routes_with(|route| effect(clustered(&chosen.costs(&course, Some(route)))));
+    let routes = course.routes_with(|route| effect(in_course(&chosen.costs(&course, Some(route)))));
     Answer { rests_on, total: effect(found), routes, warnings, ..Answer::of_coins() }
 }
 
+/// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are depends on which
+/// pages a process was given, by up to 5 % for as long as it lives, and a release is served by other processes.
+fn tells_across_processes(ruler: RequestRuler) -> bool {
+    ruler != RequestRuler::Memory
+}
+
 /// The effect, with the interval widened by a share of what was taken off.
-fn widened(found: Clustered, share: f64) -> Effect {
+fn widened(found: InCourse, share: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs())
 }
 
-fn disagreement(workers: Option<Clustered>, agents: Option<Clustered>) -> Option<ReleaseWarning> {
+fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<ReleaseWarning> {
     let (workers, agents) = (workers?.estimated, agents?.estimated);
     differ(&workers, &agents, DISAGREE).then(|| {
         ReleaseWarning::RulersDisagree(LoadAlarm {

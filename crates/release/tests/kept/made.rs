@@ -44,12 +44,12 @@ pub(crate) fn question(from: u64, to: u64) -> ReleaseQuestion {
 }
 
 /// How busy the only host was in each second.
-pub(crate) fn seconds(busy: &[f64], from: u64, to: u64) -> Vec<HostSecond> {
+pub(crate) fn seconds(busy: &[Option<f64>], from: u64, to: u64) -> Vec<HostSecond> {
     let second = |second: u64| HostSecond {
         second,
         host: 0,
         cpus: 2,
-        busy: busy.get(second as usize).copied(),
+        busy: busy.get(second as usize).copied().flatten(),
         steal: None,
         pressure: None,
         running: None,
@@ -83,7 +83,7 @@ pub(crate) fn rows(
         if request.number <= WARMING_REQUESTS {
             continue;
         }
-        if let Some((ruler, nanoseconds)) = request.ruler.and_then(|(kind, ns)| Some((ruler(kind)?, ns))) {
+        if let Some((ruler, nanoseconds)) = request.ruler {
             add(rulers.entry((at, request.host, request.process + 1, label.version, ruler)).or_default(), nanoseconds);
         }
         if label.factor == 0.0 {
@@ -125,8 +125,7 @@ pub(crate) fn rows(
     }
     let mut witness: BTreeMap<(u64, u32, RequestRuler), RulerSums> = BTreeMap::new();
     for reading in agent {
-        add(witness.entry((second(reading.at), reading.host, RequestRuler::Syscall)).or_default(), reading.syscall);
-        add(witness.entry((second(reading.at), reading.host, RequestRuler::Alu)).or_default(), reading.alu);
+        *witness.entry((second(reading.at), reading.host, reading.ruler)).or_default() += reading.sums;
     }
     let of_agent = witness.into_iter().map(|((second, host, ruler), sums)| (second, host, 0, None, ruler, sums));
     let of_workers = rulers
@@ -162,18 +161,6 @@ pub(crate) fn rows(
             .collect(),
         folded: 0,
         lost: 0,
-    }
-}
-
-/// The recording had no piece of code in permuted order yet: of its rulers, the piece of Python stands for it, and dependent
-/// loads from 512 KiB and 2 MiB for the one that reads memory.
-fn ruler(kind: char) -> Option<RequestRuler> {
-    match kind {
-        's' => Some(RequestRuler::Syscall),
-        'a' => Some(RequestRuler::Alu),
-        'y' => Some(RequestRuler::Icode),
-        'l' => Some(RequestRuler::Memory),
-        _ => None,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use steady_model::{RequestRuler, RulerSums};
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -25,21 +26,29 @@ pub(crate) struct Recorded {
     pub(crate) cpu: u64,
     /// Wall time in nanoseconds.
     pub(crate) wall: u64,
-    /// The ruler before it: its letter and nanoseconds.
-    pub(crate) ruler: Option<(char, f64)>,
+    /// The ruler before it, and its nanoseconds.
+    pub(crate) ruler: Option<(RequestRuler, f64)>,
 }
 
-/// One reading of each of the agent's rulers.
+/// What one of the agent's rulers read, once or within a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentReading {
     /// Nanoseconds since the clock began.
     pub(crate) at: u64,
     /// The host; 0 in the recording.
     pub(crate) host: u32,
-    /// System calls, in nanoseconds.
-    pub(crate) syscall: f64,
-    /// Dependent arithmetic, in nanoseconds.
-    pub(crate) alu: f64,
+    /// Which ruler.
+    pub(crate) ruler: RequestRuler,
+    /// What it read.
+    pub(crate) sums: RulerSums,
+}
+
+impl AgentReading {
+    /// A single reading.
+    pub(crate) fn once(at: u64, host: u32, ruler: RequestRuler, nanoseconds: f64) -> AgentReading {
+        let log = nanoseconds.ln();
+        AgentReading { at, host, ruler, sums: RulerSums { readings: 1, log, log_squared: log * log } }
+    }
 }
 
 /// Everything that was recorded.
@@ -48,8 +57,12 @@ pub(crate) struct Recording {
     pub(crate) requests: Vec<Recorded>,
     /// In order of time; those that were not pinned to a CPU.
     pub(crate) agent: Vec<AgentReading>,
-    /// Of each second from the first on, the share of two CPUs that neighbours and workers took.
-    pub(crate) busy: Vec<f64>,
+    /// Of each second from the first on, the share of CPUs that were busy.
+    pub(crate) busy: Vec<Option<f64>>,
+    /// Of each process, how often the server had been started anew before.
+    pub(crate) restarts: Vec<u32>,
+    /// The seconds in which other neighbours came than were there.
+    pub(crate) changes: Vec<u64>,
 }
 
 impl Recording {
@@ -57,12 +70,21 @@ impl Recording {
     pub(crate) fn read() -> Recording {
         let (requests, agent) = (requests(), agent());
         let busy = busy(&requests);
-        Recording { requests, agent, busy }
+        Recording { requests, agent, busy, restarts: vec![0, 0], changes: Vec::new() }
     }
 }
 
 fn text(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/releases").join(name);
+    unpacked(&releases().join(name))
+}
+
+/// Where recordings are.
+pub(crate) fn releases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/releases")
+}
+
+/// The text in a packed file.
+pub(crate) fn unpacked(path: &Path) -> String {
     let mut text = String::new();
     GzDecoder::new(std::fs::File::open(path).expect("the recording")).read_to_string(&mut text).expect("text");
     text
@@ -93,7 +115,23 @@ fn request(line: &str, at: &mut u64, numbers: &mut [u64; 2]) -> Recorded {
         route: code % 3,
         cpu,
         wall: cpu + numbers_of.get(2).map_or(0, |tens| tens * 10_000),
-        ruler: ruler.chars().next().map(|kind| (kind, ruler[1..].parse::<f64>().expect("a number") * 100.0)),
+        ruler: ruler
+            .chars()
+            .next()
+            .and_then(kind)
+            .map(|kind| (kind, ruler[1..].parse::<f64>().expect("a number") * 100.0)),
+    }
+}
+
+/// This recording had no piece of code in permuted order yet: of its rulers, the piece of Python stands for it, and dependent
+/// loads from 2 MiB for the one that reads memory.
+fn kind(letter: char) -> Option<RequestRuler> {
+    match letter {
+        's' => Some(RequestRuler::Syscall),
+        'a' => Some(RequestRuler::Alu),
+        'y' => Some(RequestRuler::Icode),
+        'l' => Some(RequestRuler::Memory),
+        _ => None,
     }
 }
 
@@ -105,14 +143,15 @@ fn agent() -> Vec<AgentReading> {
         at += fields[0];
         let nanos = |tenths: i64| tenths as f64 * 100.0;
         let when = at.max(0) as u64 * 1_000_000;
-        let reading = AgentReading { at: when, host: 0, syscall: nanos(fields[2]), alu: nanos(fields[3]) };
-        (fields[1] == 0).then_some(reading)
+        let rulers = [(RequestRuler::Syscall, fields[2]), (RequestRuler::Alu, fields[3])];
+        let read = rulers.map(|(ruler, tenths)| AgentReading::once(when, 0, ruler, nanos(tenths)));
+        (fields[1] == 0).then_some(read)
     };
-    text("agent-rulers.tsv.gz").lines().filter_map(reading).collect()
+    text("agent-rulers.tsv.gz").lines().filter_map(reading).flatten().collect()
 }
 
 /// How busy the two CPUs were: by the neighbours, as they were switched, and by the workers.
-fn busy(requests: &[Recorded]) -> Vec<f64> {
+fn busy(requests: &[Recorded]) -> Vec<Option<f64>> {
     let last = requests.last().map_or(0, |request| request.end / 1_000_000_000) as usize;
     let mut busy = vec![0.0; last + 1];
     requests.iter().for_each(|request| busy[(request.end / 1_000_000_000) as usize] += request.cpu as f64 / 1e9);
@@ -131,5 +170,5 @@ fn busy(requests: &[Recorded]) -> Vec<f64> {
             _ => {}
         }
     }
-    busy.into_iter().map(|seconds| (seconds / 2.0).min(1.0)).collect()
+    busy.into_iter().map(|seconds| Some((seconds / 2.0).min(1.0))).collect()
 }

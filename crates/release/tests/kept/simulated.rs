@@ -3,6 +3,7 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use steady_model::RequestRuler;
 
 use super::recording::{AgentReading, Recorded};
 
@@ -39,7 +40,10 @@ pub(crate) fn normal(coin: &mut ChaCha8Rng) -> f64 {
 }
 
 /// The requests in the order of their ends, what agents read, and how busy the first host was, from second 0 on.
-pub(crate) fn requests(service: &Service, coin: &mut ChaCha8Rng) -> (Vec<Recorded>, Vec<AgentReading>, Vec<f64>) {
+pub(crate) fn requests(
+    service: &Service,
+    coin: &mut ChaCha8Rng,
+) -> (Vec<Recorded>, Vec<AgentReading>, Vec<Option<f64>>) {
     let (mut requests, mut agent, mut busy) = (Vec::new(), Vec::new(), Vec::new());
     for host in 0..service.hosts {
         let loads = loads(service, coin);
@@ -48,7 +52,7 @@ pub(crate) fn requests(service: &Service, coin: &mut ChaCha8Rng) -> (Vec<Recorde
                 .map(|second| {
                     let tenth = second.checked_sub(BEGIN).map(|second| second as usize * 10);
                     let load = tenth.and_then(|tenth| loads.get(tenth)).copied().unwrap_or(0.0);
-                    (0.5 + load + 0.05 * normal(coin)).clamp(0.0, 1.0)
+                    Some((0.5 + load + 0.05 * normal(coin)).clamp(0.0, 1.0))
                 })
                 .collect();
         }
@@ -61,7 +65,8 @@ pub(crate) fn requests(service: &Service, coin: &mut ChaCha8Rng) -> (Vec<Recorde
             let at = BEGIN * 1_000_000_000 + tenth as u64 * 100_000_000;
             let read = |usual: f64, coin: &mut ChaCha8Rng| usual * (0.8 * load + 0.06 * normal(coin)).exp();
             for _ in 0..3 {
-                agent.push(AgentReading { at, host, syscall: read(30e3, coin), alu: read(12e3, coin) });
+                agent.push(AgentReading::once(at, host, RequestRuler::Syscall, read(30e3, coin)));
+                agent.push(AgentReading::once(at, host, RequestRuler::Alu, read(12e3, coin)));
             }
         }
     }
@@ -99,7 +104,7 @@ fn of_process(
         let tail = if coin.random::<f64>() < 0.05 { coin.random_range(0.1..1.5) } else { 0.0 };
         let log = [14.8, 14.5, 14.3][route as usize] + level + load + tail + 0.05 * normal(coin);
         let (cpu, end) = (log.exp() as u64, BEGIN * 1_000_000_000 + (at * 1e9) as u64);
-        let kind = ['s', 'a', 'y', 'l'][coin.random_range(0..4_usize)];
+        let kind = RequestRuler::ALL[coin.random_range(0..RequestRuler::ALL.len())];
         let ruler = (coin.random::<f64>() < 0.6).then(|| (kind, 40e3 * (0.9 * load + 0.05 * normal(coin)).exp()));
         let wall = cpu + coin.random_range(10_000..2_000_000_u64);
         requests.push(Recorded { end, host, process, number, version: 0, route, cpu, wall, ruler });

@@ -44,6 +44,13 @@ pub(super) fn regress(columns: &[Vec<f64>], target: &[f64], weights: &[f64]) -> 
     solve(&gram(columns, weights), &right)
 }
 
+/// The logarithm of the determinant of the columns' products with each other; 0 without any.
+pub(super) fn log_determinant(columns: &[Vec<f64>]) -> Option<f64> {
+    let ones = vec![1.0; columns.first().map_or(0, Vec::len)];
+    let factor = factor(&gram(columns, &ones))?;
+    Some((0..factor.len()).map(|row| 2.0 * factor[row][row].ln()).sum())
+}
+
 /// The products of all columns with each other.
 pub(super) fn gram(columns: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
     columns.iter().map(|one| columns.iter().map(|other| product(one, other, weights)).collect()).collect()

@@ -1,15 +1,15 @@
 //! Estimators on sums, for two versions of a service that answers requests: pure, blind to names, and antisymmetric. With OLD
 //! and NEW exchanged, every estimate is negated to the last bit.
 
-mod clustered;
 mod coins;
+mod course;
 mod judged;
 mod linear;
 mod units;
 mod within;
 
-pub use clustered::{Clustered, TimedCost, clustered, differ};
 pub use coins::{CoinPairs, SlotPair};
+pub use course::{InCourse, TimedCost, differ, in_course};
 pub use judged::{Estimated, critical, relative, time_to_settle, verdict, within_resolution};
 pub use units::{UnitCell, between_units, mean_in_time, unit_effects};
 pub use within::{Tally, Within, within};

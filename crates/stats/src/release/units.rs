@@ -87,14 +87,6 @@ pub fn mean_in_time(differences: &[f64]) -> Option<Estimated> {
     (variance > 0.0).then_some(Estimated { effect, variance, freedom: freedom.max(1.0) })
 }
 
-/// The variance of the sum of values in order of time, neighbours that resemble each other counted (one lag, Bartlett's
-/// weight), never less than without.
-pub(super) fn mean_in_time_error(values: &[f64]) -> f64 {
-    let own: f64 = values.iter().map(|value| value * value).sum();
-    let next: f64 = values.windows(2).map(|two| two[0] * two[1]).sum();
-    own + next.max(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
