@@ -38,7 +38,7 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
     units.numbers.keys().for_each(|(_, side)| counts[*side] += 1);
     let single = counts == [1, 1];
     let judge = |weights: &BTreeMap<u32, f64>| {
-        let found = if single { singles(lines, weights) } else { units.between(lines, weights) };
+        let found = if single { singles(lines, weights) } else { units.between(lines, weights, Line::log) };
         let few = || Absent::because("too few processes or too little time to tell how much processes differ");
         found.map(|found| Effect::Student(found, 0.0)).ok_or_else(few)
     };
@@ -58,6 +58,14 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
         _ => Vec::new(),
     };
     Answer { rests_on: RestsOn::SameTime, total, routes, warnings, ..Answer::of_coins() }
+}
+
+/// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None` where one unit a
+/// side does not tell.
+pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
+    let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
+    lines.iter().for_each(|line| *weights.entry(line.row.route).or_default() += line.requests());
+    Units::new(lines).between(lines, &weights, |line| line.row.sums.wall_log)
 }
 
 impl Units {
@@ -80,11 +88,11 @@ impl Units {
     }
 
     /// The difference between the units of both sides, of routes with these weights.
-    fn between(&self, lines: &[Line], weights: &BTreeMap<u32, f64>) -> Option<Estimated> {
+    fn between(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Option<Estimated> {
         let mut sums = vec![(0.0, 0.0); self.numbers.len()];
         for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
             let Some(weight) = weights.get(&of_route[0].row.route) else { continue };
-            let cells = self.cells(of_route);
+            let cells = self.cells(of_route, of);
             let count = cells.iter().map(|cell| cell.cell + 1).max().unwrap_or(0);
             let effects = unit_effects(&cells, count, self.numbers.len());
             let served: BTreeSet<usize> = cells.iter().map(|cell| cell.unit).collect();
@@ -102,8 +110,8 @@ impl Units {
         between_units(&of_side(0), &of_side(1))
     }
 
-    /// The cells of one route.
-    fn cells(&self, lines: &[Line]) -> Vec<UnitCell> {
+    /// The cells of one route, with the sum of a logarithm.
+    fn cells(&self, lines: &[Line], of: fn(&Line) -> f64) -> Vec<UnitCell> {
         let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
         for line in lines {
@@ -112,7 +120,7 @@ impl Units {
             let Some(unit) = self.numbers.get(&((line.row.host, process), line.side)) else { continue };
             let count = numbers.len();
             let cell = *numbers.entry((place, line.row.second / self.stretch)).or_insert(count);
-            cells.push(UnitCell { cell, unit: *unit, n: line.requests(), y: line.log() });
+            cells.push(UnitCell { cell, unit: *unit, n: line.requests(), y: of(line) });
         }
         cells
     }

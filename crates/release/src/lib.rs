@@ -13,6 +13,7 @@ mod error;
 mod facts;
 mod fold;
 mod judge;
+mod means;
 mod random;
 mod rulers;
 mod switchback;

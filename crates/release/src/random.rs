@@ -1,17 +1,16 @@
 //! A coin for each request: what is left within cells of time and place, compared.
 
-use steady_model::{Absent, Interval, Reading, ReleaseWarning};
-use steady_stats::release::{Estimated, Within, critical, relative, within};
+use steady_model::{Absent, Reading, ReleaseWarning};
+use steady_stats::release::{Estimated, Within, within};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::cells::{self, Cell, Cost};
 use crate::effect::{Effect, Plain};
+use crate::means;
 use crate::window::Line;
 
 /// A route with fewer requests of either version has no change of its own, and is judged together with others like it.
 const LEAST: u64 = 20;
-/// The error at which the plain means are believed to say something else: a warning may be rare.
-const MEANS_ALPHA: f64 = 0.001;
 
 /// One route, or several rare ones.
 struct Part {
@@ -70,28 +69,11 @@ fn total(parts: &[Part]) -> Reading<Estimated> {
         .ok_or_else(|| Absent::because(format!("fewer than {LEAST} requests of one version")))
 }
 
-/// Whether the plain means, compared within the same cells, contradict what the usual request did: the typical request
-/// is known much better, but a few that became very dear are paid for as well.
+/// Whether the plain means, compared within the same cells, contradict what the usual request did.
 fn means_differ(parts: &[Part], total: &Estimated) -> Option<ReleaseWarning> {
     let known = || parts.iter().filter(|part| part.log.is_some()).filter_map(|part| Some((part.cpu, part.plain?)));
     let all: f64 = known().map(|(cpu, _)| cpu).sum();
     // Relative to the mean of both: to first order the same as the difference of logarithms.
     let relative_part = |(_, (requests, found)): (f64, (f64, Within))| (requests / all, found.estimated);
-    let means = Estimated::weighted(known().map(relative_part))?;
-    let apart = means.effect - symmetric(total.effect);
-    (apart.abs() > critical(MEANS_ALPHA, means.freedom) * means.error()).then(|| {
-        let Interval { low, high } = means.interval(0.05);
-        let interval = relative(&Interval { low: to_log(low), high: to_log(high) });
-        ReleaseWarning::MeansDiffer { by_means: to_log(means.effect).exp_m1(), interval }
-    })
-}
-
-/// A difference of logarithms as one over the mean of both costs.
-fn symmetric(log: f64) -> f64 {
-    2.0 * (log / 2.0).tanh()
-}
-
-/// The way back.
-fn to_log(difference: f64) -> f64 {
-    2.0 * (difference / 2.0).clamp(-0.999_999, 0.999_999).atanh()
+    means::differ(&Estimated::weighted(known().map(relative_part))?, total.effect)
 }

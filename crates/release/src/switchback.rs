@@ -7,8 +7,8 @@ use steady_stats::release::{CoinPairs, SlotPair};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
-use crate::rulers;
 use crate::window::{Line, Sides};
+use crate::{means, rulers};
 
 /// The share of pairs in which a ruler must have been read on both sides to be of use.
 const MOST: f64 = 0.9;
@@ -44,7 +44,9 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         (false, true) => RestsOn::WorkerRulers,
         (false, false) => RestsOn::AgentRulers,
     };
-    Answer { total, routes, rests_on, ..Answer::of_coins() }
+    let usual = total.as_ref().ok().map(Effect::estimate);
+    let by_means = usual.and_then(|usual| means::differ(&means::of_slots(lines, usual)?, usual));
+    Answer { total, routes, rests_on, warnings: by_means.into_iter().collect(), ..Answer::of_coins() }
 }
 
 /// The second in which a pair of slots begins.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steady_model::{
-    Absent, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall, WALL_BUCKETS, wall_bucket_middle,
+    Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall, WALL_BUCKETS,
+    wall_bucket_middle,
 };
 use steady_stats::release::{Estimated, relative};
 
+use crate::canary;
 use crate::effect::nanos;
 use crate::facts::OUTSIDE;
 use crate::window::{Line, Sides};
@@ -46,7 +48,7 @@ pub(crate) fn wall(
     Ok(ReleaseWall {
         quantiles: SHARES.map(|share| (share, quantile(share))).into(),
         median_change: walls.median_change(None).map(f64::exp_m1).ok_or_else(too_few),
-        median_interval: walls.median_interval(design, alpha),
+        median_interval: walls.median_interval(lines, design, alpha),
         parts: parts(lines),
         distribution: walls.distribution(),
     })
@@ -104,18 +106,26 @@ impl Walls {
     }
 
     /// Its interval, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
-    /// stretches.
-    fn median_interval(&self, design: ReleaseDesign, alpha: f64) -> Reading<steady_model::Interval> {
-        match design {
-            ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => {}
+    /// stretches. Distributions are kept by host: how much processes of a canary differ is told by the means of their logarithms.
+    fn median_interval(&self, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
+        let of_processes = match design {
+            ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => None,
             ReleaseDesign::Canary => {
-                let why = "wall times are kept by host, and how much processes differ cannot be told from them";
-                return Err(Absent::because(why));
+                let found =
+                    canary::wall(lines).ok_or_else(|| Absent::because("how much processes differ is not known"))?;
+                Some(Estimated { effect: 0.0, ..found })
             }
             ReleaseDesign::OneAfterTheOther => {
                 return Err(Absent::because("what load did to wall time cannot be taken off"));
             }
-        }
+        };
+        let in_time = self.jackknife()?;
+        let both = Estimated::weighted([in_time].into_iter().chain(of_processes).map(|part| (1.0, part)));
+        Ok(relative(&both.ok_or_else(too_few)?.interval(alpha)))
+    }
+
+    /// The change of the median, with the error that time makes.
+    fn jackknife(&self) -> Reading<Estimated> {
         let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
         let groups = GROUPS.min(stretches);
         let effect = self.median_change(None).ok_or_else(too_few)?;
@@ -127,7 +137,7 @@ impl Walls {
         let mean = left_out.iter().sum::<f64>() / count;
         let squares: f64 = left_out.iter().map(|value| (value - mean).powi(2)).sum();
         let variance = (count - 1.0) / count * squares;
-        Ok(relative(&Estimated { effect, variance, freedom: count - 1.0 }.interval(alpha)))
+        Ok(Estimated { effect, variance, freedom: count - 1.0 })
     }
 
     fn distribution(&self) -> Vec<(Nanos, [f64; 2])> {

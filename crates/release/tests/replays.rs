@@ -65,6 +65,9 @@ fn eight_processes_a_side() {
     let none = judged(&source, 60, 300, Way::Drawn, 0.0, 1);
     holds(&none, "canary");
     assert_eq!(none.warned, 0, "eight processes a side are enough");
+    let (medians, missed) = none.medians;
+    assert_eq!(medians, none.windows, "the median of wall time has an interval");
+    assert!(missed <= 7, "{missed} medians of wall time missed of {medians}");
     finds(&judged(&source, 20, 300, Way::Drawn, 0.05, 2), 0.9, "canary, 5 %");
 }
 

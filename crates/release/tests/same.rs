@@ -162,23 +162,32 @@ fn a_minority_of_other_assignments_is_left_out() {
 #[test]
 fn a_tail_that_is_paid_for_is_not_the_same() {
     let source = Source::recorded();
-    let mut told = 0;
-    for seed in 0..20 {
-        let mut coin = ChaCha8Rng::seed_from_u64(seed);
-        let requests = made::within(&source.requests, 300, 360, |request| request.end);
-        let rows = made::rows(requests, &[], |request| {
-            let is_new: bool = coin.random();
-            let factor = if is_new && coin.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
-            let factor = if request.version == 2 { 0.0 } else { factor };
-            made::Label { version: u32::from(is_new), assignment: Assignment::Random, slot_seconds: 0, factor }
-        });
-        let report = judge(&made::question(300, 360), &rows).unwrap();
-        let differ = report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. }));
-        told += usize::from(differ);
-        assert!(report.total.verdict != Verdict::Same && report.total.verdict != Verdict::Faster, "{:?}", report.total);
-        assert!(!differ || report.saving.is_err());
+    for (slot, seconds) in [(0, 60), (1, 120)] {
+        let mut told = 0;
+        for seed in 0..20 {
+            let mut coin = ChaCha8Rng::seed_from_u64(seed);
+            let requests = made::within(&source.requests, 300, 300 + seconds, |request| request.end);
+            let rows = made::rows(requests, &[], |request| {
+                let number = made::second(request.end - request.wall);
+                let first: bool = ChaCha8Rng::seed_from_u64(seed << 32 | number / 2).random();
+                let is_new = if slot == 0 { coin.random() } else { first ^ (number % 2 == 1) };
+                let factor = if is_new && coin.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
+                let factor = if request.version == 2 { 0.0 } else { factor };
+                let assignment = if slot == 0 { Assignment::Random } else { Assignment::Slot };
+                made::Label { version: u32::from(is_new), assignment, slot_seconds: slot, factor }
+            });
+            let report = judge(&made::question(300, 300 + seconds), &rows).unwrap();
+            let differ = report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. }));
+            told += usize::from(differ);
+            assert!(
+                report.total.verdict != Verdict::Same && report.total.verdict != Verdict::Faster,
+                "{:?}",
+                report.total
+            );
+            assert!(!differ || report.saving.is_err());
+        }
+        assert!(told >= 18, "{told} of 20, slots of {slot} s");
     }
-    assert!(told >= 18, "{told} of 20");
 }
 
 #[test]

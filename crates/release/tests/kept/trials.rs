@@ -206,6 +206,8 @@ pub(crate) struct Count {
     pub(crate) errors: Vec<f64>,
     pub(crate) half_widths: f64,
     pub(crate) warned: usize,
+    /// Intervals of the median of wall time that there are, and those that do not hold zero.
+    pub(crate) medians: (usize, usize),
     /// Of all windows, refused ones too: what means of wall time and of CPU time say.
     pub(crate) means: [Vec<means::Told>; 2],
 }
@@ -218,6 +220,10 @@ impl Count {
             return;
         }
         self.warned += usize::from(!report.warnings.is_empty());
+        if let Some(interval) = report.wall.as_ref().ok().and_then(|wall| wall.median_interval.as_ref().ok()) {
+            self.medians.0 += 1;
+            self.medians.1 += usize::from(!interval.holds(0.0));
+        }
         let total = &report.total;
         let decided = matches!(total.verdict, Verdict::Faster | Verdict::Slower);
         let right = if effect > 0.0 { Verdict::Slower } else { Verdict::Faster };
@@ -242,6 +248,7 @@ impl Count {
         self.errors.extend(other.errors);
         self.half_widths += other.half_widths;
         self.warned += other.warned;
+        self.medians = (self.medians.0 + other.medians.0, self.medians.1 + other.medians.1);
         self.means.iter_mut().zip(other.means).for_each(|(all, told)| all.extend(told));
     }
 
