@@ -1,18 +1,22 @@
 """steady agent: records a second that it takes in on one core, its memory, what its rulers cost an application, rows read back.
 
     bench/run agent [--seconds N] [--turns N]    flood it for N seconds (10); N turns with rulers and without (60); read rows
+    bench/run agent --metrics                    what a scrape costs it, and what scrapes cost those who flood it
 """
 
 import argparse
 import json
 import math
+import os
 import random
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 from pathlib import Path
 from statistics import median, stdev
 
@@ -26,13 +30,19 @@ LEAST_PER_SECOND = 200_000
 MOST_MEMORY_BYTES = 100e6
 ROWS = 1_000_000
 MOST_READ_SECONDS = 1.5
+SCRAPES = 200
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run agent", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood it (10)")
     parser.add_argument("--turns", type=int, default=60, help="turns of work beside rulers, and as many without (60)")
+    parser.add_argument("--metrics", action="store_true", help="measure scrapes, and nothing else")
     options = parser.parse_args()
+    if options.metrics:
+        with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
+            print(metrics(Path(folder), options.turns))
+        return
     with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
         taken = ingest(Path(folder), options.seconds)
     with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
@@ -96,6 +106,111 @@ def damage(folder: Path, turns: int) -> dict:
         agent.wait()
 
 
+def metrics(folder: Path, turns: int) -> str:
+    """What scrapes cost, by routes and format; and how much slower a flood gets in seconds with a scrape."""
+    measured, most_memory = [], 0
+    for routes in [50, 200]:
+        listening = Listening(folder / str(routes))
+        try:
+            sender = connect(listening.socket)
+            for worker in range(WORKERS):
+                for number in range(routes):
+                    sender.send(datagram(worker, number, routes))
+            wait_for(listening.socket, WORKERS * routes * LINES)
+            time.sleep(1.1)
+            for name, headers in FORMATS.items():
+                size, cpu = listening.scrapes(headers)
+                measured.append([f"{routes} routes, 2 versions, {name}", f"{cpu * 1e3:.1f}", f"{size / 1e3:,.0f}"])
+            if routes == 200:
+                slower, error, longest = listening.flooded(sender, turns)
+            most_memory = max(most_memory, told(listening.socket)["agent"]["peak_memory_bytes"])
+        finally:
+            listening.end()
+    slower = [
+        ["records a second, seconds with a scrape beside those without, %", f"{slower * 100:+.2f} ±{error * 200:.2f}"],
+        ["the longest wait of a service for room, ms", f"{longest * 1e3:.1f}"],
+        ["memory at most, MB", f"{most_memory / 1e6:.0f}"],
+    ]
+    checks = [check(f"at most {MOST_MEMORY_BYTES / 1e6:.0f} MB", most_memory <= MOST_MEMORY_BYTES)]
+    scrapes = table(["a scrape", "CPU time, ms", "kB sent"], measured)
+    return "\n".join([scrapes, "", table(["what", "measured"], slower), "", *checks])
+
+
+FORMATS = {
+    "classic": {},
+    "OpenMetrics": {"Accept": "application/openmetrics-text; version=1.0.0"},
+    "classic, gzip": {"Accept-Encoding": "gzip"},
+}
+
+
+class Listening:
+    """An agent that shows metrics, and runs no rulers, so that all of its CPU time is what it is asked for."""
+
+    def __init__(self, folder: Path):
+        folder.mkdir()
+        self.socket = folder / "s" / "agent.sock"
+        words = [STEADY, "agent", "--no-rulers", "--listen", "127.0.0.1:0"]
+        words += ["--socket", self.socket, "--store", folder / "agent.db", "--store-limit", "1GB"]
+        self.process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        connect(self.socket).close()
+        self.url = told(self.socket)["agent"]["metrics"]["url"]
+
+    def scrapes(self, headers: dict) -> tuple[int, float]:
+        """The bytes of a page, and the CPU time that it took."""
+        size = self.scrape(headers)
+        before = self.cpu_seconds()
+        for _ in range(SCRAPES):
+            self.scrape(headers)
+        return size, (self.cpu_seconds() - before) / SCRAPES
+
+    def scrape(self, headers: dict) -> int:
+        with urllib.request.urlopen(urllib.request.Request(self.url, headers=headers), timeout=30) as page:
+            return len(page.read())
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all its threads, those that have ended among them, by the kernel's ticks."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def flooded(self, sender: socket.socket, turns: int) -> tuple[float, float, float]:
+        """How much more is taken in within a second with a scrape than without; which of a pair comes first by coin."""
+        coins, logs, longest = random.Random(3), [], 0.0
+        for _ in range(turns):
+            sent = {}
+            for scraped in coins.sample([False, True], 2):
+                scrape = threading.Thread(target=self.scrape_by_another, args=[scraped])
+                scrape.start()
+                sent[scraped], waited = flood(sender)
+                longest = max(longest, waited)
+                scrape.join()
+            logs.append(math.log(sent[True] / sent[False]))
+        return median(logs), 1.25 * stdev(logs) / math.sqrt(turns), longest
+
+    def scrape_by_another(self, scraped: bool) -> None:
+        """One scrape, or as long a wait, by another process: this one sends."""
+        words = ["curl", "-sS", "-o", "/dev/null", self.url] if scraped else ["true"]
+        time.sleep(0.3)
+        subprocess.run(words, check=True)
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def flood(sender: socket.socket) -> tuple[float, float]:
+    """Sends for a second: records a second, and the longest wait for room."""
+    datagrams = [datagram(worker, number, 200) for worker in range(WORKERS) for number in range(20)]
+    began, sent, longest = time.monotonic(), 0, 0.0
+    before = began
+    while before - began < 1.0:
+        for one in datagrams:
+            sender.send(one)
+            now = time.monotonic()
+            longest, before = max(longest, now - before), now
+        sent += LINES * len(datagrams)
+    return sent / (before - began), longest
+
+
 def work(numbers: list) -> float:
     """CPU time of going through a list that caches hold in part only."""
     began, place = time.thread_time(), 0
@@ -104,7 +219,7 @@ def work(numbers: list) -> float:
     return time.thread_time() - began
 
 
-def datagram(worker: int, number: int) -> bytes:
+def datagram(worker: int, number: int, routes: int = ROUTES) -> bytes:
     """Lines of one worker whose requests end about now: versions drawn by coin, some with rulers."""
     now = time.monotonic_ns()
     lines = [f"steady/1\tshop\t{worker + 1}\t1\n"]
@@ -113,7 +228,7 @@ def datagram(worker: int, number: int) -> bytes:
         cpu = 800_000 + seed * 7_919 % 400_000
         ruler = f"\truler=syscall:{30_000 + seed % 999}" if line % 10 == 0 else ""
         lines.append(
-            f"r\t{now}\t{151 + line}\tv{seed * 31 // 7 % 2 + 1}\t/route/{seed % ROUTES}\t200\t{cpu}\t{cpu * 2}"
+            f"r\t{now}\t{151 + line}\tv{seed * 31 // 7 % 2 + 1}\t/route/{seed % routes}\t200\t{cpu}\t{cpu * 2}"
             f"\trandom\tdelay={seed % 5000}{ruler}\n"
         )
     return "".join(lines).encode()

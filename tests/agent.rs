@@ -7,6 +7,8 @@ mod steady;
 mod faults;
 #[path = "agent/hostile.rs"]
 mod hostile;
+#[path = "agent/metrics.rs"]
+mod metrics;
 #[path = "agent/outside.rs"]
 mod outside;
 #[path = "agent/running.rs"]

@@ -4,6 +4,7 @@ use std::os::unix::net::UnixDatagram;
 
 use serde_json::Value;
 
+use crate::metrics::{ANYWHERE, ask};
 use crate::running::{Agent, request, requests};
 
 /// The bound on memory, whatever arrives.
@@ -57,7 +58,7 @@ fn texts_of_any_kind_are_kept_and_shown_on_one_line() {
 
 #[test]
 fn memory_is_bounded_whatever_arrives() {
-    let agent = Agent::start("cardinality", &["--no-rulers", "--store-limit", "8MB"]);
+    let agent = Agent::start("cardinality", &["--no-rulers", "--store-limit", "8MB", "--listen", ANYWHERE]);
     let sender = agent.sender();
     let now = steady_linux::clock::monotonic().0;
     let mut number = 0_u64;
@@ -86,10 +87,14 @@ fn memory_is_bounded_whatever_arrives() {
         }
         send(&sender, datagram.as_bytes());
     }
-    let status = agent.await_status(|status| {
+    agent.await_status(|status| {
         let requests = status["agent"]["arrived"]["datagrams"].as_u64()?;
-        (requests >= 3_000 && status["agent"]["writing"]["waiting"].as_u64()? <= 1).then(|| status.clone())
+        (requests >= 3_000 && status["agent"]["writing"]["waiting"].as_u64()? <= 1).then_some(())
     });
+    // The page is longer than that.
+    let (_, page) = ask(&agent, "GET /metrics", "");
+    assert!(page.len() as u64 > MOST_MEMORY / 2, "{} bytes", page.len());
+    let status = agent.await_status(|status| (status["agent"]["metrics"]["scrapes"] == 1).then(|| status.clone()));
     let memory = status["agent"]["peak_memory_bytes"].as_f64().unwrap() as u64;
     assert!(memory < MOST_MEMORY, "{memory} bytes");
     assert!(status["agent"]["arrived"]["folded"].as_u64() > Some(1_000), "{status}");

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::keeper::Keeper;
 use crate::line::LONGEST;
+use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
 use crate::socket::{Socket, SocketError, status_file};
 use crate::stop::Stop;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub outside: Option<OutsidePlan>,
     /// Whether the agent's own rulers run; without them there is nothing of the host either.
     pub rulers: bool,
+    /// Where its sums are shown as metrics.
+    pub listen: Option<ListenPlan>,
     /// A file with seconds by which the time of day is shifted: for tests of what happens when it is set.
     pub shift: Option<PathBuf>,
 }
@@ -54,6 +57,8 @@ pub struct Settings {
 pub enum Event {
     /// It listens.
     Listening,
+    /// It shows metrics at this address.
+    Shown(String),
     /// Nothing can be written, for this reason; it goes on and tries again.
     NotWritten(String),
     /// It can be written again; so many requests were given up in all.
@@ -91,6 +96,9 @@ pub enum AgentError {
     /// What is to be counted from outside cannot be.
     #[error("{0}")]
     Outside(String),
+    /// Metrics cannot be shown where and as they were to be.
+    #[error("{0}")]
+    Listen(String),
     /// What was gathered last could not be written.
     #[error("the last {requests} requests could not be written: {why}")]
     Unwritten {
@@ -113,6 +121,9 @@ pub fn run(settings: &Settings, stop: &OwnedFd, tell: &mut dyn FnMut(Event)) -> 
     let socket = socket.map_err(|error| AgentError::Socket { path: shown(&settings.socket), error })?;
     let mut agent = Agent::new(settings)?;
     tell(Event::Listening);
+    if let Some((_, server)) = &agent.shown {
+        tell(Event::Shown(server.told().url));
+    }
     // Services do not wait: what finds no room in the kernel's short queue is dropped.
     process::wake_soon();
     let listened = agent.listen(&socket, stop, tell);
@@ -137,6 +148,7 @@ struct Agent<'a> {
     keeper: Keeper,
     witness: Option<Witness>,
     outside: Option<Outside>,
+    shown: Option<(Arc<Metrics>, Server)>,
     events: Receiver<Event>,
 }
 
@@ -158,6 +170,7 @@ impl<'a> Agent<'a> {
         let outside =
             settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
         let outside = outside.transpose().map_err(AgentError::Outside)?;
+        let shown = settings.listen.as_ref().map(|plan| show(plan, settings.limits, began)).transpose()?;
         let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop)));
         Ok(Agent {
             settings,
@@ -171,6 +184,7 @@ impl<'a> Agent<'a> {
             keeper: Keeper::begin(writer, settings.store.clone(), sender),
             witness,
             outside,
+            shown,
             events,
         })
     }
@@ -241,11 +255,17 @@ impl<'a> Agent<'a> {
         services.extend(self.outside.as_ref().and_then(|outside| outside.fetch(&self.host)));
         let (rulers, seconds) = self.witness.as_ref().map(Witness::fetch).unwrap_or_default();
         let batch = Batch { second: self.second, host: self.host.clone(), services, rulers, seconds };
+        if let Some((metrics, _)) = &self.shown {
+            metrics.add(&batch, self.table.arrived(), self.keeper.told().given_up);
+        }
         if batch.is_empty() {
             return;
         }
         if let Some(batch) = self.keeper.hand_over(batch) {
             self.table.give_up(&batch.services);
+            if let Some((metrics, _)) = &self.shown {
+                metrics.give_up(&batch.services);
+            }
         }
     }
 
@@ -263,6 +283,7 @@ impl<'a> Agent<'a> {
             clock: self.watch.told(),
             writing: self.keeper.told(),
             outside: self.outside.as_ref().map(Outside::told),
+            metrics: self.shown.as_ref().map(|(_, server)| server.told()),
             peak_memory: process::own_peak_memory(),
         };
         let path = status_file(&self.settings.socket);
@@ -284,6 +305,9 @@ impl<'a> Agent<'a> {
         if let Some(outside) = self.outside.take() {
             outside.join();
         }
+        if let Some((_, server)) = self.shown.take() {
+            server.end();
+        }
         let before = self.keeper.told().given_up;
         let told = self.keeper.end();
         self.events.try_iter().for_each(tell);
@@ -292,6 +316,15 @@ impl<'a> Agent<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Begins to show what is added up from now on.
+fn show(plan: &ListenPlan, limits: Limits, began: Now) -> Result<(Arc<Metrics>, Server), AgentError> {
+    // To the millisecond: it tells one agent from the next.
+    let start = (began.monotonic % SECOND / 1_000_000) as f64 / 1e3 + began.second() as f64;
+    let metrics = Arc::new(Metrics::new(limits, start));
+    let server = Server::begin(plan, Arc::clone(&metrics)).map_err(AgentError::Listen)?;
+    Ok((metrics, server))
 }
 
 /// What the agent behind a socket tells of itself.

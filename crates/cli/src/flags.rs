@@ -27,7 +27,7 @@ use steady_model::{FailIf, Nanos};
 use crate::completions::CompletionsFlags;
 use crate::manual::ManFlags;
 
-pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, OutsideFlags};
+pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
 pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;

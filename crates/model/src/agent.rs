@@ -155,6 +155,17 @@ pub struct AgentOutside {
     pub requests: u64,
 }
 
+/// How what the agent adds up is shown as metrics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentMetrics {
+    /// Where.
+    pub url: String,
+    /// Scrapes that were answered with all of the page.
+    pub scrapes: u64,
+    /// Requests that did not show the token.
+    pub refused: u64,
+}
+
 /// An agent that runs, or did when it last said so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningAgent {
@@ -178,6 +189,8 @@ pub struct RunningAgent {
     pub writing: AgentWriting,
     /// What is counted from outside, where that was asked for.
     pub outside: Option<AgentOutside>,
+    /// Where its sums are shown, if that was asked for.
+    pub metrics: Option<AgentMetrics>,
     /// The most memory that it has needed.
     pub peak_memory: Reading<Bytes>,
 }

@@ -23,8 +23,8 @@ mod verdict;
 mod warm;
 
 pub use agent::{
-    AgentClock, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived, LineFault,
-    RunningAgent, StoredService,
+    AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
+    LineFault, RunningAgent, StoredService,
 };
 pub use costs::{
     ClockFacts, Cost, CostsPlan, CostsRecord, CostsReport, Histogram, KernelCall, LengthReason, Measured, Mode, Probe,

@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use steady_agent::metrics::ListenPlan;
 use steady_agent::outside::{CpuOf, OutsidePlan};
 use steady_agent::socket::SocketError;
 use steady_agent::store::Keep;
@@ -12,7 +13,7 @@ use steady_agent::{AgentError, Event, Settings};
 
 use super::place;
 use crate::failure::{Failure, notice};
-use crate::flags::{AgentFlags, OutsideFlags};
+use crate::flags::{AgentFlags, ListenFlags, OutsideFlags};
 use crate::interrupt::Interrupt;
 
 /// Listens until a signal asks it to end.
@@ -42,8 +43,14 @@ fn settings(flags: &AgentFlags) -> Result<Settings, Failure> {
         limits: Limits { routes: flags.routes as usize, late_seconds: keep.seconds, ..Limits::default() },
         outside: outside(&flags.outside)?,
         rulers: !flags.no_rulers,
+        listen: listen(&flags.listen),
         shift: flags.shift.clone(),
     })
+}
+
+fn listen(flags: &ListenFlags) -> Option<ListenPlan> {
+    let tls = flags.listen_cert.clone().zip(flags.listen_key.clone());
+    flags.listen.map(|address| ListenPlan { address, token: flags.listen_token.clone(), tls })
 }
 
 fn outside(flags: &OutsideFlags) -> Result<Option<OutsidePlan>, Failure> {
@@ -79,6 +86,7 @@ fn said(event: &Event, settings: &Settings) -> String {
         Event::Listening => {
             format!("agent: listens at '{}', keeps rows in '{}'", settings.socket.display(), settings.store.display())
         }
+        Event::Shown(url) => format!("agent: shows metrics at {url}"),
         Event::NotWritten(why) => format!("agent: rows cannot be written: {why}; it goes on and tries again"),
         Event::Written { given_up: 0 } => "agent: rows are written again, and none is missing".to_owned(),
         Event::Written { given_up } => format!("agent: rows are written again; {given_up} requests had to be given up"),

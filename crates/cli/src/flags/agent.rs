@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use steady_agent::metrics::ListenAt;
 use steady_agent::outside::Metric;
 use steady_model::Nanos;
 
@@ -18,6 +19,9 @@ Examples:
           --store /var/lib/steady/agent.db
   How is it doing?
       steady agent status
+  Show the sums to a Prometheus, or whatever scrapes like it, at /metrics
+      steady agent --listen 0.0.0.0:9464 --listen-token /etc/steady/token \
+          --listen-cert /etc/steady/cert.pem --listen-key /etc/steady/key.pem
   An application that cannot be touched, but counts its requests for Prometheus
       steady agent --service shop --version v2 \\
           --cgroup /sys/fs/cgroup/system.slice/shop.service \\
@@ -29,7 +33,7 @@ docs/protocol.md says. It keeps sums by second, process, version and route, for
 
 Exit status:
   0    it was asked to end, and all is written
-  2    wrong usage, or another agent listens at that socket
+  2    wrong usage, or somebody else listens at that socket or address
   125  it could not go on";
 
 /// The options of `steady agent`.
@@ -63,6 +67,9 @@ pub(crate) struct AgentFlags {
     pub(crate) no_rulers: bool,
 
     #[command(flatten)]
+    pub(crate) listen: ListenFlags,
+
+    #[command(flatten)]
     pub(crate) outside: OutsideFlags,
 
     /// Shift the time of day by the seconds in this file: for tests
@@ -81,6 +88,27 @@ pub(crate) struct AgentPlaceFlags {
     /// The file that rows are kept in [default: steady/agent.db in XDG_DATA_HOME, or in ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
+}
+
+/// Where the sums are shown.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Metrics, for Prometheus and its like")]
+pub(crate) struct ListenFlags {
+    /// Show what is added up at http://ADDRESS/metrics; a port alone is seen on this host only
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<ListenAt>,
+
+    /// Show it only to those who send the token in this file, as Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) listen_token: Option<PathBuf>,
+
+    /// Show it by https, with the certificate in this file (PEM), and those that vouch for it behind it
+    #[arg(long, value_name = "FILE", requires = "listen", requires = "listen_key")]
+    pub(crate) listen_cert: Option<PathBuf>,
+
+    /// The key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "listen_cert")]
+    pub(crate) listen_key: Option<PathBuf>,
 }
 
 /// What is counted from outside.

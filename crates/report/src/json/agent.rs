@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use steady_model::{
-    AgentClock, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived, LineFault,
-    RunningAgent, StoredService, Timestamp,
+    AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
+    LineFault, RunningAgent, StoredService, Timestamp,
 };
 
 use super::object::Object;
@@ -51,6 +51,10 @@ fn running(agent: &RunningAgent) -> Value {
     match &agent.outside {
         Some(found) => object.put("outside", outside(found)),
         None => object.absent("outside", "nothing is counted from outside"),
+    }
+    match &agent.metrics {
+        Some(found) => object.put("metrics", metrics(found)),
+        None => object.absent("metrics", "--listen was not given"),
     }
     object.reading("peak_memory_bytes", &agent.peak_memory.as_ref().map(|bytes| bytes.0 as f64).map_err(Clone::clone));
     object.into()
@@ -119,6 +123,14 @@ fn outside(outside: &AgentOutside) -> Value {
     object.put("failures", outside.failures);
     object.put("trouble", outside.trouble.clone());
     object.put("requests", outside.requests);
+    object.into()
+}
+
+fn metrics(metrics: &AgentMetrics) -> Value {
+    let mut object = Object::new();
+    object.put("url", metrics.url.as_str());
+    object.put("scrapes", metrics.scrapes);
+    object.put("refused", metrics.refused);
     object.into()
 }
 

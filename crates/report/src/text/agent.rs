@@ -28,8 +28,8 @@ pub fn agent_text(status: &AgentStatus, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use steady_model::{
-        Absent, AgentClock, AgentOutside, AgentRulers, AgentService, AgentStore, AgentWriting, Arrived, Bytes,
-        RequestRuler, RunningAgent, StoredService, Timestamp,
+        Absent, AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStore, AgentWriting, Arrived,
+        Bytes, RequestRuler, RunningAgent, StoredService, Timestamp,
     };
 
     use super::*;
@@ -75,6 +75,7 @@ mod tests {
                 trouble: Some("nobody listens there".to_owned()),
                 requests: 81,
             }),
+            metrics: Some(AgentMetrics { url: "https://[::]:9464/metrics".to_owned(), scrapes: 1_204, refused: 1 }),
             peak_memory: Ok(Bytes(17 << 20)),
         }
     }
@@ -117,6 +118,7 @@ mod tests {
                 "nothing can be written: disk full; 3 seconds wait",
                 "given up 9 requests",
                 "nobody listens there",
+                "https://[::]:9464/metrics, 1,204 scrapes answered, 1 request without the token",
                 "up to 2023-11-14T22:25:53Z",
                 "5 versions, 12,400 requests",
             ] {

@@ -1,7 +1,8 @@
 //! What the agent tells of itself, in words.
 
 use steady_model::{
-    AgentRulers, AgentService, AgentStatus, AgentStore, LineFault, Nanos, Reading, RunningAgent, Timestamp,
+    AgentMetrics, AgentRulers, AgentService, AgentStatus, AgentStore, LineFault, Nanos, Reading, RunningAgent,
+    Timestamp,
 };
 
 use crate::json::started;
@@ -160,7 +161,19 @@ fn own(agent: &RunningAgent) -> Vec<(String, Paint, String)> {
     if writing.given_up > 0 {
         items.push(open("given up", format!("{} requests that could not be written", big(writing.given_up))));
     }
+    items.extend(agent.metrics.as_ref().map(metrics));
     items
+}
+
+fn metrics(metrics: &AgentMetrics) -> (String, Paint, String) {
+    let counted =
+        |number: u64, one: &str, many: &str| format!("{}{TIE}{}", big(number), if number == 1 { one } else { many });
+    let text = format!("{}, {}", metrics.url, counted(metrics.scrapes, "scrape answered", "scrapes answered"));
+    if metrics.refused == 0 {
+        return plain("metrics", text);
+    }
+    let refused = counted(metrics.refused, "request without the token", "requests without the token");
+    open("metrics", format!("{text}, {refused}"))
 }
 
 fn rulers(rulers: &Reading<AgentRulers>) -> (String, Paint, String) {

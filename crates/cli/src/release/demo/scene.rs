@@ -106,6 +106,7 @@ impl Scene {
             limits: Limits::default(),
             outside: None,
             rulers: true,
+            listen: None,
             shift: None,
         };
         let stopped = OwnedFd::from(agent_stop);

@@ -1,0 +1,87 @@
+//! What a row of requests adds to the sums that are shown.
+
+use std::collections::HashMap;
+
+use steady_model::{Assignment, ReleaseRow, RequestSums};
+
+/// The way of requests that were counted from outside.
+pub(super) const OUTSIDE: &str = "outside";
+/// Added, for each request, to how far the ones before it lay from what is usual, which may be negative.
+const RAISED: f64 = 16.0;
+
+/// Which of the rows' versions and routes, and how the version was decided.
+type Key = (u32, u32, &'static str);
+
+/// Rows of all seconds, processes and slots together.
+pub(super) fn together(rows: &[ReleaseRow]) -> HashMap<Key, RequestSums> {
+    let mut all: HashMap<Key, RequestSums> = HashMap::new();
+    for row in rows {
+        *all.entry((row.version, row.route, way(row.process, row.assignment))).or_default() += row.sums;
+    }
+    all
+}
+
+fn way(process: u64, assignment: Assignment) -> &'static str {
+    if process == 0 { OUTSIDE } else { assignment.name() }
+}
+
+/// What is added to sums that only grow: each of them.
+pub(super) fn raised(sums: &RequestSums) -> RequestSums {
+    let requests = sums.requests as f64;
+    let most = RAISED * requests;
+    let before = sums.before.clamp(-most, most);
+    RequestSums {
+        cpu: risen(sums.cpu),
+        cpu_squared: risen(sums.cpu_squared),
+        log: risen(sums.log),
+        log_squared: risen(sums.log_squared),
+        before: risen(before + most),
+        before_squared: risen(sums.before_squared + 2.0 * RAISED * before + RAISED * most),
+        before_log: risen(sums.before_log + RAISED * sums.log),
+        wall: risen(sums.wall),
+        ..*sums
+    }
+}
+
+/// A counter that went back would be taken for one that began anew.
+fn risen(added: f64) -> f64 {
+    if added.is_finite() { added.max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_negative_comes_back() {
+        let sums = RequestSums {
+            requests: 10,
+            before: -1.5,
+            before_squared: 0.4,
+            before_log: -21.0,
+            log: 140.0,
+            ..RequestSums::default()
+        };
+        let shown = raised(&sums);
+        assert_eq!(shown.before - 160.0, sums.before);
+        assert!((shown.before_squared - 32.0 * sums.before - 2_560.0 - sums.before_squared).abs() < 1e-9);
+        assert!((shown.before_log - 16.0 * sums.log - sums.before_log).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn sums_only_grow(requests in 0..1_000_u64, values in prop::array::uniform8(prop::num::f64::ANY)) {
+            let [cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall] = values;
+            let sums = RequestSums {
+                requests, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall,
+                ..RequestSums::default()
+            };
+            let RequestSums { cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, .. } = raised(&sums);
+            for sum in [cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall] {
+                prop_assert!(sum >= 0.0 && sum.is_finite(), "{:?}", sums);
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! What scrapes are shown.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use flate2::read::GzDecoder;
+use steady_model::{ReleaseRows, RequestSums};
+
+use crate::running::{self, Agent, request, requests};
+use crate::steady::{self, skip, told};
+
+/// An address that nobody else has.
+pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
+const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0, text/plain;q=0.5\r\n";
+
+/// The page's address, as the agent has said on its standard error; one that was killed has left another, where nobody listens.
+fn url(agent: &Agent) -> String {
+    let said = |_| {
+        std::thread::sleep(Duration::from_millis(20));
+        let log = agent.log();
+        let url = log.lines().rev().find_map(|line| line.split_once("shows metrics at "))?.1.trim().to_owned();
+        TcpStream::connect(address(&url)).ok().map(|_| url)
+    };
+    (0..500).find_map(said).unwrap_or_else(|| panic!("it shows none: {}", agent.log()))
+}
+
+fn address(url: &str) -> &str {
+    url.split('/').nth(2).expect("a URL has an address")
+}
+
+/// Its head and its body for one request over plain HTTP, whose head has these lines besides.
+pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>) {
+    let mut stream = TcpStream::connect(address(&url(agent))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: here\r\n{lines}\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
+    let body = &answer[end + 4..];
+    let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_vec() };
+    (head, body)
+}
+
+/// What chunks hold together, up to the one without anything.
+fn joined(mut body: &[u8]) -> Vec<u8> {
+    let mut page = Vec::new();
+    loop {
+        let end = body.windows(2).position(|two| two == b"\r\n").expect("a chunk has a size");
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return page;
+        }
+        page.extend_from_slice(&body[end + 2..end + 2 + size]);
+        body = &body[end + 4 + size..];
+    }
+}
+
+/// The page, once so many requests are on it; none of its texts may have braces or spaces.
+fn page_of(agent: &Agent, requests: f64, lines: &str) -> String {
+    for _ in 0..200 {
+        let page = String::from_utf8(ask(agent, "GET /metrics", lines).1).unwrap();
+        let sum = |name: &str| values(&page, name).values().sum::<f64>();
+        if sum("steady_requests_total") + sum("steady_requests_warming_total") >= requests {
+            return page;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{}", agent.log());
+}
+
+/// The values of a metric, by what stands between its braces.
+fn values(page: &str, name: &str) -> BTreeMap<String, f64> {
+    let samples = page.lines().filter_map(|line| line.strip_prefix(name));
+    let sample = |rest: &str| {
+        let (labels, value) = rest.rsplit_once(' ')?;
+        let labels = labels.strip_prefix('{').map_or(labels, |labels| labels.trim_end_matches('}'));
+        (labels.is_empty() || rest.starts_with('{')).then(|| (labels.to_owned(), value.parse().unwrap()))
+    };
+    samples.filter_map(sample).collect()
+}
+
+/// Two versions and routes, with all that may be told of a request.
+fn send(agent: &Agent, number: u64) {
+    requests(&agent.sender(), number, |number| {
+        let (version, route) = (["v1", "v2"][number as usize % 2], ["/a", "/b"][number as usize / 2 % 2]);
+        let assignment = if number % 5 == 0 { "none" } else { "random\tdelay=77\truler=syscall:31000" };
+        let cpu = 1_000_000 + number * 1_717;
+        request(number, version, route, assignment).replace("\t1500000\t", &format!("\t{cpu}\t"))
+    });
+}
+
+#[test]
+fn the_sums_that_are_kept_are_shown_and_begin_anew_with_the_agent() {
+    let mut agent = Agent::start("shown", &["--listen", ANYWHERE]);
+    send(&agent, 400);
+    let page = page_of(&agent, 400.0, "");
+    let (head, packed) = ask(&agent, "GET /metrics", &format!("{OPEN_METRICS}Accept-Encoding: gzip\r\n"));
+    assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    let mut open = String::new();
+    GzDecoder::new(&*packed).read_to_string(&mut open).unwrap();
+    assert!(open.ends_with("# EOF\n") && open.contains("# TYPE steady_requests counter\n"), "{open}");
+    assert_eq!(values(&open, "steady_requests_total"), values(&page, "steady_requests_total"));
+    let status =
+        agent.await_status(|status| (status["agent"]["metrics"]["scrapes"].as_u64()? >= 2).then(|| status.clone()));
+    assert_eq!(status["agent"]["metrics"]["url"], url(&agent));
+    let (_, text, _) = agent.steady(&["agent", "status"]);
+    assert!(text.contains("/metrics, ") && text.contains("scrapes answered"), "{text}");
+    let began = values(&page, "steady_agent_start_time_seconds")[""];
+    agent.kill_and_start_again();
+    as_kept(&page, &running::rows(&agent.store()));
+    let anew = String::from_utf8(ask(&agent, "GET /metrics", "").1).unwrap();
+    assert!(values(&anew, "steady_requests_total").is_empty(), "{anew}");
+    let again = values(&anew, "steady_agent_start_time_seconds")[""];
+    assert!(again > began, "{again} after {began}");
+    agent.stop();
+}
+
+/// Holds a page against the store's rows.
+fn as_kept(page: &str, rows: &ReleaseRows) {
+    let mut kept: BTreeMap<String, RequestSums> = BTreeMap::new();
+    for row in &rows.requests {
+        let (version, route) = (&rows.versions[row.version as usize], &rows.routes[row.route as usize]);
+        let assigned = row.assignment.name();
+        let labels = format!("service=\"shop\",version=\"{version}\",route=\"{route}\",assigned=\"{assigned}\"");
+        *kept.entry(labels).or_default() += row.sums;
+    }
+    type Of = fn(&RequestSums) -> f64;
+    let metrics: [(&str, Of); 15] = [
+        ("requests_total", |sums| sums.requests as f64),
+        ("requests_warming_total", |sums| sums.warming as f64),
+        ("requests_failed_total", |sums| sums.failed as f64),
+        ("requests_cpu_seconds_total", |sums| sums.cpu / 1e9),
+        ("requests_cpu_seconds_squared_total", |sums| sums.cpu_squared / 1e18),
+        ("requests_cpu_log_total", |sums| sums.log),
+        ("requests_cpu_log_squared_total", |sums| sums.log_squared),
+        ("requests_before_log_total", |sums| sums.before + 16.0 * sums.requests as f64),
+        ("requests_before_log_squared_total", |sums| {
+            sums.before_squared + 32.0 * sums.before + 256.0 * sums.requests as f64
+        }),
+        ("requests_before_product_total", |sums| sums.before_log + 16.0 * sums.log),
+        ("requests_wall_seconds_total", |sums| sums.wall / 1e9),
+        ("requests_watched_total", |sums| sums.watched as f64),
+        ("requests_watched_cpu_seconds_total", |sums| sums.watched_cpu / 1e9),
+        ("requests_watched_wall_seconds_total", |sums| sums.watched_wall / 1e9),
+        ("requests_watched_waiting_seconds_total", |sums| sums.watched_delay / 1e9),
+    ];
+    assert_eq!(kept.len(), 8, "{kept:?}");
+    for (name, of) in metrics {
+        let shown = values(page, &format!("steady_{name}"));
+        assert!(shown.keys().eq(kept.keys()), "{name}: {shown:?}");
+        for (labels, sums) in &kept {
+            let (shown, kept) = (shown[labels], of(sums));
+            assert!((shown - kept).abs() <= 1e-9 * kept.abs(), "{name}{{{labels}}}: {shown}, kept {kept}");
+        }
+    }
+    let readings: f64 = values(page, "steady_ruler_readings_total").values().sum();
+    let of_workers = rows.rulers.iter().filter(|row| row.process != 0);
+    assert_eq!(readings, of_workers.map(|row| row.sums.readings).sum::<u64>() as f64);
+    let walls: u32 = rows.walls.iter().flat_map(|row| &row.counts).map(|(_, requests)| requests).sum();
+    assert_eq!(values(page, "steady_request_wall_seconds_count").values().sum::<f64>(), f64::from(walls));
+}
+
+#[test]
+fn others_read_what_is_shown_whatever_services_are_called() {
+    let agent = Agent::start("hostile-names", &["--listen", ANYWHERE]);
+    let (version, route) = ("v\"2'\\\\{}\\n\u{1f40c}\u{202e},=", "/a b\\t# HELP x\\n\\\\n\"} 1");
+    let shown = ("v\"2'\\{}\n\u{1f40c}\u{202e},=", "/a b\t# HELP x\n\\n\"} 1");
+    requests(&agent.sender(), 160, |number| {
+        request(number, version, route, "slot\truler=alu:900").replace("slot", "none")
+    });
+    agent.await_requests(160);
+    // The host's state is there once a second is over.
+    agent.await_status(|status| status["agent"]["rulers"].is_object().then_some(()));
+    let pages = ["", OPEN_METRICS].map(|lines| {
+        let found = (0..100).map(|_| ask(&agent, "GET /metrics", lines).1).find(|page| {
+            std::thread::sleep(Duration::from_millis(50));
+            String::from_utf8_lossy(page).contains("steady_host_busy_seconds_total")
+        });
+        found.expect("the host is shown")
+    });
+    for (name, page) in ["classic", "open"].iter().zip(&pages) {
+        fs::write(agent.folder.join(name), page).unwrap();
+    }
+    let is_there = |word: &str| Command::new(word).arg("--version").output().is_ok();
+    if is_there("promtool") {
+        let file = fs::File::open(agent.folder.join("classic")).unwrap();
+        let (status, text, error) =
+            told(Command::new("promtool").args(["check", "metrics"]).stdin(file).output().unwrap());
+        assert!(status == 0 && text.is_empty() && error.is_empty(), "{status}: {text}{error}");
+    } else {
+        skip("others_read_what_is_shown_whatever_services_are_called", "no promtool (Debian: prometheus)");
+    }
+    let has_client = |word: &&str| {
+        Command::new(word).args(["-c", "import prometheus_client"]).output().is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_client) else {
+        return skip("others_read_what_is_shown_whatever_services_are_called", "no Python package prometheus_client");
+    };
+    let script = "import sys, json
+from prometheus_client.parser import text_string_to_metric_families as classic
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
+seen = []
+for name, read in (('classic', classic), ('open', open_metrics)):
+    with open(f'{sys.argv[1]}/{name}', newline='') as page:
+        samples = [sample for family in read(page.read()) for sample in family.samples]
+    sought = [sample for sample in samples if sample.name == 'steady_requests_total']
+    seen.append([len(samples) > 60, [[s.labels['version'], s.labels['route'], float(s.value)] for s in sought]])
+print(json.dumps(seen))";
+    let folder = agent.folder.to_str().unwrap();
+    let (status, text, error) = told(Command::new(python).args(["-c", script, folder]).output().unwrap());
+    assert_eq!(status, 0, "{error}");
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let expected = serde_json::json!([true, [[shown.0, shown.1, 10.0]]]);
+    assert_eq!(read, serde_json::json!([expected, expected]));
+}
+
+#[test]
+fn who_has_no_token_sees_nothing_and_nothing_else_is_there() {
+    let folder = running::folder("tokens");
+    let file = folder.join("token");
+    fs::write(&file, "s3cret-t0ken\n").unwrap();
+    let words = ["--no-rulers", "--listen", ANYWHERE, "--listen-token", file.to_str().unwrap()];
+    let agent = Agent::start("token", &words);
+    let status = |request: &str, lines: &str| {
+        let (head, body) = ask(&agent, request, lines);
+        (head.split(' ').nth(1).unwrap().to_owned(), head.clone(), String::from_utf8(body).unwrap())
+    };
+    for lines in ["", "Authorization: Bearer s3cret\r\n", "Authorization: Basic s3cret-t0ken\r\n"] {
+        for path in ["/metrics", "/", "/else"] {
+            let (status, head, body) = status(&format!("GET {path}"), lines);
+            assert!(
+                status == "401" && head.contains("www-authenticate: bearer") && !body.contains("steady_"),
+                "{head}"
+            );
+        }
+    }
+    let token = "Authorization: Bearer s3cret-t0ken\r\n";
+    assert!(status("GET /metrics", token).2.contains("steady_agent_info{version="));
+    assert!(status("GET /metrics?x=y", token).2.contains("# TYPE"));
+    let (code, head, body) = status("HEAD /metrics", token);
+    assert!(
+        code == "200" && body.is_empty() && head.contains("content-type: text/plain; version=0.0.4"),
+        "{head} {body}"
+    );
+    assert!(status("GET /", token).2.contains("/metrics"));
+    assert_eq!(
+        (status("GET /metrics/", token).0.as_str(), status("GET /favicon.ico", token).0.as_str()),
+        ("404", "404")
+    );
+    let (code, head, _) = status("POST /metrics", token);
+    assert!(code == "405" && head.contains("allow: get, head"), "{head}");
+    agent.await_status(|status| (status["agent"]["metrics"]["refused"] == 9).then_some(()));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_cannot_be_shown_is_said_at_once() {
+    let agent = Agent::start("taken", &["--no-rulers", "--listen", ANYWHERE]);
+    let folder = running::folder("wrong");
+    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let url = url(&agent);
+    let taken = address(&url);
+    for (name, text) in [("empty", ""), ("words", "two words"), ("none.pem", "no certificate")] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let (socket, store) = (place("agent.sock"), place("agent.db"));
+    let starts = |words: &[&str]| {
+        let begin = ["agent", "--no-rulers", "--socket", &socket, "--store", &store];
+        steady::run(&[&begin[..], words].concat())
+    };
+    let (empty, words, missing, none) = (place("empty"), place("words"), place("missing"), place("none.pem"));
+    for (words, says) in [
+        (vec!["--listen", taken], "in use"),
+        (vec!["--listen", "moon:1"], "write PORT or ADDRESS:PORT"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &empty], "one word"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &words], "one word"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &missing], "No such file"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in it"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &missing, "--listen-key", &none], "No such file"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &none], "--listen-key"),
+        (vec!["--listen-token", &words], "--listen <ADDRESS>"),
+    ] {
+        let (status, _, error) = starts(&words);
+        assert!(status == 2 && error.contains(says), "{words:?}: {status} {error}");
+    }
+    let made = ["one", "other"].map(|name| certificate(&folder, name));
+    let [Some((one, key)), Some((_, other))] = made else {
+        return skip("what_cannot_be_shown_is_said_at_once", "no openssl to make a certificate with");
+    };
+    let (status, _, error) = starts(&["--listen", ANYWHERE, "--listen-cert", &one, "--listen-key", &other]);
+    assert!(status == 2 && error.contains("is not the key of"), "{error}");
+    let agent =
+        Agent::start("tls", &["--no-rulers", "--listen", ANYWHERE, "--listen-cert", &one, "--listen-key", &key]);
+    let page = self::url(&agent);
+    assert!(page.starts_with("https://"), "{page}");
+    let script = "import ssl, sys, urllib.request
+context = ssl.create_default_context(cafile=sys.argv[2]); context.check_hostname = False
+print(urllib.request.urlopen(sys.argv[1], context=context, timeout=30).read().decode())";
+    let (status, text, error) = told(Command::new("python3").args(["-c", script, &page, &one]).output().unwrap());
+    assert!(status == 0 && text.contains("steady_agent_start_time_seconds "), "{error}");
+    // In the clear there is nothing to be had.
+    let mut stream = TcpStream::connect(address(&page)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!String::from_utf8_lossy(&answer).contains("steady"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A certificate of its own making and its key; `None` without openssl.
+fn certificate(folder: &Path, name: &str) -> Option<(String, String)> {
+    let [certificate, key] = ["crt", "key"].map(|kind| folder.join(format!("{name}.{kind}")).display().to_string());
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
+    openssl.args(["-subj", "/CN=here", "-addext", "basicConstraints=critical,CA:FALSE"]);
+    openssl.args(["-keyout", &key, "-out", &certificate]);
+    openssl.output().is_ok_and(|output| output.status.success()).then_some((certificate, key))
+}
+
+#[test]
+fn clients_that_are_slow_or_many_hold_nothing_up() {
+    let mut agent = Agent::start("many", &["--no-rulers", "--listen", ANYWHERE]);
+    let url = url(&agent);
+    let address = address(&url);
+    let mut many: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for stream in &mut many {
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: ").unwrap();
+    }
+    send(&agent, 400);
+    agent.await_requests(400);
+    // All of them are let go, and then it is this one's turn.
+    let page = page_of(&agent, 400.0, "");
+    assert!(page.contains("steady_requests_total"));
+    // One that asks and does not read, and one whose head has no end.
+    many[0] = TcpStream::connect(address).unwrap();
+    many[0].write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    many[1] = TcpStream::connect(address).unwrap();
+    let line = [b"X: ", &[b'x'; 1_000][..], b"\r\n"].concat();
+    many[1].write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+    let _ = (0..100).try_for_each(|_| many[1].write_all(&line));
+    assert!(ask(&agent, "GET /", "").0.contains("200"));
+    let memory = agent.status()["agent"]["peak_memory_bytes"].as_f64().unwrap();
+    assert!(memory < 50e6, "{memory} bytes");
+    agent.stop();
+}
