@@ -169,7 +169,7 @@ fn a_tail_that_is_paid_for_is_not_the_same() {
             let requests = made::within(&source.requests, 300, 300 + seconds, |request| request.end);
             let rows = made::rows(requests, &[], |request| {
                 let number = made::second(request.end - request.wall);
-                let first: bool = ChaCha8Rng::seed_from_u64(seed << 32 | number / 2).random();
+                let first: bool = ChaCha8Rng::seed_from_u64((seed << 32) | (number / 2)).random();
                 let is_new = if slot == 0 { coin.random() } else { first ^ (number % 2 == 1) };
                 let factor = if is_new && coin.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
                 let factor = if request.version == 2 { 0.0 } else { factor };
