@@ -1,9 +1,11 @@
 import gzip
+import json
 import tempfile
 import unittest
 from pathlib import Path
 
 import release
+from common import compact
 
 
 class Windows(unittest.TestCase):
@@ -41,6 +43,33 @@ class Lines(unittest.TestCase):
         self.assertAlmostEqual(answers["cpu"].change, 2004 / 2003 - 1)
         self.assertEqual(answers["wall"].p, 1.0)
         self.assertEqual(release.plain(requests, (100, 103, "v1", "v2")), {})
+
+
+class Small(unittest.TestCase):
+    def test_the_small_files_hold_what_was_told(self):
+        lines = ("steady/1\tshop\t7\t1\n"
+                 "r\t1500000000\t3\tv1\t/page\t200\t2000400\t2500400\tnone\truler=icode:29310\n\n"
+                 "steady/1\tshop\t9\t5\n"
+                 "r\t1200000000\t1\tv1\t/cache\t200\t900000\t900000\tnone\n")
+        about = {"extra": 0, "begin": 100.9, "end": 103.0, "offset": 100.0, "segments": [[100.9, "v1"], [101.4, "v2"]],
+                 "phases": [[100.95, "idle"], [105.0, "stream"]]}
+        kept = [["busy", "101", "0.5"], ["alu", "101", "2", "18.0", "162.02"]]
+        of_store = compact._of_store
+        compact._of_store = lambda _: kept
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                with gzip.open(Path(folder) / "lines.gz", "wt") as file:
+                    file.write(lines)
+                (Path(folder) / "about.json").write_text(json.dumps(about))
+                compact.compact(Path(folder), Path(folder) / "small")
+                said = {name: gzip.open(Path(folder) / "small" / f"{name}.tsv.gz", "rt").read().splitlines()
+                        for name in ("requests", "processes", "hosts", "phases")}
+        finally:
+            compact._of_store = of_store
+        self.assertEqual(said["requests"], ["0A12000 900", "1B3000 2000 50i2931"])
+        self.assertEqual(said["processes"], ["0 1", "1 3"])
+        self.assertEqual(said["hosts"], ["-", "500 a 2 90000 1000", "-"])
+        self.assertEqual(said["phases"], ["950 idle"])
 
 
 class Rows(unittest.TestCase):

@@ -97,7 +97,9 @@ impl Source {
             Way::Restart | Way::RestartByAgent => {
                 let switches = &self.switches;
                 let at = coin.random_range(1..switches.len() - 1);
-                (switches[at - 1].max(switches[at] - seconds / 2), switches[at + 1].min(switches[at] + seconds / 2))
+                // A restart has one window of a given length, however often it is drawn: both sides' lengths are drawn, too.
+                let [before, after] = [0, 1].map(|_| coin.random_range(seconds / 3..=seconds / 2));
+                (switches[at - 1].max(switches[at].saturating_sub(before)), switches[at + 1].min(switches[at] + after))
             }
             Way::Step => {
                 let whole = |at: &&u64| self.undisturbed(**at - (**at).min(seconds / 2), seconds);
