@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
@@ -18,12 +18,25 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("crates/history", &["model"]),
     ("crates/release", &["model", "stats"]),
     ("crates/agent", &["model", "linux", "workloads", "release", "preload"]),
+    ("crates/fleet", &["model"]),
     (
         "crates/cli",
-        &["model", "linux", "stats", "workloads", "experiments", "report", "history", "release", "agent", "preload"],
+        &[
+            "model",
+            "linux",
+            "stats",
+            "workloads",
+            "experiments",
+            "report",
+            "history",
+            "release",
+            "agent",
+            "fleet",
+            "preload",
+        ],
     ),
     ("preload", &[]),
-    ("fuzz", &["model", "linux", "experiments", "report", "agent", "preload"]),
+    ("fuzz", &["model", "linux", "experiments", "report", "agent", "fleet", "preload"]),
 ];
 
 /// The only places where `unsafe` may stand: a file or a folder of these names.

@@ -1,5 +1,9 @@
 //! `steady release compare`, as a user calls it, on stores of made-up requests whose costs are known.
 
+#[path = "release/fake.rs"]
+mod fake;
+#[path = "release/fleet.rs"]
+mod fleet;
 mod kept_rows;
 mod steady;
 
@@ -58,6 +62,19 @@ fn a_dearer_version_is_told_with_its_size() {
     assert!(first.starts_with("v2 needs ") && first.contains(" more CPU time per request than v1 ("), "{stdout}");
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(!stdout.contains('\x1b'));
+}
+
+#[test]
+fn several_stores_are_one_fleet() {
+    let (one, other) = (store("one-host", &[SHOP]), store("other-host", &[SHOP, ONE]));
+    let other = other.to_str().unwrap();
+    let report = json(&one, &["--store", other, "--service", "shop", "v1", "v2"]);
+    let sides = report["sides"].as_array().unwrap();
+    assert!(sides.iter().all(|side| side["hosts"] == 2), "{sides:?}");
+    let alone = json(&one, &["v1", "v2"]);
+    assert_eq!(sides[0]["requests"].as_u64(), alone["sides"][0]["requests"].as_u64().map(|requests| 2 * requests));
+    let (status, _, stderr) = within(&one, &["--store", other, "v1", "v2"]);
+    assert!(status == 2 && stderr.contains("--service") && stderr.contains("'one' and 'shop'"), "{stderr}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! the test of this crate gives all of it, and testdata with it, to the same functions.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod areas;
 mod datagrams;
 mod reports;
@@ -16,6 +17,7 @@ use steady_linux::{cgroup, debuggee, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::Card;
 
+pub use answers::answers;
 pub use areas::areas;
 pub use datagrams::datagrams;
 pub use reports::reports;

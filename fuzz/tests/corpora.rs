@@ -55,3 +55,8 @@ fn datagrams() {
 fn areas() {
     replay("areas", steady_fuzz::areas, &[]);
 }
+
+#[test]
+fn answers() {
+    replay("answers", steady_fuzz::answers, &["fleet"]);
+}

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steady_model::{
-    Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall, WALL_BUCKETS,
-    wall_bucket_middle,
+    ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall,
+    WALL_BUCKETS, wall_bucket_middle,
 };
 use steady_stats::release::{Estimated, relative};
 
@@ -40,6 +40,9 @@ pub(crate) fn wall(
     if lines.iter().any(|line| line.row.process == 0) {
         return Err(Absent::because(OUTSIDE));
     }
+    if rows.walls.is_empty() && lines.iter().any(|line| line.row.process == ALL_PROCESSES) {
+        return Ok(of_fleet(lines));
+    }
     let walls = Walls::new(question, rows, lines);
     if walls.all.iter().any(BTreeMap::is_empty) {
         return Err(Absent::because("no distribution of wall times was kept of both versions"));
@@ -52,6 +55,19 @@ pub(crate) fn wall(
         parts: parts(lines),
         distribution: walls.distribution(),
     })
+}
+
+/// What is known of a fleet: the parts of the mean. Its store has a histogram too, whose buckets are wider than what releases
+/// change, and of all routes together, so that the mix of routes would pass for the version.
+fn of_fleet(lines: &[Line]) -> ReleaseWall {
+    let coarse = || Absent::because("a fleet's store has it in steps of 41 %, of all routes together");
+    ReleaseWall {
+        quantiles: Vec::new(),
+        median_change: Err(coarse()),
+        median_interval: Err(coarse()),
+        parts: parts(lines),
+        distribution: Vec::new(),
+    }
 }
 
 fn too_few() -> Absent {

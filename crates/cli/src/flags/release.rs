@@ -7,6 +7,7 @@ use humantime::parse_rfc3339_weak;
 use steady_model::{FailIf, Nanos, Timestamp};
 
 use super::exports::OutputFlags;
+use super::fleet::FleetFlags;
 use super::values::{confidence, duration, resolution, span};
 
 /// The options of `steady release`.
@@ -35,6 +36,8 @@ Examples:
       steady release compare --from '2026-11-21 09:00:00' --window 20m v1 v2
   Follow a release that has just begun, until it is decided
       steady release compare --watch --window 10m v1 v2
+  A fleet, from the Prometheus that scrapes its agents
+      steady release compare --prometheus http://prometheus:9090 v1 v2
   In a pipeline: stop the rollout if it is surely more than 1 % dearer
       steady release compare --watch --fail-if 'slower>1%' v1 v2
 
@@ -67,9 +70,13 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) service: Option<String>,
 
-    /// The store that the agent keeps [default: that of this user's agent]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) store: Option<PathBuf>,
+    /// The store that an agent keeps; several, of as many hosts, where it is given several times [default: that of this user's
+    /// agent]
+    #[arg(long, value_name = "FILE", conflicts_with = "prometheus")]
+    pub(crate) store: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) fleet: FleetFlags,
 
     /// How much time to look at: 5m, 1h30m. It ends now, unless --from or --to say otherwise; with --watch it begins now
     /// [default: 5m]

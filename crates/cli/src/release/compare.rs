@@ -1,14 +1,14 @@
 //! `steady release compare`: store, window, verdict and report together.
 
-use steady_agent::store::ServiceFacts;
 use steady_linux::clock;
 use steady_model::{ReleaseQuestion, ReleaseReport};
 use steady_release::{JudgeError, judge};
 
-use super::store::{Store, versions_there};
+use super::source::{Service, Source};
+use super::store::versions_there;
 use super::window::{Window, at};
 use super::{status, watch};
-use crate::failure::Failure;
+use crate::failure::{Failure, notice};
 use crate::flags::{ByFlag, ReleaseCompareFlags};
 use crate::history::Keeper;
 use crate::output::Destinations;
@@ -16,20 +16,28 @@ use crate::output::Destinations;
 /// Judges what is kept of a window, or follows it; the exit status.
 pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
     let destinations = Destinations::open(&flags.output, false)?;
-    let store = Store::open(flags.store.as_ref())?;
-    let service = store.service(flags.service.as_deref())?;
+    let source = Source::open(flags)?;
     let window = Window::of(flags, clock::time_of_day())?;
+    let service = source.service(flags.service.as_deref(), window)?;
     let question = question(flags, &service, window);
     let report = if flags.watch {
         // The new version may have yet to be seen.
-        watch::follow(&store, &question, flags.output.quiet)?
+        watch::follow(&source, &question, flags.output.quiet)?
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
-        let rows = store.rows(&service.name, window.from, window.to)?;
-        judge(&question, &rows).map_err(|error| unjudged(&error, window, &service))?
+        at_once(&source, question, &service)?
     };
     tell(flags, &destinations, &report)
+}
+
+/// Judges the window as it is.
+fn at_once(source: &Source, mut question: ReleaseQuestion, service: &Service) -> Result<ReleaseReport, Failure> {
+    let found = source.rows(&question).map_err(|unfound| unfound.failure)?;
+    found.said.iter().for_each(|said| notice(&format!("the fleet's store warns: {said}")));
+    (question.from, question.to) = (found.window.from, found.window.to);
+    let report = judge(&question, &found.rows).map_err(|error| unjudged(&error, found.window, service))?;
+    Ok(found.told(report))
 }
 
 /// Writes and keeps the report.
@@ -44,7 +52,7 @@ fn tell(flags: &ReleaseCompareFlags, destinations: &Destinations, report: &Relea
     Ok(status(report, flags.require_verdict))
 }
 
-fn question(flags: &ReleaseCompareFlags, service: &ServiceFacts, window: Window) -> ReleaseQuestion {
+fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
     ReleaseQuestion {
         service: service.name.clone(),
         old: flags.old.clone(),
@@ -59,12 +67,13 @@ fn question(flags: &ReleaseCompareFlags, service: &ServiceFacts, window: Window)
 }
 
 /// Why there is no report, and where to look instead.
-fn unjudged(error: &JudgeError, window: Window, service: &ServiceFacts) -> Failure {
-    let wider = match error {
-        JudgeError::NothingInWindow { .. } | JudgeError::NoSuchVersion { .. } | JudgeError::OnlyWarming { .. }
-            if service.first < window.from =>
-        {
-            format!("; what is kept begins at {}: --from or a longer --window reaches back", at(service.first))
+fn unjudged(error: &JudgeError, window: Window, service: &Service) -> Failure {
+    let wider = match (error, service.kept) {
+        (
+            JudgeError::NothingInWindow { .. } | JudgeError::NoSuchVersion { .. } | JudgeError::OnlyWarming { .. },
+            Some((first, _)),
+        ) if first < window.from => {
+            format!("; what is kept begins at {}: --from or a longer --window reaches back", at(first))
         }
         _ => String::new(),
     };

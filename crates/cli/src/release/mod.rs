@@ -2,7 +2,9 @@
 
 mod compare;
 mod demo;
+mod fleet;
 mod outcome;
+mod source;
 mod store;
 mod watch;
 mod window;

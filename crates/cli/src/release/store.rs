@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_model::ReleaseRows;
 
+use super::source::Service;
 use crate::agent::place;
 use crate::failure::Failure;
 
@@ -31,24 +32,17 @@ impl Store {
         }
     }
 
-    /// What is known of the service that was named, or of the only one there is.
-    pub(super) fn service(&self, name: Option<&str>) -> Result<ServiceFacts, Failure> {
-        let mut services = self.reader.services().map_err(|error| failed(&self.path, &error))?;
-        let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
-        let found = match name {
-            Some(name) => names.iter().position(|one| *one == name),
-            None if names.len() == 1 => Some(0),
-            None => None,
-        };
-        let Some(found) = found else {
-            let path = self.path.display();
-            return Err(Failure::Usage(match name {
-                _ if names.is_empty() => format!("no service has told the agent of '{path}' anything yet"),
-                Some(name) => format!("'{path}' knows no service '{name}', but {}", listed(&names)),
-                None => format!("--service must say which: '{path}' knows {}", listed(&names)),
-            }));
-        };
-        Ok(services.swap_remove(found))
+    /// The services that it knows.
+    pub(super) fn services(&self) -> Result<Vec<Service>, Failure> {
+        let services = self.reader.services().map_err(|error| failed(&self.path, &error))?;
+        let service =
+            |ServiceFacts { name, versions, first, last, .. }| Service { name, versions, kept: Some((first, last)) };
+        Ok(services.into_iter().map(service).collect())
+    }
+
+    /// Its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What is known of it from second `from` up to the one before `to`.
@@ -57,8 +51,26 @@ impl Store {
     }
 }
 
+/// The service that was named, or the only one there is, of those that `whose` knows.
+pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str) -> Result<Service, Failure> {
+    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
+    let found = match name {
+        Some(name) => names.iter().position(|one| *one == name),
+        None if names.len() == 1 => Some(0),
+        None => None,
+    };
+    let Some(found) = found else {
+        return Err(Failure::Usage(match name {
+            _ if names.is_empty() => format!("{whose} knows no service: none has told an agent anything yet"),
+            Some(name) => format!("{whose} knows no service '{name}', but {}", listed(&names)),
+            None => format!("--service must say which: {whose} knows {}", listed(&names)),
+        }));
+    };
+    Ok(services.swap_remove(found))
+}
+
 /// Refuses versions that nothing is kept of.
-pub(super) fn versions_there(service: &ServiceFacts, old: &str, new: &str) -> Result<(), Failure> {
+pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
     let there = |version: &str| service.versions.iter().any(|one| one == version);
     if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
         let names: Vec<&str> = service.versions.iter().map(String::as_str).collect();
@@ -114,12 +126,10 @@ mod tests {
 
     #[test]
     fn versions_must_be_there_and_be_two() {
-        let facts = |versions: &[&str]| ServiceFacts {
+        let facts = |versions: &[&str]| Service {
             name: "shop".to_owned(),
             versions: versions.iter().map(|version| (*version).to_owned()).collect(),
-            first: 0,
-            last: 1,
-            requests: 1,
+            kept: None,
         };
         let told =
             |versions: &[&str], old, new| versions_there(&facts(versions), old, new).map_err(|why| why.to_string());

@@ -11,7 +11,7 @@ use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
 use steady_release::{JudgeError, Watch};
 use steady_report::release_sight;
 
-use super::store::Store;
+use super::source::{Found, Source, Unfound};
 use super::window::at;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -19,24 +19,24 @@ use crate::interrupt::Interrupt;
 /// Looks in a window, at most; and the seconds between two, at least and at most.
 const LOOKS: u64 = 120;
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
-/// The agent writes a second when it is over.
-const LATE: u64 = 2;
 
 /// Follows it; the last report, or why there was none when the window was over.
-pub(super) fn follow(store: &Store, question: &ReleaseQuestion, quiet: bool) -> Result<ReleaseReport, Failure> {
+pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -> Result<ReleaseReport, Failure> {
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
     let (interrupt, asked_to_stop) = Interrupt::catch().map_err(own)?;
     let told = Told::new(question, quiet);
     let mut watch = Watch::new(question.clone());
-    let mut last: Result<ReleaseReport, JudgeError> =
-        Err(JudgeError::NothingInWindow { service: question.service.clone() });
+    let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
+    let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
-    let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end());
+    let mut late = 0;
     loop {
         let now = clock::time_of_day().0;
-        let over = now.saturating_sub(question.from).saturating_sub(LATE) as f64 / long as f64;
-        let rows = store.rows(&question.service, question.from, question.to)?;
-        let looked = watch.look(&rows, over);
+        let found = source.rows(question);
+        late = found.as_ref().map_or(late, |found| found.late);
+        let over = now.saturating_sub(question.from).saturating_sub(late) as f64 / long as f64;
+        let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end()).max(found.as_ref().map_or(1, |found| found.block));
+        let looked = look(&mut watch, found, over)?;
         told.look(&looked, now);
         // What was known stays known.
         if looked.is_ok() || last.is_err() {
@@ -45,14 +45,30 @@ pub(super) fn follow(store: &Store, question: &ReleaseQuestion, quiet: bool) -> 
         let settled = last.as_ref().is_ok_and(settled);
         if over >= 1.0 || settled || stopped(&asked_to_stop, step) {
             told.end();
-            let mut report = last.map_err(|error| match over < 1.0 {
+            let mut report = last.map_err(|failure| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
-                false => Failure::Usage(error.to_string()),
+                false => failure,
             })?;
             let seen = report.looks.last().map_or(now, |look| look.to);
             report.question.to = seen.clamp(question.from + 1, question.to);
             return Ok(report);
         }
+    }
+}
+
+/// One look at what was found; what may pass by itself ends nothing.
+fn look(
+    watch: &mut Watch,
+    found: Result<Found, Unfound>,
+    over: f64,
+) -> Result<Result<ReleaseReport, Failure>, Failure> {
+    match found {
+        Ok(found) => {
+            let looked = watch.look(&found.rows, over).map_err(|error| Failure::Usage(error.to_string()));
+            Ok(looked.map(|report| found.told(report)))
+        }
+        Err(Unfound { failure, passes: true }) => Ok(Err(failure)),
+        Err(Unfound { failure, passes: false }) => Err(failure),
     }
 }
 
@@ -97,7 +113,7 @@ impl Told {
         Told { bar, lines: !quiet && !terminal, question: question.clone() }
     }
 
-    fn look(&self, looked: &Result<ReleaseReport, JudgeError>, now: u64) {
+    fn look(&self, looked: &Result<ReleaseReport, Failure>, now: u64) {
         let said = match looked {
             Ok(report) if !report.refused.is_empty() => "refused so far".to_owned(),
             Ok(report) => report.looks.last().map_or_else(String::new, release_sight),

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use steady_agent::store::ServiceFacts;
 use steady_model::{Nanos, Timestamp};
 
+use super::source::Service;
 use crate::failure::Failure;
 use crate::flags::ReleaseCompareFlags;
 
@@ -40,24 +40,30 @@ impl Window {
         Ok(window)
     }
 
-    /// Refuses a window that nothing is kept of.
-    pub(super) fn holds_some_of(self, service: &ServiceFacts) -> Result<(), Failure> {
+    /// Where services are looked for, if it is second `now`: as much of it as is over, and no less than is usually looked at.
+    pub(super) fn looked_back(self, now: u64) -> Window {
+        let to = self.to.min(now);
+        Window { from: self.from.min(to.saturating_sub(USUAL.seconds() as u64)), to }
+    }
+
+    /// Refuses a window that nothing is kept of, as far as that is known.
+    pub(super) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
+        let Some((first, last)) = service.kept else { return Ok(()) };
         let name = service.name.escape_debug();
-        if self.to <= service.first {
+        if self.to <= first {
             return Err(Failure::Usage(format!(
                 "what is kept of service '{name}' begins at {}, after the window",
-                at(service.first)
+                at(first)
             )));
         }
-        if self.from > service.last {
-            let last = service.last.saturating_add(1);
+        if self.from > last {
             return Err(Failure::Usage(format!(
                 "nothing was told of service '{name}' in the window, {} to {}: the last was at {}; --to '{}' looks at \
                  the time before, and steady agent status says whether the agent runs",
                 at(self.from),
                 at(self.to),
-                at(service.last),
-                at(last)
+                at(last),
+                at(last.saturating_add(1))
             )));
         }
         Ok(())
@@ -107,9 +113,16 @@ mod tests {
     }
 
     #[test]
+    fn services_are_looked_for_in_what_is_over() {
+        let back = |from, to| Window { from, to }.looked_back(10_000);
+        assert_eq!(back(9_000, 9_500), Window { from: 9_000, to: 9_500 });
+        assert_eq!(back(9_990, 11_000), Window { from: 9_700, to: 10_000 });
+        assert_eq!(back(10_000, 10_300), Window { from: 9_700, to: 10_000 });
+    }
+
+    #[test]
     fn a_window_without_rows_says_where_they_are() {
-        let service =
-            ServiceFacts { name: "shop".to_owned(), versions: vec![], first: 1_000, last: 2_000, requests: 1 };
+        let service = Service { name: "shop".to_owned(), versions: vec![], kept: Some((1_000, 2_000)) };
         let told = |from, to| Window { from, to }.holds_some_of(&service).map_err(|failure| failure.to_string());
         assert_eq!([told(0, 1_001), told(2_000, 9_000)], [Ok(()), Ok(())]);
         assert!(told(0, 1_000).is_err_and(|why| why.contains("1970-01-01T00:16:40Z, after the window")));

@@ -310,6 +310,14 @@ pub enum ReleaseWarning {
         /// Hosts with such intervals.
         hosts: usize,
     },
+    /// So much is kept in a fleet's store that it was asked for longer blocks of time than its scrapes are: what load did within
+    /// one is taken off by less.
+    LongBlocks {
+        /// How long, in seconds.
+        seconds: u64,
+        /// How long it is between scrapes.
+        scrape_seconds: u64,
+    },
 }
 
 /// One stretch of the window, for charts. Means are geometric ones; absent where nothing was served.

@@ -26,7 +26,7 @@ pub(super) fn draw(report: &ReleaseReport) -> Markup {
             h2 { (release::WALL_HEADING) }
             @match (&report.wall, &release::wall(report)) {
                 (Ok(wall), Ok(times)) => {
-                    (distribution(report, wall))
+                    @if !wall.distribution.is_empty() { (distribution(report, wall)) }
                     (parts(report, wall))
                     (tree(times, &heads, ""))
                 }

@@ -1,6 +1,6 @@
 //! Wall time: how it is distributed, and where it goes.
 
-use steady_model::{Nanos, Reading, ReleaseReport, ReleaseWall, WallPart};
+use steady_model::{Absent, Nanos, Reading, ReleaseReport, ReleaseWall, WallPart};
 
 use super::{moved, sized, versions};
 use crate::text::tree::{Branch, Tree};
@@ -28,13 +28,17 @@ pub(crate) fn wall(report: &ReleaseReport) -> Reading<Tree> {
         };
         row(0, label, times)
     };
+    let absent = |what: &str, why: &Absent| Branch {
+        label: format!("{what} is absent: {}", super::named_reason(&why.0)),
+        ..Branch::default()
+    };
     let mut branches: Vec<Branch> = wall.quantiles.iter().map(quantile).collect();
+    if let (true, Err(why)) = (branches.is_empty(), &wall.median_change) {
+        branches.push(absent("how it is spread", why));
+    }
     match &wall.parts {
         Ok(parts) => branches.extend(of_parts(parts)),
-        Err(absent) => branches.push(Branch {
-            label: format!("where it goes is absent: {}", super::named_reason(&absent.0)),
-            ..Branch::default()
-        }),
+        Err(why) => branches.push(absent("where it goes", why)),
     }
     Ok(Tree { heads: heads(report).to_vec(), branches })
 }

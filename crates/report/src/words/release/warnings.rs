@@ -63,6 +63,10 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             numbered(*intervals, "interval", "intervals"),
             numbered(*hosts as u64, "host", "hosts")
         ),
+        ReleaseWarning::LongBlocks { seconds, scrape_seconds } => format!(
+            "Blocks are {seconds}{TIE}s long, where scrapes are {scrape_seconds}{TIE}s apart, for the fleet is large: load \
+             that moved within a block is taken off by less. A shorter window has shorter blocks."
+        ),
     }
 }
 

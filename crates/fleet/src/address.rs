@@ -1,0 +1,94 @@
+//! Where a store is, and what is sent along to it.
+
+use std::str::FromStr;
+
+use ureq::http::{HeaderName, HeaderValue, Uri};
+
+/// Where a store answers: what its API's paths follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Address {
+    /// The address of a path below it.
+    pub(crate) fn of(&self, path: &str) -> String {
+        format!("{}/{path}", self.0)
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    /// Reads `http://HOST[:PORT][/PATH]`, or the same with https.
+    fn from_str(text: &str) -> Result<Address, String> {
+        let uri: Uri = text.parse().map_err(|error| format!("{error}; write http://HOST:9090"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err("write http://HOST:9090, or the same with https".to_owned());
+        }
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        if authority.contains('@') {
+            return Err("who you are is told by a header: 'Authorization: Basic ...'".to_owned());
+        }
+        if uri.host().is_none_or(str::is_empty) {
+            return Err("it names no host".to_owned());
+        }
+        if uri.query().is_some() || text.contains('#') {
+            return Err("it is to end with the path that /api/v1/query follows".to_owned());
+        }
+        Ok(Address(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+/// Reads `NAME: VALUE`, as HTTP has it.
+///
+/// # Errors
+/// Why no request can carry it. The value may be a secret, and is not in there.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or_else(|| "write 'NAME: VALUE'".to_owned())?;
+    let (name, value) = (name.trim(), value.trim());
+    HeaderName::from_str(name).map_err(|_| format!("'{}' is no header's name", name.escape_debug()))?;
+    HeaderValue::from_str(value).map_err(|_| format!("the value of '{name}' has letters that no header has"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paths_follow_what_was_named() {
+        let at = |text: &str| text.parse::<Address>().map(|address| address.of("api/v1/query"));
+        assert_eq!(at("http://localhost:9090"), Ok("http://localhost:9090/api/v1/query".to_owned()));
+        assert_eq!(at("https://mimir/prometheus/"), Ok("https://mimir/prometheus/api/v1/query".to_owned()));
+        for wrong in
+            ["", "localhost:9090", "ftp://x", "http://", "http://u:p@x/", "http://x/?a=b", "http://x/#a", "x y"]
+        {
+            assert!(at(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn headers_have_a_name_and_a_value() {
+        let is = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(header("X-Scope-OrgID: shop"), is("X-Scope-OrgID", "shop"));
+        assert_eq!(header("Authorization:Bearer a:b"), is("Authorization", "Bearer a:b"));
+        for wrong in ["", "a b: c", ": c", "secret", "a: secret\n"] {
+            assert!(header(wrong).is_ok_and(|(_, value)| value == "secret") || header(wrong).is_err(), "{wrong}");
+        }
+        assert!(header("a: sec\u{7}ret").is_err_and(|why| !why.contains("sec")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "(https?://)?\\PC{0,12}") {
+            let _ = (text.parse::<Address>(), header(&text));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Series of many hosts into rows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use steady_model::{
+    ALL_PROCESSES, Assignment, HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow, ReleaseWarning, RequestRuler,
+};
+
+use crate::answer::Series;
+use crate::differences::{Differences, values};
+use crate::grid::Grid;
+use crate::metrics::{AGENT_RULERS, HOST, LOST, REQUESTS, RULERS, assigned};
+use crate::scrapes::{Host, Interval, host_of};
+use crate::{FleetError, sums};
+
+/// Whose requests: a host, a version, a route, and how versions were decided (`None`: counted from outside).
+type Requests = (u32, u32, u32, Option<Assignment>);
+
+/// What is known so far of two versions of a service.
+pub(crate) struct Gathering {
+    grid: Grid,
+    label: String,
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    hosts: Vec<Host>,
+    versions: [String; 2],
+    routes: HashMap<String, u32>,
+    requests: Differences<Requests, { REQUESTS.len() }>,
+    rulers: Differences<(u32, u32, RequestRuler), { RULERS.len() }>,
+    agent_rulers: Differences<(u32, RequestRuler), { AGENT_RULERS.len() }>,
+    states: Differences<u32, { HOST.len() - 1 }>,
+    cpus: BTreeMap<u32, Vec<Option<f64>>>,
+    lost: Differences<u32, { LOST.len() }>,
+}
+
+impl Gathering {
+    /// Nothing is known but the hosts, which `label` tells apart, and their scrapes.
+    pub(crate) fn new(grid: Grid, label: &str, versions: [&str; 2], hosts: BTreeMap<String, Host>) -> Gathering {
+        let (names, hosts): (Vec<String>, Vec<Host>) = hosts.into_iter().unzip();
+        Gathering {
+            grid,
+            label: label.to_owned(),
+            numbers: names.iter().cloned().zip(0..).collect(),
+            names,
+            hosts,
+            versions: versions.map(str::to_owned),
+            routes: HashMap::new(),
+            requests: Differences::new(),
+            rulers: Differences::new(),
+            agent_rulers: Differences::new(),
+            states: Differences::new(),
+            cpus: BTreeMap::new(),
+            lost: Differences::new(),
+        }
+    }
+
+    /// Adds one of the metrics of requests.
+    pub(crate) fn add_requests(&mut self, series: &Series) -> Result<(), FleetError> {
+        let (Some(which), Some(version)) = (place(&REQUESTS, text(series, "__name__")), self.version(series)) else {
+            return Ok(());
+        };
+        let Some(host) = self.host(series)? else { return Ok(()) };
+        let label = text(series, "assigned");
+        let assignment = assigned(label).ok_or_else(|| FleetError::UnknownAssignment(label.to_owned()))?;
+        let key = (host, version, self.route(text(series, "route")), assignment);
+        self.requests.add(key, which, &mut self.hosts[host as usize], &values(series, &self.grid));
+        Ok(())
+    }
+
+    /// Adds one of the metrics of rulers before requests.
+    pub(crate) fn add_ruler(&mut self, series: &Series) -> Result<(), FleetError> {
+        let known = (place(&RULERS, text(series, "__name__")), self.version(series), ruler(series));
+        if let ((Some(which), Some(version), Some(ruler)), Some(host)) = (known, self.host(series)?) {
+            let values = values(series, &self.grid);
+            self.rulers.add((host, version, ruler), which, &mut self.hosts[host as usize], &values);
+        }
+        Ok(())
+    }
+
+    /// Adds one of the metrics of agents' own rulers.
+    pub(crate) fn add_agent_ruler(&mut self, series: &Series) -> Result<(), FleetError> {
+        let known = (place(&AGENT_RULERS, text(series, "__name__")), ruler(series));
+        if let ((Some(which), Some(ruler)), Some(host)) = (known, self.host(series)?) {
+            let values = values(series, &self.grid);
+            self.agent_rulers.add((host, ruler), which, &mut self.hosts[host as usize], &values);
+        }
+        Ok(())
+    }
+
+    /// Adds what hosts were doing.
+    pub(crate) fn add_host(&mut self, series: &Series) -> Result<(), FleetError> {
+        let (Some(which), Some(host)) = (place(&HOST, text(series, "__name__")), self.host(series)?) else {
+            return Ok(());
+        };
+        let values = values(series, &self.grid);
+        // The last of them is no counter.
+        if which == HOST.len() - 1 {
+            self.cpus.insert(host, values);
+        } else {
+            self.states.add(host, which, &mut self.hosts[host as usize], &values);
+        }
+        Ok(())
+    }
+
+    /// Adds what was lost, or folded.
+    pub(crate) fn add_lost(&mut self, series: &Series) -> Result<(), FleetError> {
+        if let (Some(which), Some(host)) = (place(&LOST, text(series, "__name__")), self.host(series)?) {
+            self.lost.add(host, which, &mut self.hosts[host as usize], &values(series, &self.grid));
+        }
+        Ok(())
+    }
+
+    /// The number of a series' host; `None` of one whose agent is not known.
+    fn host(&self, series: &Series) -> Result<Option<u32>, FleetError> {
+        Ok(self.numbers.get(host_of(series, &self.label)?).copied())
+    }
+
+    fn version(&self, series: &Series) -> Option<u32> {
+        let name = text(series, "version");
+        self.versions.iter().position(|version| version == name).map(|place| place as u32)
+    }
+
+    fn route(&mut self, name: &str) -> u32 {
+        let known = self.routes.get(name).copied();
+        known.unwrap_or_else(|| {
+            let number = self.routes.len() as u32;
+            self.routes.insert(name.to_owned(), number);
+            number
+        })
+    }
+
+    /// All rows, and what the reader should know of them.
+    pub(crate) fn finish(mut self, service: &str) -> (ReleaseRows, Vec<ReleaseWarning>) {
+        let mut rows = ReleaseRows { service: service.to_owned(), ..ReleaseRows::default() };
+        let requests = self.whole_requests();
+        let moment = |interval: &Interval| self.grid.moment(interval.from);
+        rows.requests.extend(requests.into_iter().filter_map(|(place, mut row)| {
+            let interval = self.hosts[row.host as usize].intervals.get(place).filter(|interval| !interval.broken)?;
+            (row.second, row.span_seconds) = (moment(interval), interval.seconds);
+            Some(row)
+        }));
+        rows.rulers = self.ruler_rows();
+        rows.seconds = self.host_rows();
+        for (host, cells) in self.lost.cells() {
+            let whole = self.intervals(*host).map(|(place, _)| cells[place]);
+            for [lost, folded] in whole {
+                rows.lost += lost.unwrap_or(0.0) as u64;
+                rows.folded += folded.unwrap_or(0.0) as u64;
+            }
+        }
+        let warnings = self.missing().into_iter().collect();
+        let mut routes: Vec<(u32, String)> = self.routes.into_iter().map(|(name, number)| (number, name)).collect();
+        routes.sort_unstable();
+        rows.routes = routes.into_iter().map(|(_, name)| name).collect();
+        (rows.hosts, rows.versions) = (self.names, self.versions.into());
+        (rows, warnings)
+    }
+
+    /// The rows of requests, each with the place of its interval among its host's. Where the metrics of one do not belong
+    /// together, nothing of its interval counts.
+    fn whole_requests(&mut self) -> Vec<(usize, ReleaseRow)> {
+        let mut rows = Vec::new();
+        for (&(host, version, route, assignment), cells) in self.requests.cells() {
+            for (place, grown) in cells.iter().enumerate().filter(|(_, grown)| grown.iter().any(Option::is_some)) {
+                let Some(sums) = sums::requests(grown, assignment.is_none()) else {
+                    self.hosts[host as usize].intervals[place].broken = true;
+                    continue;
+                };
+                if sums.requests + sums.warming > 0 {
+                    let row = ReleaseRow {
+                        second: 0,
+                        host,
+                        process: if assignment.is_none() { 0 } else { ALL_PROCESSES },
+                        version,
+                        route,
+                        assignment: assignment.unwrap_or(Assignment::None),
+                        span_seconds: 0,
+                        slot_seconds: 0,
+                        second_of_pair: false,
+                        sums,
+                    };
+                    rows.push((place, row));
+                }
+            }
+        }
+        rows
+    }
+
+    /// The intervals of a host that count, and their places.
+    fn intervals(&self, host: u32) -> impl Iterator<Item = (usize, &Interval)> {
+        self.hosts[host as usize].intervals.iter().enumerate().filter(|(_, interval)| !interval.broken)
+    }
+
+    fn ruler_rows(&self) -> Vec<ReleaseRulerRow> {
+        let workers = self.rulers.cells().map(|((host, version, ruler), cells)| (*host, Some(*version), *ruler, cells));
+        let agents = self.agent_rulers.cells().map(|((host, ruler), cells)| (*host, None, *ruler, cells));
+        let mut rows = Vec::new();
+        for (host, version, ruler, cells) in workers.chain(agents) {
+            rows.extend(self.intervals(host).filter_map(|(place, interval)| {
+                let second = self.grid.moment(interval.from);
+                let process = if version.is_some() { ALL_PROCESSES } else { 0 };
+                let sums = sums::readings(&cells[place])?;
+                Some(ReleaseRulerRow { second, host, process, version, ruler, sums })
+            }));
+        }
+        rows
+    }
+
+    fn host_rows(&self) -> Vec<HostSecond> {
+        let mut rows = Vec::new();
+        for (&host, cells) in self.states.cells() {
+            rows.extend(self.intervals(host).filter_map(|(place, interval)| {
+                let cpus = self.cpus.get(&host)?[interval.to]?;
+                Some(sums::host(&cells[place], cpus, self.grid.moment(interval.from), host))
+            }));
+        }
+        rows
+    }
+
+    /// Intervals that are left out, of hosts that served either version.
+    fn missing(&self) -> Option<ReleaseWarning> {
+        let served: BTreeSet<u32> = self.requests.cells().map(|((host, ..), _)| *host).collect();
+        let hosts: Vec<&Host> = served.iter().map(|host| &self.hosts[*host as usize]).collect();
+        let intervals = hosts.iter().map(|host| host.left_out()).sum();
+        (intervals > 0).then(|| ReleaseWarning::MissingScrapes {
+            intervals,
+            of: hosts.iter().map(|host| host.looked_for).sum(),
+            hosts: hosts.iter().filter(|host| host.left_out() > 0).count(),
+        })
+    }
+}
+
+fn text<'a>(series: &'a Series, label: &str) -> &'a str {
+    series.labels.get(label).map_or("", String::as_str)
+}
+
+fn place(names: &[&str], name: &str) -> Option<usize> {
+    names.iter().position(|one| *one == name)
+}
+
+fn ruler(series: &Series) -> Option<RequestRuler> {
+    RequestRuler::ALL.into_iter().find(|ruler| ruler.name() == text(series, "ruler"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Sample;
+
+    fn series(labels: &[(&str, &str)], values: &[f64]) -> Series {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let sample = |(place, value): (usize, &f64)| Sample { at: (10 * (place + 1)) as f64, value: *value };
+        Series { labels, samples: values.iter().enumerate().map(sample).collect() }
+    }
+
+    /// Two hosts with four scrapes each.
+    fn gathering() -> Gathering {
+        let interval = |from| Interval { from, to: from + 1, seconds: 10, broken: false };
+        let host = Host { intervals: (0..3).map(interval).collect(), looked_for: 3 };
+        let hosts = [("a", host.clone()), ("b", host)].map(|(name, host)| (name.to_owned(), host));
+        Gathering::new(Grid { start: 10, step: 10, points: 4 }, "instance", ["v1", "v2"], hosts.into())
+    }
+
+    /// Adds all metrics of requests, each growing by what `step` says from scrape to scrape.
+    fn add(gathering: &mut Gathering, host: &str, assigned: &str, step: impl Fn(usize) -> [f64; 3]) {
+        for (which, name) in REQUESTS.iter().enumerate() {
+            let mut sum = 100.0;
+            let values: Vec<f64> = std::iter::once(0.0)
+                .chain(step(which))
+                .map(|grown| {
+                    sum += grown;
+                    sum
+                })
+                .collect();
+            let labels =
+                [("__name__", *name), ("instance", host), ("version", "v2"), ("route", "/"), ("assigned", assigned)];
+            gathering.add_requests(&series(&labels, &values)).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_belongs_together_makes_rows() {
+        let mut gathering = gathering();
+        add(&mut gathering, "a", "random", |_| [2.0, 3.0, 4.0]);
+        // The number of requests came with one scrape, the rest with another.
+        add(&mut gathering, "b", "slot", |which| if which == 0 { [2.0, 0.0, 4.0] } else { [2.0, 3.0, 4.0] });
+        let (rows, warnings) = gathering.finish("shop");
+        let told: Vec<_> =
+            rows.requests.iter().map(|row| (row.host, row.second, row.span_seconds, row.sums.requests)).collect();
+        assert_eq!(told, [(0, 10, 10, 2), (0, 20, 10, 3), (0, 30, 10, 4), (1, 10, 10, 2), (1, 30, 10, 4)]);
+        assert!(rows.requests.iter().all(|row| row.process == ALL_PROCESSES && row.version == 1));
+        assert_eq!([rows.requests[0].assignment, rows.requests[4].assignment], [Assignment::Random, Assignment::Slot]);
+        assert_eq!(warnings, [ReleaseWarning::MissingScrapes { intervals: 1, of: 6, hosts: 1 }]);
+    }
+
+    #[test]
+    fn rulers_hosts_and_losses_come_with_the_same_intervals() {
+        let mut gathering = gathering();
+        add(&mut gathering, "a", "random", |_| [2.0, -3.0, 4.0]);
+        let grows = [0.0, 5.0, 10.0, 15.0];
+        for name in AGENT_RULERS {
+            gathering
+                .add_agent_ruler(&series(&[("__name__", name), ("instance", "a"), ("ruler", "alu")], &grows))
+                .unwrap();
+        }
+        for name in RULERS {
+            let labels = [("__name__", name), ("instance", "a"), ("ruler", "alu"), ("version", "v1")];
+            gathering.add_ruler(&series(&labels, &grows)).unwrap();
+        }
+        for name in HOST {
+            gathering.add_host(&series(&[("__name__", name), ("instance", "a")], &grows)).unwrap();
+        }
+        gathering.add_lost(&series(&[("__name__", LOST[0]), ("instance", "a")], &grows)).unwrap();
+        let (rows, _) = gathering.finish("shop");
+        // A counter went back in the second interval.
+        let seconds: Vec<u64> = rows.seconds.iter().map(|host| host.second).collect();
+        assert_eq!((seconds, rows.seconds[0].cpus, rows.seconds[0].busy), (vec![10, 30], 5, Some(1.0)));
+        let rulers: Vec<_> = rows.rulers.iter().map(|row| (row.process, row.version, row.sums.readings)).collect();
+        assert_eq!(rulers, [(ALL_PROCESSES, Some(0), 5), (ALL_PROCESSES, Some(0), 5), (0, None, 5), (0, None, 5)]);
+        assert_eq!((rows.requests.len(), rows.lost), (2, 10));
+    }
+
+    #[test]
+    fn ways_that_are_not_known_are_not_guessed() {
+        let labels = [("__name__", REQUESTS[0]), ("instance", "a"), ("version", "v1"), ("assigned", "moon")];
+        assert!(
+            gathering().add_requests(&series(&labels, &[1.0])).is_err_and(|why| why.to_string().contains("'moon'"))
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! What counters grew by, as the sums of rows.
+
+use steady_model::{HostSecond, RequestSums, RulerSums};
+
+use crate::metrics::{ADDED, HOST, REQUESTS, RULERS};
+
+/// Seconds to nanoseconds.
+const NANOS: f64 = 1e9;
+/// Of requests whose CPU time is known the logarithm, of nanoseconds, is far above this.
+const LEAST_LOG: f64 = 0.5;
+
+/// What `metrics::REQUESTS` grew by.
+pub(crate) type Requests = [Option<f64>; REQUESTS.len()];
+
+/// The sums of requests; `None` where what belongs together is not all there, so that the store was asked while it took it in.
+/// Of those from outside there are only requests and their CPU time.
+pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
+    let [n, warming, failed, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, ..] = *grown;
+    let [.., watched, watched_cpu, watched_wall, watched_delay] = *grown;
+    let n = n?.round();
+    let counted = |value: Option<f64>| value.unwrap_or(0.0).round() as u64;
+    let (requests, warming, failed) = (n as u64, counted(warming), counted(failed));
+    let cpu = cpu? * NANOS;
+    if outside {
+        return Some(RequestSums { requests, cpu, ..RequestSums::default() });
+    }
+    let log = log?;
+    if (n > 0.0) != (log > LEAST_LOG) {
+        return None;
+    }
+    let (before, before_squared, before_log) = (before?, before_squared?, before_log?);
+    let whole = |value: f64| if n > 0.0 { value } else { 0.0 };
+    Some(RequestSums {
+        requests,
+        warming,
+        failed,
+        cpu,
+        cpu_squared: cpu_squared? * NANOS * NANOS,
+        log: whole(log),
+        log_squared: whole(log_squared?),
+        with_before: requests,
+        before: whole(before - ADDED * n),
+        before_squared: whole(before_squared - 2.0 * ADDED * before + ADDED * ADDED * n),
+        before_log: whole(before_log - ADDED * log),
+        log_with_before: whole(log),
+        wall: wall? * NANOS,
+        // The metrics tell of no logarithms of wall time, and nothing that judges asks for them.
+        wall_log: 0.0,
+        wall_log_squared: 0.0,
+        watched: counted(watched),
+        watched_cpu: watched_cpu.unwrap_or(0.0) * NANOS,
+        watched_wall: watched_wall.unwrap_or(0.0) * NANOS,
+        watched_delay: watched_delay.unwrap_or(0.0) * NANOS,
+    })
+}
+
+/// What a ruler read; `None` where it read nothing.
+pub(crate) fn readings(grown: &[Option<f64>; RULERS.len()]) -> Option<RulerSums> {
+    let [readings, log, log_squared] = *grown;
+    let readings = readings?.round() as u64;
+    (readings > 0).then_some(RulerSums { readings, log: log?, log_squared: log_squared? })
+}
+
+/// What a host was doing from a second on. `cpus` are those at the interval's end.
+pub(crate) fn host(grown: &[Option<f64>; HOST.len() - 1], cpus: f64, second: u64, host: u32) -> HostSecond {
+    let [busy, busy_of, steal, steal_of, pressure, pressure_of] = *grown;
+    let share = |sum: Option<f64>, of: Option<f64>| sum.zip(of.filter(|of| *of > 0.0)).map(|(sum, of)| sum / of);
+    HostSecond {
+        second,
+        host,
+        cpus: cpus as u32,
+        busy: share(busy, busy_of),
+        steal: share(steal, steal_of),
+        pressure: share(pressure, pressure_of),
+        running: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What an agent shows of these requests: CPU time in nanoseconds, and how far those before lay from what is usual.
+    fn shown(told: &[(f64, f64)]) -> Requests {
+        let sum = |of: &dyn Fn(f64, f64) -> f64| Some(told.iter().map(|&(cpu, before)| of(cpu, before)).sum());
+        [
+            Some(told.len() as f64),
+            Some(4.0),
+            Some(1.0),
+            sum(&|cpu, _| cpu / 1e9),
+            sum(&|cpu, _| (cpu / 1e9).powi(2)),
+            sum(&|cpu, _| cpu.ln()),
+            sum(&|cpu, _| cpu.ln().powi(2)),
+            sum(&|_, before| before + 16.0),
+            sum(&|_, before| (before + 16.0).powi(2)),
+            sum(&|cpu, before| (before + 16.0) * cpu.ln()),
+            sum(&|cpu, _| 2.0 * cpu / 1e9),
+            Some(2.0),
+            Some(1e-3),
+            Some(2e-3),
+            Some(5e-4),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn sums_come_back_as_they_were_told(told in proptest::collection::vec((1e3..1e9_f64, -2.0..2.0_f64), 1..50)) {
+            let sums = requests(&shown(&told), false).unwrap();
+            let sum = |of: &dyn Fn(f64, f64) -> f64| told.iter().map(|&(cpu, before)| of(cpu, before)).sum::<f64>();
+            let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (other.abs() + 300.0 * told.len() as f64);
+            prop_assert_eq!((sums.requests, sums.with_before, sums.warming, sums.failed), (told.len() as u64, told.len() as u64, 4, 1));
+            prop_assert!(near(sums.before, sum(&|_, before| before)));
+            prop_assert!(near(sums.before_squared, sum(&|_, before| before * before)));
+            prop_assert!(near(sums.before_log, sum(&|cpu, before| before * cpu.ln())));
+            prop_assert!((sums.cpu_squared / sum(&|cpu, _| cpu * cpu) - 1.0).abs() < 1e-9);
+            prop_assert!((sums.wall / sum(&|cpu, _| 2.0 * cpu) - 1.0).abs() < 1e-9);
+            prop_assert!((sums.watched_delay - 5e5).abs() < 1.0);
+        }
+    }
+
+    #[test]
+    fn what_is_not_all_there_is_nothing() {
+        let whole = shown(&[(1e6, 0.0)]);
+        assert!(requests(&whole, false).is_some());
+        for missing in [0, 3, 4, 5, 6, 7, 8, 9, 10] {
+            let mut part = whole;
+            part[missing] = None;
+            assert_eq!(requests(&part, false), None, "{}", REQUESTS[missing]);
+        }
+        // The number of requests came with one scrape, their logarithms with another.
+        assert_eq!(requests(&whole.map(|value| value.map(|_| 0.0)), false), Some(RequestSums::default()));
+        let mut torn = whole;
+        torn[0] = Some(0.0);
+        assert_eq!(requests(&torn, false), None);
+        torn[0] = Some(1.0);
+        torn[5] = Some(0.0);
+        assert_eq!(requests(&torn, false), None);
+    }
+
+    #[test]
+    fn requests_from_outside_have_their_number_and_cpu_time_alone() {
+        let mut grown = [None; REQUESTS.len()];
+        (grown[0], grown[3]) = (Some(10.0), Some(0.5));
+        let sums = requests(&grown, true).unwrap();
+        assert_eq!((sums.requests, sums.cpu), (10, 5e8));
+        assert_eq!(RequestSums { requests: 0, cpu: 0.0, ..sums }, RequestSums::default());
+    }
+
+    #[test]
+    fn what_was_not_observed_is_not_there() {
+        let told = host(&[Some(3.0), Some(10.0), None, None, Some(0.0), Some(0.0)], 4.0, 60, 1);
+        assert_eq!((told.busy, told.steal, told.pressure, told.cpus), (Some(0.3), None, None, 4));
+        assert_eq!(readings(&[Some(0.0), Some(0.0), Some(0.0)]), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Rows of several stores, as those of one.
+
+use std::collections::{HashMap, HashSet};
+
+use steady_model::ReleaseRows;
+
+/// All rows together. Versions and routes of one name are one; hosts are not: two of one name are told apart by a number behind
+/// it, in the order of the stores.
+pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    let mut hosts: HashSet<String> = all.hosts.iter().cloned().collect();
+    for part in parts {
+        let versions = places(&mut all.versions, part.versions);
+        let routes = places(&mut all.routes, part.routes);
+        let first = all.hosts.len() as u32;
+        for name in part.hosts {
+            let mut numbered = (2..).map(|number| format!("{name} ({number})"));
+            let free = |name: &String| !hosts.contains(name);
+            let name = if free(&name) { Some(name) } else { numbered.find(free) };
+            hosts.extend(name.clone());
+            all.hosts.extend(name);
+        }
+        all.requests.extend(part.requests.into_iter().map(|mut row| {
+            row.host += first;
+            (row.version, row.route) = (versions[row.version as usize], routes[row.route as usize]);
+            row
+        }));
+        all.rulers.extend(part.rulers.into_iter().map(|mut row| {
+            row.host += first;
+            row.version = row.version.map(|version| versions[version as usize]);
+            row
+        }));
+        all.seconds.extend(part.seconds.into_iter().map(|mut row| {
+            row.host += first;
+            row
+        }));
+        all.walls.extend(part.walls.into_iter().map(|mut row| {
+            row.host += first;
+            (row.version, row.route) = (versions[row.version as usize], routes[row.route as usize]);
+            row
+        }));
+        all.folded += part.folded;
+        all.lost += part.lost;
+    }
+    all
+}
+
+/// Where each of `more` stands among the names, to which the new ones are added.
+fn places(names: &mut Vec<String>, more: Vec<String>) -> Vec<u32> {
+    let mut known: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
+    let place = |name: String| {
+        *known.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() as u32 - 1
+        })
+    };
+    more.into_iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::{Assignment, ReleaseRow, RequestSums, WallRow};
+
+    use super::*;
+
+    fn part(host: &str, versions: &[&str], route: &str) -> ReleaseRows {
+        let row = |version| ReleaseRow {
+            second: 7,
+            host: 0,
+            process: 9,
+            version,
+            route: 0,
+            assignment: Assignment::Random,
+            span_seconds: 1,
+            slot_seconds: 0,
+            second_of_pair: false,
+            sums: RequestSums { requests: 1, ..RequestSums::default() },
+        };
+        let wall = |version| WallRow { second: 0, host: 0, version, route: 0, counts: vec![(3, 1)] };
+        let numbers = 0..versions.len() as u32;
+        ReleaseRows {
+            service: "shop".to_owned(),
+            hosts: vec![host.to_owned()],
+            versions: versions.iter().map(|version| (*version).to_owned()).collect(),
+            routes: vec![route.to_owned()],
+            requests: numbers.clone().map(row).collect(),
+            walls: numbers.map(wall).collect(),
+            lost: 1,
+            folded: 2,
+            ..ReleaseRows::default()
+        }
+    }
+
+    #[test]
+    fn names_are_one_and_hosts_are_told_apart() {
+        let parts = [
+            part("a", &["v1", "v2"], "/"),
+            part("a", &["v2", "v3"], "/x"),
+            part("a", &["v1"], "/"),
+            part("b", &[], "/"),
+        ];
+        let all = merged(parts.into());
+        assert_eq!(all.hosts, ["a", "a (2)", "a (3)", "b"]);
+        assert_eq!((all.versions.join(" "), all.routes.join(" ")), ("v1 v2 v3".to_owned(), "/ /x".to_owned()));
+        let rows: Vec<(u32, u32, u32)> = all.requests.iter().map(|row| (row.host, row.version, row.route)).collect();
+        assert_eq!(rows, [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 2, 1), (2, 0, 0)]);
+        let walls: Vec<(u32, u32, u32)> = all.walls.iter().map(|row| (row.host, row.version, row.route)).collect();
+        assert_eq!(walls, rows);
+        assert_eq!((all.lost, all.folded), (4, 8));
+        assert_eq!(merged(Vec::new()), ReleaseRows::default());
+    }
+}

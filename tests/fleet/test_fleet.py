@@ -1,0 +1,204 @@
+"""A fleet as it is run: agents with services under a load that moves, scraped by a real Prometheus and a real VictoriaMetrics.
+What these say of a release is what the agents' own stores say of the same seconds."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from stores import free_port, missing, prometheus, victoria_metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+STEADY = TARGET / "debug" / "steady"
+HERE = Path(__file__).resolve().parent
+HOSTS = 4
+# The answers differ by less: 0.1 percentage points.
+CLOSE = 0.001
+
+
+class Way:
+    """The way from the stores to an agent, which can be cut."""
+
+    def __init__(self, port):
+        self.target, self.cut = port, False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            visitor, _ = self.listener.accept()
+            threading.Thread(target=self.pass_on, args=(visitor,), daemon=True).start()
+
+    def pass_on(self, visitor):
+        with visitor, contextlib.suppress(OSError):
+            if self.cut:
+                return
+            with socket.create_connection(("127.0.0.1", self.target)) as agent:
+                back = threading.Thread(target=self.copy, args=(agent, visitor), daemon=True)
+                back.start()
+                self.copy(visitor, agent)
+                back.join()
+
+    def copy(self, source, target):
+        with contextlib.suppress(OSError):
+            while (piece := source.recv(1 << 16)) and not self.cut:
+                target.sendall(piece)
+            for end in (source, target):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class Host:
+    """One agent, and a service that tells it of its requests."""
+
+    def __init__(self, folder, number):
+        self.name = f"web-{number}"
+        self.socket, self.store, self.port = folder / f"{number}.sock", folder / f"{number}.db", free_port()
+        self.way = Way(self.port)
+        self.start()
+
+    def start(self):
+        words = ["agent", "--socket", self.socket, "--store", self.store, "--listen", f"127.0.0.1:{self.port}"]
+        self.agent = subprocess.Popen([STEADY, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def serve(self):
+        environment = {**os.environ, "STEADY_SOCKET": str(self.socket), "PYTHONPATH": str(ROOT / "python"),
+                       "PATH": f"{STEADY.parent}:{os.environ['PATH']}"}
+        words = [sys.executable, HERE / "service.py"]
+        self.service = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE)
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """What happens meanwhile happens between requests, so that it is known on which side of it each of them is: the agent hands a
+        second over when it is over, and scrapes are a second apart."""
+        self.service.send_signal(signal.SIGSTOP)
+        time.sleep(2.2)
+        yield
+        time.sleep(2.2)
+        self.service.send_signal(signal.SIGCONT)
+
+    def stop_serving(self):
+        self.service.stdin.close()
+        self.service.wait()
+
+    def stop(self):
+        self.agent.send_signal(signal.SIGTERM)
+        self.agent.wait()
+
+
+def compare(words, window):
+    """The report of `steady release compare`, as JSON."""
+    words = ["release", "compare", "v1", "v2", *words, "--from", str(window[0]), "--to", str(window[1])]
+    told = subprocess.run([STEADY, *words, "--no-history", "--format", "json"], capture_output=True, text=True)
+    if told.returncode != 0:
+        raise AssertionError(told.stderr)
+    return json.loads(told.stdout)
+
+
+def follow(url):
+    """The same, followed from now on until it is decided."""
+    words = ["release", "compare", "v1", "v2", "--service", "shop", "--watch", "--window", "2m", "--prometheus", url]
+    words += ["--host-label", "host", "--no-history", "--format", "json", "--quiet"]
+    return subprocess.Popen([STEADY, *words], stdout=subprocess.PIPE, text=True)
+
+
+def scrapes(url, end):
+    """When each host's agent was scraped, and when it said then that it had begun: by host, in the order of time."""
+    query = urllib.parse.urlencode({"query": "steady_agent_start_time_seconds[2m]", "time": end, "nocache": 1})
+    with urllib.request.urlopen(f"{url}/api/v1/query?{query}") as answer:
+        series = json.load(answer)["data"]["result"]
+    return {one["metric"]["host"]: one["values"] for one in series}
+
+
+def without_gaps(host, seen, path):
+    """A copy of the host's store without the seconds that no two scrapes of one agent hold; how many gaps there are. An agent hands a
+    second over when it is over, to its store and to what it shows."""
+    with contextlib.closing(sqlite3.connect(host.store)) as store, contextlib.closing(sqlite3.connect(path)) as copy:
+        store.backup(copy)
+        gaps = 0
+        for (one, began), (other, begun) in zip(seen, seen[1:]):
+            if began != begun or other - one > 2.5:
+                gaps += 1
+                copy.execute("DELETE FROM blocks WHERE second > ? AND second <= ?", (one - 1, other - 1))
+        copy.commit()
+    return gaps
+
+
+@unittest.skipIf(missing(), f"not installed: {', '.join(missing())}")
+class Fleet(unittest.TestCase):
+    def test_a_fleets_store_says_what_the_agents_stores_say(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            hosts = [Host(folder, number) for number in range(HOSTS)]
+            targets = {host.name: host.way.port for host in hosts}
+            with prometheus(targets, folder) as one, victoria_metrics(targets, folder, "-search.latencyOffset=1s") as other:
+                window, watched = self.play(hosts, one)
+                for host in hosts:
+                    host.stop()
+                report = json.loads(watched.communicate()[0])
+                self.assertEqual((watched.returncode, report["total"]["verdict"]), (0, "slower"))
+                self.assertTrue(report["looks"])
+                for name, url in [("prometheus", one), ("victoria-metrics", other)]:
+                    with self.subTest(name):
+                        self.hold(hosts, url, window, folder / f"copies-{name}")
+
+    def play(self, hosts, url):
+        """What happens; the window that holds all of it, and who followed it."""
+        time.sleep(3)
+        begin = int(time.time())
+        time.sleep(2)
+        for host in hosts:
+            host.serve()
+        time.sleep(6)
+        watched = follow(url)
+        with hosts[1].quiet():
+            hosts[1].stop()
+            hosts[1].start()
+        time.sleep(2)
+        with hosts[2].quiet():
+            hosts[2].way.cut = True
+        time.sleep(3)
+        with hosts[2].quiet():
+            hosts[2].way.cut = False
+        time.sleep(4)
+        for host in hosts:
+            host.stop_serving()
+        time.sleep(3)
+        end = int(time.time())
+        time.sleep(4)
+        return (begin, end), watched
+
+    def hold(self, hosts, url, window, folder):
+        """What a store says against what the agents' stores say of the same seconds."""
+        folder.mkdir()
+        seen = scrapes(url, window[1])
+        copies = [folder / host.store.name for host in hosts]
+        gaps = [without_gaps(host, seen[host.name], copy) for host, copy in zip(hosts, copies)]
+        fleet = compare(["--prometheus", url, "--host-label", "host"], window)
+        stores = compare([word for copy in copies for word in ("--store", copy)], window)
+        changes = [report["total"]["change"] for report in (fleet, stores)]
+        requests = [sum(side["requests"] for side in report["sides"]) for report in (fleet, stores)]
+        print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%}, requests {requests}", file=sys.stderr)
+        self.assertGreater(gaps[1], 0, "one agent began anew")
+        self.assertGreater(gaps[2], 0, "one was out of reach")
+        self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])
+        missing_scrapes = [warning for warning in fleet["warnings"] if warning["kind"] == "missing-scrapes"]
+        self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
+        self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
+        self.assertLess(abs(changes[0] - changes[1]), CLOSE)
+
+
+if __name__ == "__main__":
+    unittest.main()
