@@ -81,8 +81,7 @@ def _processes(requests: list, switches: list) -> list:
     for request in requests:
         first, _ = processes.get(request.process, (request.number, None))
         processes[request.process] = (first, request.end)
-    restarts = lambda last: max(0, sum(switch <= last for switch in switches) - 1)
-    return [f"{restarts(last)} {first}" for first, last in processes.values()]
+    return [f"{max(0, sum(switch <= last for switch in switches) - 1)} {first}" for first, last in processes.values()]
 
 
 def _of_store(store: Path) -> list:

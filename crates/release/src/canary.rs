@@ -60,8 +60,8 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
     Answer { rests_on: RestsOn::SameTime, total, routes, warnings, ..Answer::of_coins() }
 }
 
-/// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None` where one unit a
-/// side does not tell.
+/// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None`
+/// where one unit a side does not tell.
 pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
     let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
     lines.iter().for_each(|line| *weights.entry(line.row.route).or_default() += line.requests());

@@ -1,5 +1,5 @@
-//! Whether plain means contradict what the usual request did: that one is known much better, but a few requests that became very
-//! dear are paid for as well.
+//! Whether plain means contradict what the usual request did: that one is known much better, but a few requests that
+//! became very dear are paid for as well.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::window::Line;
 /// The error at which the means are believed to say something else: a warning may be rare.
 const ALPHA: f64 = 0.001;
 
-/// The warning, if the change of the means (over the mean of both) is another than that of the usual request (as a logarithm).
+/// The warning, if the change of the means (over the mean of both) is another than that of the usual request (as a
+/// logarithm).
 pub(crate) fn differ(means: &Estimated, usual: f64) -> Option<ReleaseWarning> {
     let apart = means.effect - symmetric(usual);
     (apart.abs() > critical(ALPHA, means.freedom) * means.error()).then(|| {
@@ -29,8 +30,8 @@ struct Sums {
     log: f64,
 }
 
-/// What the means of versions that took turns by slots say: in each pair of slots, by how much they differ otherwise than
-/// logarithms do, so that what load did to both is not in it.
+/// What the means of versions that took turns by slots say: in each pair of slots, by how much they differ otherwise
+/// than logarithms do, so that what load did to both is not in it.
 pub(crate) fn of_slots(lines: &[Line], usual: f64) -> Option<Estimated> {
     let (mut pairs, mut routes) = (BTreeMap::<_, BTreeMap<u32, [Sums; 2]>>::new(), BTreeMap::<u32, [Sums; 2]>::new());
     for line in lines {

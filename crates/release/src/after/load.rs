@@ -21,8 +21,8 @@ pub(super) struct Load {
 }
 
 impl Course<'_> {
-    /// What rulers say beside it: workers' under the version that they served, the agents' under both. The workers' are counted, or
-    /// the agents'.
+    /// What rulers say beside it: workers' under the version that they served, the agents' under both. The workers' are
+    /// counted, or the agents'.
     pub(super) fn with(&self, readings: &[Reading], workers: bool, sides: &Sides) -> Load {
         let mut blocks = Blocks::new();
         let served: HashMap<(u32, u64), usize> =

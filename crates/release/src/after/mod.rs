@@ -81,8 +81,9 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
     Answer { rests_on, total: effect(found), routes, warnings, ..Answer::of_coins() }
 }
 
-/// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are depends on which
-/// pages a process was given, by up to 5 % for as long as it lives, and a release is served by other processes.
+/// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are
+/// depends on which pages a process was given, by up to 5 % for as long as it lives, and a release is served by other
+/// processes.
 fn tells_across_processes(ruler: RequestRuler) -> bool {
     ruler != RequestRuler::Memory
 }

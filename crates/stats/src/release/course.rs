@@ -195,6 +195,8 @@ pub fn differ(one: &Estimated, other: &Estimated, alpha: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
 
     fn rows(effect: f64, overlap: bool) -> Vec<TimedCost> {
         let row = |at: u64| {
@@ -225,6 +227,30 @@ mod tests {
         assert_eq!(one.estimated.effect, -other.estimated.effect);
         assert_eq!((one.estimated.variance, one.inflation), (other.estimated.variance, other.inflation));
         assert!(!differ(&one.estimated, &one.estimated, 0.05) && differ(&one.estimated, &other.estimated, 0.05));
+    }
+
+    /// Five minutes in which a part of the cost that no ruler sees wanders and comes back.
+    #[test]
+    fn intervals_hold_the_truth_under_a_drift_of_minutes() {
+        let mut coin = ChaCha8Rng::seed_from_u64(1);
+        for seconds in [10.0_f64, 40.0, 120.0] {
+            let (kept, trials) = ((-5.0 / seconds).exp(), 300);
+            let mut uniform = |half_width: f64| coin.random_range(-half_width..half_width);
+            let missed = (0..trials).filter(|_| {
+                let mut drift = uniform(0.05);
+                let row = |at: u64| {
+                    drift = kept * drift + (1.0 - kept * kept).sqrt() * uniform(0.05);
+                    let (load, is_new) = (uniform(0.2), at >= 30);
+                    let cost = 14.0 + load + drift + uniform(0.03) + if is_new { 0.1 } else { 0.0 };
+                    let covariates = vec![load + uniform(0.02)];
+                    TimedCost { at: 5.0 * at as f64, place: 0, is_new, requests: 50.0, cost, covariates }
+                };
+                let rows: Vec<TimedCost> = (0..60).map(row).collect();
+                !in_course(&rows).unwrap().estimated.interval(0.05).holds(0.1)
+            });
+            let missed = missed.count();
+            assert!(missed <= 27, "{seconds} s: {missed} of {trials}");
+        }
     }
 
     #[test]
