@@ -79,16 +79,6 @@ class Host:
         words = [sys.executable, HERE / "service.py"]
         self.service = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE)
 
-    @contextlib.contextmanager
-    def quiet(self):
-        """What happens meanwhile happens between requests, so that it is known on which side of it each of them is: the agent hands a
-        second over when it is over, and scrapes are a second apart."""
-        self.service.send_signal(signal.SIGSTOP)
-        time.sleep(2.2)
-        yield
-        time.sleep(2.2)
-        self.service.send_signal(signal.SIGCONT)
-
     def stop_serving(self):
         self.service.stdin.close()
         self.service.wait()
@@ -96,6 +86,19 @@ class Host:
     def stop(self):
         self.agent.send_signal(signal.SIGTERM)
         self.agent.wait()
+
+
+@contextlib.contextmanager
+def quiet(*hosts):
+    """What happens meanwhile happens between requests of these hosts, so that it is known on which side of it each of them is: an agent
+    hands a second over when it is over, and scrapes are a second apart."""
+    for host in hosts:
+        host.service.send_signal(signal.SIGSTOP)
+    time.sleep(2.2)
+    yield
+    time.sleep(2.2)
+    for host in hosts:
+        host.service.send_signal(signal.SIGCONT)
 
 
 def compare(words, window):
@@ -163,14 +166,12 @@ class Fleet(unittest.TestCase):
             host.serve()
         time.sleep(6)
         watched = follow(url)
-        with hosts[1].quiet():
+        with quiet(hosts[1], hosts[2]):
             hosts[1].stop()
             hosts[1].start()
-        time.sleep(2)
-        with hosts[2].quiet():
             hosts[2].way.cut = True
-        time.sleep(3)
-        with hosts[2].quiet():
+        time.sleep(4)
+        with quiet(hosts[2]):
             hosts[2].way.cut = False
         time.sleep(4)
         for host in hosts:

@@ -20,7 +20,7 @@ Examples:
   How is it doing?
       steady agent status
   Show the sums to a Prometheus, or whatever scrapes like it, at /metrics
-      steady agent --listen 0.0.0.0:9464 --listen-token /etc/steady/token \
+      steady agent --listen 0.0.0.0:9464 --listen-token /etc/steady/token \\
           --listen-cert /etc/steady/cert.pem --listen-key /etc/steady/key.pem
   An application that cannot be touched, but counts its requests for Prometheus
       steady agent --service shop --version v2 \\

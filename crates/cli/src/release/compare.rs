@@ -4,11 +4,11 @@ use steady_linux::clock;
 use steady_model::{ReleaseQuestion, ReleaseReport};
 use steady_release::{JudgeError, judge};
 
-use super::source::{Service, Source};
+use super::source::{Service, Source, pass_on};
 use super::store::versions_there;
 use super::window::{Window, at};
 use super::{status, watch};
-use crate::failure::{Failure, notice};
+use crate::failure::Failure;
 use crate::flags::{ByFlag, ReleaseCompareFlags};
 use crate::history::Keeper;
 use crate::output::Destinations;
@@ -34,7 +34,7 @@ pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
 /// Judges the window as it is.
 fn at_once(source: &Source, mut question: ReleaseQuestion, service: &Service) -> Result<ReleaseReport, Failure> {
     let found = source.rows(&question).map_err(|unfound| unfound.failure)?;
-    found.said.iter().for_each(|said| notice(&format!("the fleet's store warns: {said}")));
+    pass_on(&found.said);
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| unjudged(&error, found.window, service))?;
     Ok(found.told(report))

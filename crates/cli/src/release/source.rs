@@ -8,7 +8,7 @@ use steady_release::merged;
 use super::fleet;
 use super::store::{Store, named};
 use super::window::Window;
-use crate::failure::Failure;
+use crate::failure::{Failure, notice};
 use crate::flags::ReleaseCompareFlags;
 
 /// An agent writes a second when it is over.
@@ -51,6 +51,11 @@ impl Found {
         report.warnings.extend(self.warnings.iter().cloned());
         report
     }
+}
+
+/// Passes on what a store warns of.
+pub(super) fn pass_on(said: &[String]) {
+    said.iter().for_each(|said| notice(&format!("the fleet's store warns: {said}")));
 }
 
 /// Why there are no rows.

@@ -11,7 +11,7 @@ use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
 use steady_release::{JudgeError, Watch};
 use steady_report::release_sight;
 
-use super::source::{Found, Source, Unfound};
+use super::source::{Found, Source, Unfound, pass_on};
 use super::window::at;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -29,13 +29,16 @@ pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
-    let mut late = 0;
+    let (mut late, mut said) = (0, Vec::new());
     loop {
         let now = clock::time_of_day().0;
         let found = source.rows(question);
         late = found.as_ref().map_or(late, |found| found.late);
         let over = now.saturating_sub(question.from).saturating_sub(late) as f64 / long as f64;
         let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end()).max(found.as_ref().map_or(1, |found| found.block));
+        if let Ok(found) = &found {
+            said.clone_from(&found.said);
+        }
         let looked = look(&mut watch, found, over)?;
         told.look(&looked, now);
         // What was known stays known.
@@ -45,6 +48,7 @@ pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -
         let settled = last.as_ref().is_ok_and(settled);
         if over >= 1.0 || settled || stopped(&asked_to_stop, step) {
             told.end();
+            pass_on(&said);
             let mut report = last.map_err(|failure| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
                 false => failure,
