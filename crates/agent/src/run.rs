@@ -196,7 +196,7 @@ impl<'a> Agent<'a> {
     fn listen(&mut self, socket: &Socket, stop: &OwnedFd, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
         // A byte more than may be: what fills it is too long.
         let mut room = Datagrams::new(AT_ONCE, LONGEST + 1);
-        self.tell_status();
+        self.tell_status(tell);
         loop {
             let left = SECOND - self.now().monotonic % SECOND;
             let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(SECOND - 1) as _ };
@@ -245,8 +245,7 @@ impl<'a> Agent<'a> {
         if let Some(step) = self.watch.look(self.clocks.ahead()) {
             tell(Event::Stepped(step));
         }
-        self.events.try_iter().for_each(tell);
-        self.tell_status();
+        self.tell_status(tell);
     }
 
     /// Has what was gathered written.
@@ -269,8 +268,9 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Writes what is told of this agent where those find it who ask.
-    fn tell_status(&self) {
+    /// Tells what has happened, and then writes what is told of this agent where those find it who ask: nothing that stands there has
+    /// not been said.
+    fn tell_status(&self, tell: &mut dyn FnMut(Event)) {
         let now = self.now();
         let status = RunningAgent {
             pid: std::process::id(),
@@ -286,6 +286,7 @@ impl<'a> Agent<'a> {
             metrics: self.shown.as_ref().map(|(_, server)| server.told()),
             peak_memory: process::own_peak_memory(),
         };
+        self.events.try_iter().for_each(tell);
         let path = status_file(&self.settings.socket);
         let temporary = path.with_extension("status.new");
         // Where it cannot be written nobody is told; nothing else suffers.
