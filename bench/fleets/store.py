@@ -1,0 +1,175 @@
+"""A store that holds the scrapes of many made-up hosts, and how long `steady release compare` takes to ask it.
+
+Every route of every host has requests of both versions in each interval; NEW costs 2 % more, which the answer must say.
+"""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from multiprocessing import Process
+from pathlib import Path
+from random import Random
+
+from common.paths import ROOT, STEADY
+from common.stats import median_or_nan
+from common.verdicts import table
+
+sys.path.insert(0, str(ROOT / "tests" / "fleet"))
+import stores  # noqa: E402
+
+ROUTES = 50
+VERSIONS = ("v1", "v2")
+SCRAPES = 20
+INTERVAL_SECONDS = 15
+CHANGE = 0.02
+# Metrics of requests, and what one request adds to each: cost in nanoseconds, its logarithm, what the requests before it were.
+METRICS = {
+    "": lambda cost, log, before: 1.0,
+    "_warming": lambda cost, log, before: 0.0,
+    "_failed": lambda cost, log, before: 0.0,
+    "_cpu_seconds": lambda cost, log, before: cost / 1e9,
+    "_cpu_seconds_squared": lambda cost, log, before: cost * cost / 1e18,
+    "_cpu_log": lambda cost, log, before: log,
+    "_cpu_log_squared": lambda cost, log, before: log * log,
+    "_before_log": lambda cost, log, before: before + 16,
+    "_before_log_squared": lambda cost, log, before: (before + 16) ** 2,
+    "_before_product": lambda cost, log, before: (before + 16) * log,
+    "_wall_seconds": lambda cost, log, before: 3 * cost / 1e9,
+    "_watched": lambda cost, log, before: 1.0,
+    "_watched_cpu_seconds": lambda cost, log, before: cost / 1e9,
+    "_watched_wall_seconds": lambda cost, log, before: 3 * cost / 1e9,
+    "_watched_waiting_seconds": lambda cost, log, before: cost / 2e9,
+}
+PER_HOST = len(METRICS) * ROUTES * len(VERSIONS)
+
+
+def series_of(host: int, random: Random) -> dict:
+    """By metric and labels, the sums at each scrape of one host's requests."""
+    load = [1 + 0.3 * math.sin((scrape + 7 * host) / 3) for scrape in range(SCRAPES)]
+    found = {}
+    for route in range(ROUTES):
+        usual = 1e6 * (1 + route)
+        for version in VERSIONS:
+            labels = f'instance="web-{host}:9464",service="shop",version="{version}",route="/r/{route}",assigned="random"'
+            sums = {metric: [0.0] for metric in METRICS}
+            for scrape in range(1, SCRAPES):
+                # Twice a middling request stands for all of the interval: what is judged here is how long it takes.
+                for _ in range(2):
+                    before = random.gauss(0, 0.1)
+                    factor = 1 + CHANGE if version == "v2" else 1
+                    log = math.log(usual * load[scrape] * factor) + random.gauss(0, 0.1) + 0.3 * before
+                    for metric, adds in METRICS.items():
+                        values = sums[metric]
+                        if len(values) == scrape:
+                            values.append(values[-1])
+                        values[scrape] += adds(math.exp(log), log, before)
+            found.update({(metric, labels): values for metric, values in sums.items()})
+    return found
+
+
+def write(path: Path, hosts: int, begin: int) -> None:
+    """All samples as OpenMetrics with times, which both stores read."""
+    random = Random(hosts)
+    # By metric, for all samples of one must stand together; files, for they are more than memory should hold.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        parts = {metric: open(Path(folder) / f"part{metric}", "w") for metric in METRICS}
+        for host in range(hosts):
+            for (metric, labels), values in series_of(host, random).items():
+                name = f"steady_requests{metric}_total"
+                lines = (f"{name}{{{labels}}} {value!r} {begin + INTERVAL_SECONDS * scrape}\n" for scrape, value in enumerate(values))
+                parts[metric].writelines(lines)
+        with open(path, "w") as whole:
+            for metric, part in parts.items():
+                part.close()
+                whole.write(f"# TYPE steady_requests{metric} counter\n")
+                with open(part.name) as lines:
+                    shutil.copyfileobj(lines, whole)
+            whole.write("# TYPE steady_agent_start_time_seconds gauge\n")
+            for host in range(hosts):
+                for scrape in range(SCRAPES):
+                    at = begin + INTERVAL_SECONDS * scrape
+                    whole.write(f'steady_agent_start_time_seconds{{instance="web-{host}:9464"}} {begin - 100} {at}\n')
+            whole.write("# EOF\n")
+
+
+def apart(work, *arguments) -> None:
+    """Does it in a process of its own: what a child is measured to need at most, includes what its parent had."""
+    process = Process(target=work, args=arguments)
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(process.exitcode)
+
+
+def import_into_victoria(url: str, path: Path) -> None:
+    """Sends all samples, with times in milliseconds as it wants them."""
+    def lines():
+        with open(path) as file:
+            for line in file:
+                if not line.startswith("#"):
+                    series, value, at = line.rsplit(" ", 2)
+                    yield f"{series} {value} {int(at) * 1000}\n".encode()
+    request = urllib.request.Request(f"{url}/api/v1/import/prometheus", data=lines(), method="POST")
+    request.add_header("Transfer-Encoding", "chunked")
+    urllib.request.urlopen(request, timeout=600).close()
+
+
+def ask(url: str, begin: int) -> dict:
+    """One comparison: its time, CPU time and memory, and what it says."""
+    end = begin + INTERVAL_SECONDS * (SCRAPES - 1) + 1
+    words = [STEADY, "release", "compare", *VERSIONS, "--service", "shop", "--prometheus", url, "--from", begin, "--to", end,
+             "--timeout", "5m", "--format", "json", "--no-history"]
+    with tempfile.TemporaryFile() as output:
+        begun = time.monotonic()
+        process = subprocess.Popen([str(word) for word in words], stdout=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - begun
+        if process.returncode:
+            sys.exit(f"it ended with status {process.returncode}")
+        output.seek(0)
+        total = json.load(output)["total"]
+    return {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "mib": usage.ru_maxrss / 1024,
+            **{name: total[name] for name in ("change", "low", "high", "requests")}}
+
+
+def measured(name: str, url: str, hosts: int, begin: int, times: int) -> list:
+    """A line of the table."""
+    answers = [ask(url, begin) for _ in range(times)]
+    last = answers[-1]
+    if abs(last["change"] - CHANGE) > 0.005:
+        sys.exit(f"{name}: it says {last['change']:+.4f} where {CHANGE:+.4f} is true")
+    middle = {field: median_or_nan(answer[field] for answer in answers) for field in ("seconds", "cpu", "mib")}
+    return [name, f"{hosts:,}", f"{hosts * PER_HOST:,}", f"{middle['seconds']:.2f} s", f"{middle['cpu']:.2f} s",
+            f"{middle['mib']:.0f} MiB", f"{100 * last['change']:+.2f} % ({100 * last['low']:+.2f} to {100 * last['high']:+.2f})"]
+
+
+def run(hosts: list, times: int) -> None:
+    """Prints how long each store's fleet takes."""
+    if stores.missing():
+        sys.exit(f"not installed: {', '.join(stores.missing())} (apt-get install --no-install-recommends)")
+    rows = []
+    for count in hosts:
+        with tempfile.TemporaryDirectory(prefix="steady-fleet-") as folder:
+            begin = (int(time.time()) - 7200) // 60 * 60
+            path = Path(folder) / "samples.txt"
+            apart(write, path, count, begin)
+            (Path(folder) / "prometheus").mkdir()
+            subprocess.run(["promtool", "tsdb", "create-blocks-from", "--quiet", "openmetrics", path, Path(folder) / "prometheus"],
+                           check=True, stdout=subprocess.DEVNULL)
+            with stores.prometheus({}, folder) as url:
+                rows.append(measured("Prometheus", url, count, begin, times))
+            with stores.victoria_metrics({}, folder) as url:
+                apart(import_into_victoria, url, path)
+                # What has just been imported is found after a few seconds.
+                time.sleep(10)
+                rows.append(measured("VictoriaMetrics", url, count, begin, times))
+    print(f"{SCRAPES} scrapes, {ROUTES} routes, {len(VERSIONS)} versions, {len(METRICS)} metrics; medians of {times}, the store and "
+          "steady on the same CPUs")
+    print(table(["store", "hosts", "series", "answer after", "steady's CPU time", "its memory", "change (2 % is true)"], rows))
