@@ -4,8 +4,8 @@ use std::str;
 
 use steady_fleet::{Address, Matchers, answer, header};
 
-/// Whatever stands there, no more series and values are read than there is text for; matchers that can be read are written as
-/// what is read again.
+/// Whatever stands there, no more series and values are read than there is text for; matchers that can be read are
+/// written as what is read again.
 pub fn answers(bytes: &[u8]) {
     let (mut series, mut values) = (0, 0);
     let _ = answer::read(bytes, &mut |one| {

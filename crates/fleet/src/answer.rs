@@ -254,14 +254,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(values in proptest::collection::vec((0_u32..2_000_000_000, any::<f64>()), 0..9), name in "\\PC{0,9}") {
+        fn what_is_written_is_read(
+            values in proptest::collection::vec((0_u32..2_000_000_000, any::<f64>()), 0..9),
+            name in "\\PC{0,9}",
+        ) {
             let pairs: Vec<String> = values.iter().map(|(at, value)| format!("[{at},\"{value}\"]")).collect();
             let text = format!(r#"{{"status":"success","data":{{"result":[{{"metric":{{"a":{}}},"values":[{}]}}]}}}}"#,
                 serde_json::to_string(&name).unwrap(), pairs.join(","));
             let (series, _) = all(&text).unwrap();
             prop_assert_eq!(&series[0].labels["a"], &name);
             for (sample, (at, value)) in series[0].samples.iter().zip(&values) {
-                prop_assert!(sample.at == f64::from(*at) && sample.value.to_bits() == value.to_bits() || value.is_nan());
+                prop_assert_eq!(sample.at, f64::from(*at));
+                prop_assert!(sample.value.to_bits() == value.to_bits() || value.is_nan());
             }
             // Cut off anywhere it is no answer.
             let cut = text.char_indices().map(|(at, _)| at).nth(text.chars().count() / 2).unwrap();

@@ -15,8 +15,8 @@ use crate::{Address, FleetError, Matchers};
 
 /// What is newer may still be arriving: a store may hold a part of a scrape only.
 const SETTLING: u64 = 3;
-/// Metrics that are asked for at once, and no more than so many values of them: an answer has to come within the time that is
-/// allowed for one.
+/// Metrics that are asked for at once, and no more than so many values of them: an answer has to come within the time
+/// that is allowed for one.
 const AT_ONCE: std::ops::RangeInclusive<u64> = 1..=5;
 const VALUES_AT_ONCE: u64 = 500_000;
 /// Fewer points than this have no two intervals between them.

@@ -9,7 +9,8 @@ use crate::scrapes::Host;
 /// Some stores keep twelve digits of a value: what is less than that of it is no step back.
 const ROUNDED: f64 = 1e-9;
 
-/// What several counters of one kind grew by, each by a key and by its host's intervals. `None` where that is not known.
+/// What several counters of one kind grew by, each by a key and by its host's intervals. `None` where that is not
+/// known.
 pub(crate) struct Differences<K, const N: usize> {
     cells: BTreeMap<K, Vec<[Option<f64>; N]>>,
 }

@@ -32,7 +32,10 @@ pub enum FleetError {
         status: u16,
     },
     /// It says that it has moved: no token is carried there.
-    #[error("'{address}' says that it is elsewhere (status {status}): {}", .to.as_deref().unwrap_or("it does not say where"))]
+    #[error(
+        "'{address}' says that it is elsewhere (status {status}): {}",
+        .to.as_deref().unwrap_or("it does not say where")
+    )]
     Moved {
         /// The store.
         address: String,
@@ -113,8 +116,8 @@ pub enum FleetError {
     },
     /// Several agents, or one that is scraped twice, have one host's name.
     #[error(
-        "several agents, or one that is scraped twice, are '{host}' by the label '{label}': --select leaves one of them, \
-         --host-label names a label that tells them apart"
+        "several agents, or one that is scraped twice, are '{host}' by the label '{label}': --select leaves one of \
+         them, --host-label names a label that tells them apart"
     )]
     Ambiguous {
         /// The label.
@@ -127,7 +130,8 @@ pub enum FleetError {
     UnknownAssignment(String),
     /// The window holds no two scrapes.
     #[error(
-        "the window is too short: it takes three blocks of {seconds} s (agents are scraped every {scrape_seconds} s) at least"
+        "the window is too short: it takes three blocks of {seconds} s at least (agents are scraped every \
+         {scrape_seconds} s)"
     )]
     TooShort {
         /// A block.

@@ -156,8 +156,8 @@ impl Gathering {
         (rows, warnings)
     }
 
-    /// The rows of requests, each with the place of its interval among its host's. Where the metrics of one do not belong
-    /// together, nothing of its interval counts.
+    /// The rows of requests, each with the place of its interval among its host's. Where the metrics of one do not
+    /// belong together, nothing of its interval counts.
     fn whole_requests(&mut self) -> Vec<(usize, ReleaseRow)> {
         let mut rows = Vec::new();
         for (&(host, version, route, assignment), cells) in self.requests.cells() {

@@ -17,8 +17,8 @@ const MOST_POINTS: u64 = 10_000;
 const MOST_VALUES: u64 = 400_000;
 
 impl Grid {
-    /// The moments of a window that begin a block, each as long as `step`. Whatever a scrape at the first of them adds to the next
-    /// one happened within the window, where scrapes are `scrape` seconds apart.
+    /// The moments of a window that begin a block, each as long as `step`. Whatever a scrape at the first of them adds
+    /// to the next one happened within the window, where scrapes are `scrape` seconds apart.
     pub(crate) fn of(from: u64, to: u64, step: u64, scrape: u64) -> Grid {
         let start = (from + scrape).next_multiple_of(step);
         let last = to / step * step;
@@ -44,8 +44,8 @@ impl Grid {
     }
 }
 
-/// How long a block is: a multiple of the time between scrapes, no shorter than was asked for, and long enough that `series` of a
-/// metric have not too many values within `seconds`.
+/// How long a block is: a multiple of the time between scrapes, no shorter than was asked for, and long enough that
+/// `series` of a metric have not too many values within `seconds`.
 pub(crate) fn block(scrape: u64, asked: Option<u64>, series: u64, seconds: u64) -> u64 {
     let least = asked.unwrap_or(scrape).max(scrape).next_multiple_of(scrape);
     let steps = (MOST_VALUES / series.max(1)).clamp(1, MOST_POINTS);

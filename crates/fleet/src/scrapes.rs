@@ -6,8 +6,8 @@ use crate::FleetError;
 use crate::answer::Series;
 use crate::grid::Grid;
 
-/// Scrapes that are further apart than so many blocks have others between them that are missing. Two of a block each may be two
-/// blocks apart on the grid, for scrapes come somewhat early or late.
+/// Scrapes that are further apart than so many blocks have others between them that are missing. Two of a block each
+/// may be two blocks apart on the grid, for scrapes come somewhat early or late.
 const FURTHEST: f64 = 2.5;
 
 /// What is seen of a host's agent at one point of the grid.

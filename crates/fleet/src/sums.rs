@@ -12,8 +12,8 @@ const LEAST_LOG: f64 = 0.5;
 /// What `metrics::REQUESTS` grew by.
 pub(crate) type Requests = [Option<f64>; REQUESTS.len()];
 
-/// The sums of requests; `None` where what belongs together is not all there, so that the store was asked while it took it in.
-/// Of those from outside there are only requests and their CPU time.
+/// The sums of requests; `None` where what belongs together is not all there, so that the store was asked while it took
+/// it in. Of those from outside there are only requests and their CPU time.
 pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
     let [n, warming, failed, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall, ..] = *grown;
     let [.., watched, watched_cpu, watched_wall, watched_delay] = *grown;
@@ -110,7 +110,8 @@ mod tests {
             let sums = requests(&shown(&told), false).unwrap();
             let sum = |of: &dyn Fn(f64, f64) -> f64| told.iter().map(|&(cpu, before)| of(cpu, before)).sum::<f64>();
             let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (other.abs() + 300.0 * told.len() as f64);
-            prop_assert_eq!((sums.requests, sums.with_before, sums.warming, sums.failed), (told.len() as u64, told.len() as u64, 4, 1));
+            let count = told.len() as u64;
+            prop_assert_eq!([sums.requests, sums.with_before, sums.warming, sums.failed], [count, count, 4, 1]);
             prop_assert!(near(sums.before, sum(&|_, before| before)));
             prop_assert!(near(sums.before_squared, sum(&|_, before| before * before)));
             prop_assert!(near(sums.before_log, sum(&|cpu, before| before * cpu.ln())));

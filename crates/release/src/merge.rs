@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use steady_model::ReleaseRows;
 
-/// All rows together. Versions and routes of one name are one; hosts are not: two of one name are told apart by a number behind
-/// it, in the order of the stores.
+/// All rows together. Versions and routes of one name are one; hosts are not: two of one name are told apart by a
+/// number behind it, in the order of the stores.
 pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();

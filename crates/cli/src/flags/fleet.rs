@@ -14,29 +14,33 @@ const HEADING: &str = "A fleet's store";
 /// Where a fleet's store is, and what is asked of it.
 #[derive(Debug, Args)]
 pub(crate) struct FleetFlags {
-    /// Ask the store that scrapes the agents: Prometheus, Mimir, Thanos, VictoriaMetrics. /api/v1/query follows the address
+    /// Ask the store that scrapes the agents: Prometheus, Mimir, Thanos, VictoriaMetrics. /api/v1/query follows the
+    /// address
     #[arg(help_heading = HEADING, long, value_name = "URL")]
     pub(crate) prometheus: Option<Address>,
 
     /// Only agents whose labels are so, as PromQL has it: 'job="steady",dc=~"eu-.*"'
-    #[arg(help_heading = HEADING, long, value_name = "MATCHERS", default_value = "", hide_default_value = true, requires = "prometheus")]
+    #[arg(help_heading = HEADING, long, value_name = "MATCHERS", default_value = "", requires = "prometheus")]
+    #[arg(hide_default_value = true)]
     pub(crate) select: Matchers,
 
     /// The label that tells hosts
-    #[arg(help_heading = HEADING, long, value_name = "NAME", default_value = "instance", value_parser = host_label, requires = "prometheus")]
+    #[arg(help_heading = HEADING, long, value_name = "NAME", default_value = "instance", requires = "prometheus")]
+    #[arg(value_parser = host_label)]
     pub(crate) host_label: String,
 
     /// How long the blocks of time are that are compared [default: as long as from scrape to scrape]
     #[arg(help_heading = HEADING, long, value_name = "TIME", value_parser = duration, requires = "prometheus")]
     pub(crate) block: Option<Nanos>,
 
-    /// Send this header: 'Authorization: Bearer ...', 'X-Scope-OrgID: shop'; @FILE has one a line, which others cannot see in the
-    /// list of processes
+    /// Send this header: 'Authorization: Bearer ...', 'X-Scope-OrgID: shop'; @FILE has one a line, which others cannot
+    /// see in the list of processes
     #[arg(help_heading = HEADING, long, value_name = "HEADER", requires = "prometheus")]
     pub(crate) header: Vec<HeaderFlag>,
 
     /// How long an answer may take
-    #[arg(help_heading = HEADING, long, value_name = "TIME", default_value = "30s", value_parser = span, requires = "prometheus")]
+    #[arg(help_heading = HEADING, long, value_name = "TIME", default_value = "30s", requires = "prometheus")]
+    #[arg(value_parser = span)]
     pub(crate) timeout: Nanos,
 }
 

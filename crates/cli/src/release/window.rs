@@ -40,7 +40,8 @@ impl Window {
         Ok(window)
     }
 
-    /// Where services are looked for, if it is second `now`: as much of it as is over, and no less than is usually looked at.
+    /// Where services are looked for, if it is second `now`: as much of it as is over, and no less than is usually
+    /// looked at.
     pub(super) fn looked_back(self, now: u64) -> Window {
         let to = self.to.min(now);
         Window { from: self.from.min(to.saturating_sub(USUAL.seconds() as u64)), to }

@@ -310,8 +310,8 @@ pub enum ReleaseWarning {
         /// Hosts with such intervals.
         hosts: usize,
     },
-    /// So much is kept in a fleet's store that it was asked for longer blocks of time than its scrapes are: what load did within
-    /// one is taken off by less.
+    /// So much is kept in a fleet's store that it was asked for longer blocks of time than its scrapes are: what load
+    /// did within one is taken off by less.
     LongBlocks {
         /// How long, in seconds.
         seconds: u64,
