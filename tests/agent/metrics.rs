@@ -18,7 +18,8 @@ use crate::steady::{self, skip, told};
 pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0, text/plain;q=0.5\r\n";
 
-/// The page's address, as the agent has said on its standard error; one that was killed has left another, where nobody listens.
+/// The page's address, as the agent has said on its standard error; one that was killed has left another, where nobody
+/// listens.
 fn url(agent: &Agent) -> String {
     let said = |_| {
         std::thread::sleep(Duration::from_millis(20));

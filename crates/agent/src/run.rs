@@ -268,8 +268,8 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Tells what has happened, and then writes what is told of this agent where those find it who ask: nothing that stands there has
-    /// not been said.
+    /// Tells what has happened, and then writes what is told of this agent where those find it who ask: nothing that
+    /// stands there has not been said.
     fn tell_status(&self, tell: &mut dyn FnMut(Event)) {
         let now = self.now();
         let status = RunningAgent {

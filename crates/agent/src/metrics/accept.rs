@@ -2,7 +2,8 @@
 
 use super::text::Dialect;
 
-/// The format for a client with this `Accept`: the classic one, unless OpenMetrics is asked for and nothing of the other is liked better.
+/// The format for a client with this `Accept`: the classic one, unless OpenMetrics is asked for and nothing of the
+/// other is liked better.
 pub(super) fn dialect(accept: &str) -> Dialect {
     let (mut open, mut classic) = (0.0_f64, 0.0_f64);
     for (name, parameters, quality) in choices(accept) {

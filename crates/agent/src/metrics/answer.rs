@@ -22,8 +22,8 @@ use super::sums::Sums;
 use super::text::Dialect;
 use super::{Metrics, accept, page};
 
-/// So long is a piece of a page that is passed on. So many may wait for the client: most pages are no longer, and are then written without
-/// waiting for anybody.
+/// So long is a piece of a page that is passed on. So many may wait for the client: most pages are no longer, and are
+/// then written without waiting for anybody.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 16;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// A value as it stands between its quotes, in both formats the same.
 pub(super) type Label = Arc<str>;
 
-/// The label of a text. Parsers of the formats take a NUL for the end, and there is no way to write one: it becomes what stands for
-/// letters that cannot be had.
+/// The label of a text. Parsers of the formats take a NUL for the end, and there is no way to write one: it becomes
+/// what stands for letters that cannot be had.
 pub(super) fn label(text: &str) -> Label {
     let mut written = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,8 +1,8 @@
-//! What the agent adds up, shown to scrapes as metrics (docs/metrics.md): sums since it began, fed with the very rows that are handed
-//! over to be written, so that whoever keeps differences of them has what the store has.
+//! What the agent adds up, shown to scrapes as metrics (docs/metrics.md): sums since it began, fed with the very rows
+//! that are handed over to be written, so that whoever keeps differences of them has what the store has.
 //!
-//! An answer is written from sums that stand still on a thread that is not the agent's; what arrives meanwhile is added to
-//! a copy of them.
+//! An answer is written from sums that stand still on a thread that is not the agent's; what arrives meanwhile is added
+//! to a copy of them.
 
 mod accept;
 mod answer;
@@ -46,8 +46,8 @@ impl Metrics {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what was gathered, with what the agent says of itself at that moment. They are copied only where an answer is being
-    /// written from them.
+    /// Adds what was gathered, with what the agent says of itself at that moment. They are copied only where an answer
+    /// is being written from them.
     pub(crate) fn add(&self, batch: &Batch, arrived: &Arrived, given_up: u64) {
         let mut sums = self.locked();
         let sums = Arc::make_mut(&mut sums);

@@ -1,5 +1,5 @@
-//! The thread that answers scrapes. Whoever asks, however many and however slowly: there are so many connections at a time, each for so
-//! long and for one request, and so many pages being written.
+//! The thread that answers scrapes. Whoever asks, however many and however slowly: there are so many connections at a
+//! time, each for so long and for one request, and so many pages being written.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};

@@ -10,13 +10,15 @@ use super::walls::Walls;
 use crate::store::Batch;
 use crate::table::Limits;
 
-/// So many sums of requests are kept of a host, whatever its services do; once there are as many, new routes count as `(other)`.
+/// So many sums of requests are kept of a host, whatever its services do; once there are as many, new routes count as
+/// `(other)`.
 pub(super) const MOST: usize = 10_000;
 /// The route of those that are one too many.
 const OTHER: &str = "(other)";
 /// What nobody used for so long is forgotten.
 const UNUSED_SECONDS: u64 = 86_400;
-/// What nobody used for so long makes room. The table of rows waits for longer, so that what it has room for finds some here.
+/// What nobody used for so long makes room. The table of rows waits for longer, so that what it has room for finds some
+/// here.
 const ROOM_SECONDS: u64 = 300;
 
 /// All that is shown.

@@ -1,5 +1,5 @@
-//! The two formats that metrics are written in: the classic one of Prometheus, and OpenMetrics. They differ in what a counter's family is
-//! called, in units and in their end; lines of samples are the same.
+//! The two formats that metrics are written in: the classic one of Prometheus, and OpenMetrics. They differ in what a
+//! counter's family is called, in units and in their end; lines of samples are the same.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};

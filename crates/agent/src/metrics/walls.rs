@@ -12,7 +12,8 @@ pub(super) const BOUNDS: usize = (HIGHEST - LOWEST + 1) as usize;
 
 const _: () = assert!(HIGHEST * TOGETHER <= WALL_BUCKETS);
 
-/// How many requests took longer than one bound and no longer than the next, from the first bound on; the last have none.
+/// How many requests took longer than one bound and no longer than the next, from the first bound on; the last have
+/// none.
 #[derive(Clone, Debug)]
 pub(super) struct Walls {
     counts: [u64; BOUNDS],
@@ -47,8 +48,8 @@ impl Walls {
     }
 }
 
-/// A bound in seconds, in whole nanoseconds. A request that took exactly as long as a bound that is whole counts as longer, for the
-/// rows have it so.
+/// A bound in seconds, in whole nanoseconds. A request that took exactly as long as a bound that is whole counts as
+/// longer, for the rows have it so.
 pub(super) fn bound(place: usize) -> f64 {
     let halves = f64::from(LOWEST) + place as f64;
     (1_000.0 * (halves / 2.0).exp2()).floor() / 1e9
