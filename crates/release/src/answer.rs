@@ -14,6 +14,18 @@ pub(crate) struct RouteAnswer {
     pub(crate) effect: Reading<Effect>,
 }
 
+/// One host of several.
+pub(crate) struct HostAnswer {
+    /// Which.
+    pub(crate) host: u32,
+    /// Its plain sums.
+    pub(crate) plain: Plain,
+    /// Its own effect.
+    pub(crate) effect: Reading<Effect>,
+    /// How far its cost lies above that of the others, where it has one version.
+    pub(crate) level: Option<f64>,
+}
+
 /// The answer of a design.
 pub(crate) struct Answer {
     /// By what the load was taken off.
@@ -22,6 +34,8 @@ pub(crate) struct Answer {
     pub(crate) total: Reading<Effect>,
     /// The routes that both versions served.
     pub(crate) routes: Vec<RouteAnswer>,
+    /// The hosts, each by itself, where there are several.
+    pub(crate) hosts: Vec<HostAnswer>,
     /// Why there is none.
     pub(crate) refused: Vec<Refusal>,
     /// What would give one.
@@ -37,6 +51,7 @@ impl Answer {
             rests_on: RestsOn::Coins,
             total: Err(Absent::because("nothing was compared")),
             routes: Vec::new(),
+            hosts: Vec::new(),
             refused: Vec::new(),
             settle: None,
             warnings: Vec::new(),

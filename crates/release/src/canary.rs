@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use steady_model::{Absent, Reading, ReleaseWarning, RestsOn};
-use steady_stats::release::{Estimated, UnitCell, between_units, mean_in_time, unit_effects};
+use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseWarning, RestsOn};
+use steady_stats::release::{Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects};
 
-use crate::answer::{Answer, RouteAnswer};
+use crate::answer::{Answer, HostAnswer, RouteAnswer};
 use crate::effect::{Effect, Plain};
-use crate::window::Line;
+use crate::hosts;
+use crate::window::{Line, longest};
 
 /// With fewer processes on a side, the reader is told.
 const FEW: usize = 4;
@@ -23,41 +24,46 @@ const SLOT: u64 = 5;
 /// Which host, and which process; all processes of a host are one where hosts are the unit.
 type Unit = (u32, u64);
 
+/// What the units are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Processes of hosts that have both versions.
+    Processes,
+    /// Hosts, which have one version each.
+    Hosts,
+    /// The differences within hosts that have both, for their processes are not told apart.
+    Differences,
+}
+
 /// The units of both sides, and how cells are made.
 struct Units {
-    /// By unit and side: its number. What was counted from outside has no processes, and may be of both sides.
+    /// By unit and side: its number. Processes that are not told apart may be of both sides.
     numbers: BTreeMap<(Unit, usize), usize>,
-    hosts: bool,
+    kind: Kind,
     stretch: u64,
 }
 
 /// The answer of the lines, which are in order.
 pub(crate) fn answer(lines: &[Line]) -> Answer {
     let units = Units::new(lines);
-    let mut counts = [0, 0];
-    units.numbers.keys().for_each(|(_, side)| counts[*side] += 1);
-    let single = counts == [1, 1];
-    let judge = |weights: &BTreeMap<u32, f64>| {
-        let found = if single { singles(lines, weights) } else { units.between(lines, weights, Line::log) };
-        let few = || Absent::because("too few processes or too little time to tell how much processes differ");
-        found.map(|found| Effect::Student(found, 0.0)).ok_or_else(few)
-    };
     let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
     let mut routes = Vec::new();
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
         let (route, plain) = (of_route[0].row.route, Plain::of(of_route));
         if !plain.requests.contains(&0) {
             weights.insert(route, plain.cpu[0] + plain.cpu[1]);
-            routes.push(RouteAnswer { route, plain, effect: judge(&BTreeMap::from([(route, 1.0)])) });
+            routes.push(RouteAnswer { route, plain, effect: units.judge(lines, &BTreeMap::from([(route, 1.0)])) });
         }
     }
-    let total: Reading<Effect> = judge(&weights);
-    let warnings = match counts {
-        [1, 1] => vec![ReleaseWarning::OneProcessASide],
+    let counts = units.counts();
+    let warnings = match (units.kind, counts) {
+        (Kind::Differences, _) => Vec::new(),
+        (_, [1, 1]) => vec![ReleaseWarning::OneProcessASide],
         _ if counts.iter().any(|&count| count < FEW) => vec![ReleaseWarning::FewProcesses { processes: counts }],
         _ => Vec::new(),
     };
-    Answer { rests_on: RestsOn::SameTime, total, routes, warnings, ..Answer::of_coins() }
+    let (total, hosts) = (units.judge(lines, &weights), units.hosts(lines, &weights));
+    Answer { rests_on: RestsOn::SameTime, total, routes, hosts, warnings, ..Answer::of_coins() }
 }
 
 /// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None`
@@ -65,7 +71,7 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
 pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
     let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
     lines.iter().for_each(|line| *weights.entry(line.row.route).or_default() += line.requests());
-    Units::new(lines).between(lines, &weights, |line| line.row.sums.wall_log)
+    Units::new(lines).found(lines, &weights, |line| line.row.sums.wall_log).map(|effect| effect.estimated())
 }
 
 impl Units {
@@ -74,21 +80,59 @@ impl Units {
         lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
         let mixed = |host: u32| hosts[&host] == [true, true];
         // Hosts with one version alone say nothing where others have both; where none has, hosts are what differs.
-        let by_host = !hosts.keys().any(|host| mixed(*host));
-        let unit = |line: &Line| (line.row.host, if by_host { 0 } else { line.row.process });
+        let count = hosts.keys().filter(|host| mixed(**host)).count();
+        let kind = match lines.iter().filter(|line| mixed(line.row.host)).map(|line| line.row.process).max() {
+            None => Kind::Hosts,
+            Some(ALL_PROCESSES) => Kind::Differences,
+            Some(0) if count > 1 => Kind::Differences,
+            Some(_) => Kind::Processes,
+        };
+        let unit = |line: &Line| (line.row.host, if kind == Kind::Hosts { 0 } else { line.row.process });
         let mut requests: BTreeMap<(Unit, usize), f64> = BTreeMap::new();
-        for line in lines.iter().filter(|line| by_host || mixed(line.row.host)) {
+        for line in lines.iter().filter(|line| kind == Kind::Hosts || mixed(line.row.host)) {
             *requests.entry((unit(line), line.side)).or_default() += line.requests();
         }
-        let least = LEAST_SHARE * middle(requests.values().copied().collect());
-        let kept = requests.into_iter().filter(|(_, n)| *n >= least);
-        let numbers = kept.enumerate().map(|(number, (unit, _))| (unit, number)).collect();
-        let stretch = stretch(lines, by_host);
-        Units { numbers, hosts: by_host, stretch }
+        let of_side = |side: usize| requests.iter().filter(move |((_, of), _)| *of == side).map(|(_, n)| *n).collect();
+        let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
+        let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
+        let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
+        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts) }
     }
 
-    /// The difference between the units of both sides, of routes with these weights.
-    fn between(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Option<Estimated> {
+    /// How many there are on each side.
+    fn counts(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.numbers.keys().filter(|(_, of)| *of == side).count())
+    }
+
+    /// The effect on routes with these weights.
+    fn judge(&self, lines: &[Line], weights: &BTreeMap<u32, f64>) -> Reading<Effect> {
+        let found = match self.kind {
+            Kind::Processes | Kind::Hosts if self.counts() == [1, 1] => {
+                singles(lines, weights).map(|found| Effect::Student(found, 0.0))
+            }
+            _ => self.found(lines, weights, Line::log),
+        };
+        let why = match self.kind {
+            Kind::Differences => "processes are not told apart, and one host does not say how much they differ",
+            _ => "too few processes or too little time to tell how much processes differ",
+        };
+        found.ok_or_else(|| Absent::because(why))
+    }
+
+    /// What several units say, of the sum of a logarithm.
+    fn found(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Option<Effect> {
+        let levels = self.levels(lines, weights, of);
+        match self.kind {
+            Kind::Differences => {
+                let differences: Vec<f64> = self.differences(&levels).into_values().collect();
+                mean_of_units(&differences).map(|found| Effect::Student(found, 0.0))
+            }
+            _ => self.between(&levels),
+        }
+    }
+
+    /// How far each unit lies above what it shares its cells with, on routes with these weights.
+    fn levels(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0.0); self.numbers.len()];
         for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
             let Some(weight) = weights.get(&of_route[0].row.route) else { continue };
@@ -103,11 +147,72 @@ impl Units {
         }
         // A unit without a route that others had cannot be held against them.
         let all = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
-        let of_side = |wanted: usize| -> Vec<f64> {
-            let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted).map(|(_, number)| sums[*number]);
-            own.filter(|sum| sum.1 >= 0.5 * all && sum.1 > 0.0).map(|sum| sum.0 / sum.1).collect()
+        sums.into_iter().map(|sum| (sum.1 >= 0.5 * all && sum.1 > 0.0).then(|| sum.0 / sum.1)).collect()
+    }
+
+    /// The difference between the units of both sides, with the spread of the hosts that have both.
+    fn between(&self, levels: &[Option<f64>]) -> Option<Effect> {
+        let of_side = |wanted: usize| -> Vec<(u32, f64)> {
+            let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted);
+            own.filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
         };
-        between_units(&of_side(0), &of_side(1))
+        let sides = [of_side(0), of_side(1)];
+        let [old, new] = [0, 1].map(|side| sides[side].iter().map(|one| one.1).collect::<Vec<f64>>());
+        let effect = Effect::Student(between_units(&old, &new)?, 0.0);
+        if self.kind == Kind::Hosts {
+            return Some(effect);
+        }
+        let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
+        for (units, sign) in sides.iter().zip([-1.0, 1.0]) {
+            let count = units.len() as f64;
+            let mean = units.iter().map(|one| one.1).sum::<f64>() / count;
+            for (host, level) in units {
+                let own = hosts.entry(*host).or_default();
+                own.share += 0.5 / count;
+                own.beyond += sign * (level - mean) / count;
+            }
+        }
+        Some(effect.among(&hosts.into_values().collect::<Vec<HostShare>>()))
+    }
+
+    /// NEW less OLD within each host.
+    fn differences(&self, levels: &[Option<f64>]) -> BTreeMap<u32, f64> {
+        let level = |host: u32, process: u64, side: usize| levels[*self.numbers.get(&((host, process), side))?];
+        let units = self.numbers.keys().filter(|(_, side)| *side == 1);
+        let difference = |((host, process), _): &(Unit, usize)| {
+            Some((*host, level(*host, *process, 1)? - level(*host, *process, 0)?))
+        };
+        units.filter_map(difference).collect()
+    }
+
+    /// Each host by itself.
+    fn hosts(&self, lines: &[Line], weights: &BTreeMap<u32, f64>) -> Vec<HostAnswer> {
+        let levels: BTreeMap<u32, f64> = match self.kind {
+            Kind::Processes => {
+                return hosts::each(lines, |_, routes| {
+                    let lines = routes.concat();
+                    let units = Units::new(&lines);
+                    match units.counts() {
+                        [1, 1] => Err(Absent::because("one process a side does not say how much processes differ")),
+                        _ => units.judge(&lines, weights),
+                    }
+                });
+            }
+            Kind::Differences => self.differences(&self.levels(lines, weights, Line::log)),
+            Kind::Hosts => {
+                let levels = self.levels(lines, weights, Line::log);
+                self.numbers.iter().filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
+            }
+        };
+        let mut hosts = hosts::each(lines, |host, _| match (self.kind, levels.get(&host)) {
+            (Kind::Differences, Some(effect)) => {
+                let unbounded = Estimated { effect: *effect, variance: f64::INFINITY, freedom: 1.0 };
+                Ok(Effect::Student(unbounded, 0.0))
+            }
+            _ => Err(Absent::because("it served one version alone")),
+        });
+        hosts.iter_mut().for_each(|host| host.level = levels.get(&host.host).copied());
+        hosts
     }
 
     /// The cells of one route, with the sum of a logarithm.
@@ -115,8 +220,9 @@ impl Units {
         let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
         for line in lines {
-            let place = if self.hosts { 0 } else { line.row.host };
-            let process = if self.hosts { 0 } else { line.row.process };
+            let by_host = self.kind == Kind::Hosts;
+            let place = if by_host { 0 } else { line.row.host };
+            let process = if by_host { 0 } else { line.row.process };
             let Some(unit) = self.numbers.get(&((line.row.host, process), line.side)) else { continue };
             let count = numbers.len();
             let cell = *numbers.entry((place, line.row.second / self.stretch)).or_insert(count);
@@ -131,11 +237,14 @@ fn stretch(lines: &[Line], by_host: bool) -> u64 {
     let place =
         |line: &Line, length: u64| (line.row.route, if by_host { 0 } else { line.row.host }, line.row.second / length);
     let all: f64 = lines.iter().map(Line::requests).sum();
+    // A cell is no shorter than a row, or rows of one host would be held against a part of their time on another.
+    let row = longest(lines);
+    let lengths = LENGTHS.map(|length| length.next_multiple_of(row));
     let enough = |length: &u64| {
         let cells = lines.iter().map(|line| place(line, *length)).collect::<HashSet<_>>().len();
         all >= REQUESTS_PER_CELL * cells as f64
     };
-    LENGTHS.into_iter().find(enough).unwrap_or(LENGTHS[LENGTHS.len() - 1])
+    lengths.into_iter().find(enough).unwrap_or(lengths[lengths.len() - 1])
 }
 
 fn middle(mut values: Vec<f64>) -> f64 {

@@ -11,7 +11,8 @@ const LENGTHS: [u64; 7] = [1, 5, 10, 30, 60, 300, 3600];
 /// One cell: OLD and NEW of a host and a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
-    host: u32,
+    /// Where.
+    pub(crate) host: u32,
     second: u64,
     /// The sums of both.
     pub(crate) sides: [Tally; 2],

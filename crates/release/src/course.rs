@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steady_model::{HostSecond, Nanos, ReleaseCourse, ReleaseMoment, ReleaseRows, ReleaseRulerRow};
 
 use crate::effect::nanos;
-use crate::window::Line;
+use crate::window::{Line, longest};
 
 /// About so many stretches fit a chart.
 const STRETCHES: u64 = 150;
@@ -28,7 +28,9 @@ pub(crate) fn step(lines: &[Line]) -> u64 {
     let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return 1 };
     let slot = lines.iter().map(|line| u64::from(line.row.slot_seconds)).max().unwrap_or(0);
     let wanted = ((last - first) / STRETCHES + 1).max(2 * slot);
-    LENGTHS.into_iter().find(|&length| length >= wanted).unwrap_or(wanted)
+    let row = longest(lines);
+    let fits = |length: &u64| *length >= wanted && length.is_multiple_of(row);
+    LENGTHS.into_iter().find(fits).unwrap_or_else(|| wanted.next_multiple_of(row))
 }
 
 /// What the load and the mix of routes did to the logarithm of each line's cost, beside the window's mean, where both versions

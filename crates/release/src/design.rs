@@ -54,10 +54,18 @@ fn requests(lines: &[Line], family: &fn(Assignment) -> bool) -> [f64; 2] {
     sides
 }
 
-/// Whether both served in most of the time in which the one that served for the shorter time did.
+/// Whether both served in most of the time in which the one that served for the shorter time did: on the same host, where any host
+/// had both, for hosts may change over one by one.
 fn served_together(lines: &[Line]) -> bool {
-    let mut stretches: BTreeMap<u64, [bool; 2]> = BTreeMap::new();
-    lines.iter().for_each(|line| stretches.entry(line.row.second / STRETCH).or_default()[line.side] = true);
+    let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+    lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
+    let mixed = |line: &Line| hosts[&line.row.host] == [true, true];
+    let by_host = lines.iter().any(mixed);
+    let mut stretches: BTreeMap<(u32, u64), [bool; 2]> = BTreeMap::new();
+    for line in lines.iter().filter(|line| !by_host || mixed(line)) {
+        let host = if by_host { line.row.host } else { 0 };
+        stretches.entry((host, line.row.second / STRETCH)).or_default()[line.side] = true;
+    }
     let count = |of: fn(&[bool; 2]) -> bool| stretches.values().filter(|served| of(served)).count() as f64;
     count(|served| served[0] && served[1]) >= TOGETHER * count(|served| served[0]).min(count(|served| served[1]))
 }

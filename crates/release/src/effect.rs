@@ -1,7 +1,7 @@
 //! An effect on the logarithm of cost, and what it comes to at some level of error.
 
 use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, Verdict};
-use steady_stats::release::{self as estimators, CoinPairs, Estimated};
+use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare, between_hosts, critical};
 
 use crate::window::Line;
 
@@ -11,14 +11,26 @@ pub(crate) enum Effect {
     Student(Estimated, f64),
     /// By the coins of pairs of slots, with the estimate.
     Coins(Box<CoinPairs>, f64),
+    /// By what is known within hosts, or with the host as the unit, whichever reaches further: where hosts do not differ the first
+    /// one is right, where they do the second.
+    Hosts(Box<Effect>, Estimated),
 }
 
 impl Effect {
+    /// The same, not known better than the spread of the hosts that it is from allows, where that is known.
+    pub(crate) fn among(self, hosts: &[HostShare]) -> Effect {
+        match between_hosts(self.estimate(), hosts) {
+            Some(between) => Effect::Hosts(Box::new(self), between),
+            None => self,
+        }
+    }
+
     /// The estimate.
     pub(crate) fn estimate(&self) -> f64 {
         match self {
             Effect::Student(estimated, _) => estimated.effect,
             Effect::Coins(_, estimate) => *estimate,
+            Effect::Hosts(within, _) => within.estimate(),
         }
     }
 
@@ -30,6 +42,24 @@ impl Effect {
                 Interval { low: low - beyond, high: high + beyond }
             }
             Effect::Coins(coins, _) => coins.interval(alpha),
+            Effect::Hosts(within, between) => {
+                let (within, between) = (within.interval(alpha), between.interval(alpha));
+                Interval { low: within.low.min(between.low), high: within.high.max(between.high) }
+            }
+        }
+    }
+
+    /// The estimate with an error, as Student's t would have it.
+    pub(crate) fn estimated(&self) -> Estimated {
+        const ALPHA: f64 = 0.05;
+        match self {
+            Effect::Student(estimated, _) => *estimated,
+            Effect::Coins(coins, estimate) => {
+                let freedom = coins.freedom();
+                let error = coins.interval(ALPHA).half_width() / critical(ALPHA, freedom);
+                Estimated { effect: *estimate, variance: error * error, freedom }
+            }
+            Effect::Hosts(within, _) => within.estimated(),
         }
     }
 }

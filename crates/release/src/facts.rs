@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use steady_model::{Absent, ReleaseQuestion, ReleaseRows, ReleaseSide, ReleaseWarning};
+use steady_model::{ALL_PROCESSES, Absent, ReleaseQuestion, ReleaseRows, ReleaseSide, ReleaseWarning};
 
 use crate::effect::{Plain, nanos};
 use crate::window::{Line, Sides};
@@ -34,13 +34,30 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2
             requests,
             failed: own().map(|line| line.row.sums.failed).sum(),
             warming: warming[side],
-            processes: count(|line| (line.row.host, line.row.process)),
+            processes: match own().any(|line| line.row.process == ALL_PROCESSES) {
+                true => Err(Absent::because("processes of a host are not told apart")),
+                false => Ok(count(|line| (line.row.host, line.row.process))),
+            },
             hosts: count(|line| (line.row.host, 0)),
-            seconds: count(|line| (0, line.row.second)) as u64,
+            seconds: seconds(own()),
             cpu_mean: mean(plain.cpu[side]),
             wall_mean: if outside { Err(Absent::because(OUTSIDE)) } else { mean(wall) },
         }
     })
+}
+
+/// How many seconds lines stand for, those of several lines once.
+fn seconds<'a>(lines: impl Iterator<Item = &'a Line>) -> u64 {
+    let mut last = None;
+    let mut spans: Vec<(u64, u64)> =
+        lines.map(|line| (line.row.second, line.end())).filter(|span| last.replace(*span) != Some(*span)).collect();
+    spans.sort_unstable();
+    let (mut covered, mut until) = (0, 0);
+    for (from, to) in spans {
+        covered += to.saturating_sub(from.max(until));
+        until = until.max(to);
+    }
+    covered
 }
 
 pub(crate) const OUTSIDE: &str = "requests were counted from outside, where their time on the wall is not known";
@@ -112,10 +129,10 @@ fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning
     let mut filled: BTreeSet<u64> = BTreeSet::new();
     let mut last = None;
     for row in &rows.requests {
-        if last.replace((row.second, row.slot_seconds)) == Some((row.second, row.slot_seconds)) {
+        if last.replace((row.second, row.span_seconds)) == Some((row.second, row.span_seconds)) {
             continue;
         }
-        let length = u64::from(row.slot_seconds).max(1);
+        let length = u64::from(row.span_seconds).max(1);
         (row.second / STRETCH..=(row.second + length - 1) / STRETCH).for_each(|at| {
             filled.insert(at);
         });

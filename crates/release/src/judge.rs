@@ -10,7 +10,7 @@ use steady_model::{
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Asked, Effect, Plain, change};
 use crate::window::Line;
-use crate::{JudgeError, after, canary, course, design, facts, random, switchback, wall, window};
+use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, wall, window};
 
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
@@ -55,7 +55,11 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
     let mut total = change(&answer.total, &Plain::of(&lines), &asked);
     let mut warnings = answer.warnings.clone();
+    warnings.extend(hosts::differ(&answer.hosts, &answer.total));
     warnings.extend(facts::warnings(question, rows, &lines, left_out));
+    if differ_by_host(&warnings) {
+        total.minutes_to_settle = None;
+    }
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
         total.within_resolution = false;
@@ -70,7 +74,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         from_outside: lines.iter().any(|line| line.row.process == 0),
         sides: facts::sides(question, &lines, facts::warming(question, rows)),
         routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
-        hosts: Vec::new(),
+        hosts: hosts::told(&answer.hosts, rows, &asked),
         wall: wall::wall(question, rows, &lines, design, alpha),
         saving: saving(&total, &all, seconds, &warnings),
         course: course::course(&lines, rows, step, &loads),
@@ -83,11 +87,16 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     Ok(Judged { report, all, seconds })
 }
 
-/// How many seconds lie between the first and the last row.
+/// How many seconds lie between the beginning of the first row and the end of the last.
 fn span(lines: &[Line]) -> f64 {
     let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
-    let last = lines.iter().map(|line| line.row.second + u64::from(line.row.slot_seconds.max(1))).max().unwrap_or(0);
+    let last = lines.iter().map(Line::end).max().unwrap_or(0);
     last.saturating_sub(first) as f64
+}
+
+/// Whether hosts differ: more of the same traffic tells each of them better, and no more of them.
+pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
+    warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
 }
 
 /// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change where the

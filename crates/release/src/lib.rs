@@ -12,6 +12,7 @@ mod effect;
 mod error;
 mod facts;
 mod fold;
+mod hosts;
 mod judge;
 mod means;
 mod merge;

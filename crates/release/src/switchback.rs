@@ -3,42 +3,48 @@
 use std::collections::{BTreeMap, HashMap};
 
 use steady_model::{Absent, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
-use steady_stats::release::{CoinPairs, SlotPair};
+use steady_stats::release::{CoinPairs, HostShare, SlotPair};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::window::{Line, Sides};
-use crate::{means, rulers};
+use crate::{hosts, means, rulers};
 
 /// The share of pairs in which a ruler must have been read on both sides to be of use.
 const MOST: f64 = 0.9;
 /// The share of a slot's requests that the version of the other slot may have without the slot being dropped.
 const STRAY: f64 = 0.02;
 
-/// Sums of one pair of slots, by version.
+/// Sums of one pair of slots, by version; of rows that hold many slots, those of one stretch of time.
 #[derive(Default)]
 struct Sums {
     /// Requests and logarithms, less their route's mean, by route.
     routes: BTreeMap<u32, [(f64, f64); 2]>,
-    /// Requests by slot (first, second) and version.
+    /// Requests by slot (first, second) and version; all of a stretch with many slots are in the first.
     slots: [[f64; 2]; 2],
+    /// Whether these are many slots, and the CPU time of each version in them.
+    many: bool,
+    cpu: [f64; 2],
     /// Readings and their sum, by ruler: workers' and the agent's.
     rulers: BTreeMap<RequestRuler, [(f64, f64); 2]>,
 }
 
+/// All pairs, by their begin, on each of the hosts, which throw coins of their own.
+type Pairs = BTreeMap<(u32, u64), Sums>;
+
 /// The answer of the lines, which are in order.
 pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
-    let Some(length) = lines.first().map(|line| u64::from(line.row.slot_seconds)).filter(|length| *length > 0) else {
-        return Answer::of_coins();
-    };
+    let Some(length) = lines.first().map(|line| u64::from(line.row.slot_seconds)) else { return Answer::of_coins() };
     let mut pairs = pairs(lines, length);
     pairs.retain(|_, sums| sums.whole());
     let workers = rows.rulers.iter().any(|row| row.process != 0);
     add_rulers(&mut pairs, question, rows, length, workers);
     let used = used(&pairs);
     let weights = weights(lines);
-    let total = coins(&pairs, &used, |sums| sums.mixed(&weights));
+    let mixed = |sums: &Sums| sums.mixed(&weights);
+    let total = coins(pairs.iter(), &used, mixed);
     let routes = routes(lines, &pairs, &used);
+    let hosts = hosts::each(lines, |host, _| coins(pairs.range((host, 0)..=(host, u64::MAX)), &used, mixed));
     let rests_on = match (used.is_empty(), workers) {
         (true, _) => RestsOn::Coins,
         (false, true) => RestsOn::WorkerRulers,
@@ -46,27 +52,41 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
     };
     let usual = total.as_ref().ok().map(Effect::estimate);
     let by_means = usual.and_then(|usual| means::differ(&means::of_slots(lines, usual)?, usual));
-    Answer { total, routes, rests_on, warnings: by_means.into_iter().collect(), ..Answer::of_coins() }
+    Answer { total, routes, hosts, rests_on, warnings: by_means.into_iter().collect(), ..Answer::of_coins() }
 }
 
-/// The second in which a pair of slots begins.
+/// The second in which a pair of slots begins; a row that holds many slots stands alone.
 fn begin(second: u64, second_of_pair: bool, length: u64) -> u64 {
     if second_of_pair { second.saturating_sub(length) } else { second }
 }
 
-/// All pairs, by their begin. Costs are beside the mean of their route in their process, whichever version served them.
-fn pairs(lines: &[Line], length: u64) -> BTreeMap<u64, Sums> {
-    let mut means: HashMap<(u32, u32, u64), (f64, f64)> = HashMap::new();
+/// A number that is as good as drawn, from a request count and CPU time in nanoseconds (the finaliser of SplitMix64).
+fn lot(requests: f64, cpu: f64) -> u64 {
+    const MICROSECOND: f64 = 1e3;
+    let mut bits = (requests as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (cpu / MICROSECOND).round() as u64;
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// All pairs. Costs are beside the mean of their route in their process, whichever version served them.
+fn pairs(lines: &[Line], length: u64) -> Pairs {
+    // By side first, and both added then: the same to the last bit whichever is called NEW.
+    let mut means: HashMap<(u32, u32, u64), [(f64, f64); 2]> = HashMap::new();
     let place = |line: &Line| (line.row.route, line.row.host, line.row.process);
     for line in lines {
-        let mean = means.entry(place(line)).or_default();
+        let mean = &mut means.entry(place(line)).or_default()[line.side];
         mean.0 += line.requests();
         mean.1 += line.log();
     }
-    let mut pairs: BTreeMap<u64, Sums> = BTreeMap::new();
+    let mut pairs = Pairs::new();
     for line in lines {
-        let (requests, log) = means[&place(line)];
-        let sums = pairs.entry(begin(line.row.second, line.row.second_of_pair, length)).or_default();
+        let [old, new] = means[&place(line)];
+        let (requests, log) = (old.0 + new.0, old.1 + new.1);
+        let begin = begin(line.row.second, line.row.second_of_pair, length);
+        let sums = pairs.entry((line.row.host, begin)).or_default();
+        sums.many = length == 0;
+        sums.cpu[line.side] += line.row.sums.cpu;
         let own = &mut sums.routes.entry(line.row.route).or_default()[line.side];
         own.0 += line.requests();
         own.1 += line.log() - line.requests() * log / requests;
@@ -76,15 +96,21 @@ fn pairs(lines: &[Line], length: u64) -> BTreeMap<u64, Sums> {
 }
 
 impl Sums {
-    /// Whether each slot had one version, and the other slot the other.
+    /// Whether each slot had one version, and the other slot the other; a stretch with many slots has to have both.
     fn whole(&self) -> bool {
         let [first, second] = self.slots;
+        if self.many {
+            return first.iter().all(|requests| *requests > 0.0);
+        }
         let one = |slot: [f64; 2]| slot[0].min(slot[1]) <= STRAY * (slot[0] + slot[1]);
         one(first) && one(second) && (first[1] > first[0]) != (second[1] > second[0]) && first != second
     }
 
+    /// Whether NEW has the first slot. Of many slots each version has as many first ones: all coins of a stretch together fell so
+    /// or the other way round with the same chance, so either half of it may count as the first, and the halves draw lots.
     fn new_first(&self) -> bool {
-        self.slots[0][1] > self.slots[0][0]
+        let [old, new] = self.slots[0];
+        if self.many { lot(new, self.cpu[1]) > lot(old, self.cpu[0]) } else { new > old }
     }
 
     /// NEW less OLD, each route with its weight, of the routes that both slots had; and both together.
@@ -103,24 +129,18 @@ impl Sums {
 }
 
 /// Adds what rulers read: workers' by the version that followed, the agent's by the slot.
-fn add_rulers(
-    pairs: &mut BTreeMap<u64, Sums>,
-    question: &ReleaseQuestion,
-    rows: &ReleaseRows,
-    length: u64,
-    workers: bool,
-) {
+fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows, length: u64, workers: bool) {
     let sides = Sides::new(question, rows);
-    let begins: Vec<u64> = pairs.keys().copied().collect();
     let window = question.from..question.to;
+    let last = (2 * length).max(1) - 1;
     for reading in rulers::readings(rows, window, workers, |row| (row.host, row.process, row.ruler)) {
-        let at = begins.partition_point(|begin| *begin <= reading.second);
-        let Some(&begin) = at.checked_sub(1).and_then(|at| begins.get(at)) else { continue };
-        let Some(sums) = pairs.get_mut(&begin).filter(|_| reading.second < begin + 2 * length) else { continue };
+        let there = (reading.host, reading.second.saturating_sub(last))..=(reading.host, reading.second);
+        let Some(((_, begin), sums)) = pairs.range_mut(there).next_back() else { continue };
         let in_first = reading.second < begin + length;
         let side = match reading.version {
             Some(version) => sides.of(version),
-            None => Some(usize::from(sums.new_first() == in_first)),
+            // Which of many slots it ran in is not known.
+            None => (length > 0).then(|| usize::from(sums.new_first() == in_first)),
         };
         if let Some(side) = side {
             let own = &mut sums.rulers.entry(reading.ruler).or_default()[side];
@@ -131,7 +151,7 @@ fn add_rulers(
 }
 
 /// The rulers that were read in most pairs on both sides, the best ones first.
-fn used(pairs: &BTreeMap<u64, Sums>) -> Vec<RequestRuler> {
+fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     let both = |ruler: &RequestRuler| {
         let read = |sums: &&Sums| sums.rulers.get(ruler).is_some_and(|[old, new]| old.0 > 0.0 && new.0 > 0.0);
         pairs.values().filter(read).count() as f64 >= MOST * pairs.len() as f64
@@ -140,20 +160,22 @@ fn used(pairs: &BTreeMap<u64, Sums>) -> Vec<RequestRuler> {
     if pairs.is_empty() { Vec::new() } else { order.into_iter().filter(both).collect() }
 }
 
-/// The share of CPU time of each route.
+/// The CPU time of each route.
 fn weights(lines: &[Line]) -> BTreeMap<u32, f64> {
-    let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
-    lines.iter().for_each(|line| *weights.entry(line.row.route).or_default() += line.row.sums.cpu);
-    weights
+    let of_route = |lines: &[Line]| {
+        let [old, new] = Plain::of(lines).cpu;
+        (lines[0].row.route, old + new)
+    };
+    lines.chunk_by(|one, other| one.row.route == other.row.route).map(of_route).collect()
 }
 
-/// The pairs of which `cost` tells a difference (NEW less OLD) and a level, as coins.
-fn coins(
-    pairs: &BTreeMap<u64, Sums>,
+/// The pairs of which `cost` tells a difference (NEW less OLD) and a level, as coins; with the spread of their hosts.
+fn coins<'a>(
+    pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
     used: &[RequestRuler],
     cost: impl Fn(&Sums) -> Option<(f64, f64)>,
 ) -> Reading<Effect> {
-    let pair = |sums: &Sums| {
+    let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
         let (difference, level) = cost(sums)?;
         let sign = if sums.new_first() { 1.0 } else { -1.0 };
         let ruler = |ruler: &RequestRuler| match sums.rulers.get(ruler) {
@@ -161,21 +183,29 @@ fn coins(
             _ => 0.0,
         };
         let covariates = used.iter().map(ruler).collect();
-        Some(SlotPair { difference: sign * difference, level, new_first: sums.new_first(), covariates })
+        let pair = SlotPair { difference: sign * difference, level, new_first: sums.new_first(), covariates };
+        Some((*host, pair))
     };
-    let coins = CoinPairs::new(pairs.values().filter_map(pair).collect());
-    match coins.estimate() {
-        Some(estimate) => Ok(Effect::Coins(Box::new(coins), estimate)),
-        None => Err(Absent::because("fewer than 6 pairs of slots had both versions")),
+    let (places, pairs): (Vec<u32>, Vec<SlotPair>) = pairs.filter_map(pair).unzip();
+    let coins = CoinPairs::new(pairs);
+    let few = || Absent::because("fewer than 6 pairs of slots had both versions");
+    let estimate = coins.estimate().ok_or_else(few)?;
+    let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
+    let each = 1.0 / places.len() as f64;
+    for (host, beyond) in places.iter().zip(coins.beyond(estimate)) {
+        let own = hosts.entry(*host).or_default();
+        *own = HostShare { share: own.share + each, beyond: own.beyond + each * beyond };
     }
+    let hosts: Vec<HostShare> = hosts.into_values().collect();
+    Ok(Effect::Coins(Box::new(coins), estimate).among(&hosts))
 }
 
-fn routes(lines: &[Line], pairs: &BTreeMap<u64, Sums>, used: &[RequestRuler]) -> Vec<RouteAnswer> {
+fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler]) -> Vec<RouteAnswer> {
     let of_route = |lines: &[Line]| {
         let route = lines[0].row.route;
         let cost = |sums: &Sums| sums.mixed(&BTreeMap::from([(route, 1.0)]));
         let plain = Plain::of(lines);
-        (!plain.requests.contains(&0)).then(|| RouteAnswer { route, plain, effect: coins(pairs, used, cost) })
+        (!plain.requests.contains(&0)).then(|| RouteAnswer { route, plain, effect: coins(pairs.iter(), used, cost) })
     };
     lines.chunk_by(|one, other| one.row.route == other.row.route).filter_map(of_route).collect()
 }

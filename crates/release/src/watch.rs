@@ -10,7 +10,7 @@ use steady_model::{
 
 use crate::JudgeError;
 use crate::effect::{Asked, told_change};
-use crate::judge::{Judged, contradicted, judge_at};
+use crate::judge::{Judged, contradicted, differ_by_host, judge_at};
 
 /// A look is due whenever the share of the window that is over has grown by this factor.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
@@ -72,7 +72,7 @@ impl Watch {
 
     /// The question of the window as far as it has filled.
     fn question_until(&self, rows: &ReleaseRows) -> ReleaseQuestion {
-        let last = rows.requests.iter().map(|row| row.second + u64::from(row.slot_seconds.max(1))).max();
+        let last = rows.requests.iter().map(|row| row.second + u64::from(row.span_seconds.max(1))).max();
         let to = last.map_or(self.question.to, |last| last.clamp(self.question.from, self.question.to));
         ReleaseQuestion { to, ..self.question.clone() }
     }
@@ -99,6 +99,9 @@ impl Watch {
         };
         let asked = Asked { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
         let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
+        if differ_by_host(&report.warnings) {
+            total.minutes_to_settle = None;
+        }
         if contradicted(&report.warnings, total.verdict) {
             total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
         }

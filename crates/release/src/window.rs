@@ -17,6 +17,11 @@ pub(crate) struct Line {
 type Key = (u32, u32, u64, u64, usize, u64, u64);
 
 impl Line {
+    /// The second behind the last that it stands for.
+    pub(crate) fn end(&self) -> u64 {
+        self.row.second + u64::from(self.row.span_seconds.max(1))
+    }
+
     /// Requests that count.
     pub(crate) fn requests(&self) -> f64 {
         self.row.sums.requests as f64
@@ -30,6 +35,11 @@ impl Line {
             self.row.sums.log
         }
     }
+}
+
+/// How long the longest row is, in seconds.
+pub(crate) fn longest(lines: &[Line]) -> u64 {
+    lines.iter().map(|line| u64::from(line.row.span_seconds)).max().unwrap_or(0).max(1)
 }
 
 /// The sides of the question among the versions' numbers: which are OLD, which NEW.

@@ -3,18 +3,20 @@
 
 mod kept;
 
+use kept::fleet::{Design, Fleet, Played, scraped};
 use kept::made;
 use kept::trials::{Source, Way};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{
-    Assignment, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRows, ReleaseWarning, RequestSums, Verdict,
+    Assignment, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRow, ReleaseRows, ReleaseWarning, RequestSums,
+    Verdict,
 };
 use steady_release::{JudgeError, judge};
 
 const WAYS: [Way; 4] = [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After];
 
-fn rows(way: Way, seed: u64) -> (ReleaseQuestion, ReleaseRows) {
+fn rows_of(way: Way, seed: u64) -> (ReleaseQuestion, ReleaseRows) {
     let mut coin = ChaCha8Rng::seed_from_u64(seed);
     let rows = Source::recorded().window(300, 420, way, 0.03, &mut coin);
     (ReleaseQuestion { by_route: true, ..made::question(300, 420) }, rows)
@@ -24,27 +26,57 @@ fn shuffle<T>(values: &mut [T], coin: &mut ChaCha8Rng) {
     (1..values.len()).rev().for_each(|at| values.swap(at, coin.random_range(0..=at)));
 }
 
+/// A few hosts in every design that hosts may have, as scrapes have them, and the recording with slots that are not told apart.
+fn fleets() -> Vec<(String, ReleaseQuestion, ReleaseRows)> {
+    let mut coin = ChaCha8Rng::seed_from_u64(11);
+    let played = Played::new(&Source::recorded(), &mut coin);
+    let mut fleets = Vec::new();
+    for design in [Design::Coin, Design::Slots, Design::Hosts] {
+        for hosts in [2, 7] {
+            let fleet = Fleet { effect_spread: 0.01, ..Fleet::of(hosts, design, 0.02) };
+            let (from, to) = fleet.ends();
+            fleets.push((format!("{design:?} {hosts}"), made::question(from, to), played.rows(&fleet, &mut coin)));
+        }
+    }
+    // Processes of both versions on each host, not told apart.
+    let (_, question, rows) = &fleets[1];
+    let canaries = |row: &ReleaseRow| ReleaseRow { assignment: Assignment::Canary, ..*row };
+    let requests = rows.requests.iter().map(canaries).collect();
+    fleets.push(("canaries".into(), question.clone(), ReleaseRows { requests, ..rows.clone() }));
+    for way in WAYS {
+        let (question, rows) = rows_of(way, 12);
+        fleets.push((format!("{way:?} scraped"), question, scraped(&rows, 10)));
+    }
+    fleets
+}
+
 #[test]
 fn exchanging_the_versions_negates_everything() {
-    for way in WAYS {
-        let (question, rows) = rows(way, 1);
+    let plain = WAYS.map(|way| {
+        let (question, rows) = rows_of(way, 1);
+        (format!("{way:?}"), question, rows)
+    });
+    for (way, question, rows) in plain.into_iter().chain(fleets()) {
         let swapped = ReleaseQuestion { old: question.new.clone(), new: question.old.clone(), ..question.clone() };
         let (one, other) = (judge(&question, &rows).unwrap(), judge(&swapped, &rows).unwrap());
         assert_eq!(one.design, other.design);
-        assert_eq!(one.refused.len(), other.refused.len(), "{way:?}");
+        assert_eq!(one.refused.len(), other.refused.len(), "{way}");
         let changes = |report: &ReleaseReport| {
             let routes = report.routes.iter().map(|route| route.change.clone());
-            std::iter::once(report.total.clone()).chain(routes).collect::<Vec<_>>()
+            let hosts = report.hosts.iter().map(|host| host.change.clone());
+            std::iter::once(report.total.clone()).chain(routes).chain(hosts).collect::<Vec<_>>()
         };
+        let names = |report: &ReleaseReport| {
+            report.hosts.iter().map(|host| (host.host.clone(), host.outlying)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&one), names(&other), "{way}");
         for (one, other) in changes(&one).into_iter().zip(changes(&other)) {
-            let (Ok(change), Ok(interval)) = (&one.change, &one.interval) else {
-                assert!(other.change.is_err());
-                continue;
-            };
+            assert_eq!(one.interval.is_err(), other.interval.is_err(), "{way}");
+            let (Ok(change), Ok(interval)) = (&one.change, &one.interval) else { continue };
             let (back, back_interval) = (other.change.unwrap(), other.interval.unwrap());
-            assert!((change.ln_1p() + back.ln_1p()).abs() < 1e-12, "{way:?}: {change} {back}");
-            assert!((interval.low.ln_1p() + back_interval.high.ln_1p()).abs() < 1e-12, "{way:?}");
-            assert!((interval.high.ln_1p() + back_interval.low.ln_1p()).abs() < 1e-12, "{way:?}");
+            assert!((change.ln_1p() + back.ln_1p()).abs() < 1e-12, "{way}: {change} {back}");
+            assert!((interval.low.ln_1p() + back_interval.high.ln_1p()).abs() < 1e-12, "{way}");
+            assert!((interval.high.ln_1p() + back_interval.low.ln_1p()).abs() < 1e-12, "{way}");
         }
     }
 }
@@ -52,14 +84,17 @@ fn exchanging_the_versions_negates_everything() {
 #[test]
 fn the_order_of_rows_does_not_matter() {
     let mut coin = ChaCha8Rng::seed_from_u64(9);
-    for way in WAYS {
-        let (question, mut rows) = rows(way, 2);
+    let plain = WAYS.map(|way| {
+        let (question, rows) = rows_of(way, 2);
+        (format!("{way:?}"), question, rows)
+    });
+    for (way, question, mut rows) in plain.into_iter().chain(fleets()) {
         let first = judge(&question, &rows).unwrap();
         shuffle(&mut rows.requests, &mut coin);
         shuffle(&mut rows.rulers, &mut coin);
         shuffle(&mut rows.walls, &mut coin);
         shuffle(&mut rows.seconds, &mut coin);
-        assert_eq!(first, judge(&question, &rows).unwrap(), "{way:?}");
+        assert_eq!(first, judge(&question, &rows).unwrap(), "{way}");
     }
 }
 
@@ -92,7 +127,7 @@ fn half(sums: &RequestSums, first: bool) -> RequestSums {
 #[test]
 fn rows_add_up_in_whatever_parts_they_come() {
     for way in WAYS {
-        let (question, mut rows) = rows(way, 3);
+        let (question, mut rows) = rows_of(way, 3);
         let whole = judge(&question, &rows).unwrap();
         let parts = |first| {
             rows.requests.iter().map(move |row| {
@@ -122,7 +157,7 @@ fn rows_add_up_in_whatever_parts_they_come() {
 
 #[test]
 fn what_cannot_be_judged_is_said() {
-    let (question, rows) = rows(Way::Coin(0.5), 4);
+    let (question, rows) = rows_of(Way::Coin(0.5), 4);
     let asked =
         |old: &str, new: &str| judge(&ReleaseQuestion { old: old.into(), new: new.into(), ..question.clone() }, &rows);
     assert_eq!(asked("v1", "v1"), Err(JudgeError::SameVersion("v1".into())));
@@ -144,7 +179,7 @@ fn what_cannot_be_judged_is_said() {
 
 #[test]
 fn a_minority_of_other_assignments_is_left_out() {
-    let (question, mut rows) = rows(Way::Coin(0.5), 5);
+    let (question, mut rows) = rows_of(Way::Coin(0.5), 5);
     let alone = judge(&question, &rows).unwrap();
     let mut others: Vec<_> = rows.requests.iter().filter(|row| row.second < 310).copied().collect();
     others.iter_mut().for_each(|row| {
@@ -192,7 +227,7 @@ fn a_tail_that_is_paid_for_is_not_the_same() {
 
 #[test]
 fn few_requests_are_undecided() {
-    let (question, rows) = rows(Way::Coin(0.5), 6);
+    let (question, rows) = rows_of(Way::Coin(0.5), 6);
     for keep in [1, 3, 10, 30, 100] {
         for way in WAYS {
             let assignment = match way {
@@ -237,7 +272,7 @@ fn few_requests_are_undecided() {
 /// Two versions counted from outside on one host: no processes, no logarithms, and still an answer that says what it is.
 #[test]
 fn what_was_counted_from_outside_is_judged() {
-    let (question, mut rows) = rows(Way::Processes, 7);
+    let (question, mut rows) = rows_of(Way::Processes, 7);
     let inside = judge(&question, &rows).unwrap();
     for row in &mut rows.requests {
         row.process = 0;

@@ -2,12 +2,13 @@
 
 mod kept;
 
+use kept::fleet::{Design, Fleet, Played, scraped};
 use kept::made;
 use kept::simulated::{BEGIN, Service};
 use kept::trials::{Count, Source, Way};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use steady_model::Refusal;
+use steady_model::{Assignment, Refusal, ReleaseDesign, ReleaseWarning};
 use steady_release::judge;
 
 /// So many services, each simulated anew, under labels of their own.
@@ -83,6 +84,117 @@ fn a_step_that_coincides_is_refused() {
             assert!(report.refused.iter().any(apart), "{size}: {:?}", report.refused);
         }
     }
+}
+
+/// So many fleets, each drawn anew.
+fn fleets(played: &Played, count: u64, fleet: Fleet) -> (Count, usize) {
+    let (mut counted, mut differ) = (Count::default(), 0);
+    for seed in 0..count {
+        let rows = played.rows(&fleet, &mut ChaCha8Rng::seed_from_u64(seed));
+        let (from, to) = fleet.ends();
+        let report = judge(&made::question(from, to), &rows).unwrap();
+        differ += usize::from(report.warnings.iter().any(|one| matches!(one, ReleaseWarning::HostsDiffer { .. })));
+        assert_eq!(report.hosts.len(), fleet.hosts as usize);
+        counted.add(&report, fleet.effect);
+    }
+    (counted, differ)
+}
+
+#[test]
+fn fleets_hold_and_resolve() {
+    let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
+    for (design, hosts) in [(Design::Coin, 3), (Design::Coin, 10), (Design::Slots, 3), (Design::Slots, 10)] {
+        let alike = Fleet { effect_spread: 0.0, ..Fleet::of(hosts, design, 0.0) };
+        let (none, differ) = fleets(&played, 300, alike);
+        holds(&none, "hosts alike");
+        assert!(differ <= 4, "{differ} of 300 {design:?} of {hosts} hosts said to differ");
+    }
+    holds(&fleets(&played, 300, Fleet::of(10, Design::Hosts, 0.0)).0, "a version each");
+    let (half, _) = fleets(&played, 100, Fleet::of(10, Design::Coin, 0.005));
+    holds(&half, "half a per cent");
+    assert!(half.share(half.decided - half.wrong) >= 0.9, "{half:?}");
+}
+
+/// Where the change itself differs from host to host, no number of requests makes up for it.
+#[test]
+fn hosts_that_differ_are_reckoned_with() {
+    let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
+    for design in [Design::Coin, Design::Slots] {
+        let (none, differ) = fleets(&played, 300, Fleet { effect_spread: 0.02, ..Fleet::of(10, design, 0.0) });
+        holds(&none, "hosts that differ by 2 %");
+        assert!(differ >= 200, "{differ} of 300 {design:?}");
+    }
+}
+
+#[test]
+fn a_host_that_lies_apart_is_named() {
+    let played = Played::new(&Source::recorded(), &mut ChaCha8Rng::seed_from_u64(1));
+    for (design, dearer) in [(Design::Coin, 0.03), (Design::Slots, 0.1), (Design::Hosts, 0.5)] {
+        let (mut found, mut others) = (0, 0);
+        for seed in 0..50 {
+            let fleet = Fleet { effect_spread: 0.0, ..Fleet::of(20, design, 0.0) };
+            let mut rows = played.rows(&fleet, &mut ChaCha8Rng::seed_from_u64(seed));
+            let host = rows.requests.iter().find(|row| row.version == 1).map(|row| row.host).unwrap();
+            for row in rows.requests.iter_mut().filter(|row| (row.host, row.version) == (host, 1)) {
+                row.sums.log_squared += (2.0 * row.sums.log + dearer * row.sums.requests as f64) * dearer;
+                row.sums.before_log += dearer * row.sums.before;
+                row.sums.log += dearer * row.sums.requests as f64;
+            }
+            let (from, to) = fleet.ends();
+            let report = judge(&made::question(from, to), &rows).unwrap();
+            let apart: Vec<&str> =
+                report.hosts.iter().filter(|one| one.outlying).map(|one| one.host.as_str()).collect();
+            found += usize::from(apart.first() == Some(&rows.hosts[host as usize].as_str()));
+            others += usize::from(apart.len() > 1);
+        }
+        assert!(found >= 45 && others <= 8, "{design:?}: {found} found, {others} with others, of 50");
+    }
+}
+
+/// Processes of both versions on every host, which scrapes do not tell apart: one host cannot say how much they differ.
+#[test]
+fn canaries_within_hosts_rest_on_several() {
+    let many = Service { hosts: 8, processes: 4, rate: 8.0, process_spread: 0.025, ..Service::small(60) };
+    let mut none = Count::default();
+    for seed in 0..60 {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let source = Source::simulated(&many, &mut coin);
+        let rows = scraped(&source.window(BEGIN, BEGIN + 60, Way::Processes, 0.0, &mut coin), 15);
+        let report = judge(&made::question(BEGIN, BEGIN + 60), &rows).unwrap();
+        assert_eq!((report.design, report.hosts.len()), (ReleaseDesign::Canary, 8));
+        assert!(report.sides.iter().all(|side| side.processes.is_err() && side.seconds == 60));
+        none.add(&report, 0.0);
+    }
+    holds(&none, "canaries within hosts");
+    let mut coin = ChaCha8Rng::seed_from_u64(1);
+    let source = Source::simulated(&Service { hosts: 1, ..many }, &mut coin);
+    let rows = scraped(&source.window(BEGIN, BEGIN + 60, Way::Processes, 0.0, &mut coin), 15);
+    let why = judge(&made::question(BEGIN, BEGIN + 60), &rows).unwrap().total.change.unwrap_err();
+    assert!(why.0.contains("one host does not say"), "{why:?}");
+}
+
+/// Host after host changes over, as scrapes of 15 s see it: each is compared with itself, before and after.
+#[test]
+fn hosts_that_change_over_one_by_one_are_compared_with_themselves() {
+    let quiet = Service { hosts: 3, load_spread: 0.03, ..Service::small(300) };
+    let (mut counted, trials) = (Count::default(), 20);
+    for seed in 0..trials {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let source = Source::simulated(&quiet, &mut coin);
+        let effect = if seed % 2 == 0 { 0.0 } else { 0.05 };
+        let rows = made::rows(&source.requests, &source.agent, |request| {
+            let is_new = made::second(request.end) >= BEGIN + 90 + 60 * u64::from(request.host);
+            let factor = if is_new { 1.0 + effect } else { 1.0 };
+            made::Label { version: u32::from(is_new), assignment: Assignment::None, slot_seconds: 0, factor }
+        });
+        let report = judge(&made::question(BEGIN, BEGIN + 300), &scraped(&rows, 15)).unwrap();
+        assert_eq!(report.design, ReleaseDesign::OneAfterTheOther);
+        let few = |why: &Refusal| matches!(why, Refusal::TooFewRows { .. } | Refusal::TooFewReadings { .. });
+        assert!(!report.refused.iter().any(few), "{:?}", report.refused);
+        counted.add(&report, effect);
+    }
+    holds(&counted, "one by one");
+    assert!(counted.judged() >= 10, "{counted:?}");
 }
 
 /// The median of wall time, where a step of load half-way gives it two modes.

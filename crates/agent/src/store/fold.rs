@@ -13,9 +13,9 @@ use super::writer::insert_block;
 use super::{StoreError, Writer};
 
 /// How many seconds are folded together.
-const SECONDS: u64 = 10;
-/// What has been gone through, folded or not.
-const GONE_THROUGH: u32 = 1;
+const SECONDS: u32 = 10;
+/// The grain of what has been gone through, folded or not.
+pub(super) const GONE_THROUGH: u32 = 1;
 
 /// Folds the oldest ten that has not been, where it lies before second `before` altogether; whether there was one.
 pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreError> {
@@ -23,8 +23,9 @@ pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreErro
     let query = "SELECT min(second) FROM blocks WHERE grain = 0";
     let oldest: Option<i64> = transaction.query_row(query, [], |row| row.get(0))?;
     let Some(oldest) = oldest.and_then(|second| u64::try_from(second).ok()) else { return Ok(false) };
-    let ten = oldest / SECONDS * SECONDS;
-    if ten + SECONDS > before {
+    let seconds = u64::from(SECONDS);
+    let ten = oldest / seconds * seconds;
+    if ten + seconds > before {
         return Ok(false);
     }
     let (mut ids, mut whose) = (Vec::new(), BTreeMap::<(u32, u32), Vec<(u64, Block)>>::new());
@@ -32,7 +33,7 @@ pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreErro
         let query = "SELECT id, service, host, second, rows FROM blocks
             WHERE grain = 0 AND second >= ?1 AND second < ?2 ORDER BY second";
         let mut query = transaction.prepare_cached(query)?;
-        let mut found = query.query((whole(ten), whole(ten + SECONDS)))?;
+        let mut found = query.query((whole(ten), whole(ten + seconds)))?;
         while let Some(row) = found.next()? {
             ids.push(row.get::<_, i64>(0)?);
             let second = u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
@@ -56,6 +57,12 @@ pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreErro
     drop(remove);
     transaction.commit()?;
     Ok(true)
+}
+
+/// Says of rows that were gone through how many seconds they stand for, which is not kept: those of slots stayed as they were.
+pub(super) fn stand_for_tens(block: &mut Block) {
+    let folded = block.requests.iter_mut().filter(|row| row.assignment != Assignment::Slot);
+    folded.for_each(|row| row.span_seconds = SECONDS);
 }
 
 /// One block in place of those of a ten, and one for each second in which a slot begins.

@@ -44,7 +44,7 @@ pub(super) fn mean_second(seconds: &[HostSecond], second: u64) -> Option<HostSec
 }
 
 fn request_key(row: &ReleaseRow) -> impl Eq + Hash + use<> {
-    let slot = (row.slot_seconds, row.second_of_pair);
+    let slot = (row.span_seconds, row.slot_seconds, row.second_of_pair);
     (row.second, row.host, row.process, row.version, row.route, row.assignment, slot)
 }
 

@@ -11,7 +11,7 @@ use super::merge::{append, merge};
 use super::names::{self, whole};
 use super::pack::Block;
 use super::writer::HOST;
-use super::{StoreError, schema};
+use super::{StoreError, fold, schema};
 
 /// How long to wait for an agent that begins or ends.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,7 +48,8 @@ impl Reader {
             Gathered { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
         let Some(number) = names::find(&self.connection, service)? else { return Ok(gathered.rows) };
         for of in [number, HOST] {
-            let query = "SELECT second, host, rows FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
+            let query =
+                "SELECT second, host, rows, grain FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
                 ORDER BY second";
             let mut query = self.connection.prepare_cached(query)?;
             let mut found = query.query((whole(from), whole(to), of))?;
@@ -59,7 +60,10 @@ impl Reader {
                 let host = gathered.place(self, Kind::Host, row.get(1)?)?;
                 let damaged = |why| StoreError::Damaged { second, why };
                 let bytes = row.get_ref(2)?.as_blob().map_err(|_| damaged("it is no block"))?;
-                let block = Block::unpack(bytes, second, host).map_err(damaged)?;
+                let mut block = Block::unpack(bytes, second, host).map_err(damaged)?;
+                if row.get::<_, u32>(3)? == fold::GONE_THROUGH {
+                    fold::stand_for_tens(&mut block);
+                }
                 match &mut open {
                     Some((last, parts, several)) if *last == second => {
                         append(parts, block);

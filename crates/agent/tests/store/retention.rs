@@ -80,6 +80,14 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
     let ((many, requests, cpu), (few, again, same)) = (of(&before, Assignment::Random), of(&after, Assignment::Random));
     assert_eq!((many, few, requests, cpu), (40, 3 + 10, again, same));
     assert_eq!(after.requests.iter().filter(|row| row.second < 1_010 && row.slot_seconds == 0).count(), 1);
+    let spans = |rows: &steady_model::ReleaseRows| -> Vec<u32> {
+        [(1_009, Assignment::Slot), (1_010, Assignment::Random), (1_035, Assignment::Random)]
+            .map(|at| {
+                rows.requests.iter().find(|row| (row.second, row.assignment) == at).map_or(0, |row| row.span_seconds)
+            })
+            .into()
+    };
+    assert_eq!((spans(&before), spans(&after)), (vec![1, 1, 1], vec![1, 10, 1]));
     let readings = |rows: &steady_model::ReleaseRows| rows.rulers.iter().map(|row| row.sums.readings).sum::<u64>();
     assert_eq!(readings(&before), readings(&after));
     let busy = after.seconds.iter().find(|at| at.second == 1_010).unwrap().busy.unwrap();

@@ -91,8 +91,8 @@ pub struct ReleaseSide {
     pub failed: u64,
     /// Requests of processes that were still warming up; they do not count.
     pub warming: u64,
-    /// Processes that served it.
-    pub processes: usize,
+    /// Processes that served it; absent where rows are of all processes of a host together.
+    pub processes: Reading<usize>,
     /// Hosts that served it.
     pub hosts: usize,
     /// Seconds in which it served anything.
@@ -296,10 +296,12 @@ pub enum ReleaseWarning {
         /// How many seconds.
         seconds: u64,
     },
-    /// Hosts differ in what the change is by more than chance: the interval covers that.
+    /// Hosts differ in what the change is by more than chance.
     HostsDiffer {
         /// The standard deviation of the change between hosts, as a ratio.
         deviation: f64,
+        /// Whether the interval holds for hosts like these; with few hosts it is that of these alone.
+        covered: bool,
     },
     /// Scrapes of a fleet's store that are missing, or in which an agent began anew: those intervals are left out.
     MissingScrapes {

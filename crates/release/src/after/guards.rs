@@ -19,14 +19,17 @@ const REQUESTS_NEEDED: f64 = 42.0;
 impl Course<'_> {
     /// Rows, clusters and readings of the side that has fewer, where they are too few.
     pub(super) fn too_little(&self, load: &Load) -> Vec<Refusal> {
-        let mut rows: [HashSet<(u32, u64, u64)>; 2] = Default::default();
+        // A row is a second of one process: longer ones count for as many.
+        let mut rows: [HashMap<(u32, u64, u64), u64>; 2] = Default::default();
         let mut clusters: [HashSet<u64>; 2] = Default::default();
         for line in self.lines {
-            rows[line.side].insert((line.row.host, line.row.process, line.row.second));
+            let place = (line.row.host, line.row.process, line.row.second);
+            rows[line.side].insert(place, line.end() - line.row.second);
             clusters[line.side].insert(line.row.second / CLUSTER);
         }
-        let fewer = |counts: [usize; 2]| counts[0].min(counts[1]) as u64;
-        let (rows, clusters) = (fewer(rows.map(|rows| rows.len())), fewer(clusters.map(|clusters| clusters.len())));
+        let fewer = |[old, new]: [u64; 2]| old.min(new);
+        let rows = fewer(rows.map(|rows| rows.into_values().sum()));
+        let clusters = fewer(clusters.map(|clusters| clusters.len() as u64));
         let mut refused = Vec::new();
         if rows < LEAST_ROWS {
             refused.push(Refusal::TooFewRows { rows, needed: LEAST_ROWS });
@@ -50,8 +53,8 @@ impl Course<'_> {
             requests += line.requests();
         }
         let first = self.lines.iter().map(|line| line.row.second).min()?;
-        let last = self.lines.iter().map(|line| line.row.second).max()?;
-        let per_minute = requests / (last - first + 1) as f64 * 60.0;
+        let last = self.lines.iter().map(Line::end).max()?;
+        let per_minute = requests / (last - first) as f64 * 60.0;
         let minutes = REQUESTS_NEEDED * squares / freedom / (resolution * resolution) / per_minute;
         minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, minutes })
     }

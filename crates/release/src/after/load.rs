@@ -25,8 +25,12 @@ impl Course<'_> {
     /// counted, or the agents'.
     pub(super) fn with(&self, readings: &[Reading], workers: bool, sides: &Sides) -> Load {
         let mut blocks = Blocks::new();
-        let served: HashMap<(u32, u64), usize> =
-            self.lines.iter().map(|line| ((line.row.host, line.row.second), line.side)).collect();
+        // Which version a host served from a second on, and for how long.
+        let served: HashMap<(u32, u64), (usize, u64)> = self
+            .lines
+            .iter()
+            .map(|line| ((line.row.host, line.row.second), (line.side, line.end() - line.row.second)))
+            .collect();
         let mut counts = [0.0; 2];
         for reading in readings {
             let own = match reading.version {
@@ -39,12 +43,12 @@ impl Course<'_> {
                 sums.0 += reading.readings;
                 sums.1 += reading.sum;
             }
-            let counted = served.get(&(reading.host, reading.second)).filter(|side| own[**side]);
+            let counted = served.get(&(reading.host, reading.second)).filter(|(side, _)| own[*side]);
             let counted = counted.filter(|_| reading.version.is_some() == workers);
-            counted.into_iter().for_each(|side| counts[*side] += reading.readings);
+            counted.into_iter().for_each(|(side, _)| counts[*side] += reading.readings);
         }
         let mut seconds = [0.0; 2];
-        served.values().for_each(|&side| seconds[side] += 1.0);
+        served.values().for_each(|&(side, long)| seconds[side] += long as f64);
         let rate = |side: usize| if seconds[side] > 0.0 { counts[side] / seconds[side] } else { 0.0 };
         let mut kinds: BTreeMap<RequestRuler, usize> = BTreeMap::new();
         blocks.values().for_each(|block| block.keys().for_each(|kind| *kinds.entry(*kind).or_default() += 1));

@@ -6,12 +6,12 @@ mod load;
 use std::collections::BTreeMap;
 
 use steady_model::{Absent, LoadAlarm, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn};
-use steady_stats::release::{InCourse, differ, in_course};
+use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
-use crate::rulers;
 use crate::window::{Line, Sides};
+use crate::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
 
 /// Seconds that stand together: so many readings tell the load well enough that its slope is not understated.
@@ -52,7 +52,8 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         true => (&workers, RestsOn::WorkerRulers),
         false => (&agents, RestsOn::AgentRulers),
     };
-    let found = in_course(&chosen.costs(&course, None));
+    let costs = chosen.costs(&course, None);
+    let found = in_course(&costs);
     let mut refused = course.too_little(chosen);
     refused.extend(
         found
@@ -78,7 +79,14 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         warnings.extend(disagreement(found, in_course(&agents.costs(&course, None))));
     }
     let routes = course.routes_with(|route| effect(in_course(&chosen.costs(&course, Some(route)))));
-    Answer { rests_on, total: effect(found), routes, warnings, ..Answer::of_coins() }
+    let hosts = hosts::each(lines, |host, _| {
+        effect(in_course(&costs.iter().filter(|cost| cost.place == host).cloned().collect::<Vec<TimedCost>>()))
+    });
+    let total = effect(found).map(|total| {
+        let shares = hosts::by_precision(&hosts, total.estimate());
+        total.among(&shares)
+    });
+    Answer { rests_on, total, routes, hosts, warnings, ..Answer::of_coins() }
 }
 
 /// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each user takes what it needs")]
 
 pub(crate) mod compact;
+pub(crate) mod fleet;
 pub(crate) mod made;
 pub(crate) mod means;
 pub(crate) mod recording;

@@ -1,11 +1,11 @@
 //! What a release changed, as comma-separated values.
 
-use steady_model::{Nanos, Reading, ReleaseChange, ReleaseReport};
+use steady_model::{Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseReport};
 
 use super::{field, number, quoted, seconds};
 
 /// The columns, in their order; those with a unit end with it.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 20] = [
     "service",
     "old",
     "new",
@@ -24,10 +24,12 @@ const COLUMNS: [&str; 18] = [
     "old_wall_median_seconds",
     "new_wall_median_seconds",
     "absent",
+    "host",
+    "outlying",
 ];
 
-/// One line for the whole, whose `route` is empty, and one per route, below a line of names; a field is empty where there is
-/// no such reading, and `absent` says why there is no change.
+/// One line for the whole, whose `route` and `host` are empty, one per route and one per host, below a line of names; a field is
+/// empty where there is no such reading, and `absent` says why there is no change.
 pub fn release_csv(report: &ReleaseReport) -> String {
     let mut out = COLUMNS.join(",") + "\n";
     let median = report
@@ -35,21 +37,35 @@ pub fn release_csv(report: &ReleaseReport) -> String {
         .as_ref()
         .ok()
         .and_then(|wall| wall.quantiles.iter().find(|(share, _)| *share == 0.5).map(|(_, times)| *times));
-    out.push_str(&line(report, "", &report.total, (None, median)));
+    out.push_str(&line(report, (Of::All, &report.total), (None, median)));
     for route in &report.routes {
         let median = route.wall_median.as_ref().ok().copied();
-        out.push_str(&line(report, &route.route, &route.change, (Some(route.cpu_ratio), median)));
+        out.push_str(&line(report, (Of::Route(&route.route), &route.change), (Some(route.cpu_ratio), median)));
+    }
+    for host in &report.hosts {
+        out.push_str(&line(report, (Of::Host(host), &host.change), (Some(host.cpu_ratio), None)));
     }
     out
 }
 
+/// What a line is of.
+enum Of<'a> {
+    All,
+    Route(&'a str),
+    Host(&'a ReleaseHost),
+}
+
 fn line(
     report: &ReleaseReport,
-    route: &str,
-    change: &ReleaseChange,
+    (of, change): (Of<'_>, &ReleaseChange),
     (share, median): (Option<f64>, Option<[Nanos; 2]>),
 ) -> String {
     let interval = change.interval.as_ref().ok();
+    let (route, host, outlying) = match of {
+        Of::All => ("", "", String::new()),
+        Of::Route(route) => (route, "", String::new()),
+        Of::Host(host) => ("", host.host.as_str(), host.outlying.to_string()),
+    };
     let refused = !report.refused.is_empty();
     let fields: [String; COLUMNS.len()] = [
         quoted(&report.question.service),
@@ -70,6 +86,8 @@ fn line(
         field(median.map(|times| seconds(times[0]))),
         field(median.map(|times| seconds(times[1]))),
         change.change.as_ref().err().map_or_else(String::new, |absent| quoted(&absent.0)),
+        quoted(host),
+        outlying,
     ];
     fields.join(",") + "\n"
 }

@@ -9,6 +9,8 @@ use crate::words::release;
 
 /// More routes than this are not listed.
 const ROUTES: usize = 100;
+/// More hosts than this are not listed.
+const HOSTS: usize = 20;
 /// Texts have as much room as they want.
 const ROOM: usize = usize::MAX;
 
@@ -26,6 +28,14 @@ pub fn release_markdown(report: &ReleaseReport) -> String {
         out.push_str(&format!("{}\n\n", plain(&more)));
     }
     out.push_str(&format!("{}\n\n", plain(&release::notes(report))));
+    let hosts = release::hosts(report, HOSTS, ROOM);
+    if !hosts.branches.is_empty() {
+        let heads: Vec<&str> = std::iter::once("host").chain(release::CHANGE_HEADS).chain([""]).collect();
+        tree(&hosts, &heads, &mut out);
+        if let Some(more) = release::hosts_left_out(report, HOSTS) {
+            out.push_str(&format!("{}\n\n", plain(&more)));
+        }
+    }
     open(&mut out, release::WALL_HEADING);
     match release::wall(report) {
         Ok(times) => {

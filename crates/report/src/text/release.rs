@@ -8,6 +8,8 @@ use crate::words::{release, width};
 
 /// More routes than this are not listed.
 const ROUTES: usize = 20;
+/// More hosts than this are not listed.
+const HOSTS: usize = 8;
 /// What a line of the table takes besides its route, and the columns that a route takes.
 const BESIDE: usize = 62;
 const ROUTE: std::ops::RangeInclusive<usize> = 12..=40;
@@ -38,6 +40,14 @@ pub fn release_text(report: &ReleaseReport, style: Style) -> String {
         page.paragraph(4, 4, &[(Paint::Plain, more)]);
     }
     page.paragraph(2, 2, &[(Paint::Plain, release::notes(report))]);
+    let hosts = release::hosts(report, HOSTS, room);
+    if !hosts.branches.is_empty() {
+        page.heading("Hosts, furthest from the others first");
+        hosts.write(&mut page);
+        if let Some(more) = release::hosts_left_out(report, HOSTS) {
+            page.paragraph(4, 4, &[(Paint::Plain, more)]);
+        }
+    }
     page.heading(release::WALL_HEADING);
     match release::wall(report) {
         Ok(tree) => tree.write(&mut page),

@@ -70,6 +70,29 @@ fn the_first_line_answers() {
     assert!(said(5).contains("the agent's own rulers alone"), "{}", said(5));
 }
 
+/// A thousand hosts are a line and a few rows; which of them lie apart is said first.
+#[test]
+fn many_hosts_do_not_flood_a_terminal() {
+    let (_, fleet) = all().into_iter().find(|(name, _)| *name == "release-fleet").unwrap();
+    let shown = text(&fleet, 1000);
+    let line = "40 hosts, changes from +1.2 % to +2.1 %; web-7 lies apart: +9.1 % (8.2 to 10.0 %).";
+    assert!(shown.contains(line), "{shown}");
+    let again = |mut fleet: ReleaseReport, apart: usize| {
+        fleet.hosts = fleet.hosts.iter().cycle().take(1_000).cloned().collect();
+        fleet.hosts.iter_mut().enumerate().for_each(|(at, host)| host.outlying = at < apart);
+        text(&fleet, 80)
+    };
+    let many = again(fleet.clone(), 20);
+    assert!(
+        many.lines().count() < 60
+            && many.split_whitespace().collect::<Vec<_>>().join(" ").contains("17 more lie apart"),
+        "{many}"
+    );
+    assert!(many.contains("and 992 further hosts;"), "{many}");
+    let two = again(fleet, 2).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(two.contains("web-7: +9.1 % (8.2 to 10.0 %) and web-2"), "{two}");
+}
+
 #[test]
 fn summaries_are_short() {
     let told: Vec<String> = all().iter().map(|(_, report)| release_summary(report)).collect();
@@ -90,7 +113,8 @@ fn json_keeps_the_contract() {
         assert_eq!(value["refused"], !report.refused.is_empty(), "{name}");
         assert_eq!(value["design"], report.design.name(), "{name}");
         let fields = ["change", "low", "high", "verdict", "raw_change", "load_shift", "requests"];
-        let rows = std::iter::once(&value["total"]).chain(value["routes"].as_array().unwrap());
+        let parts = ["routes", "hosts"].into_iter().flat_map(|parts| value[parts].as_array().unwrap());
+        let rows = std::iter::once(&value["total"]).chain(parts);
         for (row, field) in rows.flat_map(|row| fields.map(|field| (row, field))) {
             assert!(row.get(field).is_some(), "{name}: {field}");
         }
@@ -124,6 +148,11 @@ fn every_report_comes_back() {
     report.total.interval = Ok(Interval { low: f64::NEG_INFINITY, high: 0.1 });
     report.routes[0].change.interval = Ok(Interval::EVERYTHING);
     assert_eq!(read_release_report(&release_json_text(&report)), Ok(report));
+    // One that was written before there were hosts.
+    let report = random();
+    let mut value = release_json(&report);
+    assert!(value.as_object_mut().unwrap().remove("hosts").is_some());
+    assert_eq!(read_release_report(&value.to_string()), Ok(report));
 }
 
 #[test]
@@ -144,10 +173,10 @@ fn what_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn csv_has_a_line_for_the_whole_and_one_per_route() {
+fn csv_has_a_line_for_the_whole_and_one_per_route_and_host() {
     for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
         let csv = release_csv(&report);
-        assert_eq!(csv.lines().count(), 2 + report.routes.len(), "{name}");
+        assert_eq!(csv.lines().count(), 2 + report.routes.len() + report.hosts.len(), "{name}");
         let fields = |line: &str| line.matches(',').count();
         assert!(csv.lines().all(|line| fields(line) == fields(csv.lines().next().unwrap())), "{name}: {csv}");
     }
@@ -222,7 +251,7 @@ fn side() -> impl Strategy<Value = ReleaseSide> {
             requests: counts[0],
             failed: counts[1],
             warming: counts[2],
-            processes: processes as usize,
+            processes: Ok(processes as usize),
             hosts: hosts as usize,
             seconds: counts[3],
             cpu_mean,
@@ -252,10 +281,13 @@ fn report() -> impl Strategy<Value = ReleaseReport> {
     let rests =
         prop::sample::select(vec![RestsOn::Coins, RestsOn::WorkerRulers, RestsOn::AgentRulers, RestsOn::SameTime]);
     let from = (design, rests, any::<bool>(), any::<bool>(), prop::option::of(1..40_000u32));
-    let lists = (prop::collection::vec(route, 0..4), moments(), 1..100u64);
+    let host = (".{0,20}", values::ratio(), change(), any::<bool>())
+        .prop_map(|(host, cpu_ratio, change, outlying)| ReleaseHost { host, cpu_ratio, change, outlying });
+    let hosts = prop::collection::vec(host, 0..30);
+    let lists = (prop::collection::vec(route, 0..4), hosts, moments(), 1..100u64);
     let made = prop::sample::select((0..all().len()).collect::<Vec<_>>());
     let parts = ([side(), side()], change(), values::reading(wall()), [".{0,20}", ".{0,20}", ".{0,20}"]);
-    (made, from, lists, parts).prop_map(|(made, from, (routes, moments, step), (sides, total, wall, names))| {
+    (made, from, lists, parts).prop_map(|(made, from, (routes, hosts, moments, step), (sides, total, wall, names))| {
         let base = all().swap_remove(made).1;
         let [service, old, new] = names;
         ReleaseReport {
@@ -267,6 +299,7 @@ fn report() -> impl Strategy<Value = ReleaseReport> {
             sides,
             total,
             routes,
+            hosts,
             wall,
             course: ReleaseCourse { step_seconds: step, moments },
             ..base
@@ -292,7 +325,7 @@ proptest! {
 
     #[test]
     fn no_change_of_the_json_makes_it_panic(
-        which in 0..9_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
+        which in 0..11_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
     ) {
         let value = values::changed(release_json(&all()[which].1), changes);
         if let Ok(report) = read_release_report(&value.to_string()) {
@@ -305,19 +338,20 @@ proptest! {
     }
 
     #[test]
-    fn no_garbage_makes_it_panic(which in 0..9_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
+    fn no_garbage_makes_it_panic(which in 0..11_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
         let (garbled, cut) = values::garbled(release_json_text(&all()[which].1), &at, garbage);
         let _ = read_release_report(&garbled);
         prop_assert!(read_release_report(&cut).is_err());
     }
 
     #[test]
-    fn nothing_can_be_left_out(which in 0..9_usize, at in any::<prop::sample::Index>()) {
+    fn nothing_can_be_left_out(which in 0..11_usize, at in any::<prop::sample::Index>()) {
         let report = &all()[which].1;
         let (name, value) = values::without_a_field(release_json(report), &at);
         // Without a field it is refused, or the field is but derived from others or says why a figure beside it is null.
         if let Ok(read) = read_release_report(&value.to_string()) {
-            prop_assert_eq!(&read, report, "{}", name);
+            let old = ReleaseReport { hosts: Vec::new(), ..report.clone() };
+        prop_assert!(read == *report || (name == "hosts" && read == old), "{}", name);
         }
     }
 }

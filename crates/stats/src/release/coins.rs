@@ -89,6 +89,20 @@ impl CoinPairs {
         Paired::new(&pairs, 0.0).test(0.0)
     }
 
+    /// How far each pair lies above an effect of `theta`, as one step of a robust estimate has it: far ones are drawn in, and the
+    /// others count for that much more.
+    pub fn beyond(&self, theta: f64) -> Vec<f64> {
+        let left = self.left(theta);
+        let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());
+        let inside = left.iter().filter(|value| value.abs() <= limit).count().max(1) as f64 / left.len() as f64;
+        left.iter().zip(&self.pairs).map(|(left, pair)| pair.sign() * left.clamp(-limit, limit) / inside).collect()
+    }
+
+    /// Degrees of freedom that are left of the pairs.
+    pub fn freedom(&self) -> f64 {
+        (self.pairs.len() as f64 - 1.0 - self.columns.len() as f64).max(1.0)
+    }
+
     /// Where the test speaks neither for nor against; `None` with fewer than 6 pairs.
     pub fn estimate(&self) -> Option<f64> {
         if self.pairs.len() < MIN_PAIRS {

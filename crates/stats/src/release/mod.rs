@@ -3,6 +3,7 @@
 
 mod coins;
 mod course;
+mod hosts;
 mod judged;
 mod linear;
 mod units;
@@ -10,6 +11,7 @@ mod within;
 
 pub use coins::{CoinPairs, SlotPair};
 pub use course::{InCourse, TimedCost, differ, in_course};
+pub use hosts::{HostShare, Standing, between_hosts, spread_of_hosts, standings};
 pub use judged::{Estimated, critical, relative, time_to_settle, verdict, within_resolution};
-pub use units::{UnitCell, between_units, mean_in_time, unit_effects};
-pub use within::{Tally, Within, within};
+pub use units::{UnitCell, between_units, mean_in_time, mean_of_units, unit_effects};
+pub use within::{Tally, Within, share, within};

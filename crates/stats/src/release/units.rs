@@ -66,6 +66,15 @@ pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
     (variance > 0.0).then_some(Estimated { effect, variance, freedom })
 }
 
+/// The mean of differences that are each one unit's, such as a host's, with Student's t. `None` with fewer than two.
+pub fn mean_of_units(differences: &[f64]) -> Option<Estimated> {
+    let n = differences.len() as f64;
+    let effect = differences.iter().sum::<f64>() / n;
+    let squares: f64 = differences.iter().map(|value| (value - effect).powi(2)).sum();
+    let variance = squares / (n - 1.0) / n;
+    (variance > 0.0).then_some(Estimated { effect, variance, freedom: n - 1.0 })
+}
+
 /// The mean of differences that follow each other in time, with a t whose error counts neighbours that resemble each other
 /// (Bartlett's weights over the root of their number, never less than without). `None` with fewer than 6.
 pub fn mean_in_time(differences: &[f64]) -> Option<Estimated> {
@@ -120,6 +129,9 @@ mod tests {
         let single = between_units(&[1.0, 2.0, 3.0], &[4.0]).unwrap();
         assert!((single.variance - 4.0 / 3.0).abs() < 1e-12 && single.freedom == 2.0, "{single:?}");
         assert_eq!(between_units(&[1.0], &[2.0]), None);
+        let differences = mean_of_units(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((differences.variance - 1.0 / 3.0).abs() < 1e-12 && differences.freedom == 2.0, "{differences:?}");
+        assert_eq!((mean_of_units(&[1.0]), mean_of_units(&[])), (None, None));
         assert_eq!(between_units(&[], &[2.0, 3.0]), None);
     }
 

@@ -8,7 +8,7 @@
 
 use std::ops::AddAssign;
 
-use super::Estimated;
+use super::{Estimated, HostShare};
 
 /// Sums over requests: of a logarithm of cost `y` and of a covariate `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,6 +81,14 @@ pub fn within(cells: &[[Tally; 2]]) -> Option<Within> {
         slope,
         requests: [old.requests, new.requests],
     })
+}
+
+/// What some of the cells, such as those of one host, say of what all of them found: their weight, and that times how far their
+/// own effect lies above the common one. Weights of cells add up.
+pub fn share(cells: &[[Tally; 2]], all: &Within) -> HostShare {
+    let mut sums = Products::default();
+    cells.iter().filter(|[old, new]| old.n > 0.0 && new.n > 0.0).for_each(|cell| sums.add(cell));
+    HostShare { share: sums.dd, beyond: sums.dy - all.slope * sums.db - all.estimated.effect * sums.dd }
 }
 
 /// Sums of products of deviations from the cells' means: of the version `d`, the covariate `b` and the cost `y`.

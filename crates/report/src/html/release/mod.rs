@@ -1,6 +1,8 @@
 //! The page of what a release changed.
 
 mod course;
+mod hosts;
+mod intervals;
 mod looks;
 mod routes;
 mod wall;
@@ -39,6 +41,7 @@ pub fn release_html(report: &ReleaseReport) -> String {
             @if let Some(more) = release::left_out(report, ROUTES) { p.note { (more) } }
             p.note { (release::notes(report)) }
         }
+        (hosts::draw(report))
         (wall::draw(report))
         section {
             h2 { "What was looked at" }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseRoute, Verdict};
+use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseRoute, Verdict};
 
 use super::MINUTE;
 use crate::json::ReadError;
@@ -47,6 +47,16 @@ pub(super) fn route(route: &ReleaseRoute) -> Value {
     let median = |side: usize| route.wall_median.as_ref().map(|times| times[side]).map_err(Clone::clone);
     object.time("old_wall_median_seconds", &median(0));
     object.time("new_wall_median_seconds", &median(1));
+    object.into()
+}
+
+/// The change on a host.
+pub(super) fn host(host: &ReleaseHost) -> Value {
+    let mut object = Object::new();
+    object.put("host", host.host.as_str());
+    object.number("cpu_ratio", host.cpu_ratio, "not a number");
+    put(&mut object, &host.change);
+    object.put("outlying", host.outlying);
     object.into()
 }
 
@@ -158,5 +168,22 @@ impl RouteWire {
             change: self.change.into_change()?,
             wall_median,
         })
+    }
+}
+
+/// A host, to be read.
+#[derive(Deserialize)]
+pub(super) struct HostWire {
+    host: String,
+    cpu_ratio: f64,
+    #[serde(flatten)]
+    change: ChangeWire,
+    outlying: bool,
+}
+
+impl HostWire {
+    pub(super) fn into_host(self) -> Result<ReleaseHost, ReadError> {
+        let change = self.change.into_change()?;
+        Ok(ReleaseHost { host: self.host, cpu_ratio: self.cpu_ratio, change, outlying: self.outlying })
     }
 }

@@ -17,6 +17,9 @@ pub(super) fn check(report: &ReleaseReport) -> Result<(), ReadError> {
     for (at, route) in report.routes.iter().enumerate() {
         change(&route.change, &format!("routes[{at}]"))?;
     }
+    for (at, host) in report.hosts.iter().enumerate() {
+        change(&host.change, &format!("hosts[{at}]"))?;
+    }
     let steps = report.course.step_seconds > 0 || report.course.moments.is_empty();
     holds(steps, "course.step_seconds", "it must be above zero")?;
     let ordered = report.course.moments.windows(2).all(|pair| pair[0].second < pair[1].second);

@@ -63,6 +63,7 @@ pub fn release_json(report: &ReleaseReport) -> Value {
     top.put("answer", said(report));
     top.put("total", change::value(&report.total));
     top.put("routes", report.routes.iter().map(change::route).collect::<Vec<_>>());
+    top.put("hosts", report.hosts.iter().map(change::host).collect::<Vec<_>>());
     top.put("sides", report.sides.iter().map(side::value).collect::<Vec<_>>());
     part(&mut top, "wall", &report.wall.as_ref().map(wall::value).map_err(Clone::clone));
     part(&mut top, "saving", &report.saving.as_ref().map(side::saving).map_err(Clone::clone));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steady_model::{FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling};
 
-use super::change::{ChangeWire, RouteWire};
+use super::change::{ChangeWire, HostWire, RouteWire};
 use super::check::check;
 use super::course::{CourseWire, LookWire, second};
 use super::refusal::{self, Any};
@@ -40,6 +40,9 @@ struct ReleaseWire {
     settle_absent: Option<String>,
     total: ChangeWire,
     routes: Vec<RouteWire>,
+    /// Reports of before there were several hosts have none.
+    #[serde(default)]
+    hosts: Vec<HostWire>,
     sides: [SideWire; 2],
     #[serde(deserialize_with = "required")]
     wall: Option<WallWire>,
@@ -110,7 +113,7 @@ impl ReleaseWire {
             ],
             total: self.total.into_change().map_err(|error| error.within("total"))?,
             routes: all("routes", self.routes, RouteWire::into_route)?,
-            hosts: Vec::new(),
+            hosts: all("hosts", self.hosts, HostWire::into_host)?,
             wall,
             saving: join("saving", self.saving, self.saving_absent)?.map(Into::into),
             course: self.course.into(),

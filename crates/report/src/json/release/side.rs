@@ -15,7 +15,10 @@ pub(super) fn value(side: &ReleaseSide) -> Value {
     object.put("requests", side.requests);
     object.put("failed", side.failed);
     object.put("warming", side.warming);
-    object.put("processes", side.processes);
+    match &side.processes {
+        Ok(processes) => object.put("processes", *processes),
+        Err(absent) => object.absent("processes", &absent.0),
+    }
     object.put("hosts", side.hosts);
     object.put("served_seconds", side.seconds);
     object.time("cpu_mean_seconds", &side.cpu_mean);
@@ -40,7 +43,10 @@ pub(super) struct SideWire {
     requests: u64,
     failed: u64,
     warming: u64,
-    processes: usize,
+    #[serde(deserialize_with = "required")]
+    processes: Option<usize>,
+    #[serde(default)]
+    processes_absent: Option<String>,
     hosts: usize,
     served_seconds: u64,
     #[serde(deserialize_with = "required")]
@@ -62,7 +68,7 @@ impl SideWire {
             requests: self.requests,
             failed: self.failed,
             warming: self.warming,
-            processes: self.processes,
+            processes: join("processes", self.processes, self.processes_absent)?,
             hosts: self.hosts,
             seconds: self.served_seconds,
             cpu_mean: cpu.map(|mean| mean.0),

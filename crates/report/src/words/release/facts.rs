@@ -60,11 +60,14 @@ fn of_side(side: &ReleaseSide) -> String {
         Ok(mean) => format!("{} of {what}", time(steady_model::Nanos::seconds(*mean))),
         Err(absent) => format!("{what} absent: {}", named_reason(&absent.0)),
     };
+    let processes = match &side.processes {
+        Ok(processes) => format!("{} on ", numbered(*processes as u64, "process", "processes")),
+        Err(_) => String::new(),
+    };
     format!(
-        "{}: {}{failed}{warming}; {} on {}, served in {}; mean {}, {}",
+        "{}: {}{failed}{warming}; {processes}{}, served in {}; mean {}, {}",
         one_line(&side.version),
         numbered(side.requests, "request", "requests"),
-        numbered(side.processes as u64, "process", "processes"),
         numbered(side.hosts as u64, "host", "hosts"),
         numbered(side.seconds, "second", "seconds"),
         mean(&side.cpu_mean, "CPU time"),

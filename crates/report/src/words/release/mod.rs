@@ -2,6 +2,7 @@
 
 mod design;
 mod facts;
+mod hosts;
 mod refused;
 mod sentences;
 mod table;
@@ -9,6 +10,7 @@ mod wall;
 mod warnings;
 
 pub(crate) use facts::facts;
+pub(crate) use hosts::{hosts, left_out as hosts_left_out};
 pub use sentences::{release_sight, release_summary};
 pub(crate) use sentences::{sentences, short_answer};
 pub(crate) use table::{HEADS as CHANGE_HEADS, changes, left_out, notes};

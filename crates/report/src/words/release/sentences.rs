@@ -2,7 +2,7 @@
 
 use steady_model::{Interval, ReleaseReport, ReleaseSaving, ReleaseSight, Verdict};
 
-use super::{design, moved, number, refused, sized, versions, wall};
+use super::{design, hosts, moved, number, refused, sized, versions, wall};
 use crate::text::{Paint, Span};
 use crate::units::{TIE, decimals, decimals_of, fixed, setting, time};
 use crate::words::{Effect, capital, signed};
@@ -17,6 +17,7 @@ pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     all.extend(design::settling(report).map(|what| vec![(Paint::Plain, what)]));
     all.push(design::design(report));
     all.extend(plainly(report).map(|told| vec![(Paint::Plain, told)]));
+    all.extend(hosts::line(report).map(|told| vec![(Paint::Plain, told)]));
     all
 }
 

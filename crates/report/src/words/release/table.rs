@@ -26,7 +26,8 @@ pub(crate) fn left_out(report: &ReleaseReport, most: usize) -> Option<String> {
     (more > 0).then(|| format!("and {}; --export-csv has them all", count(more, "further route", "further routes")))
 }
 
-fn branch(depth: usize, label: String, change: &ReleaseChange, share: f64) -> Branch {
+/// A line of changes.
+pub(super) fn branch(depth: usize, label: String, change: &ReleaseChange, share: f64) -> Branch {
     let (size, range) = match (&change.change, &change.interval) {
         (Ok(size), Ok(interval)) => sized(*size, *interval),
         (Ok(size), Err(_)) => (moved(*size), NOTHING.to_owned()),

@@ -2,6 +2,7 @@
 
 use steady_model::{ReleaseReport, ReleaseWarning};
 
+use super::hosts::one_version_each;
 use super::{moved, numbered, sized, versions};
 use crate::units::{TIE, duration, percent};
 
@@ -19,14 +20,22 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             moved(alarm.by_worker_rulers),
             moved(alarm.by_agent_rulers)
         ),
+        ReleaseWarning::OneProcessASide if one_version_each(report) => {
+            "One host a side: hosts that run the same code differ by some per cent, and the interval does not hold \
+             that. Several hosts a side, or a coin for each request, would."
+                .to_owned()
+        }
         ReleaseWarning::OneProcessASide => format!(
             "One process a side: processes that run the same code differ by 2 to 3{TIE}%, and the interval does not \
              hold that. Several processes a side, or a coin for each request, would."
         ),
-        ReleaseWarning::FewProcesses { processes: [one, other] } => format!(
-            "Few processes a side ({one} of {old}, {other} of {new}): they are what is compared, so the interval is \
-             wide, and a process that happens to differ weighs much."
-        ),
+        ReleaseWarning::FewProcesses { processes: [one, other] } => {
+            let (unit, units) = if one_version_each(report) { ("host", "hosts") } else { ("process", "processes") };
+            format!(
+                "Few {units} a side ({one} of {old}, {other} of {new}): they are what is compared, so the interval is \
+                 wide, and a {unit} that happens to differ weighs much."
+            )
+        }
         ReleaseWarning::UnequalFailures { shares: [one, other] } => format!(
             "The versions failed unequally often: {} of the requests of {old}, {} of {new}. A request that fails may \
              cost less, which is no saving.",
@@ -54,10 +63,16 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             "For {} of the window nothing is known: the agent did not run, or nobody asked anything of the service.",
             duration(steady_model::Nanos::from_seconds(*seconds as f64))
         ),
-        ReleaseWarning::HostsDiffer { deviation } => format!(
-            "Hosts differ in what the change is, by {} (standard deviation) beyond chance; the interval covers that.",
-            percent(*deviation)
-        ),
+        ReleaseWarning::HostsDiffer { deviation, covered } => {
+            let holds = match covered {
+                true => "The interval holds for hosts like these.",
+                false => "They are too few to say more: the interval is that of these hosts alone.",
+            };
+            let deviation = percent(*deviation);
+            format!(
+                "The change differs from host to host by more than chance (standard deviation {deviation}). {holds}"
+            )
+        }
         ReleaseWarning::MissingScrapes { intervals, of, hosts } => format!(
             "Left out: {} of {of}, on {}, for scrapes are missing or the agent began anew.",
             numbered(*intervals, "interval", "intervals"),

@@ -17,6 +17,8 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-outside", outside()),
         ("release-followed", followed()),
         ("release-nothing", nothing()),
+        ("release-fleet", fleet()),
+        ("release-hosts", hosts_of_one_version()),
         ("release-hostile", hostile()),
     ]
 }
@@ -45,7 +47,7 @@ fn side(version: &str, requests: u64, cpu_micros: u64, wall_micros: u64) -> Rele
         requests,
         failed: requests / 3_000,
         warming: 1_200,
-        processes: 8,
+        processes: Ok(8),
         hosts: 2,
         seconds: LONG,
         cpu_mean: Ok(Nanos::from_micros(cpu_micros)),
@@ -251,7 +253,7 @@ fn outside() -> ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
         sides: [side("v1", 15_210, 2_310, 0), side("v2", 15_043, 1_010, 0)].map(|side| ReleaseSide {
             wall_mean: absent(why),
-            processes: 1,
+            processes: Ok(1),
             hosts: 1,
             warming: 0,
             failed: 0,
@@ -293,7 +295,7 @@ fn nothing() -> ReleaseReport {
     let none = |version: &str| ReleaseSide {
         requests: 0,
         failed: 0,
-        processes: 1,
+        processes: Ok(1),
         hosts: 1,
         seconds: 1,
         cpu_mean: absent("no requests"),
@@ -319,6 +321,75 @@ fn nothing() -> ReleaseReport {
     }
 }
 
+/// Forty hosts with a coin for each request; one of them lies apart, and another had one version alone.
+fn fleet() -> ReleaseReport {
+    let host = |number: u32, name: String| {
+        let at = f64::from(number);
+        let apart = number == 7;
+        let middle = if apart { 0.091 } else { 0.0165 + 0.0045 * (at * 2.4).sin() };
+        let own = change([380, 370], middle, middle - 0.009, middle + 0.009, middle + 0.004 * (at * 1.3).cos());
+        ReleaseHost { host: name, cpu_ratio: 0.025, change: own, outlying: apart }
+    };
+    let numbers = [7, 2, 31, 36].into_iter().chain((0..40).filter(|number| ![2, 5, 7, 31, 36].contains(number)));
+    let mut hosts: Vec<ReleaseHost> = numbers.map(|number| host(number, format!("web-{number}"))).collect();
+    let why = "fewer than 20 requests of one version";
+    let alone = ReleaseChange {
+        change: absent(why),
+        interval: absent(why),
+        load_shift: absent(why),
+        raw_change: absent("one version did not serve it"),
+        verdict: Verdict::Undecided,
+        ..change([0, 410], 0.0, 0.0, 0.0, 0.0)
+    };
+    hosts.push(ReleaseHost { host: "web-5".to_owned(), cpu_ratio: 0.025, change: alone, outlying: false });
+    ReleaseReport {
+        sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_360, 10_300)].map(|side| ReleaseSide {
+            processes: absent("processes of a host are not told apart"),
+            hosts: 40,
+            ..side
+        }),
+        total: change([15_210, 15_043], 0.0171, 0.0138, 0.0204, 0.0216),
+        routes: vec![],
+        hosts,
+        wall: absent("no distribution of wall times was kept of both versions"),
+        saving: saving(24.1, -0.203, 0.04),
+        course: course(1.017, |_| [true, true]),
+        warnings: vec![
+            ReleaseWarning::HostsDiffer { deviation: 0.0047, covered: true },
+            ReleaseWarning::MissingScrapes { intervals: 12, of: 800, hosts: 3 },
+        ],
+        ..random()
+    }
+}
+
+/// Hosts with one version each, and few of them.
+fn hosts_of_one_version() -> ReleaseReport {
+    let why = "it served one version alone";
+    let host = |name: &str, side: usize| {
+        let requests = if side == 0 { [5_070, 0] } else { [0, 7_521] };
+        let none = ReleaseChange {
+            change: absent(why),
+            interval: absent(why),
+            load_shift: absent(why),
+            raw_change: absent("one version did not serve it"),
+            verdict: Verdict::Undecided,
+            ..change(requests, 0.0, 0.0, 0.0, 0.0)
+        };
+        ReleaseHost { host: name.to_owned(), cpu_ratio: 0.2, change: none, outlying: false }
+    };
+    ReleaseReport {
+        total: ReleaseChange { minutes_to_settle: None, ..change([15_210, 15_043], 0.021, -0.061, 0.11, 0.034) },
+        routes: vec![],
+        hosts: vec![host("web-1", 0), host("web-2", 0), host("web-3", 0), host("web-4", 1), host("web-5", 1)],
+        saving: saving(24.1, -0.25, 0.99),
+        warnings: vec![
+            ReleaseWarning::FewProcesses { processes: [3, 2] },
+            ReleaseWarning::HostsDiffer { deviation: 0.012, covered: false },
+        ],
+        ..canary()
+    }
+}
+
 /// A text that would end whatever it stands in.
 pub(crate) const HOSTILE: &str =
     "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]> *b*";
@@ -330,6 +401,12 @@ fn hostile() -> ReleaseReport {
     routes[0].route = HOSTILE.to_owned();
     routes[1].route = long;
     routes[2].wall_median = absent(HOSTILE);
+    let hosts = ["x", HOSTILE].map(|name| ReleaseHost {
+        host: name.to_owned(),
+        cpu_ratio: 0.5,
+        change: report.total.clone(),
+        outlying: name == HOSTILE,
+    });
     let [old, new] = report.sides.clone();
     ReleaseReport {
         question: ReleaseQuestion {
@@ -343,6 +420,7 @@ fn hostile() -> ReleaseReport {
             ReleaseSide { version: "v\t2\u{1b}[31m".to_owned(), wall_mean: absent(HOSTILE), ..new },
         ],
         routes,
+        hosts: hosts.into(),
         wall: Ok(ReleaseWall { parts: absent(HOSTILE), ..wall(0.9) }),
         saving: absent(HOSTILE),
         ..report
