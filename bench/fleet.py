@@ -1,10 +1,10 @@
-"""Fleets of ten to a thousand hosts whose truth is known: what they resolve in five minutes by each design, and how often that is wrong.
+"""Fleets of ten to a thousand hosts whose truth is known: what they resolve in five minutes, and how often that is wrong.
 
-Each host plays a stretch of the recording in testdata/releases under a load of its own, which makes requests dearer as hyper-threads
-were published to (testdata/published_load.tsv). Hosts of the same code differ in their level by what processes do (2 to 3 %), and in
-what a change is by what two copies of the same code, recorded in the same process, differ by: that is measured first, and printed.
-Rows are those of a store of scrapes: 15 seconds each, all processes of a host together. What coins did in an interval is drawn as
-sums, which is held against fleets that are drawn request by request.
+Each host plays a stretch of the recording in testdata/releases under a load of its own, which makes requests dearer as
+hyper-threads were published to (testdata/published_load.tsv). Hosts of the same code differ in their level by what
+processes do (2 to 3 %), and in what a change is by as much as two copies of the same code, recorded in the same process,
+may differ: that is measured first, and printed. Rows are those of a store of scrapes: 15 seconds each, all processes of a
+host together. What coins did in an interval is drawn as sums, which is held against fleets drawn request by request.
 
     bench/run fleet simulate [--trials N]
 """

@@ -1,5 +1,5 @@
-//! Some processes run the one version while others run the other: the process is the unit, or the host where hosts have one
-//! version each.
+//! Some processes run the one version while others run the other: the process is the unit, or the host where hosts have
+//! one version each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -13,8 +13,8 @@ const TOGETHER: f64 = 0.5;
 /// A stronger design is taken where it has this share of the requests at least.
 const ENOUGH: f64 = 0.1;
 
-/// The design, the lines that belong to it, and how many requests of others there are. `None` where no way of assigning gave
-/// requests to both versions.
+/// The design, the lines that belong to it, and how many requests of others there are. `None` where no way of assigning
+/// gave requests to both versions.
 pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, u64)> {
     let families: [fn(Assignment) -> bool; 3] = [
         |assignment| assignment == Assignment::Random,
@@ -54,8 +54,8 @@ fn requests(lines: &[Line], family: &fn(Assignment) -> bool) -> [f64; 2] {
     sides
 }
 
-/// Whether both served in most of the time in which the one that served for the shorter time did: on the same host, where any host
-/// had both, for hosts may change over one by one.
+/// Whether both served in most of the time in which the one that served for the shorter time did: on the same host,
+/// where any host had both, for hosts may change over one by one.
 fn served_together(lines: &[Line]) -> bool {
     let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
     lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);

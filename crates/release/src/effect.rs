@@ -11,8 +11,8 @@ pub(crate) enum Effect {
     Student(Estimated, f64),
     /// By the coins of pairs of slots, with the estimate.
     Coins(Box<CoinPairs>, f64),
-    /// By what is known within hosts, or with the host as the unit, whichever reaches further: where hosts do not differ the first
-    /// one is right, where they do the second.
+    /// By what is known within hosts, or with the host as the unit, whichever reaches further: where hosts do not
+    /// differ the first one is right, where they do the second.
     Hosts(Box<Effect>, Estimated),
 }
 

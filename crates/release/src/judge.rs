@@ -99,8 +99,8 @@ pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
     warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
 }
 
-/// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change where the
-/// verdict sees none.
+/// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change
+/// where the verdict sees none.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
         (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
@@ -113,8 +113,8 @@ pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> boo
     })
 }
 
-/// The routes, the dearest first, each at the level that it has after Holm's steps: those that differ leave their share of the
-/// error to the others.
+/// The routes, the dearest first, each at the level that it has after Holm's steps: those that differ leave their share
+/// of the error to the others.
 fn routes(
     answer: &Answer,
     lines: &[Line],

@@ -106,8 +106,9 @@ impl Sums {
         one(first) && one(second) && (first[1] > first[0]) != (second[1] > second[0]) && first != second
     }
 
-    /// Whether NEW has the first slot. Of many slots each version has as many first ones: all coins of a stretch together fell so
-    /// or the other way round with the same chance, so either half of it may count as the first, and the halves draw lots.
+    /// Whether NEW has the first slot. Of many slots each version has as many first ones: all coins of a stretch
+    /// together fell so or the other way round with the same chance, so either half of it may count as the first, and
+    /// the halves draw lots.
     fn new_first(&self) -> bool {
         let [old, new] = self.slots[0];
         if self.many { lot(new, self.cpu[1]) > lot(old, self.cpu[0]) } else { new > old }

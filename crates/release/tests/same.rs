@@ -1,5 +1,5 @@
-//! What must not matter does not: which version is called NEW, the order of rows, and in how many parts they came. And what
-//! cannot be judged is said.
+//! What must not matter does not: which version is called NEW, the order of rows, and in how many parts they came. And
+//! what cannot be judged is said.
 
 mod kept;
 
@@ -26,7 +26,8 @@ fn shuffle<T>(values: &mut [T], coin: &mut ChaCha8Rng) {
     (1..values.len()).rev().for_each(|at| values.swap(at, coin.random_range(0..=at)));
 }
 
-/// A few hosts in every design that hosts may have, as scrapes have them, and the recording with slots that are not told apart.
+/// A few hosts in every design that hosts may have, as scrapes have them, and the recording with slots that are not
+/// told apart.
 fn fleets() -> Vec<(String, ReleaseQuestion, ReleaseRows)> {
     let mut coin = ChaCha8Rng::seed_from_u64(11);
     let played = Played::new(&Source::recorded(), &mut coin);
@@ -269,7 +270,8 @@ fn few_requests_are_undecided() {
     }
 }
 
-/// Two versions counted from outside on one host: no processes, no logarithms, and still an answer that says what it is.
+/// Two versions counted from outside on one host: no processes, no logarithms, and still an answer that says what it
+/// is.
 #[test]
 fn what_was_counted_from_outside_is_judged() {
     let (question, mut rows) = rows_of(Way::Processes, 7);

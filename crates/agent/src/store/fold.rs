@@ -59,7 +59,8 @@ pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreErro
     Ok(true)
 }
 
-/// Says of rows that were gone through how many seconds they stand for, which is not kept: those of slots stayed as they were.
+/// Says of rows that were gone through how many seconds they stand for, which is not kept: those of slots stayed as
+/// they were.
 pub(super) fn stand_for_tens(block: &mut Block) {
     let folded = block.requests.iter_mut().filter(|row| row.assignment != Assignment::Slot);
     folded.for_each(|row| row.span_seconds = SECONDS);

@@ -1,5 +1,5 @@
-//! Fleets whose truth is known, judged: what so many hosts resolve in five minutes, how often that is wrong, and what it costs to
-//! judge them. See bench/fleet.py.
+//! Fleets whose truth is known, judged: what so many hosts resolve in five minutes, how often that is wrong, and what
+//! it costs to judge them. See bench/fleet.py.
 #![allow(clippy::print_stdout, reason = "it is a program that prints tables")]
 
 #[path = "../../tests/kept/mod.rs"]
@@ -63,7 +63,7 @@ fn main() {
         println!("{}", line(name, &fleet, &count, seconds));
     }
     println!(
-        "\nFBDetect was published to resolve {:.3} %: by these figures that takes {:.0} hosts, or as many times five minutes.\n",
+        "\nFBDetect was published to resolve {:.3} %: by these figures that takes {:.0} hosts at this traffic.\n",
         100.0 * MARK,
         1_000.0 * (thousand / MARK).powi(2)
     );
@@ -91,9 +91,9 @@ fn judged(trials: u64, fleet: &Fleet, rows: impl Fn(&Fleet, &mut ChaCha8Rng) -> 
     (count, seconds / trials as f64)
 }
 
-/// How much the effect differs between processes at most: two copies of the same code were recorded side by side in each of them.
-/// What they differ by is told by process and route; given back is the largest standard deviation beyond their errors that is not
-/// excluded with 95 % confidence.
+/// How much the effect differs between processes at most: two copies of the same code were recorded side by side in
+/// each of them. What they differ by is told by process and route; given back is the largest standard deviation beyond
+/// their errors that is not excluded with 95 % confidence.
 fn interaction(source: &Source) -> f64 {
     println!("Two copies of the same code in one process, by process and route:\n");
     println!("| process | route | change | error |\n|---|---|---|---|");
@@ -131,8 +131,9 @@ fn interaction(source: &Source) -> f64 {
     most
 }
 
-const HEADER: &str = "| design | hosts | true change | differ by | trials | found | wrong | missed by the interval | mean error | spread | \
-                      half-width | found in 9 of 10 | judged in |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+const HEADER: &str = "| design | hosts | true change | differ by | trials | found | wrong | missed by the interval | \
+                      mean error | spread | half-width | found in 9 of 10 | judged in |\n\
+                      |---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 fn line(name: &str, fleet: &Fleet, count: &Count, seconds: f64) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);

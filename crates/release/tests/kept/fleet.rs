@@ -1,8 +1,9 @@
-//! Fleets whose truth is known, as a store of scrapes has them: rows of an interval, of all processes of a host together.
+//! Fleets whose truth is known, as a store of scrapes has them: rows of an interval, of all processes of a host
+//! together.
 //!
-//! Every host plays a stretch of the recording of its own, under a load of its own that moves from second to second and makes each
-//! request dearer as hyper-threads do. Which requests of an interval got which version is drawn as what it comes to: sums of
-//! many requests are normal, with the moments that were recorded.
+//! Every host plays a stretch of the recording of its own, under a load of its own that moves from second to second and
+//! makes each request dearer as hyper-threads do. Which requests of an interval got which version is drawn as what it
+//! comes to: sums of many requests are normal, with the moments that were recorded.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -279,8 +280,8 @@ fn seconds(rows: &ReleaseRows, first: u64, last: u64) -> Vec<Sums> {
     seconds
 }
 
-/// How busy a host is wanders by a twelfth of it, slowly and by the second; what that does to each request's CPU time is what was
-/// published of eight cores with two threads each.
+/// How busy a host is wanders by a twelfth of it, slowly and by the second; what that does to each request's CPU time
+/// is what was published of eight cores with two threads each.
 fn load(coin: &mut ChaCha8Rng) -> Vec<f64> {
     let dearer = published();
     let (mut slow, mut fast) = (0.0, 0.0);

@@ -28,8 +28,8 @@ const COLUMNS: [&str; 20] = [
     "outlying",
 ];
 
-/// One line for the whole, whose `route` and `host` are empty, one per route and one per host, below a line of names; a field is
-/// empty where there is no such reading, and `absent` says why there is no change.
+/// One line for the whole, whose `route` and `host` are empty, one per route and one per host, below a line of names; a
+/// field is empty where there is no such reading, and `absent` says why there is no change.
 pub fn release_csv(report: &ReleaseReport) -> String {
     let mut out = COLUMNS.join(",") + "\n";
     let median = report

@@ -1,8 +1,9 @@
 //! Versions that a coin put into the first or the second of two slots: the house's test of pairs, with covariates.
 //!
-//! The difference first less second is blind to the labels. If NEW costs `theta` more, then less `theta` (or plus `theta`, as
-//! the coin fell) its sign is a fair coin given all else, so anything may be taken out of it that was learned without the
-//! labels: here what differences of rulers explain. All of it is done anew at every `theta`, as [`Paired`] does with slots.
+//! The difference first less second is blind to the labels. If NEW costs `theta` more, then less `theta` (or plus
+//! `theta`, as the coin fell) its sign is a fair coin given all else, so anything may be taken out of it that was
+//! learned without the labels: here what differences of rulers explain. All of it is done anew at every `theta`, as
+//! [`Paired`] does with slots.
 
 use steady_model::{Interval, Layout};
 
@@ -46,8 +47,8 @@ pub struct CoinPairs {
 }
 
 impl CoinPairs {
-    /// Prepares pairs, all with as many covariates. As many covariates are used as there are pairs to learn from, the first
-    /// ones first.
+    /// Prepares pairs, all with as many covariates. As many covariates are used as there are pairs to learn from, the
+    /// first ones first.
     pub fn new(pairs: Vec<SlotPair>) -> CoinPairs {
         let covariates = pairs.iter().map(|pair| pair.covariates.len()).min().unwrap_or(0);
         let used = covariates.min(pairs.len() / PAIRS_PER_COVARIATE);
@@ -89,8 +90,8 @@ impl CoinPairs {
         Paired::new(&pairs, 0.0).test(0.0)
     }
 
-    /// How far each pair lies above an effect of `theta`, as one step of a robust estimate has it: far ones are drawn in, and the
-    /// others count for that much more.
+    /// How far each pair lies above an effect of `theta`, as one step of a robust estimate has it: far ones are drawn
+    /// in, and the others count for that much more.
     pub fn beyond(&self, theta: f64) -> Vec<f64> {
         let left = self.left(theta);
         let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());

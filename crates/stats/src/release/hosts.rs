@@ -1,7 +1,7 @@
 //! Several hosts: what they add to the error of an effect, whether they differ in it, and which of them lie apart.
 //!
-//! NEW may be laid out otherwise in each process, or suit one kind of CPU better than another. Then the effect itself differs
-//! from host to host, which no error within hosts knows of, however many requests there were.
+//! NEW may be laid out otherwise in each process, or suit one kind of CPU better than another. Then the effect itself
+//! differs from host to host, which no error within hosts knows of, however many requests there were.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -25,8 +25,8 @@ pub struct HostShare {
     pub beyond: f64,
 }
 
-/// The effect with the host as the unit: an error that is robust against hosts which differ in it, as Student's t has it where
-/// they count alike. `None` with fewer hosts than six that count alike: their spread is known too badly.
+/// The effect with the host as the unit: an error that is robust against hosts which differ in it, as Student's t has
+/// it where they count alike. `None` with fewer hosts than six that count alike: their spread is known too badly.
 pub fn between_hosts(effect: f64, hosts: &[HostShare]) -> Option<Estimated> {
     let power = |power: i32| hosts.iter().map(|host| host.share.powi(power)).sum::<f64>();
     let counting = power(2) * power(2) / power(4);
@@ -36,8 +36,9 @@ pub fn between_hosts(effect: f64, hosts: &[HostShare]) -> Option<Estimated> {
     told.then_some(Estimated { effect, variance, freedom: counting - 1.0 })
 }
 
-/// How far hosts differ in an effect (the standard deviation of the true ones, by DerSimonian and Laird 1986), where that is
-/// beyond chance by Cochran's Q; `None` where it is not. That errors of hosts are estimates as well is reckoned with.
+/// How far hosts differ in an effect (the standard deviation of the true ones, by DerSimonian and Laird 1986), where
+/// that is beyond chance by Cochran's Q; `None` where it is not. That errors of hosts are estimates as well is reckoned
+/// with.
 pub fn spread_of_hosts(hosts: &[Estimated]) -> Option<f64> {
     let known: Vec<&Estimated> = hosts
         .iter()
@@ -70,9 +71,9 @@ pub struct Standing {
     pub outlying: bool,
 }
 
-/// Where hosts stand, of which each has a value and the variance of its error: the furthest is held against the rest by Student's
-/// t at its part of `alpha`, then the next one against what is left, and all down to the last that lies apart do so (generalised
-/// extreme Studentised deviates, Rosner 1983). No host is held to less than its own error.
+/// Where hosts stand, of which each has a value and the variance of its error: the furthest is held against the rest by
+/// Student's t at its part of `alpha`, then the next one against what is left, and all down to the last that lies apart
+/// do so (generalised extreme Studentised deviates, Rosner 1983). No host is held to less than its own error.
 pub fn standings(hosts: &[(f64, f64)], alpha: f64) -> Vec<Standing> {
     let mut rest: Vec<usize> = (0..hosts.len()).collect();
     let (mut removed, mut outlying) = (Vec::new(), 0);
@@ -134,8 +135,8 @@ impl Sums {
         }
     }
 
-    /// How far a host lies from the mean of these, in deviations of such a host from them: what hosts differ by, beside the
-    /// errors of these, and its own error.
+    /// How far a host lies from the mean of these, in deviations of such a host from them: what hosts differ by, beside
+    /// the errors of these, and its own error.
     fn distance(&self, (value, variance): (f64, f64)) -> f64 {
         let mean = self.value / self.count;
         let squares = (self.square - self.count * mean * mean).max(0.0);
@@ -163,7 +164,8 @@ mod tests {
         (0..hosts).map(|_| normal(coin) + spread * normal(coin)).collect()
     }
 
-    /// The wider of both errors: within hosts, and between them. Shares are alike, or rise evenly to five times the least.
+    /// The wider of both errors: within hosts, and between them. Shares are alike, or rise evenly to five times the
+    /// least.
     #[test]
     fn the_wider_error_holds_whether_hosts_differ_or_not() {
         let mut coin = ChaCha8Rng::seed_from_u64(1);

@@ -1,10 +1,10 @@
 //! Versions drawn by a coin for each request: the difference within cells of time and place, from sums.
 //!
-//! Within a cell (a host, a stretch of time, a route) both versions had the same load, so the cell's mean is taken out and
-//! what is left is compared. A covariate that was fixed before the coin fell (what the request before in the same process took)
-//! takes more of the load out. The error is robust against unequal variances (White 1980, with the correction of MacKinnon
-//! and White 1985 known as HC3), which is exact enough where coins decide: it needs nothing of the load but that it could not
-//! see the coin.
+//! Within a cell (a host, a stretch of time, a route) both versions had the same load, so the cell's mean is taken out
+//! and what is left is compared. A covariate that was fixed before the coin fell (what the request before in the same
+//! process took) takes more of the load out. The error is robust against unequal variances (White 1980, with the
+//! correction of MacKinnon and White 1985 known as HC3), which is exact enough where coins decide: it needs nothing of
+//! the load but that it could not see the coin.
 
 use std::ops::AddAssign;
 
@@ -58,7 +58,8 @@ pub struct Within {
     pub requests: [f64; 2],
 }
 
-/// The effect within `cells`, each with OLD and NEW. `None` where no cell has both, or too little is left to tell an error.
+/// The effect within `cells`, each with OLD and NEW. `None` where no cell has both, or too little is left to tell an
+/// error.
 pub fn within(cells: &[[Tally; 2]]) -> Option<Within> {
     let both = || cells.iter().filter(|[old, new]| old.n > 0.0 && new.n > 0.0);
     let mut sums = Products::default();
@@ -83,8 +84,8 @@ pub fn within(cells: &[[Tally; 2]]) -> Option<Within> {
     })
 }
 
-/// What some of the cells, such as those of one host, say of what all of them found: their weight, and that times how far their
-/// own effect lies above the common one. Weights of cells add up.
+/// What some of the cells, such as those of one host, say of what all of them found: their weight, and that times how
+/// far their own effect lies above the common one. Weights of cells add up.
 pub fn share(cells: &[[Tally; 2]], all: &Within) -> HostShare {
     let mut sums = Products::default();
     cells.iter().filter(|[old, new]| old.n > 0.0 && new.n > 0.0).for_each(|cell| sums.add(cell));
@@ -164,7 +165,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Cells under a load that moves, with the covariate telling half of what is left, and costs that vary more under NEW.
+    /// Cells under a load that moves, with the covariate telling half of what is left, and costs that vary more under
+    /// NEW.
     fn cells(coin: &mut ChaCha8Rng, effect: f64, share: f64) -> Vec<[Tally; 2]> {
         let cell = |coin: &mut ChaCha8Rng| {
             let (load, mut cell) = (coin.random_range(14.0..15.0), [Tally::default(); 2]);
