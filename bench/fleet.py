@@ -6,7 +6,7 @@ processes do (2 to 3 %), and in what a change is by as much as two copies of the
 may differ: that is measured first, and printed. Rows are those of a store of scrapes: 15 seconds each, all processes of a
 host together. What coins did in an interval is drawn as sums, which is held against fleets drawn request by request.
 
-    bench/run fleet simulate [--trials N]
+    bench/run fleet simulate [--trials N] [--only NAME]
 """
 
 import argparse
@@ -20,9 +20,10 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     simulate = commands.add_parser("simulate", help="judge simulated fleets")
     simulate.add_argument("--trials", type=int, default=200, help="of each line (200)")
+    simulate.add_argument("--only", default="", help="designs whose name holds this")
     options = parser.parse_args()
     argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-release", "--example", "release_fleet", "--",
-            str(options.trials)]
+            str(options.trials), options.only]
     subprocess.run(argv, cwd=ROOT, check=True)
 
 

@@ -24,6 +24,8 @@ const MARK: f64 = 0.000_05;
 
 fn main() {
     let trials = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(TRIALS);
+    // Designs whose name holds this.
+    let only = std::env::args().nth(2).unwrap_or_default();
     let source = Source::recorded();
     let process = interaction(&source);
     let host = process / PROCESSES.sqrt();
@@ -55,12 +57,18 @@ fn main() {
         ("canary, a version each", Design::Hosts, 300, 0.0, host),
         ("canary, a version each", Design::Hosts, 1_000, 0.0, host),
     ] {
+        if !name.contains(&only) {
+            continue;
+        }
         let fleet = Fleet { effect_spread: spread, ..Fleet::of(hosts, design, effect) };
         let (count, seconds) = judged(trials, &fleet, |fleet, coin| played.rows(fleet, coin));
         if (name, hosts) == ("random per request", 1_000) {
             thousand = NINE_OF_TEN * count.spread().1;
         }
         println!("{}", line(name, &fleet, &count, seconds));
+    }
+    if !only.is_empty() {
+        return;
     }
     println!(
         "\nFBDetect was published to resolve {:.3} %: by these figures that takes {:.0} hosts at this traffic.\n",
