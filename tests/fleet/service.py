@@ -9,7 +9,7 @@ import time
 import steadyhand
 
 # v2 does a fourteenth more.
-WORK = {"v1": 2800, "v2": 3000}
+WORK = {"v1": 1400, "v2": 1500}
 PATHS = {"/item": 1, "/search": 2}
 
 
@@ -36,7 +36,7 @@ def main():
         answer = service(environ, lambda *_: None)
         list(answer)
         getattr(answer, "close", lambda: None)()
-        rate = 80 * (1 + 0.6 * math.sin((time.monotonic() - begun) / 3 + phase))
+        rate = 400 * (1 + 0.6 * math.sin((time.monotonic() - begun) / 3 + phase))
         time.sleep(random.expovariate(rate))
 
 

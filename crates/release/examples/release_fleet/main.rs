@@ -26,8 +26,8 @@ fn main() {
     let trials = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(TRIALS);
     // Designs whose name holds this.
     let only = std::env::args().nth(2).unwrap_or_default();
-    let source = Source::recorded();
-    let process = interaction(&source);
+    let process = interaction(&Source::recorded());
+    let source = Source::stretch("one");
     let host = process / PROCESSES.sqrt();
     println!(
         "A host of {PROCESSES} such processes: {:.3} %. All fleets below have that unless they say otherwise.\n",
