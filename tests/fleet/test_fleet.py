@@ -194,7 +194,7 @@ class Fleet(unittest.TestCase):
         print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%}, requests {requests}", file=sys.stderr)
         self.assertGreater(gaps[1], 0, "one agent began anew")
         self.assertGreater(gaps[2], 0, "one was out of reach")
-        if gaps[0] or gaps[3] or max(gaps) > 2:
+        if gaps[0] or gaps[3] or max(gaps) > 4:
             self.skipTest(f"this machine was too busy to scrape once a second: gaps of the hosts: {gaps}")
         self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])
         missing_scrapes = [warning for warning in fleet["warnings"] if warning["kind"] == "missing-scrapes"]

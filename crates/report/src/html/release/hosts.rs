@@ -55,7 +55,7 @@ fn dots(report: &ReleaseReport) -> Markup {
             (intervals::draw(&known, report.question.resolution, &label))
             p.key {
                 (intervals::key(report.question.resolution))
-                @if known.iter().any(|bar| bar.apart) { span { (sample("dots duet")) "lies apart" } }
+                @if known.iter().any(|bar| bar.apart) { span { (sample("dots apart")) "lies apart" } }
             }
             p.note {
                 "Hosts in the order of their changes, by their place in the table."

@@ -67,7 +67,7 @@ pub(super) fn draw(bars: &[Bar], resolution: f64, label: &str) -> Markup {
         (down(&values, 0.0, "zero"))
         (lines.draw("sight"))
         (points.draw("point"))
-        (apart.draw("dots duet"))
+        (apart.draw("dots apart"))
     };
     let names: Vec<(f64, String)> = bars
         .iter()

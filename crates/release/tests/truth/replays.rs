@@ -1,14 +1,13 @@
 //! Recorded requests of one code under labels drawn anew: verdicts are false no more often than they may be, intervals hold the
 //! truth, and effects are found in time.
 
-mod kept;
-
-use kept::made;
-use kept::trials::{Count, Source, Way, judged};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Refusal, ReleaseDesign, RestsOn};
 use steady_release::judge;
+
+use crate::kept::made;
+use crate::kept::trials::{Count, Source, Way, judged};
 
 fn holds(count: &Count, what: &str) {
     assert!(count.share(count.wrong) <= count.most(0.05), "{what}: {} wrong of {}", count.wrong, count.judged());

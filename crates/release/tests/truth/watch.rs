@@ -1,13 +1,12 @@
 //! Looks at a window that fills: all of them together err no more often than one may.
 
-mod kept;
-
-use kept::made;
-use kept::trials::{Source, Way};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{ReleaseRows, Verdict};
 use steady_release::{Watch, judge};
+
+use crate::kept::made;
+use crate::kept::trials::{Source, Way};
 
 /// What was there after so many seconds.
 fn until(rows: &ReleaseRows, second: u64) -> ReleaseRows {

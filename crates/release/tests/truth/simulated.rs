@@ -1,15 +1,14 @@
 //! Simulated services whose truth is known, in every design.
 
-mod kept;
-
-use kept::fleet::{Design, Fleet, Played, scraped};
-use kept::made;
-use kept::simulated::{BEGIN, Service};
-use kept::trials::{Count, Source, Way};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, Refusal, ReleaseDesign, ReleaseWarning};
 use steady_release::judge;
+
+use crate::kept::fleet::{Design, Fleet, Played, scraped};
+use crate::kept::made;
+use crate::kept::simulated::{BEGIN, Service};
+use crate::kept::trials::{Count, Source, Way};
 
 /// So many services, each simulated anew, under labels of their own.
 fn services(service: &Service, count: u64, way: Way, effect: f64) -> Count {

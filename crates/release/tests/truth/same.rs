@@ -1,11 +1,6 @@
 //! What must not matter does not: which version is called NEW, the order of rows, and in how many parts they came. And
 //! what cannot be judged is said.
 
-mod kept;
-
-use kept::fleet::{Design, Fleet, Played, scraped};
-use kept::made;
-use kept::trials::{Source, Way};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{
@@ -13,6 +8,10 @@ use steady_model::{
     Verdict,
 };
 use steady_release::{JudgeError, judge};
+
+use crate::kept::fleet::{Design, Fleet, Played, scraped};
+use crate::kept::made;
+use crate::kept::trials::{Source, Way};
 
 const WAYS: [Way; 4] = [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After];
 
