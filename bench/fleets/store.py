@@ -21,6 +21,7 @@ from common.stats import median_or_nan
 from common.verdicts import table
 
 sys.path.insert(0, str(ROOT / "tests" / "fleet"))
+import made_agents  # noqa: E402
 import stores  # noqa: E402
 
 ROUTES = 50
@@ -28,24 +29,7 @@ VERSIONS = ("v1", "v2")
 SCRAPES = 20
 INTERVAL_SECONDS = 15
 CHANGE = 0.02
-# Metrics of requests, and what one request adds to each: cost in nanoseconds, its logarithm, what the requests before it were.
-METRICS = {
-    "": lambda cost, log, before: 1.0,
-    "_warming": lambda cost, log, before: 0.0,
-    "_failed": lambda cost, log, before: 0.0,
-    "_cpu_seconds": lambda cost, log, before: cost / 1e9,
-    "_cpu_seconds_squared": lambda cost, log, before: cost * cost / 1e18,
-    "_cpu_log": lambda cost, log, before: log,
-    "_cpu_log_squared": lambda cost, log, before: log * log,
-    "_before_log": lambda cost, log, before: before + 16,
-    "_before_log_squared": lambda cost, log, before: (before + 16) ** 2,
-    "_before_product": lambda cost, log, before: (before + 16) * log,
-    "_wall_seconds": lambda cost, log, before: 3 * cost / 1e9,
-    "_watched": lambda cost, log, before: 1.0,
-    "_watched_cpu_seconds": lambda cost, log, before: cost / 1e9,
-    "_watched_wall_seconds": lambda cost, log, before: 3 * cost / 1e9,
-    "_watched_waiting_seconds": lambda cost, log, before: cost / 2e9,
-}
+METRICS = list(made_agents.added(1.0, 0.0, False))
 PER_HOST = len(METRICS) * ROUTES * len(VERSIONS)
 
 
@@ -64,11 +48,11 @@ def series_of(host: int, random: Random) -> dict:
                     before = random.gauss(0, 0.1)
                     factor = 1 + CHANGE if version == "v2" else 1
                     log = math.log(usual * load[scrape] * factor) + random.gauss(0, 0.1) + 0.3 * before
-                    for metric, adds in METRICS.items():
+                    for metric, value in made_agents.added(math.exp(log), before, False).items():
                         values = sums[metric]
                         if len(values) == scrape:
                             values.append(values[-1])
-                        values[scrape] += adds(math.exp(log), log, before)
+                        values[scrape] += value
             found.update({(metric, labels): values for metric, values in sums.items()})
     return found
 
@@ -78,16 +62,15 @@ def write(path: Path, hosts: int, begin: int) -> None:
     random = Random(hosts)
     # By metric, for all samples of one must stand together; files, for they are more than memory should hold.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        parts = {metric: open(Path(folder) / f"part{metric}", "w") for metric in METRICS}
+        parts = {metric: open(Path(folder) / metric, "w") for metric in METRICS}
         for host in range(hosts):
             for (metric, labels), values in series_of(host, random).items():
-                name = f"steady_requests{metric}_total"
-                lines = (f"{name}{{{labels}}} {value!r} {begin + INTERVAL_SECONDS * scrape}\n" for scrape, value in enumerate(values))
+                lines = (f"{metric}{{{labels}}} {value!r} {begin + INTERVAL_SECONDS * scrape}\n" for scrape, value in enumerate(values))
                 parts[metric].writelines(lines)
         with open(path, "w") as whole:
             for metric, part in parts.items():
                 part.close()
-                whole.write(f"# TYPE steady_requests{metric} counter\n")
+                whole.write(f"# TYPE {metric.removesuffix('_total')} counter\n")
                 with open(part.name) as lines:
                     shutil.copyfileobj(lines, whole)
             whole.write("# TYPE steady_agent_start_time_seconds gauge\n")

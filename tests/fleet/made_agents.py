@@ -11,6 +11,30 @@ ROUTES = {"/item/<n>": 2e6, "/search": 5e6}
 RULERS = {"icode": 9e4, "syscall": 3e4}
 
 
+def added(cost, before, failed):
+    """What a request adds to each metric of requests: it took so many nanoseconds of CPU time, and those before it lay so far from what is
+    usual, as a logarithm."""
+    seconds, log, shifted = cost / 1e9, math.log(cost), before + 16
+    sums = {
+        "": 1.0,
+        "_warming": 0.0,
+        "_failed": float(failed),
+        "_cpu_seconds": seconds,
+        "_cpu_seconds_squared": seconds**2,
+        "_cpu_log": log,
+        "_cpu_log_squared": log * log,
+        "_before_log": shifted,
+        "_before_log_squared": shifted**2,
+        "_before_product": shifted * log,
+        "_wall_seconds": 3 * seconds,
+        "_watched": 1.0,
+        "_watched_cpu_seconds": seconds,
+        "_watched_wall_seconds": 3 * seconds,
+        "_watched_waiting_seconds": seconds / 2,
+    }
+    return {f"steady_requests{name}_total": value for name, value in sums.items()}
+
+
 class Agent:
     """One agent: its sums grow with the seconds that pass, and begin anew when it is restarted."""
 
@@ -55,27 +79,10 @@ class Agent:
     def request(self, version, route, usual):
         before = self.random.gauss(0, 0.1)
         log = math.log(usual) + self.random.gauss(0, 0.15) + 0.3 * before
-        seconds = math.exp(log) / 1e9
         of_version = {"service": "shop", "version": version}
         labels = {**of_version, "route": route, "assigned": "random"}
-        for name, value in [
-            ("", 1),
-            ("_warming", 0),
-            ("_failed", self.random.random() < 0.01),
-            ("_cpu_seconds", seconds),
-            ("_cpu_seconds_squared", seconds**2),
-            ("_cpu_log", log),
-            ("_cpu_log_squared", log * log),
-            ("_before_log", before + 16),
-            ("_before_log_squared", (before + 16) ** 2),
-            ("_before_product", (before + 16) * log),
-            ("_wall_seconds", 3 * seconds),
-            ("_watched", 1),
-            ("_watched_cpu_seconds", seconds),
-            ("_watched_wall_seconds", 3 * seconds),
-            ("_watched_waiting_seconds", seconds / 2),
-        ]:
-            self.add(f"steady_requests{name}_total", labels, float(value))
+        for name, value in added(math.exp(log), before, self.random.random() < 0.01).items():
+            self.add(name, labels, value)
         if self.random.random() < 0.3:
             for ruler, ruler_usual in RULERS.items():
                 self.reading("steady_ruler", {**of_version, "ruler": ruler}, ruler_usual)
