@@ -8,9 +8,7 @@ use steady_report::*;
 
 use crate::by_hand::explained::{all, alone, dearer, pairs, traced, tree};
 use crate::goldens;
-
-/// A name that would end whatever it stands in.
-const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
+use crate::made::HOSTILE;
 
 #[test]
 fn explanations_look_as_recorded() {

@@ -4,13 +4,7 @@ use steady_model::*;
 use steady_report::{Style, host_csv, host_html, host_json_text, host_markdown, host_text};
 
 use crate::goldens;
-
-/// A name that would end whatever it stands in.
-const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
-
-fn absent<T>(why: &str) -> Reading<T> {
-    Err(Absent::because(why))
-}
+use crate::made::{HOSTILE, absent};
 
 fn knob(knob: Knob, value: &str, quiet: &str, settable: Reading<()>, files: usize) -> KnobState {
     let is_quiet = value == quiet;

@@ -5,10 +5,7 @@ use steady_model::*;
 use steady_report::{Style, limit_csv, limit_html, limit_json_text, limit_markdown, limit_text, read_limit_report};
 
 use crate::goldens;
-
-fn seconds(seconds: f64) -> Nanos {
-    Nanos::from_seconds(seconds)
-}
+use crate::made::{builder, seconds};
 
 /// A solver that used all of its CPU time while something else used the machine.
 fn cpu() -> LimitReport {
@@ -22,16 +19,7 @@ fn cpu() -> LimitReport {
     LimitReport {
         plan: LimitPlan { command, cpu: seconds(5.0), wall_factor: 4.0, poll: None, kill_after: seconds(1.0) },
         started: Timestamp(1_795_171_242),
-        host: Host {
-            hostname: Ok("build-7".into()),
-            kernel: Ok("Linux 6.12.9".into()),
-            cpu_model: Ok("AMD EPYC 7B13".into()),
-            cpus_allowed: 2,
-            cpus_online: 2,
-            cpu_quota: Ok(None),
-            memory: Ok(Bytes(8_345_600_000)),
-            hypervisor: Ok(Some("kvm".into())),
-        },
+        host: builder(),
         revision: Ok("0123456789ab".into()),
         outcome: LimitOutcome::CpuLimit,
         ended: Outcome::Signalled(15),

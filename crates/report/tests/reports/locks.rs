@@ -7,8 +7,9 @@ use steady_model::*;
 use steady_report::*;
 
 use crate::by_hand::locked;
-use crate::by_hand::locked::{HOSTILE, all, deadlocked, many, none, queue, quiet};
+use crate::by_hand::locked::{all, deadlocked, many, none, queue, quiet};
 use crate::goldens;
+use crate::made::HOSTILE;
 use crate::values;
 
 #[test]

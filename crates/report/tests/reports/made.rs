@@ -1,6 +1,18 @@
-//! A machine for reports that are made by hand.
+//! What reports that are made by hand have in common: a machine, times, absent readings, a name that means harm.
 
 use steady_model::*;
+
+/// A name that would end whatever it stands in.
+pub(crate) const HOSTILE: &str =
+    "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
+
+pub(crate) fn seconds(seconds: f64) -> Nanos {
+    Nanos::from_seconds(seconds)
+}
+
+pub(crate) fn absent<T>(why: &str) -> Reading<T> {
+    Err(Absent::because(why))
+}
 
 /// A host of two CPUs, which runs under `hypervisor`.
 pub(crate) fn host(hypervisor: &str) -> Host {
@@ -16,7 +28,12 @@ pub(crate) fn host(hypervisor: &str) -> Host {
     }
 }
 
-/// Its CPUs: two cores of one thread each.
+/// Another one, on a build farm.
+pub(crate) fn builder() -> Host {
+    Host { cpu_model: Ok("AMD EPYC 7B13".into()), memory: Ok(Bytes(8_345_600_000)), ..host("kvm") }
+}
+
+/// The CPUs of either: two cores of one thread each.
 pub(crate) fn machine() -> Machine {
     Machine {
         online: vec![0, 1],

@@ -5,9 +5,7 @@ use steady_model::*;
 use steady_report::{csv, html, markdown};
 
 use crate::by_hand::comparisons;
-
-/// A name that would end whatever it stands in.
-const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+use crate::made::HOSTILE;
 
 #[test]
 fn names_are_only_ever_text() {

@@ -8,9 +8,7 @@ use steady_report::*;
 
 use crate::goldens;
 use crate::made;
-
-/// A name that would end whatever it stands in.
-const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+use crate::made::HOSTILE;
 
 /// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
 fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {

@@ -7,9 +7,7 @@ use steady_report::*;
 
 use crate::by_hand::warm_bench;
 use crate::goldens;
-
-/// A name that would end whatever it stands in.
-const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}<!-- ]]>";
+use crate::made::HOSTILE;
 
 #[test]
 fn reports_look_as_recorded() {

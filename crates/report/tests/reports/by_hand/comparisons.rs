@@ -2,7 +2,7 @@
 
 use steady_model::*;
 
-use crate::made;
+use crate::made::{self, seconds};
 
 /// A comparison of `names` with nothing judged yet.
 fn base(names: &[&str], blocks: usize) -> Report {
@@ -44,10 +44,6 @@ fn base(names: &[&str], blocks: usize) -> Report {
             ending: Ending::Decided,
         },
     }
-}
-
-fn seconds(seconds: f64) -> Nanos {
-    Nanos::from_seconds(seconds)
 }
 
 fn activity() -> Activity {

@@ -2,22 +2,7 @@
 
 use steady_model::*;
 
-fn seconds(seconds: f64) -> Nanos {
-    Nanos::from_seconds(seconds)
-}
-
-fn host() -> Host {
-    Host {
-        hostname: Ok("build-7".into()),
-        kernel: Ok("Linux 6.12.9".into()),
-        cpu_model: Ok("AMD EPYC 7B13".into()),
-        cpus_allowed: 2,
-        cpus_online: 2,
-        cpu_quota: Ok(None),
-        memory: Ok(Bytes(8_345_600_000)),
-        hypervisor: Ok(Some("kvm".into())),
-    }
-}
+use crate::made::{builder, seconds};
 
 fn command(name: &str) -> Command {
     let argv = name.split(' ').map(str::to_owned).collect();
@@ -83,7 +68,7 @@ pub(crate) fn alone() -> ExplainReport {
     let record = ExplainRecord {
         plan: ExplainPlan { command: command("./scan --pages 'in put.bin'"), trace: false, by_process: false },
         started: Timestamp(1_795_171_242),
-        host: host(),
+        host: builder(),
         revision: Ok("0123456789ab".into()),
         ended: Outcome::Exited(0),
         wall: seconds(1.234_567),
@@ -348,7 +333,7 @@ fn record(pairs: usize) -> Record {
     Record {
         plan,
         started: Timestamp(1_795_171_242),
-        host: host(),
+        host: builder(),
         revision: Ok("0123456789ab".into()),
         counters: Err(Absent::because("this machine has no counters")),
         primary: Metric::Cpu,

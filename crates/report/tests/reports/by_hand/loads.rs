@@ -2,13 +2,7 @@
 
 use steady_model::*;
 
-fn seconds(seconds: f64) -> Nanos {
-    Nanos::from_seconds(seconds)
-}
-
-fn absent<T>(why: &str) -> Reading<T> {
-    Err(Absent::because(why))
-}
+use crate::made::{absent, seconds};
 
 /// A machine of so many cores with so many threads each; CPU n is thread n / cores of core n % cores.
 fn machine(cores: usize, threads: usize) -> Machine {

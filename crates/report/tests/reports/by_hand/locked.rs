@@ -2,30 +2,7 @@
 
 use steady_model::*;
 
-/// A name that would end whatever it stands in.
-pub(crate) const HOSTILE: &str =
-    "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
-
-fn seconds(seconds: f64) -> Nanos {
-    Nanos::from_seconds(seconds)
-}
-
-fn absent<T>(why: &str) -> Reading<T> {
-    Err(Absent::because(why))
-}
-
-fn host() -> Host {
-    Host {
-        hostname: Ok("build-7".into()),
-        kernel: Ok("Linux 6.12.9".into()),
-        cpu_model: Ok("AMD EPYC 7B13".into()),
-        cpus_allowed: 2,
-        cpus_online: 2,
-        cpu_quota: Ok(None),
-        memory: Ok(Bytes(8_345_600_000)),
-        hypervisor: Ok(Some("kvm".into())),
-    }
-}
+use crate::made::{HOSTILE, absent, builder, seconds};
 
 fn command(name: &str) -> Command {
     let argv = name.split(' ').map(str::to_owned).collect();
@@ -157,7 +134,7 @@ pub(crate) fn queue() -> LocksReport {
     LocksReport {
         command: command("./queue --workers=8 'in put.txt'"),
         started: Timestamp(1_795_171_242),
-        host: host(),
+        host: builder(),
         revision: Ok("0123456789ab".into()),
         ended: Outcome::Exited(0),
         wall: seconds(2.414),

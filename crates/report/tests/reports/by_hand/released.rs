@@ -2,6 +2,8 @@
 
 use steady_model::*;
 
+use crate::made::absent;
+
 /// The second in which the windows begin: 2026-11-21T09:05:00Z.
 const BEGUN: u64 = 1_795_251_900;
 /// How long they are.
@@ -21,10 +23,6 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-hosts", hosts_of_one_version()),
         ("release-hostile", hostile()),
     ]
-}
-
-fn absent<T>(why: &str) -> Reading<T> {
-    Err(Absent::because(why))
 }
 
 fn question() -> ReleaseQuestion {
