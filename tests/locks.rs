@@ -411,9 +411,9 @@ fn locks_of_the_rust_standard_library_are_a_line_of_their_own() {
         return skip("locks_of_the_rust_standard_library", "there is no rustc");
     }
     let (status, stdout, stderr, report) = watched("rust", &[], &[program.to_str().unwrap()]);
-    assert_eq!((status, stdout.as_str()), (0, "120\n"), "{stderr}");
-    // Its threads are joined by what is not watched either. 120 holds of 5 ms, one after the other, with two others waiting; the last ones have none left to wait for.
-    assert_unseen(&report, 0.6, "Rust");
+    assert_eq!((status, stdout.as_str()), (0, "360\n"), "{stderr}");
+    // Its threads are joined by what is not watched either. 360 holds of 5 ms, one after the other, with two others waiting; the last ones have none left to wait for.
+    assert_unseen(&report, 1.8, "Rust");
 }
 
 #[test]
@@ -433,7 +433,7 @@ fn go_programs_are_named_with_the_reason() {
     assert!(stderr.contains("static"), "{stderr}");
     let script = format!("'{}'; echo", program.display());
     let (status, stdout, stderr, report) = watched("go", &[], &["sh", "-c", &script]);
-    assert_eq!((status, stdout.as_str()), (0, "120\n\n"), "{stderr}");
+    assert_eq!((status, stdout.as_str()), (0, "360\n\n"), "{stderr}");
     let unwatched = report["futexes"]["unwatched_programs"].as_array().unwrap_or_else(|| panic!("{report}"));
     assert!(unwatched.iter().any(|line| line.as_str().unwrap().contains("Go program")), "{report}");
     fs::remove_dir_all(folder).unwrap();

@@ -15,7 +15,7 @@ func main() {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			for range [40]int{} {
+			for range [120]int{} {
 				mutex.Lock()
 				count++
 				time.Sleep(5 * time.Millisecond)

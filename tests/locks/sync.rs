@@ -9,7 +9,7 @@ fn main() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                for _ in 0..40 {
+                for _ in 0..120 {
                     let mut held = mutex.lock().expect("nobody panics");
                     *held += 1;
                     thread::sleep(Duration::from_millis(5));
