@@ -1,19 +1,15 @@
 //! Many at once, and killed at any moment: nothing half-made is executed, nothing is left running, all programs run.
 
-mod steady;
-mod sweep;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::STEADY;
+use crate::round::Place;
+use crate::steady::{processes_with, scratch};
+use crate::swapped::within;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use steady::{processes_with, scratch};
-use sweep::round::Place;
-use sweep::swapped::within;
-
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
 
 /// What the keeper is called with.
 const KEEPER: &str = "warm-keeper";

@@ -1,18 +1,14 @@
 //! The `configure` script and the test suite of a real package, GNU hello, run as usual and from snapshots: what they print
 //! and make is the same.
 
-mod steady;
-mod sweep;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use steady::{scratch, skip};
-use sweep::round::Place;
-
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
+use crate::STEADY;
+use crate::round::Place;
+use crate::steady::{scratch, skip};
 
 /// Where Debian has the sources of this machine's release; of stable, where it is none of Debian's.
 fn sources_list() -> String {

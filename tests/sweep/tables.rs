@@ -1,20 +1,15 @@
 //! Programs started from their snapshots do what they do as usual: output, errors, status and files, on the command lines
 //! of `testdata/warm`.
 
-mod steady;
-mod sweep;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use steady::{scratch, skip};
-use sweep::lines::{self, Line, PACKAGES, TABLES};
-use sweep::round::{Done, Place, difference};
-use sweep::store::Kept;
-
-/// The binary.
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
+use crate::STEADY;
+use crate::lines::{self, Line, PACKAGES, TABLES};
+use crate::round::{Done, Place, difference};
+use crate::steady::{scratch, skip};
+use crate::store::Kept;
 
 /// `STEADY_WARM_SWEEP=all` in the environment: all lines in both locales, twice as usual, which must be the same already, and
 /// three times from snapshots. Otherwise all lines in the second locale and a third of them in the first, once as usual and

@@ -2,18 +2,14 @@
 //! streams, namespaces; from a snapshot where one may be used, and as usual where not. `testdata/warm/contexts.tsv` has the
 //! ways.
 
-mod steady;
-mod sweep;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use steady::{scratch, skip};
-use sweep::lines::{self, Line};
-use sweep::round::{Done, Place, difference};
-use sweep::swapped::within;
-
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
+use crate::STEADY;
+use crate::lines::{self, Line};
+use crate::round::{Done, Place, difference};
+use crate::steady::{scratch, skip};
+use crate::swapped::within;
 
 /// A place with the made programs, the first of them warm; and the lines whose programs there are here.
 fn prepared(test: &str) -> Option<(Place, Vec<Line>)> {

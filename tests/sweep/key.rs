@@ -1,18 +1,14 @@
 //! A changed program or library never runs its old code: whatever is swapped under a warm program, the next launch tells
 //! what is there now, as usual first, and from a new snapshot later.
 
-mod steady;
-mod sweep;
-
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use steady::{scratch, skip};
-use sweep::swapped::{Swapped, told, within};
-
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
+use crate::STEADY;
+use crate::steady::{scratch, skip};
+use crate::swapped::{Swapped, told, within};
 
 /// A warm program in a folder of this test's own, where there is a compiler.
 fn warm(test: &str) -> Option<Swapped> {

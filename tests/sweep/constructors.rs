@@ -1,16 +1,12 @@
 //! What libraries may do before their program is entered: what would make a snapshot say something else than a launch as
 //! usual is refused, with the reason; the rest is the same.
 
-mod steady;
-mod sweep;
-
 use std::fs;
 use std::path::Path;
 
-use steady::{scratch, skip};
-use sweep::swapped::{Swapped, told, within};
-
-const STEADY: &str = env!("CARGO_BIN_EXE_steady");
+use crate::STEADY;
+use crate::steady::{scratch, skip};
+use crate::swapped::{Swapped, told, within};
 
 /// What a constructor does that must be refused, and a part of the reason.
 const REFUSED: [(&str, &str); 30] = [

@@ -1,0 +1,28 @@
+//! Programs started from their snapshots do what they do as usual, whatever is swapped, killed or started at once meanwhile.
+
+#[path = "steady/mod.rs"]
+mod steady;
+
+#[path = "sweep/constructors.rs"]
+mod constructors;
+#[path = "sweep/contexts.rs"]
+mod contexts;
+#[path = "sweep/key.rs"]
+mod key;
+#[path = "sweep/lines.rs"]
+mod lines;
+#[path = "sweep/package.rs"]
+mod package;
+#[path = "sweep/round.rs"]
+mod round;
+#[path = "sweep/store.rs"]
+mod store;
+#[path = "sweep/storms.rs"]
+mod storms;
+#[path = "sweep/swapped.rs"]
+mod swapped;
+#[path = "sweep/tables.rs"]
+mod tables;
+
+/// The binary.
+const STEADY: &str = env!("CARGO_BIN_EXE_steady");
