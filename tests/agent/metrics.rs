@@ -20,7 +20,7 @@ const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0,
 
 /// The page's address, as the agent has said on its standard error; one that was killed has left another, where nobody
 /// listens.
-fn url(agent: &Agent) -> String {
+pub(crate) fn url(agent: &Agent) -> String {
     let said = |_| {
         std::thread::sleep(Duration::from_millis(20));
         let log = agent.log();
@@ -302,7 +302,7 @@ fn what_cannot_be_shown_is_said_at_once() {
     let page = self::url(&agent);
     assert!(page.starts_with("https://"), "{page}");
     let script = "import ssl, sys, urllib.request
-context = ssl.create_default_context(cafile=sys.argv[2]); context.check_hostname = False
+context = ssl.create_default_context(cafile=sys.argv[2])
 print(urllib.request.urlopen(sys.argv[1], context=context, timeout=30).read().decode())";
     let (status, text, error) = told(Command::new("python3").args(["-c", script, &page, &one]).output().unwrap());
     assert!(status == 0 && text.contains("steady_agent_start_time_seconds "), "{error}");
@@ -316,11 +316,12 @@ print(urllib.request.urlopen(sys.argv[1], context=context, timeout=30).read().de
 }
 
 /// A certificate of its own making and its key; `None` without openssl.
-fn certificate(folder: &Path, name: &str) -> Option<(String, String)> {
+pub(crate) fn certificate(folder: &Path, name: &str) -> Option<(String, String)> {
     let [certificate, key] = ["crt", "key"].map(|kind| folder.join(format!("{name}.{kind}")).display().to_string());
     let mut openssl = Command::new("openssl");
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
     openssl.args(["-subj", "/CN=here", "-addext", "basicConstraints=critical,CA:FALSE"]);
+    openssl.args(["-addext", "subjectAltName=IP:127.0.0.1"]);
     openssl.args(["-keyout", &key, "-out", &certificate]);
     openssl.output().is_ok_and(|output| output.status.success()).then_some((certificate, key))
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::running::Agent;
-use crate::steady;
+use crate::{metrics, steady};
 
 /// A page of metrics whose counter grows by a hundred with each reading; begins anew from time to time, if it is told to.
 fn page(restarts: bool) -> (u16, Arc<AtomicU64>) {
@@ -144,6 +144,31 @@ fn restarts_and_broken_pages_are_told_and_make_no_rows() {
     let why = agent.await_status(|status| status["agent"]["outside"]["trouble"].as_str().map(str::to_owned));
     assert!(why.contains("nobody listens there"), "{why}");
     assert!(agent.end().requests.is_empty());
+}
+
+#[test]
+fn pages_are_read_over_tls_from_whom_the_system_trusts() {
+    let folder = crate::running::folder("trust");
+    let Some((certificate, key)) = metrics::certificate(&folder, "shop") else {
+        return steady::skip(
+            "pages_are_read_over_tls_from_whom_the_system_trusts",
+            "no openssl to make a certificate with",
+        );
+    };
+    // The application is an agent: it shows its metrics over TLS.
+    let listen = ["--no-rulers", "--listen", metrics::ANYWHERE, "--listen-cert", &certificate, "--listen-key", &key];
+    let application = Agent::start("application", &listen);
+    let counter = format!("{}#steady_agent_start_time_seconds", metrics::url(&application));
+    assert!(counter.starts_with("https://"), "{counter}");
+    let pid = application.child.id().to_string();
+    let words = ["--no-rulers", "--service", "shop", "--version", "v1", "--requests", &counter, "--pid", &pid];
+    let stranger = Agent::start("stranger", &words);
+    let why = stranger.await_status(|status| status["agent"]["outside"]["trouble"].as_str().map(str::to_owned));
+    assert!(why.contains("certificate"), "{why}");
+    let friend = Agent::start_where("friend", &words, ("SSL_CERT_FILE", &certificate));
+    friend.await_status(|status| (status["agent"]["outside"]["readings"].as_u64()? >= 2).then_some(()));
+    assert_eq!(friend.status()["agent"]["outside"]["failures"], 0);
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -41,6 +41,17 @@ impl Agent {
         Agent::start_with(folder.join("agent.db"), folder, options)
     }
 
+    /// One in whose environment a variable says something else.
+    pub(crate) fn start_where(name: &str, options: &[&str], (variable, value): (&str, &str)) -> Agent {
+        let folder = folder(name);
+        let store = folder.join("agent.db");
+        let child = Agent::command((&store, &folder), options, None).env(variable, value).spawn().unwrap();
+        let words = options.iter().map(|word| (*word).to_owned()).collect();
+        let agent = Agent { folder, child, store, words, user: None };
+        agent.await_socket();
+        agent
+    }
+
     /// One whose store is somewhere else.
     pub(crate) fn start_with(store: PathBuf, folder: PathBuf, options: &[&str]) -> Agent {
         let agent = Agent::spawn(store, folder, options, None);

@@ -50,17 +50,28 @@ impl Socket {
             Ok(found) if !is_socket(&found) => return Err(SocketError::Occupied),
             // Whoever holds the lock knows that nobody listens there, but for programs that ask for no lock.
             Ok(_) if is_listened_to(path) => return Err(SocketError::Taken),
-            Ok(_) => fs::remove_file(path)?,
-            Err(_) => {}
+            _ => {}
+        }
+        // Nobody is to meet a socket that is not yet as it shall be.
+        let unfinished = beside(path, "~");
+        let socket = Socket::bind(&unfinished, group).and_then(|socket| fs::rename(&unfinished, path).map(|()| socket));
+        let socket = socket.inspect_err(|_| _ = fs::remove_file(&unfinished))?;
+        Ok(Socket { socket, path: path.to_owned(), _lock: lock })
+    }
+
+    fn bind(path: &Path, group: Option<u32>) -> io::Result<UnixDatagram> {
+        // An agent that was killed may have left one.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
         let socket = UnixDatagram::bind(path)?;
-        let made = Socket { socket, path: path.to_owned(), _lock: lock };
-        made.socket.set_nonblocking(true)?;
+        socket.set_nonblocking(true)?;
         if group.is_some() {
             chown(path, None, group)?;
         }
         fs::set_permissions(path, Permissions::from_mode(0o660))?;
-        Ok(made)
+        Ok(socket)
     }
 }
 
@@ -124,6 +135,10 @@ fn is_listened_to(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     use super::*;
 
     fn path(name: &str) -> PathBuf {
@@ -150,9 +165,10 @@ mod tests {
     fn what_a_kill_left_is_taken_over_and_what_is_none_stays() {
         let path = path("stale");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        drop(UnixDatagram::bind(&path).unwrap());
+        drop([UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind(beside(&path, "~")).unwrap()]);
         assert!(path.exists());
         drop(Socket::listen(&path, None).unwrap());
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         let other = UnixDatagram::bind(&path).unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken)), "it asked for no lock");
         drop(other);
@@ -160,6 +176,25 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn whoever_meets_it_may_use_it_as_meant() {
+        let path = path("met");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let met = scope.spawn(|| {
+                let mut met = BTreeSet::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    met.extend(fs::metadata(&path).map(|facts| facts.mode() & 0o777));
+                }
+                met
+            });
+            (0..500).for_each(|_| drop(Socket::listen(&path, None).unwrap()));
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(met.join().unwrap(), BTreeSet::from([0o660]));
+        });
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
 }

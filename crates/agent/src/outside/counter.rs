@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::OutsidePlan;
 use super::cpu::CpuReader;
-use super::http;
+use super::http::Client;
 
 /// What was added between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,36 +22,38 @@ type Reading = (BTreeMap<String, f64>, u64);
 /// Reads both, again and again.
 pub(super) struct Counter {
     plan: OutsidePlan,
+    client: Client,
     cpu: CpuReader,
     last: Option<Reading>,
 }
 
 impl Counter {
-    pub(super) fn new(plan: OutsidePlan) -> Result<Self, String> {
+    /// Answers that take longer than `patience` are none.
+    pub(super) fn new(plan: OutsidePlan, patience: Duration) -> Result<Self, String> {
         let cpu = CpuReader::new(&plan.cpu)?;
-        Ok(Counter { plan, cpu, last: None })
+        Ok(Counter { plan, client: Client::new(patience), cpu, last: None })
     }
 
     /// What was added since it was read last; `None` where nothing was, or where this is the first reading.
     ///
     /// # Errors
     /// Why nothing can be said: then the next reading is a first one again.
-    pub(super) fn read(&mut self, patience: Duration) -> Result<Option<Increase>, String> {
+    pub(super) fn read(&mut self) -> Result<Option<Increase>, String> {
         let last = self.last.take();
-        let now = self.read_now(patience)?;
+        let now = self.read_now()?;
         let increase = last.map_or(Ok(None), |last| increase(&last, &now));
         // After a reset too, the next is counted from here on.
         self.last = Some(now);
         increase
     }
 
-    fn read_now(&mut self, patience: Duration) -> Result<Reading, String> {
+    fn read_now(&mut self) -> Result<Reading, String> {
         let metric = &self.plan.requests;
-        let page = http::get(&metric.endpoint, patience).map_err(|why| format!("{}: {why}", metric.url()))?;
+        let page = self.client.get(&metric.endpoint).map_err(|why| format!("{}: {why}", metric.endpoint))?;
         // At once, so that both are of the same moment.
         let cpu = self.cpu.read()?;
         let label = self.plan.version_label.as_deref();
-        let requests = metric.read(&page, label).map_err(|why| format!("{}: {why}", metric.url()))?;
+        let requests = metric.read(&page, label).map_err(|why| format!("{}: {why}", metric.endpoint))?;
         let version = self.plan.version.as_deref();
         let named = requests.into_iter().map(|(found, value)| (version.map_or(found, str::to_owned), value));
         let mut requests = BTreeMap::new();

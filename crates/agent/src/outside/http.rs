@@ -1,191 +1,179 @@
-//! One page by HTTP/1.1 from a server nearby, within a time and a size.
+//! One page by HTTP from a server nearby, within a time and a size.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::fmt::{self, Display, Formatter};
+use std::io::ErrorKind;
+use std::str::FromStr;
 use std::time::Duration;
 
-use steady_linux::clock;
+use ureq::http::{Uri, header};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Error};
 
 /// Longer pages are refused.
-const LONGEST: usize = 16 << 20;
+const LONGEST: u64 = 16 << 20;
+/// The text format of Prometheus, as it has always been.
+const ACCEPT: &str = "text/plain;version=0.0.4, text/plain";
 
 /// Where a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// The host, as it is named.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The path with what follows it.
-    pub path: String,
-}
+pub struct Endpoint(Uri);
 
-impl Endpoint {
-    /// Reads `http://HOST[:PORT][/PATH]`.
-    pub(super) fn parse(url: &str) -> Result<Self, String> {
-        let rest = url.strip_prefix("http://").ok_or("it must begin with http://")?;
-        let (authority, path) = rest.find('/').map_or((rest, "/"), |place| rest.split_at(place));
-        if path.contains(|letter: char| letter.is_control() || letter == ' ') {
-            return Err("its path has letters that no path has".to_owned());
-        }
-        // The colons of an address in brackets are no ports'.
-        let port = authority.rfind(':').filter(|place| !authority[*place..].contains(']'));
-        let (host, port) = match port {
-            Some(place) => (&authority[..place], authority[place + 1..].parse().map_err(|_| "its port is no number")?),
-            None => (authority, 80),
-        };
-        if host.is_empty() || host.contains(|letter: char| letter.is_control() || letter == ' ' || letter == '@') {
-            return Err("it names no host".to_owned());
-        }
-        Ok(Endpoint { host: host.to_owned(), port, path: path.to_owned() })
+impl Display for Endpoint {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 
-/// The text of a page.
-pub(super) fn get(endpoint: &Endpoint, patience: Duration) -> Result<String, String> {
-    let begun = clock::monotonic();
-    let left = || {
-        let passed = Duration::from_nanos((clock::monotonic() - begun).0);
-        patience.checked_sub(passed).filter(|left| !left.is_zero()).ok_or_else(too_slow)
-    };
-    let name = endpoint.host.trim_start_matches('[').trim_end_matches(']');
-    let addresses = (name, endpoint.port).to_socket_addrs().map_err(|error| error.to_string())?;
-    let mut stream = Err("it has no address".to_owned());
-    for address in addresses {
-        stream = TcpStream::connect_timeout(&address, left()?).map_err(|error| said(&error));
-        if stream.is_ok() {
-            break;
+impl FromStr for Endpoint {
+    type Err = String;
+
+    /// Reads `http://HOST[:PORT][/PATH]`, or the same with https.
+    fn from_str(url: &str) -> Result<Self, String> {
+        let uri: Uri = url.parse().map_err(|error| format!("{error}; write http://HOST:PORT/metrics"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err("it must begin with http:// or https://".to_owned());
         }
-    }
-    let mut stream = stream?;
-    let Endpoint { host, port, path } = endpoint;
-    let ask = format!(
-        "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/plain;version=0.0.4, text/plain\r\nConnection: close\r\n\r\n"
-    );
-    stream.set_write_timeout(Some(left()?)).map_err(|error| said(&error))?;
-    stream.write_all(ask.as_bytes()).map_err(|error| said(&error))?;
-    let mut answer = Vec::new();
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        if let Some(page) = complete(&answer, false)? {
-            return Ok(page);
-        }
-        stream.set_read_timeout(Some(left()?)).map_err(|error| said(&error))?;
-        let length = match stream.read(&mut piece) {
-            Ok(0) => return complete(&answer, true)?.ok_or_else(|| "its answer ends too early".to_owned()),
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(said(&error)),
-        };
-        answer.extend_from_slice(&piece[..length]);
-        if answer.len() > LONGEST {
-            return Err("its answer is longer than 16 MiB".to_owned());
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        let after_host = authority.rsplit(']').next().unwrap_or("");
+        match uri.host() {
+            None | Some("") => Err("it names no host".to_owned()),
+            _ if authority.contains('@') => Err("no password is sent along".to_owned()),
+            _ if after_host.contains(':') && uri.port_u16().is_none() => Err("its port is no number".to_owned()),
+            _ => Ok(Endpoint(uri)),
         }
     }
 }
 
-fn too_slow() -> String {
-    "it takes too long to answer".to_owned()
-}
+/// Fetches pages, each by a connection of its own.
+pub(super) struct Client(Agent);
 
-fn said(error: &std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => too_slow(),
-        ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
-        _ => error.to_string(),
+impl Client {
+    /// An answer that takes longer than `patience` is none.
+    pub(super) fn new(patience: Duration) -> Client {
+        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        let config = Agent::config_builder()
+            .timeout_global(Some(patience))
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            // Between two pages the server is to have nothing to hold open.
+            .max_idle_connections(0)
+            .proxy(None)
+            .tls_config(tls)
+            .user_agent(concat!("steady/", env!("CARGO_PKG_VERSION")));
+        Client(config.build().new_agent())
     }
-}
 
-/// The text of an answer, if all of it is there; `is_over` says that no more will come.
-fn complete(answer: &[u8], is_over: bool) -> Result<Option<String>, String> {
-    let Some(end) = memchr::memmem::find(answer, b"\r\n\r\n") else { return Ok(None) };
-    let head = String::from_utf8_lossy(&answer[..end]);
-    let body = &answer[end + 4..];
-    let mut lines = head.lines();
-    let status = lines.next().unwrap_or("");
-    let mut words = status.split(' ');
-    if !words.next().unwrap_or("").starts_with("HTTP/1.") {
-        return Err("it does not speak HTTP".to_owned());
-    }
-    if words.next() != Some("200") {
-        let shown: String = status.chars().filter(|letter| !letter.is_control()).take(60).collect();
-        return Err(format!("it answers '{shown}'"));
-    }
-    let header = |name: &str| {
-        let found = head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        found.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned()).next()
-    };
-    let page = if header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
-        joined(body)?
-    } else if let Some(length) = header("content-length") {
-        let length: usize = length.parse().map_err(|_| "its answer's length is no number")?;
-        body.get(..length).map(<[u8]>::to_vec)
-    } else {
-        is_over.then(|| body.to_vec())
-    };
-    Ok(page.map(|page| String::from_utf8_lossy(&page).into_owned()))
-}
-
-/// What chunks hold together; `None` while the last one is missing.
-fn joined(mut body: &[u8]) -> Result<Option<Vec<u8>>, String> {
-    let mut page = Vec::new();
-    loop {
-        let Some(end) = memchr::memmem::find(body, b"\r\n") else { return Ok(None) };
-        let size = String::from_utf8_lossy(&body[..end]);
-        let size = size.split(';').next().unwrap_or("").trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| "a chunk of its answer has no size")?;
-        let chunk = &body[end + 2..];
-        if size == 0 {
-            return Ok(Some(page));
+    /// The text of a page.
+    pub(super) fn get(&self, endpoint: &Endpoint) -> Result<String, String> {
+        let ask = self.0.get(&endpoint.0).header(header::ACCEPT, ACCEPT).header(header::CONNECTION, "close");
+        let mut response = ask.call().map_err(said)?;
+        if response.status() != 200 {
+            return Err(format!("it answers '{}'", response.status()));
         }
-        // A chunk ends with a line's end.
-        let Some(rest) = size.checked_add(2).and_then(|size| chunk.get(size..)) else {
-            return if size > LONGEST { Err("its answer is longer than 16 MiB".to_owned()) } else { Ok(None) };
-        };
-        page.extend_from_slice(&chunk[..size]);
-        body = rest;
+        let page = response.body_mut().with_config().limit(LONGEST).read_to_vec().map_err(said)?;
+        Ok(String::from_utf8_lossy(&page).into_owned())
+    }
+}
+
+fn said(error: Error) -> String {
+    match error {
+        Error::StatusCode(code) => format!("it answers '{code}'"),
+        Error::Timeout(_) => "it takes too long to answer".to_owned(),
+        Error::BodyExceedsLimit(_) => "its answer is longer than 16 MiB".to_owned(),
+        Error::HostNotFound => "there is no host of that name".to_owned(),
+        Error::Protocol(error) => format!("it does not speak HTTP: {error}"),
+        Error::Io(error) => match error.kind() {
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => "it takes too long to answer".to_owned(),
+            ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+            ErrorKind::UnexpectedEof => "its answer ends too early".to_owned(),
+            _ => error.to_string(),
+        },
+        other => other.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
     use proptest::prelude::*;
 
     use super::*;
 
     #[test]
     fn addresses_are_read() {
-        let at = |url| Endpoint::parse(url).map(|end| (end.host, end.port, end.path));
-        let is = |host: &str, port, path: &str| Ok((host.to_owned(), port, path.to_owned()));
-        assert_eq!(at("http://localhost:8000/metrics?a=b"), is("localhost", 8_000, "/metrics?a=b"));
-        assert_eq!(at("http://10.0.0.1"), is("10.0.0.1", 80, "/"));
-        assert_eq!(at("http://[::1]:9100/m"), is("[::1]", 9_100, "/m"));
-        assert_eq!(at("http://[::1]/m"), is("[::1]", 80, "/m"));
-        for wrong in ["https://x/", "x", "http://", "http://x:y/", "http://u@x/", "http://x/a b", "http://x:99999/"] {
-            assert!(at(wrong).is_err(), "{wrong}");
+        for right in ["http://localhost:8000/metrics?a=b", "http://10.0.0.1/", "http://[::1]:9100/m", "https://[::1]/m"]
+        {
+            assert_eq!(right.parse::<Endpoint>().unwrap().to_string(), right);
         }
+        for wrong in [
+            "ftp://x/",
+            "x",
+            "/x",
+            "http://",
+            "http://x:y/",
+            "http://x:/",
+            "http://u@x/",
+            "http://x/a b",
+            "http://x:99999/",
+        ] {
+            assert!(wrong.parse::<Endpoint>().is_err(), "{wrong}");
+        }
+    }
+
+    /// What is made of an answer that is cut off behind its last byte, or where no more comes, though nobody hangs up.
+    fn answered(answer: &[u8], hangs_up: bool) -> Result<String, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}/metrics", listener.local_addr().unwrap()).parse().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                _ = stream.read(&mut [0; 1 << 10]).unwrap();
+                // Who has read enough may be gone.
+                _ = stream.write_all(answer);
+                _ = hangs_up || stream.read(&mut [0]).is_ok();
+            });
+            Client::new(Duration::from_millis(500)).get(&endpoint)
+        })
     }
 
     #[test]
     fn answers_are_complete_by_length_by_chunks_or_by_their_end() {
-        let page = |answer: &str, is_over| complete(answer.as_bytes(), is_over);
-        let is = |text: &str| Ok(Some(text.to_owned()));
-        assert_eq!(page("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", false), is("abc"));
-        assert_eq!(page("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", false), Ok(None));
-        assert_eq!(page("HTTP/1.0 200 OK\r\n\r\nabc", false), Ok(None));
-        assert_eq!(page("HTTP/1.0 200 OK\r\n\r\nabc", true), is("abc"));
-        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n";
-        assert_eq!(page(chunked, false), Ok(None));
-        assert_eq!(page(&format!("{chunked}0\r\n\r\n"), false), is("abcde"));
-        for wrong in ["SSH-2.0\r\n\r\n", "HTTP/1.1 404 Not Found\r\n\r\n", &format!("{chunked}zz\r\n")] {
-            assert!(page(wrong, true).is_err(), "{wrong}");
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n";
+        let page = |answer: &str, hangs_up| answered(answer.as_bytes(), hangs_up);
+        assert_eq!(page("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", false).unwrap(), "abc");
+        assert_eq!(page("HTTP/1.0 200 OK\r\n\r\nabc", true).unwrap(), "abc");
+        assert_eq!(page(&format!("{head}0\r\n\r\n"), false).unwrap(), "abcde");
+        assert_eq!(answered(b"HTTP/1.0 200 OK\r\n\r\na\xffb", true).unwrap(), "a\u{fffd}b");
+        for (answer, hangs_up, why) in [
+            ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", true, "early"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", false, "too long to answer"),
+            ("HTTP/1.0 200 OK\r\n\r\nabc", false, "too long to answer"),
+            (head, true, "early"),
+            ("SSH-2.0\r\n\r\n", true, "HTTP"),
+            ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, "404"),
+            ("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", true, "301"),
+        ] {
+            let said = page(answer, hangs_up).unwrap_err();
+            assert!(said.contains(why), "{answer}: {said}");
         }
     }
 
+    #[test]
+    fn pages_without_an_end_are_refused() {
+        let mut answer = b"HTTP/1.0 200 OK\r\n\r\n".to_vec();
+        answer.resize(LONGEST as usize + 100, b'x');
+        assert_eq!(answered(&answer, true).unwrap_err(), "its answer is longer than 16 MiB");
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn no_answer_makes_it_panic(answer in "(HTTP/1.1 200 OK\r\n)?(\\PC|\r\n|Content-Length: [0-9]{1,20}\r\n|Transfer-Encoding: chunked\r\n|[0-9a-f]{1,17}\r\n){0,9}") {
-            let _ = (complete(answer.as_bytes(), false), complete(answer.as_bytes(), true));
+            _ = answered(answer.as_bytes(), true);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::http::Endpoint;
 
-/// Which counter, on which page: `http://HOST[:PORT]/PATH#NAME{LABEL="VALUE",...}`. Of the series with that name, those that have
+/// Which counter, on which page: `http[s]://HOST[:PORT]/PATH#NAME{LABEL="VALUE",...}`. Of the series with that name, those that have
 /// all of the labels are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
@@ -23,7 +23,7 @@ impl FromStr for Metric {
     fn from_str(text: &str) -> Result<Self, String> {
         let (url, counter) =
             text.split_once('#').ok_or("write URL#METRIC, as http://localhost:8000/metrics#requests_total")?;
-        let endpoint = Endpoint::parse(url)?;
+        let endpoint = url.parse::<Endpoint>()?;
         let (series, rest) = series(counter).ok_or("behind the # stands no metric: NAME or NAME{LABEL=\"VALUE\"}")?;
         if !rest.is_empty() {
             return Err(format!("behind the metric stands '{rest}'"));
@@ -39,12 +39,6 @@ struct Series<'a> {
 }
 
 impl Metric {
-    /// The page's address.
-    pub fn url(&self) -> String {
-        let Endpoint { host, port, path } = &self.endpoint;
-        format!("http://{host}:{port}{path}")
-    }
-
     /// What the counter stands at, by what a label says, or together under an empty text.
     pub(super) fn read(&self, page: &str, label: Option<&str>) -> Result<BTreeMap<String, f64>, String> {
         let mut sums = BTreeMap::new();

@@ -70,7 +70,7 @@ impl Outside {
         stop: Arc<Stop>,
         events: Sender<Event>,
     ) -> Result<Self, String> {
-        let counter = Counter::new(plan.clone())?;
+        let counter = Counter::new(plan.clone(), PATIENCE)?;
         let told = AgentOutside {
             service: plan.service.clone(),
             version: plan.version.clone(),
@@ -135,7 +135,7 @@ fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, (stop, events):
             return;
         }
         let now = Now { monotonic: clocks.monotonic(), ahead };
-        let read = counter.read(PATIENCE);
+        let read = counter.read();
         let mut state = locked(state);
         state.told.readings += 1;
         match read {
