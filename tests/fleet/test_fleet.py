@@ -94,9 +94,9 @@ def quiet(*hosts):
     hands a second over when it is over, and scrapes are a second apart."""
     for host in hosts:
         host.service.send_signal(signal.SIGSTOP)
-    time.sleep(2.2)
+    time.sleep(3.2)
     yield
-    time.sleep(2.2)
+    time.sleep(3.2)
     for host in hosts:
         host.service.send_signal(signal.SIGCONT)
 
@@ -122,21 +122,27 @@ def scrapes(url, end):
     query = urllib.parse.urlencode({"query": "steady_agent_start_time_seconds[2m]", "time": end, "nocache": 1})
     with urllib.request.urlopen(f"{url}/api/v1/query?{query}") as answer:
         series = json.load(answer)["data"]["result"]
-    return {one["metric"]["host"]: one["values"] for one in series}
+    # Where a scrape failed, VictoriaMetrics says so.
+    return {one["metric"]["host"]: [scrape for scrape in one["values"] if scrape[1] != "NaN"] for one in series}
 
 
 def without_gaps(host, seen, path):
-    """A copy of the host's store without the seconds that no two scrapes of one agent hold; how many gaps there are. An agent hands a
-    second over when it is over, to its store and to what it shows."""
+    """A copy of the host's store without the seconds that no two scrapes of one agent hold; how many gaps there are, and whether one
+    begins or ends among requests. An agent hands a second over when it is over, to its store and to what it shows; where it is late by
+    up to a second, a scrape may hold one less."""
     with contextlib.closing(sqlite3.connect(host.store)) as store, contextlib.closing(sqlite3.connect(path)) as copy:
         store.backup(copy)
-        gaps = 0
+        gaps, among_requests = 0, False
         for (one, began), (other, begun) in zip(seen, seen[1:]):
-            if began != begun or other - one > 2.5:
+            # What VictoriaMetrics keeps is sometimes some digits short.
+            if abs(float(began) - float(begun)) > 0.1 or other - one > 2.5:
                 gaps += 1
+                for edge in (one, other):
+                    near = "SELECT COUNT(*) FROM blocks WHERE service != 0 AND second > ? AND second < ?"
+                    among_requests |= copy.execute(near, (edge - 2, edge - 1)).fetchone()[0] > 0
                 copy.execute("DELETE FROM blocks WHERE second > ? AND second <= ?", (one - 1, other - 1))
         copy.commit()
-    return gaps
+    return gaps, among_requests
 
 
 @unittest.skipIf(missing(), f"not installed: {', '.join(missing())}")
@@ -186,7 +192,7 @@ class Fleet(unittest.TestCase):
         folder.mkdir()
         seen = scrapes(url, window[1])
         copies = [folder / host.store.name for host in hosts]
-        gaps = [without_gaps(host, seen[host.name], copy) for host, copy in zip(hosts, copies)]
+        gaps, among_requests = zip(*(without_gaps(host, seen[host.name], copy) for host, copy in zip(hosts, copies)))
         fleet = compare(["--prometheus", url, "--host-label", "host"], window)
         stores = compare([word for copy in copies for word in ("--store", copy)], window)
         changes = [report["total"]["change"] for report in (fleet, stores)]
@@ -194,7 +200,7 @@ class Fleet(unittest.TestCase):
         print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%}, requests {requests}", file=sys.stderr)
         self.assertGreater(gaps[1], 0, "one agent began anew")
         self.assertGreater(gaps[2], 0, "one was out of reach")
-        if gaps[0] or gaps[3] or max(gaps) > 4:
+        if any(among_requests):
             self.skipTest(f"this machine was too busy to scrape once a second: gaps of the hosts: {gaps}")
         self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])
         missing_scrapes = [warning for warning in fleet["warnings"] if warning["kind"] == "missing-scrapes"]

@@ -9,6 +9,9 @@ use crate::grid::Grid;
 /// Scrapes that are further apart than so many blocks have others between them that are missing. Two of a block each
 /// may be two blocks apart on the grid, for scrapes come somewhat early or late.
 const FURTHEST: f64 = 2.5;
+/// An agent is the same if it says to have begun within so many seconds of what it said before: VictoriaMetrics keeps numbers by
+/// powers of ten, block by block, so that the last digits of one that does not change do.
+const SAME_BEGIN: f64 = 0.1;
 
 /// What is seen of a host's agent at one point of the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -144,7 +147,7 @@ fn of_host(points: &[Option<(f64, f64)>], step: f64) -> Host {
         match last {
             Some((_, before, _)) if before == scraped => continue,
             Some((from, before, begun))
-                if begun == began && scraped > before && scraped - before <= FURTHEST * step =>
+                if (begun - began).abs() < SAME_BEGIN && scraped > before && scraped - before <= FURTHEST * step =>
             {
                 let seconds = (scraped - before).round().max(1.0) as u32;
                 host.intervals.push(Interval { from, to: place, seconds, broken: false });
@@ -187,6 +190,9 @@ mod tests {
     fn intervals_lie_between_scrapes_of_one_agent() {
         let steady = host(&[(8.0, 1.0), (18.0, 1.0), (28.0, 1.0)], 10.0);
         assert_eq!((places(&steady), steady.left_out()), (vec![(0, 1, 10), (1, 2, 10)], 0));
+        // It is kept with fewer digits from some moment on.
+        let rounded = host(&[(8.0, 1e9 + 1.234_567), (18.0, 1e9 + 1.234_57), (28.0, 1e9 + 1.234_57)], 10.0);
+        assert_eq!((places(&rounded), rounded.left_out()), (vec![(0, 1, 10), (1, 2, 10)], 0));
         // It began anew.
         let anew = host(&[(8.0, 1.0), (18.0, 1.0), (28.0, 20.0), (38.0, 20.0)], 10.0);
         assert_eq!((places(&anew), anew.left_out()), (vec![(0, 1, 10), (2, 3, 10)], 1));

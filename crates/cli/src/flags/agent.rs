@@ -115,7 +115,7 @@ pub(crate) struct ListenFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "An application that cannot be touched")]
 pub(crate) struct OutsideFlags {
-    /// Its counter of requests, on a page for Prometheus: http[s]://HOST:PORT/PATH#METRIC, or #METRIC{LABEL="VALUE"}
+    /// Its counter of requests, on a page for Prometheus: http://HOST:PORT/PATH#METRIC, or the same with https; or #METRIC{LABEL="VALUE"}
     #[arg(long, value_name = "URL#METRIC", requires = "service")]
     pub(crate) requests: Option<Metric>,
 
