@@ -37,6 +37,10 @@ impl FromStr for Address {
         if uri.host().is_none_or(str::is_empty) {
             return Err("it names no host".to_owned());
         }
+        // The colons of an address in brackets are no port's.
+        if authority.rsplit(']').next().is_some_and(|rest| rest.contains(':')) && uri.port_u16().is_none() {
+            return Err("its port is no number".to_owned());
+        }
         if uri.query().is_some() || text.contains('#') {
             return Err("it is to end with the path that /api/v1/query follows".to_owned());
         }
@@ -67,10 +71,14 @@ mod tests {
         let at = |text: &str| text.parse::<Address>().map(|address| address.of("api/v1/query"));
         assert_eq!(at("http://localhost:9090"), Ok("http://localhost:9090/api/v1/query".to_owned()));
         assert_eq!(at("https://mimir/prometheus/"), Ok("https://mimir/prometheus/api/v1/query".to_owned()));
+        assert_eq!(at("http://[::1]"), Ok("http://[::1]/api/v1/query".to_owned()));
         for wrong in
             ["", "localhost:9090", "ftp://x", "http://", "http://u:p@x/", "http://x/?a=b", "http://x/#a", "x y"]
         {
             assert!(at(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["http://x:y", "http://x:99999/", "http://x:", "http://[::1]:y"] {
+            assert_eq!(at(wrong), Err("its port is no number".to_owned()), "{wrong}");
         }
     }
 

@@ -34,11 +34,12 @@ impl FromStr for Endpoint {
             return Err("it must begin with http:// or https://".to_owned());
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());
-        let after_host = authority.rsplit(']').next().unwrap_or("");
+        // The colons of an address in brackets are no port's.
+        let has_port = authority.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
         match uri.host() {
             None | Some("") => Err("it names no host".to_owned()),
             _ if authority.contains('@') => Err("no password is sent along".to_owned()),
-            _ if after_host.contains(':') && uri.port_u16().is_none() => Err("its port is no number".to_owned()),
+            _ if has_port && uri.port_u16().is_none() => Err("its port is no number".to_owned()),
             _ => Ok(Endpoint(uri)),
         }
     }
