@@ -9,8 +9,8 @@ use crate::grid::Grid;
 /// Scrapes that are further apart than so many blocks have others between them that are missing. Two of a block each
 /// may be two blocks apart on the grid, for scrapes come somewhat early or late.
 const FURTHEST: f64 = 2.5;
-/// An agent is the same if it says to have begun within so many seconds of what it said before: VictoriaMetrics keeps numbers by
-/// powers of ten, block by block, so that the last digits of one that does not change do.
+/// An agent is the same if it says to have begun within so many seconds of what it said before: beside a scrape that failed,
+/// VictoriaMetrics (1.79) has changed the last digits of one that stays.
 const SAME_BEGIN: f64 = 0.1;
 
 /// What is seen of a host's agent at one point of the grid.
