@@ -80,6 +80,7 @@ impl<'a> Made<'a> {
             process,
             version,
             route,
+            class: 0,
             assignment: Assignment::Random,
             span_seconds: 1,
             slot_seconds: 0,

@@ -53,6 +53,7 @@ fn rows(second: u64, most: usize) -> Vec<ReleaseRow> {
         process: (process + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
         version,
         route,
+        class: 0,
         assignment: Assignment::Random,
         span_seconds: 1,
         slot_seconds: 0,

@@ -173,6 +173,7 @@ impl Gathering {
                         process: if assignment.is_none() { 0 } else { ALL_PROCESSES },
                         version,
                         route,
+                        class: 0,
                         assignment: assignment.unwrap_or(Assignment::None),
                         span_seconds: 0,
                         slot_seconds: 0,

@@ -1,6 +1,6 @@
 //! What counters grew by, as the sums of rows.
 
-use steady_model::{HostSecond, RequestSums, RulerSums};
+use steady_model::{HostSecond, LevelSums, RequestSums, RulerSums};
 
 use crate::metrics::{ADDED, HOST, REQUESTS, RULERS};
 
@@ -51,6 +51,7 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
         watched_cpu: watched_cpu.unwrap_or(0.0) * NANOS,
         watched_wall: watched_wall.unwrap_or(0.0) * NANOS,
         watched_delay: watched_delay.unwrap_or(0.0) * NANOS,
+        levels: LevelSums::default(),
     })
 }
 

@@ -9,10 +9,15 @@ use steady_model::ReleaseRows;
 pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
+    if all.classes.is_empty() {
+        all.classes.push(String::new());
+    }
     let mut hosts: HashSet<String> = all.hosts.iter().cloned().collect();
     for part in parts {
         let versions = places(&mut all.versions, part.versions);
         let routes = places(&mut all.routes, part.routes);
+        let classes = if part.classes.is_empty() { vec![String::new()] } else { part.classes };
+        let classes = places(&mut all.classes, classes);
         let first = all.hosts.len() as u32;
         for name in part.hosts {
             let mut numbered = (2..).map(|number| format!("{name} ({number})"));
@@ -24,9 +29,15 @@ pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
         all.requests.extend(part.requests.into_iter().map(|mut row| {
             row.host += first;
             (row.version, row.route) = (versions[row.version as usize], routes[row.route as usize]);
+            row.class = classes[row.class as usize];
             row
         }));
         all.rulers.extend(part.rulers.into_iter().map(|mut row| {
+            row.host += first;
+            row.version = row.version.map(|version| versions[version as usize]);
+            row
+        }));
+        all.processes.extend(part.processes.into_iter().map(|mut row| {
             row.host += first;
             row.version = row.version.map(|version| versions[version as usize]);
             row
@@ -71,6 +82,7 @@ mod tests {
             process: 9,
             version,
             route: 0,
+            class: 0,
             assignment: Assignment::Random,
             span_seconds: 1,
             slot_seconds: 0,

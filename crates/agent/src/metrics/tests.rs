@@ -37,6 +37,7 @@ fn row(version: u32, route: u32, requests: u64) -> ReleaseRow {
         process: 7,
         version,
         route,
+        class: 0,
         assignment: Assignment::Random,
         span_seconds: 1,
         slot_seconds: 0,

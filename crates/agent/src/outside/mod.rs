@@ -103,6 +103,7 @@ impl Outside {
             process: 0,
             version: versions.binary_search(&version).unwrap_or(0) as u32,
             route: 0,
+            class: 0,
             assignment: Assignment::None,
             span_seconds: 1,
             slot_seconds: 0,

@@ -135,6 +135,7 @@ fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
         process,
         version,
         route,
+        class: 0,
         assignment,
         span_seconds,
         slot_seconds,
@@ -233,6 +234,7 @@ mod tests {
             watched_cpu: values[11],
             watched_wall: values[12],
             watched_delay: values[13],
+            ..RequestSums::default()
         })
     }
 
@@ -244,6 +246,7 @@ mod tests {
                 process,
                 version,
                 route,
+                class: 0,
                 assignment: Assignment::ALL[way],
                 span_seconds: slot_seconds.max(1),
                 slot_seconds,

@@ -1,7 +1,7 @@
 //! The sums of a row as bytes. What follows from the sums before it, as most do in rows of one request, is left out: a mask tells
 //! which stand there.
 
-use steady_model::RequestSums;
+use steady_model::{LevelSums, RequestSums};
 
 use super::bytes::{Bytes, Why, put, put_double, put_whole};
 
@@ -138,5 +138,6 @@ pub(super) fn sums(bytes: &mut Bytes<'_>) -> Result<RequestSums, Why> {
         watched_cpu,
         watched_wall,
         watched_delay,
+        levels: LevelSums::default(),
     })
 }

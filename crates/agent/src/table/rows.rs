@@ -48,6 +48,7 @@ impl Open {
             process: key.process,
             version: versions.place(key.version),
             route: routes.place(key.route),
+            class: 0,
             assignment: key.assignment,
             span_seconds: key.slot_seconds.max(1),
             slot_seconds: key.slot_seconds,

@@ -33,6 +33,7 @@ pub(crate) fn row(second: u64, process: u64, version: u32, route: u32, requests:
         process,
         version,
         route,
+        class: 0,
         assignment: Assignment::Random,
         span_seconds: 1,
         slot_seconds: 0,

@@ -11,6 +11,6 @@ pub use report::{
 };
 pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
 pub use rows::{
-    ALL_PROCESSES, HostSecond, ReleaseRow, ReleaseRows, RequestSums, RulerRow as ReleaseRulerRow, RulerSums,
-    WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
+    ALL_PROCESSES, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, RequestSums,
+    RulerRow as ReleaseRulerRow, RulerSums, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket, wall_bucket_middle,
 };

@@ -52,6 +52,107 @@ pub struct RequestSums {
     pub watched_wall: f64,
     /// Over those: waiting for a CPU.
     pub watched_delay: f64,
+    /// CPU time in levels, split at a bound, with covariates. Empty in rows that were written before it existed.
+    #[serde(default)]
+    pub levels: LevelSums,
+}
+
+/// Sums of CPU time in levels (nanoseconds, not logarithms) for estimating the change of the *total* CPU time.
+///
+/// Each request's CPU time `Y` is split at a bound that its version cannot influence, a multiple of the usual cost of
+/// its route and class: `base = min(Y, bound)` and `excess = Y - base`. The covariates `recent` and `ruler` are in
+/// nanoseconds and were fixed before the version was drawn. They may be negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelSums {
+    /// Requests in these sums. Less than `RequestSums::requests` in rows to which older rows were added.
+    pub requests: u64,
+    /// Requests above the bound.
+    pub exceeding: u64,
+    /// CPU time up to the bound.
+    pub base: f64,
+    /// Its square.
+    pub base_squared: f64,
+    /// CPU time above the bound.
+    pub excess: f64,
+    /// Its square.
+    pub excess_squared: f64,
+    /// `base * excess`.
+    pub base_excess: f64,
+    /// The covariate from earlier requests of the process: usual cost times how far those were from usual, as a clipped
+    /// logarithm.
+    pub recent: f64,
+    /// Its square.
+    pub recent_squared: f64,
+    /// `recent * base`.
+    pub recent_base: f64,
+    /// `recent * excess`.
+    pub recent_excess: f64,
+    /// The covariate from the last ruler before the request: usual cost times how far that reading was from usual, as a
+    /// clipped logarithm.
+    pub ruler: f64,
+    /// Its square.
+    pub ruler_squared: f64,
+    /// `ruler * base`.
+    pub ruler_base: f64,
+    /// `ruler * excess`.
+    pub ruler_excess: f64,
+    /// `recent * ruler`.
+    pub recent_ruler: f64,
+}
+
+impl LevelSums {
+    /// All sums but the two counts, in the order of the fields.
+    pub fn values(&self) -> [f64; 14] {
+        [
+            self.base,
+            self.base_squared,
+            self.excess,
+            self.excess_squared,
+            self.base_excess,
+            self.recent,
+            self.recent_squared,
+            self.recent_base,
+            self.recent_excess,
+            self.ruler,
+            self.ruler_squared,
+            self.ruler_base,
+            self.ruler_excess,
+            self.recent_ruler,
+        ]
+    }
+
+    /// The inverse of [`LevelSums::values`].
+    pub fn from_values(requests: u64, exceeding: u64, values: [f64; 14]) -> LevelSums {
+        let [base, base_squared, excess, excess_squared, base_excess, recent, recent_squared, recent_base, rest @ ..] =
+            values;
+        let [recent_excess, ruler, ruler_squared, ruler_base, ruler_excess, recent_ruler] = rest;
+        LevelSums {
+            requests,
+            exceeding,
+            base,
+            base_squared,
+            excess,
+            excess_squared,
+            base_excess,
+            recent,
+            recent_squared,
+            recent_base,
+            recent_excess,
+            ruler,
+            ruler_squared,
+            ruler_base,
+            ruler_excess,
+            recent_ruler,
+        }
+    }
+}
+
+impl AddAssign for LevelSums {
+    fn add_assign(&mut self, other: LevelSums) {
+        let mut values = self.values();
+        values.iter_mut().zip(other.values()).for_each(|(sum, value)| *sum += value);
+        *self = LevelSums::from_values(self.requests + other.requests, self.exceeding + other.exceeding, values);
+    }
 }
 
 impl AddAssign for RequestSums {
@@ -75,6 +176,7 @@ impl AddAssign for RequestSums {
         self.watched_cpu += other.watched_cpu;
         self.watched_wall += other.watched_wall;
         self.watched_delay += other.watched_delay;
+        self.levels += other.levels;
     }
 }
 
@@ -93,6 +195,8 @@ pub struct ReleaseRow {
     pub version: u32,
     /// Which of [`ReleaseRows::routes`].
     pub route: u32,
+    /// Which of [`ReleaseRows::classes`].
+    pub class: u32,
     /// How versions were decided.
     pub assignment: Assignment,
     /// How many seconds of time it stands for, from `second` on: 1, the length of its slot, ten where it was folded, the interval
@@ -144,6 +248,27 @@ pub struct RulerRow {
     pub ruler: RequestRuler,
     /// What it read.
     pub sums: RulerSums,
+}
+
+/// CPU time of a whole process, all its threads together, next to the CPU time of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProcessRow {
+    /// The second in which the interval ended, since 1970; where slots decide, the first second of the slot, as in the
+    /// rows of the requests.
+    pub second: u64,
+    /// The length of the slot in seconds; 0 where slots do not decide.
+    pub slot_seconds: u32,
+    /// Which of [`ReleaseRows::hosts`].
+    pub host: u32,
+    /// As in [`ReleaseRow`].
+    pub process: u64,
+    /// Which of [`ReleaseRows::versions`] served all requests of the interval; `None` if several did, or none.
+    pub version: Option<u32>,
+    /// CPU time of the process in nanoseconds.
+    pub cpu: f64,
+    /// Of that, the CPU time of its requests as the service measured it, in nanoseconds, whether or not their lines arrived
+    /// and including those of the warm-up.
+    pub requests_cpu: f64,
 }
 
 /// What a host was doing within one second. Shares are of all its CPUs together, from 0 to 1; absent where they could not be read.
@@ -208,10 +333,15 @@ pub struct ReleaseRows {
     pub versions: Vec<String>,
     /// The routes' names.
     pub routes: Vec<String>,
+    /// Names of request classes: what the application knew of a request before it ran, such as a size class. The first
+    /// is the empty name, for requests without a class; the list may be empty if no request has one.
+    pub classes: Vec<String>,
     /// Requests.
     pub requests: Vec<ReleaseRow>,
     /// Rulers.
     pub rulers: Vec<RulerRow>,
+    /// CPU time of whole processes.
+    pub processes: Vec<ProcessRow>,
     /// Hosts.
     pub seconds: Vec<HostSecond>,
     /// Wall times.

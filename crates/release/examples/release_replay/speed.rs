@@ -121,6 +121,7 @@ fn row(
         process: process + 1,
         version,
         route,
+        class: 0,
         assignment,
         span_seconds: 1,
         slot_seconds,

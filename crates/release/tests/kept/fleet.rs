@@ -231,6 +231,7 @@ fn push(fleet: &Fleet, (host, interval): (u32, u64), sides: &[Sums; 2], rows: &m
             process: ALL_PROCESSES,
             version,
             route: 0,
+            class: 0,
             assignment,
             span_seconds: fleet.span as u32,
             slot_seconds: 0,

@@ -95,6 +95,7 @@ pub(crate) fn rows(
             process: request.process + 1,
             version: label.version,
             route: request.route,
+            class: 0,
             assignment: label.assignment,
             span_seconds: label.slot_seconds.max(1),
             slot_seconds: label.slot_seconds,
@@ -136,6 +137,8 @@ pub(crate) fn rows(
         hosts: (0..16).map(|host| format!("host {host}")).collect(),
         versions: vec!["v1".into(), "v2".into()],
         routes: vec!["page".into(), "cache".into(), "mixed".into()],
+        classes: Vec::new(),
+        processes: Vec::new(),
         requests: rows.into_values().collect(),
         rulers: of_workers
             .chain(of_agent)

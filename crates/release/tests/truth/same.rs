@@ -4,8 +4,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{
-    Assignment, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRow, ReleaseRows, ReleaseWarning, RequestSums,
-    Verdict,
+    Assignment, LevelSums, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRow, ReleaseRows, ReleaseWarning,
+    RequestSums, Verdict,
 };
 use steady_release::{JudgeError, judge};
 
@@ -121,6 +121,11 @@ fn half(sums: &RequestSums, first: bool) -> RequestSums {
         watched_cpu: sums.watched_cpu / 2.0,
         watched_wall: sums.watched_wall / 2.0,
         watched_delay: sums.watched_delay / 2.0,
+        levels: LevelSums::from_values(
+            part(sums.levels.requests),
+            part(sums.levels.exceeding),
+            sums.levels.values().map(|value| value / 2.0),
+        ),
     }
 }
 
