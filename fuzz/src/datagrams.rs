@@ -5,7 +5,8 @@ use steady_agent::table::{Limits, Now, Table};
 /// What parts two datagrams in the fuzzer's bytes: no line holds it.
 const MARK: u8 = 0x1e;
 /// Small bounds, so that they are met.
-const LIMITS: Limits = Limits { services: 3, versions: 3, routes: 4, processes: 4, rows: 64, late_seconds: 60 };
+const LIMITS: Limits =
+    Limits { services: 3, versions: 3, routes: 4, classes: 2, processes: 4, rows: 64, late_seconds: 60 };
 /// A hundred seconds after the boot.
 const NOW: Now = Now { monotonic: 100_500_000_000, ahead: 1_700_000_000 };
 
@@ -30,7 +31,14 @@ pub fn datagrams(bytes: &[u8]) {
 fn taken(table: &mut Table) -> u64 {
     let mut requests = 0;
     for rows in table.take("host") {
+        let classes = rows.classes.len().max(1);
+        assert!(classes <= LIMITS.classes + 2, "{rows:?}");
+        for row in &rows.processes {
+            assert!(row.cpu.is_finite() && row.requests_cpu.is_finite(), "{row:?}");
+            assert!(row.version.is_none_or(|version| rows.versions.get(version as usize).is_some()), "{row:?}");
+        }
         for row in &rows.requests {
+            assert!((row.class as usize) < classes, "{row:?}");
             let sums = [row.sums.cpu, row.sums.cpu_squared, row.sums.log, row.sums.log_squared, row.sums.wall];
             assert!(sums.iter().all(|sum| sum.is_finite()), "{row:?}");
             assert!(rows.versions.get(row.version as usize).is_some() && rows.routes.get(row.route as usize).is_some());

@@ -99,6 +99,25 @@ pub struct RequestLine<'a> {
     pub delay: Option<u64>,
     /// The ruler that ran before it, and how long in nanoseconds.
     pub ruler: Option<(RequestRuler, u64)>,
+    /// The class of the request, which the application knew before it ran. Never the empty text.
+    pub class: Option<Text<'a>>,
+    /// Names that are not known.
+    pub unknown: u32,
+}
+
+/// Cumulative CPU time of a process and of its requests, both in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProcessLine<'a> {
+    /// When both were read, in nanoseconds of the monotonic clock.
+    pub time: u64,
+    /// CPU time of all threads of the process since it started.
+    pub cpu: u64,
+    /// CPU time of the requests that the process has answered since it began to count them.
+    pub requests_cpu: u64,
+    /// The slot in which all requests since the previous reading began.
+    pub slot: Option<TimeSlot>,
+    /// The version that answered all requests since the previous reading.
+    pub version: Option<Text<'a>>,
     /// Names that are not known.
     pub unknown: u32,
 }
@@ -108,6 +127,8 @@ pub struct RequestLine<'a> {
 pub enum Line<'a> {
     /// One request.
     Request(RequestLine<'a>),
+    /// CPU time of the process.
+    Process(ProcessLine<'a>),
     /// So many lines were dropped.
     Lost(u64),
 }
@@ -171,6 +192,12 @@ fn cut(bytes: &[u8], mark: u8) -> (&[u8], &[u8]) {
 /// The fields of a line.
 struct Fields<'a>(Option<&'a [u8]>);
 
+/// A `NAME=VALUE` field.
+struct Named<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
 impl<'a> Fields<'a> {
     fn next(&mut self) -> Result<&'a [u8], LineFault> {
         self.more().ok_or(LineFault::Fields)
@@ -181,6 +208,12 @@ impl<'a> Fields<'a> {
         let place = memchr::memchr(b'\t', rest);
         self.0 = place.map(|place| &rest[place + 1..]);
         Some(&rest[..place.unwrap_or(rest.len())])
+    }
+
+    fn named(&mut self) -> Result<Option<Named<'a>>, LineFault> {
+        let Some(field) = self.more() else { return Ok(None) };
+        let place = memchr::memchr(b'=', field).ok_or(LineFault::Fields)?;
+        Ok(Some(Named { name: &field[..place], value: &field[place + 1..] }))
     }
 
     fn end(&self) -> Result<(), LineFault> {
@@ -217,6 +250,7 @@ fn read_line(line: &[u8]) -> Result<Line<'_>, LineFault> {
     let mut fields = Fields(Some(line));
     match fields.next()? {
         b"r" => request(&mut fields).map(Line::Request),
+        b"c" => process(&mut fields).map(Line::Process),
         b"l" => {
             let lost = number(fields.next()?)?;
             fields.end()?;
@@ -239,14 +273,14 @@ fn request<'a>(fields: &mut Fields<'a>) -> Result<RequestLine<'a>, LineFault> {
         slot: None,
         delay: None,
         ruler: None,
+        class: None,
         unknown: 0,
     };
     if line.number == 0 {
         return Err(LineFault::Number);
     }
-    while let Some(field) = fields.more() {
-        let place = memchr::memchr(b'=', field).ok_or(LineFault::Fields)?;
-        named(&mut line, &field[..place], &field[place + 1..])?;
+    while let Some(field) = fields.named()? {
+        named(&mut line, &field)?;
     }
     match line.assignment {
         Assignment::Slot if line.slot.is_none() => Err(LineFault::Slot),
@@ -256,9 +290,29 @@ fn request<'a>(fields: &mut Fields<'a>) -> Result<RequestLine<'a>, LineFault> {
     }
 }
 
+fn process<'a>(fields: &mut Fields<'a>) -> Result<ProcessLine<'a>, LineFault> {
+    let mut line = ProcessLine {
+        time: number(fields.next()?)?,
+        cpu: number(fields.next()?)?,
+        requests_cpu: number(fields.next()?)?,
+        slot: None,
+        version: None,
+        unknown: 0,
+    };
+    while let Some(Named { name, value }) = fields.named()? {
+        match name {
+            b"slot" => line.slot = Some(slot(value)?),
+            b"version" => line.version = Some(Text::of(value)?),
+            _ => line.unknown += 1,
+        }
+    }
+    Ok(line)
+}
+
 /// Takes a field that has a name.
-fn named(line: &mut RequestLine<'_>, name: &[u8], value: &[u8]) -> Result<(), LineFault> {
+fn named<'a>(line: &mut RequestLine<'a>, &Named { name, value }: &Named<'a>) -> Result<(), LineFault> {
     match name {
+        b"class" => line.class = Some(Text::of(value)?).filter(|class| !class.written().is_empty()),
         b"slot" => line.slot = Some(slot(value)?),
         b"delay" => line.delay = Some(time(value)?),
         b"ruler" => {
@@ -306,7 +360,7 @@ mod tests {
     fn one(line: &str) -> Result<RequestLine<'_>, LineFault> {
         read_line(line.as_bytes()).map(|line| match line {
             Line::Request(line) => line,
-            Line::Lost(_) => panic!("no request"),
+            Line::Process(_) | Line::Lost(_) => panic!("no request"),
         })
     }
 
@@ -324,6 +378,44 @@ mod tests {
         assert_eq!((plain.slot, plain.delay, plain.ruler, plain.version.written()), (None, None, None, ""));
         assert_eq!(one("r\t5\t1\tv\t/\t0\t0\t0\tnone\truler=moon:5").unwrap().unknown, 1);
         assert_eq!(read_line(b"l\t12"), Ok(Line::Lost(12)));
+    }
+
+    #[test]
+    fn classes_are_read_and_an_empty_one_is_none() {
+        let class = |field: &str| {
+            let line = format!("r\t5\t1\tv\t/\t200\t1\t1\tnone{field}");
+            one(&line).map(|line| (line.class.map(|class| class.plain().into_owned()), line.unknown))
+        };
+        assert_eq!(class("\tclass=cache\\thit"), Ok((Some("cache\thit".to_owned()), 0)));
+        assert_eq!(class("\tclass=a=b"), Ok((Some("a=b".to_owned()), 0)));
+        assert_eq!((class("\tclass="), class("")), (Ok((None, 0)), Ok((None, 0))));
+        assert_eq!(class("\tclass=a\\x"), Err(LineFault::Text));
+        assert_eq!(class(&format!("\tclass={}", "c".repeat(501))), Err(LineFault::Text));
+    }
+
+    #[test]
+    fn cpu_time_of_a_process_is_read() {
+        let read = |line: &str| match read_line(line.as_bytes()) {
+            Ok(Line::Process(line)) => Ok((
+                line.time,
+                line.cpu,
+                line.requests_cpu,
+                line.slot,
+                line.version.map(Text::written).map(str::to_owned),
+                line.unknown,
+            )),
+            Ok(line) => panic!("{line:?}"),
+            Err(fault) => Err(fault),
+        };
+        assert_eq!(read("c\t5\t70\t60"), Ok((5, 70, 60, None, None, 0)));
+        let slot = Some(TimeSlot { begin: 120, seconds: 10 });
+        assert_eq!(read("c\t5\t70\t60\tslot=10:120\tversion=v2\tx=y"), Ok((5, 70, 60, slot, Some("v2".to_owned()), 1)));
+        assert_eq!(read(&format!("c\t5\t{}\t0", u64::MAX)), Ok((5, u64::MAX, 0, None, None, 0)));
+        assert_eq!(read("c\t5\t70"), Err(LineFault::Fields));
+        assert_eq!(read("c\t5\t70\t60\tversion"), Err(LineFault::Fields));
+        assert_eq!(read("c\t5\t-70\t60"), Err(LineFault::Number));
+        assert_eq!(read("c\t5\t70\t60\tslot=10:5"), Err(LineFault::Slot));
+        assert_eq!(read("c\t5\t70\t60\tversion=\\x"), Err(LineFault::Text));
     }
 
     #[test]
@@ -398,7 +490,7 @@ mod tests {
         }
 
         #[test]
-        fn no_line_makes_it_panic(text in "((r|l|q)(\t(\\PC{0,4}|[0-9]{1,21}|slot|none|slot=[0-9]{1,3}:[0-9]{1,20}|ruler=(alu)?:[0-9]{0,5}|delay=[0-9]*)){0,12}\n?){0,9}") {
+        fn no_line_makes_it_panic(text in "((r|l|c|q)(\t(\\PC{0,4}|[0-9]{1,21}|slot|none|slot=[0-9]{1,3}:[0-9]{1,20}|ruler=(alu)?:[0-9]{0,5}|delay=[0-9]*|class=.?|version=.?)){0,12}\n?){0,9}") {
             for line in lines(&text) {
                 drop(line);
             }

@@ -9,6 +9,8 @@ pub struct Limits {
     pub versions: usize,
     /// Routes of a service; more are folded into `(other)`.
     pub routes: usize,
+    /// Classes of requests of a service; more are folded into `(other)`.
+    pub classes: usize,
     /// Processes of a service; the least recently heard of are forgotten, which loses what their last request took.
     pub processes: usize,
     /// Rows of all services at a time; then they are written before their second is over.
@@ -19,6 +21,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { services: 20, versions: 24, routes: 200, processes: 2_000, rows: 50_000, late_seconds: 86_400 }
+        Limits {
+            services: 20,
+            versions: 24,
+            routes: 200,
+            classes: 16,
+            processes: 2_000,
+            rows: 50_000,
+            late_seconds: 86_400,
+        }
     }
 }

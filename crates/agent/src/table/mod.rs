@@ -68,6 +68,7 @@ impl Table {
             for line in datagram.lines() {
                 match line {
                     Ok(Line::Request(_)) => arrived.folded += 1,
+                    Ok(Line::Process(_)) => {}
                     Ok(Line::Lost(lines)) => arrived.lost = arrived.lost.saturating_add(lines),
                     Err(fault) => arrived.faults[fault.index()] += 1,
                 }
@@ -79,7 +80,9 @@ impl Table {
         for line in datagram.lines() {
             match line {
                 Ok(Line::Request(request)) => service.add(&request, process, (limits, now), arrived),
+                Ok(Line::Process(reading)) => service.add_process(&reading, process, (limits, now), arrived),
                 Ok(Line::Lost(lines)) => {
+                    service.processes.lost_lines(process);
                     arrived.lost = arrived.lost.saturating_add(lines);
                     service.lost = service.lost.saturating_add(lines);
                 }
@@ -138,7 +141,8 @@ impl Table {
 }
 
 fn is_empty(rows: &ReleaseRows) -> bool {
-    rows.requests.is_empty() && rows.rulers.is_empty() && rows.lost == 0 && rows.folded == 0
+    let has_rows = !(rows.requests.is_empty() && rows.rulers.is_empty() && rows.processes.is_empty());
+    !has_rows && rows.lost == 0 && rows.folded == 0
 }
 
 /// The service that speaks; `None` where it is one too many.

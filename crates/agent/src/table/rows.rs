@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use steady_model::{
-    Assignment, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums, WallRow,
+    Assignment, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums, WallRow,
 };
 
 use super::names::Names;
@@ -15,9 +15,34 @@ pub(super) struct Key {
     pub(super) process: u64,
     pub(super) version: u32,
     pub(super) route: u32,
+    pub(super) class: Option<u32>,
     pub(super) slot_seconds: u32,
     pub(super) assignment: Assignment,
     pub(super) second_of_pair: bool,
+}
+
+/// What rows of processes are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ProcessKey {
+    pub(super) second: u64,
+    pub(super) slot_seconds: u32,
+    pub(super) process: u64,
+    pub(super) version: Option<u32>,
+}
+
+/// CPU time of a process and of its requests, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProcessCpu {
+    pub(super) cpu: f64,
+    pub(super) requests_cpu: f64,
+}
+
+/// The names of a service that rows refer to by number.
+#[derive(Debug)]
+pub(super) struct AllNames {
+    pub(super) versions: Names,
+    pub(super) routes: Names,
+    pub(super) classes: Names,
 }
 
 /// Second, process, version and kind.
@@ -31,24 +56,26 @@ pub(super) struct Open {
     pub(super) requests: HashMap<Key, RequestSums>,
     pub(super) rulers: HashMap<RulerKey, RulerSums>,
     pub(super) walls: HashMap<WallKey, u32>,
+    pub(super) processes: HashMap<ProcessKey, ProcessCpu>,
 }
 
 impl Open {
     pub(super) fn len(&self) -> usize {
-        self.requests.len() + self.rulers.len() + self.walls.len()
+        self.requests.len() + self.rulers.len() + self.walls.len() + self.processes.len()
     }
 
     /// All of it as rows, with those names that occur in them.
-    pub(super) fn into_rows(self, service: &str, host: &str, versions: &Names, routes: &Names) -> ReleaseRows {
-        let mut versions = Used::of(versions);
-        let mut routes = Used::of(routes);
+    pub(super) fn into_rows(self, service: &str, host: &str, names: &AllNames) -> ReleaseRows {
+        let mut versions = Used::of(&names.versions);
+        let mut routes = Used::of(&names.routes);
+        let mut classes = Used::of(&names.classes);
         let requests = self.requests.into_iter().map(|(key, sums)| ReleaseRow {
             second: key.second,
             host: 0,
             process: key.process,
             version: versions.place(key.version),
             route: routes.place(key.route),
-            class: 0,
+            class: key.class.map_or(0, |class| classes.place(class) + 1),
             assignment: key.assignment,
             span_seconds: key.slot_seconds.max(1),
             slot_seconds: key.slot_seconds,
@@ -62,13 +89,27 @@ impl Open {
         });
         let rulers = rulers.collect();
         let walls = walls(self.walls, &mut versions, &mut routes);
+        let processes = self.processes.into_iter().map(|(key, sums)| ProcessRow {
+            second: key.second,
+            slot_seconds: key.slot_seconds,
+            host: 0,
+            process: key.process,
+            version: key.version.map(|version| versions.place(version)),
+            cpu: sums.cpu,
+            requests_cpu: sums.requests_cpu,
+        });
+        let processes = processes.collect();
+        // The first name is that of requests without a class.
+        let unnamed = (!classes.texts.is_empty()).then(String::new);
         ReleaseRows {
             service: service.to_owned(),
             hosts: vec![host.to_owned()],
             versions: versions.texts,
             routes: routes.texts,
+            classes: unnamed.into_iter().chain(classes.texts).collect(),
             requests,
             rulers,
+            processes,
             walls,
             ..ReleaseRows::default()
         }

@@ -7,10 +7,10 @@ use steady_model::{AgentService, Arrived, Assignment, LineFault, ReleaseRows, Ti
 use steady_release::{Fold, Told, WARMING_REQUESTS};
 
 use super::names::{NONE_OF_THEM, Names};
-use super::processes::Processes;
-use super::rows::{Key, Open};
+use super::processes::{CpuReading, Processes};
+use super::rows::{AllNames, Key, Open, ProcessKey};
 use super::{Limits, Now};
-use crate::line::{RequestLine, Text};
+use crate::line::{ProcessLine, RequestLine};
 use crate::time::SECOND;
 
 /// A request cannot end later than this from now, nor begin further outside of its slot: clocks are read one after the other.
@@ -29,8 +29,7 @@ pub(super) struct Service {
     pub(super) processes: Processes,
     pub(super) fold: Fold,
     pub(super) lost: u64,
-    versions: Names,
-    routes: Names,
+    names: AllNames,
     open: Open,
     folded: u64,
     /// Requests in all, and in this second and the last ones.
@@ -46,8 +45,11 @@ impl Service {
             processes: Processes::default(),
             fold: Fold::new(),
             lost: 0,
-            versions: Names::new(limits.versions),
-            routes: Names::new(limits.routes),
+            names: AllNames {
+                versions: Names::new(limits.versions),
+                routes: Names::new(limits.routes),
+                classes: Names::new(limits.classes),
+            },
             open: Open::default(),
             folded: 0,
             requests: 0,
@@ -84,18 +86,24 @@ impl Service {
         if let Some(this) = self.recent.back_mut() {
             *this += 1;
         }
-        let Some(version) = self.versions.place(request.version, seconds) else {
+        let Some(version) = self.names.versions.place(request.version, seconds) else {
             arrived.folded += 1;
             self.folded += 1;
             return;
         };
-        let route = self.route(request.route, seconds, arrived);
+        let route = self.names.routes.place(request.route, seconds);
+        let class = request.class.map(|class| self.names.classes.place(class, seconds));
+        if route.is_none() || class == Some(None) {
+            arrived.folded += 1;
+            self.folded += 1;
+        }
         let begin = request.slot.map_or(end, |slot| slot.begin.saturating_mul(SECOND));
         let key = Key {
             second: now.second_of(begin),
             process,
             version,
-            route,
+            route: route.unwrap_or(NONE_OF_THEM),
+            class: class.map(|class| class.unwrap_or(NONE_OF_THEM)),
             slot_seconds: request.slot.map_or(0, |slot| slot.seconds),
             assignment: request.assignment,
             second_of_pair: request.slot.is_some_and(|slot| slot.begin / u64::from(slot.seconds) % 2 == 1),
@@ -130,18 +138,42 @@ impl Service {
         }
     }
 
-    /// The number of a route; of those that are too many, that of `(other)`.
-    fn route(&mut self, route: Text<'_>, seconds: u64, arrived: &mut Arrived) -> u32 {
-        self.routes.place(route, seconds).unwrap_or_else(|| {
-            arrived.folded += 1;
-            self.folded += 1;
-            NONE_OF_THEM
-        })
+    /// Adds the CPU time of a process since its previous reading.
+    pub(super) fn add_process(
+        &mut self,
+        line: &ProcessLine<'_>,
+        process: u64,
+        (limits, now): (&Limits, Now),
+        arrived: &mut Arrived,
+    ) {
+        arrived.faults[LineFault::Name.index()] += u64::from(line.unknown);
+        if !ends_possibly(line.time, now, limits.late_seconds) {
+            arrived.faults[LineFault::Number.index()] += 1;
+            return;
+        }
+        let reading = CpuReading { time: line.time, cpu: line.cpu, requests_cpu: line.requests_cpu };
+        let Some(between) = self.processes.cpu_since(process, reading) else { return };
+        // The line speaks of the time since the last reading that the process sent. If lines were lost, that may be
+        // later than the last one that arrived.
+        let is_one_version =
+            !between.lost_lines && line.slot.is_none_or(|slot| lies_in(slot, between.since, line.time));
+        let version = line.version.filter(|_| is_one_version);
+        let version = version.and_then(|version| self.names.versions.place(version, now.monotonic / SECOND));
+        let slot = line.slot.filter(|_| version.is_some());
+        let key = ProcessKey {
+            second: now.second_of(slot.map_or(line.time, |slot| slot.begin.saturating_mul(SECOND))),
+            slot_seconds: slot.map_or(0, |slot| slot.seconds),
+            process,
+            version,
+        };
+        let sums = self.open.processes.entry(key).or_default();
+        sums.cpu += between.cpu as f64;
+        sums.requests_cpu += between.requests_cpu as f64;
     }
 
     /// Takes all rows.
     pub(super) fn take(&mut self, host: &str) -> ReleaseRows {
-        let mut rows = mem::take(&mut self.open).into_rows(&self.name, host, &self.versions, &self.routes);
+        let mut rows = mem::take(&mut self.open).into_rows(&self.name, host, &self.names);
         rows.folded = mem::take(&mut self.folded);
         rows.lost = mem::take(&mut self.lost);
         rows
@@ -162,8 +194,8 @@ impl Service {
         let requests: u64 = self.recent.iter().take(whole).sum();
         AgentService {
             name: self.name.clone(),
-            versions: self.versions.used_since(then).map(str::to_owned).collect(),
-            routes: self.routes.used_since(then).count(),
+            versions: self.names.versions.used_since(then).map(str::to_owned).collect(),
+            routes: self.names.routes.used_since(then).count(),
             processes: self.processes.since(then),
             per_second: if whole == 0 { 0.0 } else { requests as f64 / whole as f64 },
             requests: self.requests,
@@ -184,4 +216,11 @@ fn begins_in(request: &RequestLine<'_>, slot: TimeSlot) -> bool {
     let end = begin.saturating_add(u64::from(slot.seconds) * SECOND);
     let began = request.end.saturating_sub(request.wall);
     (begin.saturating_sub(TOLERANCE)..=end.saturating_add(TOLERANCE)).contains(&began)
+}
+
+/// Whether an interval belongs to a slot: it begins within the slot, and ends within the slot or the one after it.
+fn lies_in(slot: TimeSlot, since: u64, until: u64) -> bool {
+    let begin = slot.begin.saturating_mul(SECOND);
+    let length = u64::from(slot.seconds) * SECOND;
+    begin <= since && since <= until && until <= begin.saturating_add(2 * length)
 }

@@ -20,7 +20,7 @@ fn request(end: u64, number: u64, version: &str, route: &str, more: &str) -> Str
 }
 
 fn limits() -> Limits {
-    Limits { services: 2, versions: 2, routes: 3, processes: 4, rows: 100, late_seconds: 60 }
+    Limits { services: 2, versions: 2, routes: 3, classes: 2, processes: 4, rows: 100, late_seconds: 60 }
 }
 
 /// The rows of the one service, after these lines.
@@ -110,6 +110,100 @@ fn what_is_one_too_many_is_folded_and_counted() {
     let later = Now { monotonic: NOW.monotonic + 700 * SECOND, ..NOW };
     table.take_in(&datagram("c", 1, &request(later.monotonic, 151, "v", "/", "none")), later);
     assert_eq!(table.take("here")[0].service, "c");
+}
+
+#[test]
+fn classes_have_rows_of_their_own_up_to_a_limit() {
+    let mut table = Table::new(limits());
+    let mut lines = String::new();
+    for (number, class) in
+        ["", "\tclass=", "\tclass=hit", "\tclass=hit", "\tclass=miss", "\tclass=a", "\tclass=b"].iter().enumerate()
+    {
+        lines += &request(NOW.monotonic, 151 + number as u64, "v1", "/", &format!("none{class}"));
+    }
+    for number in 0..3 {
+        lines += &request(NOW.monotonic, 161, "v1", &format!("/{number}"), "none\tclass=c");
+    }
+    let rows = rows(&mut table, &lines);
+    assert_eq!(rows.classes[0], "", "the first is for requests without a class");
+    let requests = |route: &str, class: &str| {
+        let of = |row: &&steady_model::ReleaseRow| {
+            rows.routes[row.route as usize] == route && rows.classes[row.class as usize] == class
+        };
+        rows.requests.iter().filter(of).map(|row| row.sums.requests).collect::<Vec<_>>()
+    };
+    assert_eq!([requests("/", ""), requests("/", "hit"), requests("/", "miss")], [[2], [2], [1]]);
+    assert_eq!([requests("/", "(other)"), requests("/0", "(other)"), requests("(other)", "(other)")], [[2], [1], [1]]);
+    assert_eq!((rows.folded, table.arrived().folded), (5, 5), "a request with a folded route and class counts once");
+    let plain = self::rows(&mut table, &request(NOW.monotonic, 151, "v1", "/", "none"));
+    assert_eq!((plain.classes.len(), plain.requests[0].class), (0, 0));
+}
+
+/// Version, second, slot length, CPU time and that of requests of the processes' rows after these lines.
+fn cpu(table: &mut Table, lines: &str) -> Vec<(String, u64, u32, f64, f64)> {
+    let rows = rows(table, lines);
+    let version = |place: u32| rows.versions[place as usize].clone();
+    let row = |row: &steady_model::ProcessRow| {
+        assert_eq!(row.process, number_of(RequestProcess { pid: 7, began: 5 }));
+        (row.version.map_or("-".to_owned(), version), row.second, row.slot_seconds, row.cpu, row.requests_cpu)
+    };
+    rows.processes.iter().map(row).collect()
+}
+
+#[test]
+fn cpu_time_of_a_process_is_what_it_used_between_readings() {
+    let mut table = Table::new(limits());
+    let now = NOW.monotonic;
+    assert_eq!(
+        cpu(&mut table, &format!("c\t{}\t900\t300\n", now - 3 * SECOND)),
+        [],
+        "the first reading begins the count"
+    );
+    let lines = format!("c\t{}\t950\t340\tversion=v1\nc\t{}\t960\t345\tversion=v1\n", now - SECOND, now - SECOND + 1);
+    assert_eq!(cpu(&mut table, &lines), [("v1".to_owned(), 999, 0, 60.0, 45.0)]);
+    // The reading at 2_000 was lost without notice; nothing is missing from the sum.
+    assert_eq!(cpu(&mut table, &format!("c\t{now}\t3000\t2000\n")), [("-".to_owned(), 1_000, 0, 2_040.0, 1_655.0)]);
+    // Readings that come late are in the later ones already.
+    assert_eq!(cpu(&mut table, &format!("c\t{}\t2000\t1000\n", now - 5)), []);
+    // Counts that went back begin again.
+    assert_eq!(
+        cpu(&mut table, &format!("c\t{}\t10\t5\nc\t{}\t15\t7\n", now + 1, now + 2)),
+        [("-".to_owned(), 1_000, 0, 5.0, 2.0)]
+    );
+    // Another process of the same number has a count of its own.
+    table.take_in(format!("steady/1\tshop\t7\t6\nc\t{}\t20\t10\n", now + 3).as_bytes(), NOW);
+    assert!(table.take("here").is_empty());
+    assert_eq!(table.arrived().faults.iter().sum::<u64>(), 0);
+    for time in [0, now - 61 * SECOND, now + 2 * SECOND, u64::MAX] {
+        assert_eq!(cpu(&mut table, &format!("c\t{time}\t1000\t1000\n")), []);
+    }
+    assert_eq!(table.arrived().faults[LineFault::Number.index()], 4);
+    assert_eq!(cpu(&mut table, &format!("c\t{}\t{}\t{}\tx=y\n", now + 4, u64::MAX, u64::MAX)).len(), 1);
+    assert_eq!(table.arrived().faults[LineFault::Name.index()], 1);
+}
+
+#[test]
+fn cpu_time_of_a_process_is_of_a_version_only_if_nothing_else_can_be_in_it() {
+    let mut table = Table::new(limits());
+    let at = |tenths: u64| 90 * SECOND + tenths * SECOND / 10;
+    let line = |tenths: u64, cpu: u64, more: &str| format!("c\t{}\t{cpu}\t{cpu}\t{more}\n", at(tenths));
+    cpu(&mut table, &line(0, 0, "version=v1"));
+    // Slots are of two seconds; the first reading is at 90.0 s.
+    assert_eq!(cpu(&mut table, &line(21, 1, "slot=2:90\tversion=v1")), [("v1".to_owned(), 990, 2, 1.0, 1.0)]);
+    assert_eq!(cpu(&mut table, &line(30, 3, "slot=2:92\tversion=v2")), [("v2".to_owned(), 992, 2, 2.0, 2.0)]);
+    let mixed = |second: u64, cpu: f64| [("-".to_owned(), second, 0, cpu, cpu)];
+    assert_eq!(cpu(&mut table, &line(45, 6, "slot=2:94\tversion=v1")), mixed(994, 3.0), "it began in the slot before");
+    assert_eq!(cpu(&mut table, &line(90, 10, "slot=2:94\tversion=v1")), mixed(999, 4.0), "it ended two slots later");
+    assert_eq!(cpu(&mut table, &line(91, 15, "slot=2:98")), mixed(999, 5.0), "no version is named");
+    // A reading may be among the lines that were lost.
+    let lost = format!("l\t3\n{}{}", line(92, 21, "version=v1"), line(93, 28, "version=v1"));
+    let mut rows = cpu(&mut table, &lost);
+    rows.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(rows, [("-".to_owned(), 999, 0, 6.0, 6.0), ("v1".to_owned(), 999, 0, 7.0, 7.0)]);
+    let third = line(94, 30, "version=v2") + &line(95, 33, "version=v3");
+    let mut rows = cpu(&mut table, &third);
+    rows.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(rows, [("-".to_owned(), 999, 0, 3.0, 3.0), ("v2".to_owned(), 999, 0, 2.0, 2.0)], "a version too many");
 }
 
 #[test]
