@@ -25,7 +25,7 @@ impl Batch {
 
     /// How many rows there are in it.
     pub fn rows(&self) -> usize {
-        let of = |rows: &ReleaseRows| rows.requests.len() + rows.rulers.len() + rows.walls.len();
+        let of = |rows: &ReleaseRows| rows.requests.len() + rows.rulers.len() + rows.walls.len() + rows.processes.len();
         self.services.iter().map(of).sum::<usize>() + self.rulers.len() + self.seconds.len()
     }
 

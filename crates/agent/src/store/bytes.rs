@@ -27,6 +27,18 @@ pub(super) fn put_whole(out: &mut Vec<u8>, value: f64) {
     }
 }
 
+/// Appends a double that is most likely a whole number of either sign: 0 or 1 and four times its absolute value, or 2 and
+/// the double. The lowest bit is set for negative numbers.
+pub(super) fn put_signed(out: &mut Vec<u8>, value: f64) {
+    let absolute = value.abs();
+    if absolute < EXACT && absolute.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
+        put(out, (absolute as u64) << 2 | u64::from(value < 0.0));
+    } else {
+        put(out, 2);
+        put_double(out, value);
+    }
+}
+
 /// Bytes that are read from their beginning on. Whatever is in them, reading gives numbers or why it cannot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
@@ -79,6 +91,17 @@ impl Bytes<'_> {
             _ => Err("a number is neither whole nor a double"),
         }
     }
+
+    pub(super) fn signed(&mut self) -> Result<f64, Why> {
+        let coded = self.whole()?;
+        let absolute = (coded >> 2) as f64;
+        match coded {
+            2 => self.double(),
+            _ if coded & 3 == 0 => Ok(absolute),
+            _ if coded & 3 == 1 => Ok(-absolute),
+            _ => Err("a number is neither whole nor a double"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -95,24 +118,33 @@ mod tests {
             put_double(&mut out, double);
             put_whole(&mut out, double);
             put_whole(&mut out, small as f64);
+            put_signed(&mut out, double);
+            put_signed(&mut out, small as f64);
+            put_signed(&mut out, -(small as f64));
             let mut bytes = Bytes(&out);
             prop_assert_eq!(bytes.whole(), Ok(whole));
             prop_assert_eq!(bytes.double().map(f64::to_bits), Ok(double.to_bits()));
             prop_assert_eq!(bytes.whole_double().map(f64::to_bits), Ok(double.to_bits()));
             prop_assert_eq!(bytes.whole_double(), Ok(small as f64));
+            prop_assert_eq!(bytes.signed().map(f64::to_bits), Ok(double.to_bits()));
+            prop_assert_eq!([bytes.signed(), bytes.signed()], [Ok(small as f64), Ok(-(small as f64))]);
             prop_assert!(bytes.0.is_empty());
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+            let _ = Bytes(&bytes).signed();
             let _ = (Bytes(&bytes).whole(), Bytes(&bytes).count(), Bytes(&bytes).double(), Bytes(&bytes).whole_double());
         }
     }
 
     #[test]
     fn zeros_keep_their_sign() {
-        for value in [0.0, -0.0, -1.0, f64::INFINITY] {
+        for value in [0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
             let mut out = Vec::new();
+            put_signed(&mut out, value);
+            assert_eq!(Bytes(&out).signed().map(f64::to_bits), Ok(f64::to_bits(value)));
+            out.clear();
             put_whole(&mut out, value);
             assert_eq!(Bytes(&out).whole_double().map(f64::to_bits), Ok(f64::to_bits(value)));
         }

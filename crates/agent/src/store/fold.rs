@@ -74,7 +74,9 @@ fn folded(ten: u64, blocks: Vec<(u64, Block)>) -> BTreeMap<u64, Block> {
         let (slots, rest) =
             mem::take(&mut block.requests).into_iter().partition(|row| row.assignment == Assignment::Slot);
         block.requests = rest;
-        let slots = Block { requests: slots, ..Block::default() };
+        let (of_slots, rest) = mem::take(&mut block.processes).into_iter().partition(|row| row.slot_seconds > 0);
+        block.processes = rest;
+        let slots = Block { requests: slots, processes: of_slots, ..Block::default() };
         // Rulers that ran before requests of slots stay with them.
         if !slots.is_empty() {
             let rulers = mem::take(&mut block.rulers);
@@ -85,6 +87,7 @@ fn folded(ten: u64, blocks: Vec<(u64, Block)>) -> BTreeMap<u64, Block> {
     }
     sum.requests.iter_mut().for_each(|row| row.second = ten);
     sum.rulers.iter_mut().for_each(|row| row.second = ten);
+    sum.processes.iter_mut().for_each(|row| row.second = ten);
     sum.seconds = mean_second(&sum.seconds, ten).into_iter().collect();
     append(all.entry(ten).or_default(), sum);
     all.values_mut().for_each(merge);

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::mem;
 
-use steady_model::{HostSecond, ReleaseRow, ReleaseRulerRow as RulerRow, WallRow};
+use steady_model::{HostSecond, ProcessRow, ReleaseRow, ReleaseRulerRow as RulerRow, WallRow};
 
 use super::pack::Block;
 
@@ -14,6 +14,10 @@ pub(super) fn merge(block: &mut Block) {
     block.requests = merged(mem::take(&mut block.requests), request_key, |sum, row| sum.sums += row.sums);
     block.rulers = merged(mem::take(&mut block.rulers), ruler_key, |sum, row| sum.sums += row.sums);
     block.walls = merged(mem::take(&mut block.walls), wall_key, add_wall);
+    block.processes = merged(mem::take(&mut block.processes), process_key, |sum, row| {
+        sum.cpu += row.cpu;
+        sum.requests_cpu += row.requests_cpu;
+    });
 }
 
 /// Adds the rows of another block.
@@ -24,6 +28,7 @@ pub(super) fn append(block: &mut Block, mut other: Block) {
     block.rulers.append(&mut other.rulers);
     block.walls.append(&mut other.walls);
     block.seconds.append(&mut other.seconds);
+    block.processes.append(&mut other.processes);
 }
 
 /// One second's state of the host in place of several: means of what was told.
@@ -45,11 +50,15 @@ pub(super) fn mean_second(seconds: &[HostSecond], second: u64) -> Option<HostSec
 
 fn request_key(row: &ReleaseRow) -> impl Eq + Hash + use<> {
     let slot = (row.span_seconds, row.slot_seconds, row.second_of_pair);
-    (row.second, row.host, row.process, row.version, row.route, row.assignment, slot)
+    (row.second, row.host, row.process, row.version, row.route, row.class, row.assignment, slot)
 }
 
 fn ruler_key(row: &RulerRow) -> impl Eq + Hash + use<> {
     (row.second, row.host, row.process, row.version, row.ruler)
+}
+
+fn process_key(row: &ProcessRow) -> impl Eq + Hash + use<> {
+    (row.second, row.slot_seconds, row.host, row.process, row.version)
 }
 
 fn wall_key(row: &WallRow) -> impl Eq + Hash + use<> {

@@ -8,6 +8,7 @@ mod bytes;
 mod error;
 mod facts;
 mod fold;
+mod levels;
 mod merge;
 mod names;
 mod pack;

@@ -3,19 +3,30 @@
 use std::collections::HashMap;
 
 use steady_model::{
-    Assignment, HostSecond, ReleaseRow, ReleaseRulerRow as RulerRow, RequestRuler, RulerSums, WALL_BUCKETS, WallRow,
+    Assignment, HostSecond, ProcessRow, ReleaseRow, ReleaseRulerRow as RulerRow, RequestRuler, RulerSums, WALL_BUCKETS,
+    WallRow,
 };
 
-use super::bytes::{Bytes, Why, put, put_double};
+use super::bytes::{Bytes, Why, put, put_double, put_whole};
 use super::sums::{put_sums, sums};
 
-/// The first byte: the format that is written here.
-const FORMAT: u8 = 1;
+/// The format of a block, which is its first byte. New blocks have the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Without sums in levels, classes and CPU time of processes.
+    First = 1,
+    /// With them.
+    Levels = 2,
+}
+
 /// In the byte that says how versions were decided: the second slot of a pair; a slot's length follows.
 const SECOND_OF_PAIR: u8 = 4;
 const HAS_SLOT: u8 = 8;
+/// In the same byte: a class follows.
+const HAS_CLASS: u8 = 16;
 
-/// Rows of one second, or of ten that were folded into one. Versions and routes are the numbers of their names in the store;
+/// Rows of one second, or of ten that were folded into one. Versions, routes and classes are the numbers of their names in
+/// the store, where class 0 is none;
 /// seconds and hosts are those of the block, whatever stands in the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Block {
@@ -25,6 +36,7 @@ pub(super) struct Block {
     pub(super) rulers: Vec<RulerRow>,
     pub(super) walls: Vec<WallRow>,
     pub(super) seconds: Vec<HostSecond>,
+    pub(super) processes: Vec<ProcessRow>,
 }
 
 impl Block {
@@ -34,12 +46,13 @@ impl Block {
 
     pub(super) fn pack(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.requests.len() * 112 + self.rulers.len() * 24);
-        out.push(FORMAT);
+        out.push(Format::Levels as u8);
         put(&mut out, self.folded);
         put(&mut out, self.lost);
         let mut processes = Processes::default();
         let requests: Vec<u64> = self.requests.iter().map(|row| processes.place(row.process)).collect();
         let rulers: Vec<u64> = self.rulers.iter().map(|row| processes.place(row.process)).collect();
+        let cpu: Vec<u64> = self.processes.iter().map(|row| processes.place(row.process)).collect();
         put(&mut out, processes.all.len() as u64);
         processes.all.iter().for_each(|process| out.extend_from_slice(&process.to_le_bytes()));
         put(&mut out, requests.len() as u64);
@@ -50,24 +63,32 @@ impl Block {
         self.walls.iter().for_each(|row| put_wall(&mut out, row));
         put(&mut out, self.seconds.len() as u64);
         self.seconds.iter().for_each(|row| put_second(&mut out, row));
+        put(&mut out, cpu.len() as u64);
+        self.processes.iter().zip(cpu).for_each(|(row, process)| put_process(&mut out, row, process));
         out
     }
 
     /// The rows in `bytes`, of this second and host.
     pub(super) fn unpack(bytes: &[u8], second: u64, host: u32) -> Result<Block, Why> {
         let mut bytes = Bytes(bytes);
-        if bytes.byte()? != FORMAT {
-            return Err("its format is not known");
-        }
+        let format = match bytes.byte()? {
+            1 => Format::First,
+            2 => Format::Levels,
+            _ => return Err("its format is not known"),
+        };
         let (folded, lost) = (bytes.whole()?, bytes.whole()?);
         let processes = (0..bytes.count()?).map(|_| process(&mut bytes)).collect::<Result<Vec<u64>, _>>()?;
         let at = (second, host, processes.as_slice());
-        let requests = (0..bytes.count()?).map(|_| request(&mut bytes, at)).collect::<Result<_, _>>()?;
+        let requests = (0..bytes.count()?).map(|_| request(&mut bytes, format, at)).collect::<Result<_, _>>()?;
         let rulers = (0..bytes.count()?).map(|_| ruler(&mut bytes, at)).collect::<Result<_, _>>()?;
         let walls = (0..bytes.count()?).map(|_| wall(&mut bytes, at)).collect::<Result<_, _>>()?;
         let seconds = (0..bytes.count()?).map(|_| host_second(&mut bytes, at)).collect::<Result<_, _>>()?;
+        let processes = match format {
+            Format::First => Vec::new(),
+            Format::Levels => (0..bytes.count()?).map(|_| process_row(&mut bytes, at)).collect::<Result<_, _>>()?,
+        };
         if bytes.0.is_empty() {
-            Ok(Block { folded, lost, requests, rulers, walls, seconds })
+            Ok(Block { folded, lost, requests, rulers, walls, seconds, processes })
         } else {
             Err("something follows that nobody knows")
         }
@@ -109,25 +130,31 @@ fn put_request(out: &mut Vec<u8>, row: &ReleaseRow, process: u64) {
     put(out, u64::from(row.route));
     let has_slot = if row.slot_seconds > 0 { HAS_SLOT } else { 0 };
     let second_of_pair = if row.second_of_pair { SECOND_OF_PAIR } else { 0 };
-    out.push(row.assignment as u8 | has_slot | second_of_pair);
+    let has_class = if row.class > 0 { HAS_CLASS } else { 0 };
+    out.push(row.assignment as u8 | has_slot | second_of_pair | has_class);
     if row.slot_seconds > 0 {
         put(out, u64::from(row.slot_seconds));
+    }
+    if row.class > 0 {
+        put(out, u64::from(row.class));
     }
     put_sums(out, &row.sums);
 }
 
-fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
+fn request(bytes: &mut Bytes<'_>, format: Format, at: At<'_>) -> Result<ReleaseRow, Why> {
     let process = of_place(bytes, at)?;
     let (version, route, way) = (bytes.small()?, bytes.small()?, bytes.byte()?);
     let assignment =
         Assignment::ALL.get(usize::from(way & 3)).copied().ok_or("versions were decided in no known way")?;
-    if way >= 2 * HAS_SLOT {
+    let bits = if format == Format::First { HAS_CLASS } else { 2 * HAS_CLASS };
+    if way >= bits {
         return Err("versions were decided in no known way");
     }
     let slot_seconds = if way & HAS_SLOT == 0 { 0 } else { bytes.small()? };
     let second_of_pair = way & SECOND_OF_PAIR != 0;
+    let class = if way & HAS_CLASS == 0 { 0 } else { bytes.small()? };
     let (second, host, _) = at;
-    let sums = sums(bytes)?;
+    let sums = sums(bytes, format)?;
     let span_seconds = slot_seconds.max(1);
     let row = ReleaseRow {
         second,
@@ -135,7 +162,7 @@ fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
         process,
         version,
         route,
-        class: 0,
+        class,
         assignment,
         span_seconds,
         slot_seconds,
@@ -147,7 +174,7 @@ fn request(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ReleaseRow, Why> {
 
 fn put_ruler(out: &mut Vec<u8>, row: &RulerRow, process: u64) {
     put(out, process);
-    put(out, row.version.map_or(0, |version| u64::from(version) + 1));
+    put_version(out, row.version);
     out.push(row.ruler as u8);
     put(out, row.sums.readings);
     put_double(out, row.sums.log);
@@ -156,13 +183,36 @@ fn put_ruler(out: &mut Vec<u8>, row: &RulerRow, process: u64) {
 
 fn ruler(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<RulerRow, Why> {
     let process = of_place(bytes, at)?;
-    let version = match bytes.whole()? {
-        0 => None,
-        next => Some(u32::try_from(next - 1).map_err(|_| "a number is too large")?),
-    };
+    let version = version(bytes)?;
     let ruler = RequestRuler::ALL.get(usize::from(bytes.byte()?)).copied().ok_or("a ruler is of no known kind")?;
     let sums = RulerSums { readings: bytes.whole()?, log: bytes.double()?, log_squared: bytes.double()? };
     Ok(RulerRow { second: at.0, host: at.1, process, version, ruler, sums })
+}
+
+fn put_version(out: &mut Vec<u8>, version: Option<u32>) {
+    put(out, version.map_or(0, |version| u64::from(version) + 1));
+}
+
+fn version(bytes: &mut Bytes<'_>) -> Result<Option<u32>, Why> {
+    match bytes.whole()? {
+        0 => Ok(None),
+        next => u32::try_from(next - 1).map(Some).map_err(|_| "a number is too large"),
+    }
+}
+
+fn put_process(out: &mut Vec<u8>, row: &ProcessRow, process: u64) {
+    put(out, process);
+    put_version(out, row.version);
+    put(out, u64::from(row.slot_seconds));
+    put_whole(out, row.cpu);
+    put_whole(out, row.requests_cpu);
+}
+
+fn process_row(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ProcessRow, Why> {
+    let process = of_place(bytes, at)?;
+    let (version, slot_seconds) = (version(bytes)?, bytes.small()?);
+    let (cpu, requests_cpu) = (bytes.whole_double()?, bytes.whole_double()?);
+    Ok(ProcessRow { second: at.0, slot_seconds, host: at.1, process, version, cpu, requests_cpu })
 }
 
 fn put_wall(out: &mut Vec<u8>, row: &WallRow) {
@@ -207,46 +257,78 @@ fn host_second(bytes: &mut Bytes<'_>, (second, host, _): At<'_>) -> Result<HostS
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use steady_model::RequestSums;
+    use steady_model::{LevelSums, RequestSums};
 
     use super::*;
+
+    /// Sums in levels of any kind, and those that follow from the row's other sums.
+    fn some_levels(sums: RequestSums) -> impl Strategy<Value = RequestSums> {
+        let value = || prop_oneof![Just(0.0), (-900_000_i32..900_000).prop_map(f64::from), any::<f64>()];
+        let any_levels = (any::<(u64, u64)>(), prop::array::uniform14(value()))
+            .prop_map(|((requests, exceeding), values)| LevelSums::from_values(requests, exceeding, values));
+        let one_request = (value(), value(), value()).prop_map(move |(excess, recent, ruler)| {
+            let base = sums.cpu - excess;
+            let values = [
+                base,
+                base * base,
+                excess,
+                excess * excess,
+                base * excess,
+                recent,
+                recent * recent,
+                recent * base,
+                recent * excess,
+                ruler,
+                ruler * ruler,
+                ruler * base,
+                ruler * excess,
+                recent * ruler,
+            ];
+            LevelSums::from_values(sums.requests, 0, values)
+        });
+        let levels = prop_oneof![Just(LevelSums::default()), any_levels, one_request];
+        levels.prop_map(move |levels| RequestSums { levels, ..sums })
+    }
 
     fn some_sums() -> impl Strategy<Value = RequestSums> {
         let count = prop_oneof![Just(0_u64), Just(1), 0..1_000_u64];
         let value = || prop_oneof![Just(0.0), (0_u32..9).prop_map(f64::from), any::<f64>()];
-        (prop::collection::vec(count, 5), prop::collection::vec(value(), 14)).prop_map(|(counts, values)| RequestSums {
-            requests: counts[0],
-            warming: counts[1],
-            failed: counts[2],
-            cpu: values[0],
-            cpu_squared: values[1],
-            log: values[2],
-            log_squared: values[3],
-            with_before: counts[3],
-            before: values[4],
-            before_squared: values[5],
-            before_log: values[6],
-            log_with_before: values[7],
-            wall: values[8],
-            wall_log: values[9],
-            wall_log_squared: values[10],
-            watched: counts[4],
-            watched_cpu: values[11],
-            watched_wall: values[12],
-            watched_delay: values[13],
-            ..RequestSums::default()
-        })
+        (prop::collection::vec(count, 5), prop::collection::vec(value(), 14))
+            .prop_map(|(counts, values)| RequestSums {
+                requests: counts[0],
+                warming: counts[1],
+                failed: counts[2],
+                cpu: values[0],
+                cpu_squared: values[1],
+                log: values[2],
+                log_squared: values[3],
+                with_before: counts[3],
+                before: values[4],
+                before_squared: values[5],
+                before_log: values[6],
+                log_with_before: values[7],
+                wall: values[8],
+                wall_log: values[9],
+                wall_log_squared: values[10],
+                watched: counts[4],
+                watched_cpu: values[11],
+                watched_wall: values[12],
+                watched_delay: values[13],
+                ..RequestSums::default()
+            })
+            .prop_flat_map(some_levels)
     }
 
     fn some_row() -> impl Strategy<Value = ReleaseRow> {
-        (any::<u64>(), any::<u32>(), any::<u32>(), 0..4_usize, any::<u32>(), any::<bool>(), some_sums()).prop_map(
-            |(process, version, route, way, slot_seconds, second_of_pair, sums)| ReleaseRow {
+        let numbers = (any::<u32>(), any::<u32>(), prop_oneof![Just(0), any::<u32>()]);
+        (any::<u64>(), numbers, 0..4_usize, any::<u32>(), any::<bool>(), some_sums()).prop_map(
+            |(process, (version, route, class), way, slot_seconds, second_of_pair, sums)| ReleaseRow {
                 second: 7,
                 host: 3,
                 process,
                 version,
                 route,
-                class: 0,
+                class,
                 assignment: Assignment::ALL[way],
                 span_seconds: slot_seconds.max(1),
                 slot_seconds,
@@ -276,6 +358,17 @@ mod tests {
                 counts: counts.into_iter().collect(),
             },
         );
+        let process = (0..3_u64, any::<Option<u32>>(), any::<u32>(), any::<(u32, f64)>()).prop_map(
+            |(process, version, slot_seconds, (cpu, requests_cpu))| ProcessRow {
+                second: 7,
+                slot_seconds,
+                host: 3,
+                process,
+                version,
+                cpu: f64::from(cpu),
+                requests_cpu,
+            },
+        );
         let reading = any::<Option<f64>>;
         let second = (any::<u32>(), reading(), reading(), reading(), reading()).prop_map(
             |(cpus, busy, steal, pressure, running)| HostSecond {
@@ -295,15 +388,71 @@ mod tests {
             prop::collection::vec(ruler, of(9)),
             prop::collection::vec(wall, of(9)),
             prop::collection::vec(second, of(3)),
+            prop::collection::vec(process, of(9)),
         )
-            .prop_map(|((folded, lost), requests, rulers, walls, seconds)| Block {
+            .prop_map(|((folded, lost), requests, rulers, walls, seconds, processes)| Block {
                 folded,
                 lost,
                 requests,
                 rulers,
                 walls,
                 seconds,
+                processes,
             })
+    }
+
+    /// The sums of so many requests, with covariates in whole nanoseconds; the costs of some exceed a bound.
+    fn sums_of(costs: &[f64]) -> RequestSums {
+        let mut sums = RequestSums::default();
+        for (place, &cpu) in costs.iter().enumerate() {
+            let (recent, ruler) = (100_000.0 - 70_000.0 * place as f64, -30_000.0 + 1_000.0 * place as f64);
+            let base = cpu.min(3_000_000.0);
+            let excess = cpu - base;
+            sums += RequestSums {
+                requests: 1,
+                cpu,
+                cpu_squared: cpu * cpu,
+                levels: LevelSums::from_values(
+                    1,
+                    u64::from(excess > 0.0),
+                    [
+                        base,
+                        base * base,
+                        excess,
+                        excess * excess,
+                        base * excess,
+                        recent,
+                        recent * recent,
+                        recent * base,
+                        recent * excess,
+                        ruler,
+                        ruler * ruler,
+                        ruler * base,
+                        ruler * excess,
+                        recent * ruler,
+                    ],
+                ),
+                ..RequestSums::default()
+            };
+        }
+        sums
+    }
+
+    #[test]
+    fn sums_that_follow_from_others_take_no_room() {
+        let room = |sums: &RequestSums| {
+            let mut out = Vec::new();
+            super::super::levels::put_levels(&mut out, sums);
+            assert_eq!(super::super::levels::levels(&mut Bytes(&out), sums), Ok(sums.levels));
+            out.len()
+        };
+        assert_eq!(room(&RequestSums { warming: 3, ..RequestSums::default() }), 1);
+        assert_eq!(room(&RequestSums { requests: 7, ..RequestSums::default() }), 4, "levels that are not known");
+        let covariates = 3 + 3;
+        assert_eq!(room(&sums_of(&[1_234_567.0])), 1 + covariates, "a request");
+        assert_eq!(room(&sums_of(&[9_234_567.0])), 3 + 1 + 4 + covariates, "one above the bound");
+        let several = room(&sums_of(&[1_234_567.0, 1_134_567.0, 1_334_567.0]));
+        assert!(several <= 42, "{several}");
     }
 
     proptest! {
@@ -325,8 +474,8 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(mut bytes in any::<Vec<u8>>()) {
-            bytes.insert(0, FORMAT);
+        fn no_bytes_make_it_panic(mut bytes in any::<Vec<u8>>(), format in 0..4_u8) {
+            bytes.insert(0, format);
             let _ = Block::unpack(&bytes, 0, 0);
         }
     }

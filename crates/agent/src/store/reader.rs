@@ -119,6 +119,7 @@ enum Kind {
     Host,
     Version,
     Route,
+    Class,
 }
 
 /// Rows so far, and where the names that they have by number stand in them.
@@ -134,10 +135,18 @@ impl Gathered {
         if let Some(&place) = self.places.get(&(kind, number)) {
             return Ok(place);
         }
+        // Number 0 is that of requests without a class, whose name is the first.
+        if kind == Kind::Class && (number == 0 || self.rows.classes.is_empty()) {
+            if number == 0 {
+                return Ok(0);
+            }
+            self.rows.classes.push(String::new());
+        }
         let names = match kind {
             Kind::Host => &mut self.rows.hosts,
             Kind::Version => &mut self.rows.versions,
             Kind::Route => &mut self.rows.routes,
+            Kind::Class => &mut self.rows.classes,
         };
         let place = names.len() as u32;
         names.push(reader.name(number)?);
@@ -155,8 +164,12 @@ impl Gathered {
         for row in &mut block.requests {
             row.version = self.place(reader, Kind::Version, row.version)?;
             row.route = self.place(reader, Kind::Route, row.route)?;
+            row.class = self.place(reader, Kind::Class, row.class)?;
         }
         for row in &mut block.rulers {
+            row.version = row.version.map(|version| self.place(reader, Kind::Version, version)).transpose()?;
+        }
+        for row in &mut block.processes {
             row.version = row.version.map(|version| self.place(reader, Kind::Version, version)).transpose()?;
         }
         for row in &mut block.walls {
@@ -167,6 +180,7 @@ impl Gathered {
         self.rows.rulers.append(&mut block.rulers);
         self.rows.walls.append(&mut block.walls);
         self.rows.seconds.append(&mut block.seconds);
+        self.rows.processes.append(&mut block.processes);
         Ok(())
     }
 }

@@ -5,7 +5,12 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreError;
 
 /// `STEPS[n]` makes version n + 1 of version n; version 0 is an empty file. Steps are only ever added.
-const STEPS: [&str; 1] = ["CREATE TABLE names (
+const STEPS: [&str; 2] = [FIRST, BLOCKS_WITH_LEVELS];
+
+/// Version 2 has the tables of version 1. Its blocks have a format that version 1 cannot read; older blocks stay.
+const BLOCKS_WITH_LEVELS: &str = "";
+
+const FIRST: &str = "CREATE TABLE names (
         id INTEGER PRIMARY KEY,
         text TEXT NOT NULL UNIQUE,
         last INTEGER NOT NULL
@@ -33,7 +38,7 @@ const STEPS: [&str; 1] = ["CREATE TABLE names (
         host INTEGER PRIMARY KEY,
         boot TEXT NOT NULL,
         ahead INTEGER NOT NULL
-    ) STRICT;"];
+    ) STRICT;";
 
 /// The newest version.
 pub(super) const VERSION: i64 = STEPS.len() as i64;

@@ -4,6 +4,8 @@
 use steady_model::{LevelSums, RequestSums};
 
 use super::bytes::{Bytes, Why, put, put_double, put_whole};
+use super::levels::{levels, put_levels};
+use super::pack::Format;
 
 /// The sums that may be left out, in the order of the mask's bits, the lowest first: whole numbers, ...
 const COUNTS: usize = 4;
@@ -91,10 +93,11 @@ pub(super) fn put_sums(out: &mut Vec<u8>, sums: &RequestSums) {
     };
     rest(&whole, COUNTS, put_whole, out);
     rest(&doubles, COUNTS + WHOLE, put_double, out);
+    put_levels(out, sums);
 }
 
 /// The sums of a row.
-pub(super) fn sums(bytes: &mut Bytes<'_>) -> Result<RequestSums, Why> {
+pub(super) fn sums(bytes: &mut Bytes<'_>, format: Format) -> Result<RequestSums, Why> {
     let requests = bytes.whole()?;
     let known = Known { requests, cpu: bytes.whole_double()?, log: bytes.double()?, wall: bytes.whole_double()? };
     let mask = bytes.whole()?;
@@ -118,7 +121,7 @@ pub(super) fn sums(bytes: &mut Bytes<'_>) -> Result<RequestSums, Why> {
     let [cpu_squared, watched_cpu, watched_wall, watched_delay] = whole;
     let [before, wall_log, log_squared, before_squared, before_log, log_with_before, wall_log_squared] = doubles;
     let Known { cpu, log, wall, .. } = known;
-    Ok(RequestSums {
+    let mut sums = RequestSums {
         requests,
         warming,
         failed,
@@ -139,5 +142,9 @@ pub(super) fn sums(bytes: &mut Bytes<'_>) -> Result<RequestSums, Why> {
         watched_wall,
         watched_delay,
         levels: LevelSums::default(),
-    })
+    };
+    if format == Format::Levels {
+        sums.levels = levels(bytes, &sums)?;
+    }
+    Ok(sums)
 }

@@ -83,6 +83,7 @@ impl Writer {
                 hosts: of(&rows.hosts, &mut number)?,
                 versions: of(&rows.versions, &mut number)?,
                 routes: of(&rows.routes, &mut number)?,
+                classes: of(rows.classes.get(1..).unwrap_or_default(), &mut number)?,
             };
             let host = numbers.hosts.first().copied().map_or_else(|| number(&batch.host), Ok)?;
             insert(&transaction, service, blocks_of(rows, &numbers, (host, batch.second)))?;
@@ -150,6 +151,8 @@ struct Numbers {
     hosts: Vec<u32>,
     versions: Vec<u32>,
     routes: Vec<u32>,
+    /// Without the first class, which stands for none and has number 0.
+    classes: Vec<u32>,
 }
 
 /// Blocks by host and second.
@@ -160,18 +163,25 @@ fn blocks_of(rows: &ReleaseRows, numbers: &Numbers, here: (u32, u64)) -> Blocks 
     let of = |numbers: &[u32], place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
     let (host, version) = (|place| of(&numbers.hosts, place), |place| of(&numbers.versions, place));
     let route = |place| of(&numbers.routes, place);
+    let class = |place: u32| place.checked_sub(1).map_or(0, |place| of(&numbers.classes, place));
     let mut blocks = Blocks::new();
     if rows.folded > 0 || rows.lost > 0 {
         blocks.insert(here, Block { folded: rows.folded, lost: rows.lost, ..Block::default() });
     }
     for row in &rows.requests {
-        let row = ReleaseRow { version: version(row.version), route: route(row.route), ..*row };
+        let (version, route, class) = (version(row.version), route(row.route), class(row.class));
+        let row = ReleaseRow { version, route, class, ..*row };
         blocks.entry((host(row.host), row.second)).or_default().requests.push(row);
     }
     for row in &rows.rulers {
         let mut row = *row;
         row.version = row.version.map(version);
         blocks.entry((host(row.host), row.second)).or_default().rulers.push(row);
+    }
+    for row in &rows.processes {
+        let mut row = *row;
+        row.version = row.version.map(version);
+        blocks.entry((host(row.host), row.second)).or_default().processes.push(row);
     }
     for row in &rows.walls {
         let mut row = row.clone();

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use steady_agent::store::{Batch, Keep};
 use steady_model::{
-    Assignment, HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums, WallRow,
+    Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
+    RulerSums, WallRow,
 };
 
 /// More than any test needs.
@@ -23,7 +24,25 @@ pub(crate) fn file(name: &str) -> PathBuf {
 
 pub(crate) fn sums(requests: u64) -> RequestSums {
     let cpu = 1_234_567.0 * requests as f64;
-    RequestSums { requests, cpu, log: 14.0 * requests as f64, wall: 2.0 * cpu, wall_log: 0.1, ..RequestSums::default() }
+    RequestSums {
+        requests,
+        cpu,
+        log: 14.0 * requests as f64,
+        wall: 2.0 * cpu,
+        wall_log: 0.1,
+        levels: levels(requests),
+        ..RequestSums::default()
+    }
+}
+
+/// Sums in levels that add up exactly, as those of requests in whole nanoseconds do.
+pub(crate) fn levels(requests: u64) -> LevelSums {
+    let values = [7e5, 5e11, 3e5, 9e10, 2e11, -4e4, 2e9, -3e10, -1e9, 5e3, 4e7, 8e9, 6e8, -7e8];
+    LevelSums::from_values(requests, requests, values.map(|value| value * requests as f64))
+}
+
+pub(crate) fn process(second: u64, process: u64, version: Option<u32>, slot_seconds: u32) -> ProcessRow {
+    ProcessRow { second, slot_seconds, host: 0, process, version, cpu: 9e8, requests_cpu: 7e8 }
 }
 
 pub(crate) fn row(second: u64, process: u64, version: u32, route: u32, requests: u64) -> ReleaseRow {
@@ -60,8 +79,10 @@ pub(crate) fn batch(second: u64, requests: Vec<ReleaseRow>) -> Batch {
         hosts: texts(&["here"]),
         versions: texts(&["v1", "v2\t\"\n\u{0}\u{1f40c}"]),
         routes: texts(&["/", "/item/<id>", "'; DROP TABLE blocks; --"]),
+        classes: texts(&["", "hit", "miss\n"]),
         requests,
         rulers: vec![ruler(second, 7, Some(1))],
+        processes: vec![process(second, 7, Some(1), 0), process(second, 8, None, 0)],
         walls,
         folded: 2,
         lost: 3,

@@ -1,9 +1,9 @@
 //! How much is kept.
 
 use steady_agent::store::{Keep, Reader, Writer};
-use steady_model::Assignment;
+use steady_model::{Assignment, LevelSums, ReleaseRow};
 
-use crate::made::{PLENTY, batch, file, row};
+use crate::made::{PLENTY, batch, file, levels, process, row};
 
 #[test]
 fn what_is_too_old_goes() {
@@ -31,6 +31,7 @@ fn what_is_too_much_goes_the_oldest_first() {
         let rows = (0..200).map(|number| {
             let mut row = row(second, second * 1_000 + number, 0, 1, 5);
             row.sums.log_squared = (second + number) as f64 * 0.123;
+            row.sums.levels = LevelSums::default();
             row
         });
         writer.write(&batch(second, rows.collect())).unwrap();
@@ -58,7 +59,10 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
     for second in 1_000..1_040 {
         let mut slot = row(second, 7, 1, 0, 3);
         (slot.assignment, slot.slot_seconds, slot.second_of_pair) = (Assignment::Slot, 1, second % 2 == 1);
-        writer.write(&batch(second, vec![row(second, 7, 0, 1, 5), slot])).unwrap();
+        let classed = ReleaseRow { class: 1, ..row(second, 7, 0, 1, 2) };
+        let mut batch = batch(second, vec![row(second, 7, 0, 1, 5), slot, classed]);
+        batch.services[0].processes.push(process(second, 7, Some(0), 1));
+        writer.write(&batch).unwrap();
     }
     let before = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
     drop(writer);
@@ -78,8 +82,22 @@ fn old_seconds_fold_by_tens_and_slots_stay() {
     };
     assert_eq!(of(&before, Assignment::Slot), of(&after, Assignment::Slot));
     let ((many, requests, cpu), (few, again, same)) = (of(&before, Assignment::Random), of(&after, Assignment::Random));
-    assert_eq!((many, few, requests, cpu), (40, 3 + 10, again, same));
-    assert_eq!(after.requests.iter().filter(|row| row.second < 1_010 && row.slot_seconds == 0).count(), 1);
+    assert_eq!((many, few, requests, cpu), (2 * 40, 2 * (3 + 10), again, same));
+    let of_ten = |class: &str| {
+        let place = after.classes.iter().position(|name| name == class).unwrap() as u32;
+        let of_class = |row: &&ReleaseRow| row.second == 1_010 && row.class == place && row.slot_seconds == 0;
+        after.requests.iter().filter(of_class).map(|row| row.sums.levels).collect::<Vec<_>>()
+    };
+    assert_eq!((of_ten(""), of_ten("hit")), (vec![levels(50)], vec![levels(20)]));
+    let cpu = |rows: &steady_model::ReleaseRows, slot_seconds| {
+        let of_slots = rows.processes.iter().filter(|row| row.slot_seconds == slot_seconds);
+        let of_slots: Vec<(f64, f64)> = of_slots.map(|row| (row.cpu, row.requests_cpu)).collect();
+        let sums = of_slots.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+        (of_slots.len(), sums)
+    };
+    assert_eq!(cpu(&before, 1), cpu(&after, 1), "slots stay");
+    assert_eq!((cpu(&before, 0), cpu(&after, 0)), ((80, (80.0 * 9e8, 80.0 * 7e8)), (26, (80.0 * 9e8, 80.0 * 7e8))));
+    assert_eq!(after.requests.iter().filter(|row| row.second < 1_010 && row.slot_seconds == 0).count(), 2);
     let spans = |rows: &steady_model::ReleaseRows| -> Vec<u32> {
         [(1_009, Assignment::Slot), (1_010, Assignment::Random), (1_035, Assignment::Random)]
             .map(|at| {

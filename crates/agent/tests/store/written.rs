@@ -1,16 +1,19 @@
 //! What is written, and what is read.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 use steady_agent::store::{Batch, Reader, StoreError, Writer};
-use steady_model::ReleaseRows;
+use steady_model::{LevelSums, ReleaseRow, ReleaseRows, RequestSums};
 
-use crate::made::{PLENTY, batch, file, host_second, row, ruler, sums};
+use crate::made::{PLENTY, batch, file, host_second, levels, process, row, ruler, sums};
 
 #[test]
 fn rows_come_out_as_they_went_in() {
     let path = file("as-they-went-in");
     let mut writer = Writer::open(&path, PLENTY).unwrap();
-    let requests = vec![row(1_000, 7, 0, 1, 5), row(1_000, 7, 1, 2, 1), row(998, 9, 1, 0, 2)];
+    let classed = ReleaseRow { class: 2, ..row(1_000, 7, 0, 1, 4) };
+    let requests = vec![row(1_000, 7, 0, 1, 5), row(1_000, 7, 1, 2, 1), row(998, 9, 1, 0, 2), classed];
     writer.write(&batch(1_000, requests.clone())).unwrap();
     let reader = Reader::open(&path).unwrap();
     let read = reader.rows("shop", 990, 1_001).unwrap();
@@ -19,7 +22,7 @@ fn rows_come_out_as_they_went_in() {
     // The names come in the order in which they are met.
     let plain = |rows: &ReleaseRows| {
         let mut all: Vec<_> = rows.requests.iter().map(|row| named(rows, row)).collect();
-        all.sort_unstable_by(|one, other| one.partial_cmp(other).unwrap());
+        all.sort_unstable_by_key(|(second, process, names, sums)| (*second, *process, names.clone(), sums.requests));
         all
     };
     assert_eq!(plain(&read), plain(&ReleaseRows { requests, ..given.clone() }));
@@ -30,6 +33,13 @@ fn rows_come_out_as_they_went_in() {
     );
     assert_eq!(read.seconds, [host_second(1_000, 0.0)]);
     assert_eq!(read.rulers.iter().filter(|row| row.process == 0).collect::<Vec<_>>(), [&ruler(1_000, 0, None)]);
+    let of_version = read.processes.iter().find(|row| row.version.is_some()).unwrap();
+    assert_eq!(read.versions[of_version.version.unwrap() as usize], given.versions[1]);
+    assert_eq!(of_version, &process(1_000, 7, of_version.version, 0));
+    assert_eq!(
+        read.processes.iter().filter(|row| row.version.is_none()).collect::<Vec<_>>(),
+        [&process(1_000, 8, None, 0)]
+    );
     let own = read.rulers.iter().find(|row| row.process == 7).unwrap();
     assert_eq!(read.versions[own.version.unwrap() as usize], given.versions[1]);
     assert_eq!(reader.rows("shop", 999, 1_000).unwrap().requests, []);
@@ -40,9 +50,46 @@ fn rows_come_out_as_they_went_in() {
     );
 }
 
-fn named(rows: &ReleaseRows, row: &steady_model::ReleaseRow) -> (u64, u64, String, String, u64, f64) {
+fn named(rows: &ReleaseRows, row: &ReleaseRow) -> (u64, u64, [String; 3], RequestSums) {
     let (version, route) = (&rows.versions[row.version as usize], &rows.routes[row.route as usize]);
-    (row.second, row.process, version.clone(), route.clone(), row.sums.requests, row.sums.cpu)
+    let class = &rows.classes[row.class as usize];
+    (row.second, row.process, [version, route, class].map(String::clone), row.sums)
+}
+
+#[test]
+fn a_store_of_the_first_version_is_read_and_brought_up_to_date() {
+    let path = file("first-version");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores/version-1.db");
+    std::fs::copy(kept, &path).unwrap();
+    let version = || -> i64 {
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    };
+    let holds_what_was_written = || {
+        let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
+        let place = |row: &ReleaseRow| (row.second, row.process, row.slot_seconds, row.sums.requests);
+        let mut found: Vec<_> = rows.requests.iter().map(place).collect();
+        found.sort_unstable();
+        assert_eq!(found, [(1_000, 7, 0, 1), (1_000, 7, 0, 8), (1_000, 9, 2, 2), (1_001, 7, 0, 1)]);
+        for row in &rows.requests {
+            let written =
+                RequestSums { levels: LevelSums::default(), wall_log: row.sums.wall_log, ..sums(row.sums.requests) };
+            assert_eq!(row.sums, written);
+        }
+        assert_eq!((rows.rulers.len(), rows.seconds.len(), rows.walls.len()), (4, 2, 1));
+        assert_eq!((rows.folded, rows.lost, rows.processes.len(), rows.classes.len()), (4, 6, 0, 0));
+    };
+    holds_what_was_written();
+    assert_eq!(version(), 1, "a reader changes nothing");
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    assert_eq!((version(), writer.clock("here").unwrap()), (2, Some(("a boot".to_owned(), 77))));
+    holds_what_was_written();
+    let classed = ReleaseRow { class: 1, ..row(1_002, 7, 0, 1, 3) };
+    writer.write(&batch(1_002, vec![row(1_001, 7, 1, 2, 2), classed])).unwrap();
+    let rows = Reader::open(&path).unwrap().rows("shop", 1_001, 2_000).unwrap();
+    let requests: Vec<_> = rows.requests.iter().map(|row| (row.sums.requests, row.sums.levels, row.class)).collect();
+    assert_eq!(requests, [(3, levels(2), 0), (3, levels(3), 1)], "an old row and a new one add up");
+    assert_eq!(rows.classes, ["", "hit"]);
 }
 
 #[test]
