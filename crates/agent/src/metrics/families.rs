@@ -1,8 +1,8 @@
 //! The metrics: what each is called, what it says, and what it is taken from. docs/metrics.md lists them.
 
-use steady_model::{RequestSums, RulerSums};
+use steady_model::{LevelSums, RequestSums, RulerSums};
 
-use super::sums::{Service, Share, Sums};
+use super::sums::{ProcessCpu, Service, Share, Sums};
 use super::text::{Head, Kind, Value};
 use Kind::{Counter, Gauge, Histogram, Info};
 use Value::{Real, Whole};
@@ -14,6 +14,10 @@ pub(super) enum Source {
     Requests(fn(&RequestSums) -> Value),
     /// The same, but for what is counted from outside, of which nothing more is known.
     Inside(fn(&RequestSums) -> Value),
+    /// Sums in levels, by the same labels, if they are known of all requests.
+    Levels(fn(&LevelSums) -> Value),
+    /// CPU time of processes in nanoseconds, by service and version.
+    Processes(fn(&ProcessCpu) -> f64),
     /// Wall times, by service and version.
     Walls,
     /// A service's own.
@@ -65,7 +69,7 @@ pub(super) const FAMILIES: &[Family] = &[
         Counter,
         "steady_requests_cpu_seconds_squared",
         "Squares of the CPU time of each request.",
-        Source::Inside(|sums| Real(sums.cpu_squared / 1e18)),
+        Source::Inside(|sums| squared_seconds(sums.cpu_squared)),
     ),
     family(
         Counter,
@@ -126,6 +130,96 @@ pub(super) const FAMILIES: &[Family] = &[
         "steady_requests_watched_waiting_seconds",
         "Time that watched requests waited for a CPU.",
         Source::Inside(|sums| seconds(sums.watched_delay)),
+    ),
+    family(
+        Counter,
+        "steady_requests_exceeding",
+        "Requests whose CPU time exceeded the bound that is usual for their route and class.",
+        Source::Levels(|sums| Whole(sums.exceeding)),
+    ),
+    family(
+        Counter,
+        "steady_requests_excess_cpu_seconds",
+        "CPU time above the bound.",
+        Source::Levels(|sums| seconds(sums.excess)),
+    ),
+    family(
+        Counter,
+        "steady_requests_excess_cpu_seconds_squared",
+        "Squares of the CPU time of each request above the bound.",
+        Source::Levels(|sums| squared_seconds(sums.excess_squared)),
+    ),
+    family(
+        Counter,
+        "steady_requests_excess_product",
+        "Products of the CPU time of each request up to the bound and above it, in square seconds.",
+        Source::Levels(|sums| squared_seconds(sums.base_excess)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_recent_seconds",
+        "Running sum of the covariate from earlier requests of the process; may fall.",
+        Source::Levels(|sums| seconds(sums.recent)),
+    ),
+    family(
+        Counter,
+        "steady_requests_recent_seconds_squared",
+        "Squares of the covariate from earlier requests.",
+        Source::Levels(|sums| squared_seconds(sums.recent_squared)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_recent_product",
+        "Running sum of its products with CPU time up to the bound, in square seconds; may fall.",
+        Source::Levels(|sums| squared_seconds(sums.recent_base)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_recent_excess_product",
+        "Running sum of its products with CPU time above the bound, in square seconds; may fall.",
+        Source::Levels(|sums| squared_seconds(sums.recent_excess)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_ruler_seconds",
+        "Running sum of the covariate from the ruler before the request; may fall.",
+        Source::Levels(|sums| seconds(sums.ruler)),
+    ),
+    family(
+        Counter,
+        "steady_requests_ruler_seconds_squared",
+        "Squares of the covariate from the ruler.",
+        Source::Levels(|sums| squared_seconds(sums.ruler_squared)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_ruler_product",
+        "Running sum of its products with CPU time up to the bound, in square seconds; may fall.",
+        Source::Levels(|sums| squared_seconds(sums.ruler_base)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_ruler_excess_product",
+        "Running sum of its products with CPU time above the bound, in square seconds; may fall.",
+        Source::Levels(|sums| squared_seconds(sums.ruler_excess)),
+    ),
+    family(
+        Gauge,
+        "steady_requests_recent_ruler_product",
+        "Running sum of the products of both covariates, in square seconds; may fall.",
+        Source::Levels(|sums| squared_seconds(sums.recent_ruler)),
+    ),
+    family(
+        Counter,
+        "steady_process_cpu_seconds",
+        "CPU time of the processes of a service, all threads together.",
+        Source::Processes(|sums| sums.cpu),
+    ),
+    family(
+        Counter,
+        "steady_process_requests_cpu_seconds",
+        "Of that, CPU time of requests.",
+        Source::Processes(|sums| sums.requests_cpu),
     ),
     family(Histogram, "steady_request_wall_seconds", "Wall time of each request, over all routes.", Source::Walls),
     family(
@@ -257,6 +351,10 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn seconds(nanoseconds: f64) -> Value {
     Real(nanoseconds / 1e9)
+}
+
+fn squared_seconds(squared_nanoseconds: f64) -> Value {
+    Real(squared_nanoseconds / 1e18)
 }
 
 fn observed(share: Share) -> Option<Value> {

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use steady_model::{LineFault, RulerSums};
+use steady_model::{LineFault, RequestSums, RulerSums};
 
 use super::families::{FAMILIES, Family, Source, VERSION};
 use super::requests::OUTSIDE;
-use super::sums::Sums;
+use super::sums::{ProcessCpu, RequestKey, Sums};
 use super::text::{Dialect, Text, Value};
 use super::walls::{Walls, bound};
 
@@ -30,8 +30,13 @@ impl<W: Write> Page<'_, W> {
         let (name, sums) = (family.head.name, self.sums);
         let mut count = |labels: &[(&str, &str)], value| self.text.sample(name, "_total", labels, value);
         match family.source {
-            Source::Requests(of) => self.requests(name, true, of),
-            Source::Inside(of) => self.requests(name, false, of),
+            Source::Requests(of) => self.requests(family, &|_, sums| Some(of(sums))),
+            Source::Inside(of) => self.requests(family, &|key, sums| (key.way != OUTSIDE).then(|| of(sums))),
+            Source::Levels(of) => self.requests(family, &|key, sums| {
+                let is_known = key.way != OUTSIDE && sums.levels.requests == sums.requests;
+                is_known.then(|| of(&sums.levels))
+            }),
+            Source::Processes(of) => self.processes(name, of),
             Source::Walls => self.walls(name),
             Source::Services(of) => sums
                 .services
@@ -54,19 +59,37 @@ impl<W: Write> Page<'_, W> {
         }
     }
 
-    fn requests(
-        &mut self,
-        name: &str,
-        with_outside: bool,
-        of: fn(&steady_model::RequestSums) -> Value,
-    ) -> io::Result<()> {
+    fn requests(&mut self, family: &Family, of: &dyn Fn(&RequestKey, &RequestSums) -> Option<Value>) -> io::Result<()> {
         for (service, versions) in &self.sums.services {
             for (version, sums) in &versions.versions {
-                let shown = sums.requests.iter().filter(|((_, way), _)| with_outside || *way != OUTSIDE);
-                for ((route, way), sums) in shown {
-                    let labels =
-                        [("service", &**service), ("version", &**version), ("route", &**route), ("assigned", *way)];
-                    self.text.sample(name, "_total", &labels, of(sums))?;
+                for (key, sums) in &sums.requests {
+                    let Some(value) = of(key, sums) else { continue };
+                    let labels: [(&str, &str); 5] = [
+                        ("service", service),
+                        ("version", version),
+                        ("route", &key.route),
+                        ("assigned", key.way),
+                        ("class", &key.class),
+                    ];
+                    let labels = if key.class.is_empty() { &labels[..4] } else { &labels };
+                    self.text.sample(family.head.name, family.head.kind.suffix(), labels, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn processes(&mut self, name: &str, of: fn(&ProcessCpu) -> f64) -> io::Result<()> {
+        for (service, sums) in &self.sums.services {
+            let mut sample = |labels: &[(&str, &str)], cpu: &ProcessCpu| {
+                self.text.sample(name, "_total", labels, Value::Real(of(cpu) / 1e9))
+            };
+            if let Some(cpu) = &sums.processes {
+                sample(&[("service", service)], cpu)?;
+            }
+            for (version, sums) in &sums.versions {
+                if let Some(cpu) = &sums.processes {
+                    sample(&[("service", service), ("version", version)], cpu)?;
                 }
             }
         }

@@ -2,21 +2,29 @@
 
 use std::collections::HashMap;
 
-use steady_model::{Assignment, ReleaseRow, RequestSums};
+use steady_model::{Assignment, LevelSums, ReleaseRow, RequestSums};
 
 /// The way of requests that were counted from outside.
 pub(super) const OUTSIDE: &str = "outside";
 /// Added, for each request, to how far the ones before it lay from what is usual, which may be negative.
 const RAISED: f64 = 16.0;
 
-/// Which of the rows' versions and routes, and how the version was decided.
-type Key = (u32, u32, &'static str);
+/// The numbers that a batch has for a version, a route and a class, and how the version was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BatchKey {
+    pub(super) version: u32,
+    pub(super) route: u32,
+    pub(super) class: u32,
+    pub(super) way: &'static str,
+}
 
 /// Rows of all seconds, processes and slots together.
-pub(super) fn together(rows: &[ReleaseRow]) -> HashMap<Key, RequestSums> {
-    let mut all: HashMap<Key, RequestSums> = HashMap::new();
+pub(super) fn together(rows: &[ReleaseRow]) -> HashMap<BatchKey, RequestSums> {
+    let mut all: HashMap<BatchKey, RequestSums> = HashMap::new();
     for row in rows {
-        *all.entry((row.version, row.route, way(row.process, row.assignment))).or_default() += row.sums;
+        let way = way(row.process, row.assignment);
+        let key = BatchKey { version: row.version, route: row.route, class: row.class, way };
+        *all.entry(key).or_default() += row.sums;
     }
     all
 }
@@ -39,12 +47,29 @@ pub(super) fn raised(sums: &RequestSums) -> RequestSums {
         before_squared: risen(sums.before_squared + 2.0 * RAISED * before + RAISED * most),
         before_log: risen(sums.before_log + RAISED * sums.log),
         wall: risen(sums.wall),
+        levels: finite(&sums.levels),
         ..*sums
     }
 }
 
+/// The sums in levels as they are shown. Those that may fall are gauges, so nothing is added to them.
+fn finite(levels: &LevelSums) -> LevelSums {
+    let number = |value: f64| if value.is_finite() { value } else { 0.0 };
+    let shown = LevelSums::from_values(levels.requests, levels.exceeding, levels.values().map(number));
+    LevelSums {
+        base: risen(shown.base),
+        base_squared: risen(shown.base_squared),
+        excess: risen(shown.excess),
+        excess_squared: risen(shown.excess_squared),
+        base_excess: risen(shown.base_excess),
+        recent_squared: risen(shown.recent_squared),
+        ruler_squared: risen(shown.ruler_squared),
+        ..shown
+    }
+}
+
 /// A counter that went back would be taken for one that began anew.
-fn risen(added: f64) -> f64 {
+pub(super) fn risen(added: f64) -> f64 {
     if added.is_finite() { added.max(0.0) } else { 0.0 }
 }
 
@@ -72,13 +97,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_only_grow(requests in 0..1_000_u64, values in prop::array::uniform8(prop::num::f64::ANY)) {
+        fn sums_only_grow(
+            requests in 0..1_000_u64,
+            values in prop::array::uniform8(prop::num::f64::ANY),
+            levels in prop::array::uniform14(prop::num::f64::ANY),
+        ) {
             let [cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall] = values;
             let sums = RequestSums {
                 requests, cpu, cpu_squared, log, log_squared, before, before_squared, before_log, wall,
+                levels: LevelSums::from_values(requests, 0, levels),
                 ..RequestSums::default()
             };
             let shown = raised(&sums);
+            let LevelSums { excess, excess_squared, base_excess, recent_squared, ruler_squared, .. } = shown.levels;
+            for sum in [excess, excess_squared, base_excess, recent_squared, ruler_squared] {
+                prop_assert!(sum >= 0.0, "{:?}", sums);
+            }
+            prop_assert!(shown.levels.values().iter().all(|sum| sum.is_finite()), "{:?}", sums);
             let times = [shown.cpu, shown.cpu_squared, shown.wall, shown.log, shown.log_squared];
             for sum in times.into_iter().chain([shown.before, shown.before_squared, shown.before_log]) {
                 prop_assert!(sum >= 0.0 && sum.is_finite(), "{:?}", sums);

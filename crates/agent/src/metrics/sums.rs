@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steady_model::{Arrived, HostSecond, ReleaseRows, RequestRuler, RequestSums, RulerSums};
 
 use super::label::{Label, label};
-use super::requests::{raised, together};
+use super::requests::{raised, risen, together};
 use super::walls::Walls;
 use crate::store::Batch;
 use crate::table::Limits;
@@ -46,14 +46,34 @@ pub(super) struct Service {
     /// Requests that were added already, and that rows to come will tell of as lost.
     added_already: u64,
     pub(super) versions: BTreeMap<Label, Version>,
+    /// CPU time of processes while they served several versions, or none.
+    pub(super) processes: Option<ProcessCpu>,
+}
+
+/// CPU time of whole processes and of their requests, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct ProcessCpu {
+    pub(super) cpu: f64,
+    pub(super) requests_cpu: f64,
+}
+
+/// What sums of requests of one version are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RequestKey {
+    pub(super) route: Label,
+    /// Empty for requests without a class.
+    pub(super) class: Label,
+    /// How the version was decided.
+    pub(super) way: &'static str,
 }
 
 /// Of a version of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Version {
     used: u64,
-    /// By route, and how the version was decided.
-    pub(super) requests: BTreeMap<(Label, &'static str), RequestSums>,
+    pub(super) requests: BTreeMap<RequestKey, RequestSums>,
+    /// CPU time of processes while they served this version only.
+    pub(super) processes: Option<ProcessCpu>,
     pub(super) rulers: BTreeMap<RequestRuler, RulerSums>,
     /// Absent where it was only counted from outside.
     pub(super) walls: Option<Walls>,
@@ -118,12 +138,28 @@ impl Sums {
             return;
         }
         let labels = |texts: &[String]| texts.iter().map(|text| label(text)).collect::<Vec<Label>>();
-        let (versions, routes) = (labels(&rows.versions), labels(&rows.routes));
-        for ((version, route, way), sums) in together(&rows.requests) {
-            let (Some(version), Some(route)) = (versions.get(version as usize), routes.get(route as usize)) else {
-                continue;
+        let (versions, routes, classes) = (labels(&rows.versions), labels(&rows.routes), labels(&rows.classes));
+        let no_class = label("");
+        for (key, sums) in together(&rows.requests) {
+            let class = if key.class == 0 { Some(&no_class) } else { classes.get(key.class as usize) };
+            let (version, route) = (versions.get(key.version as usize), routes.get(key.route as usize));
+            let (Some(version), Some(route), Some(class)) = (version, route, class) else { continue };
+            let key = RequestKey { route: Label::clone(route), class: Label::clone(class), way: key.way };
+            self.add_requests([&name, version], key, &sums);
+        }
+        for row in &rows.processes {
+            let processes = match row.version {
+                Some(version) => {
+                    let version = versions.get(version as usize).and_then(|version| self.version(&name, version));
+                    version.map(|version| &mut version.processes)
+                }
+                None => self.services.get_mut(&name).map(|service| &mut service.processes),
             };
-            self.add_requests([&name, version, route], way, &sums);
+            if let Some(processes) = processes {
+                let sums = processes.get_or_insert_default();
+                sums.cpu += risen(row.cpu);
+                sums.requests_cpu += risen(row.requests_cpu);
+            }
         }
         for row in &rows.walls {
             let version = versions.get(row.version as usize);
@@ -146,19 +182,19 @@ impl Sums {
         }
     }
 
-    fn add_requests(&mut self, [service, version, route]: [&Label; 3], way: &'static str, sums: &RequestSums) {
+    fn add_requests(&mut self, [service, version]: [&Label; 2], key: RequestKey, sums: &RequestSums) {
         let Some(of_version) = self.version(service, version) else {
             return self.fold(service, sums);
         };
-        let key = (Label::clone(route), way);
-        let has_room = of_version.requests.contains_key(&key) || self.has_room_for(service, version, route);
+        let has_room = of_version.requests.contains_key(&key) || self.has_room_for(service, version, &key.route);
         if !has_room {
             self.fold(service, sums);
         }
         if let Some(of_version) = self.version(service, version) {
             let raised = raised(sums);
             of_version.wall += raised.wall;
-            *of_version.requests.entry(if has_room { key } else { (OTHER.into(), way) }).or_default() += raised;
+            let other = || RequestKey { route: OTHER.into(), class: "".into(), way: key.way };
+            *of_version.requests.entry(if has_room { key } else { other() }).or_default() += raised;
         }
     }
 
@@ -238,14 +274,14 @@ fn forget_oldest<T>(all: &mut BTreeMap<Label, T>, now: u64, used: impl Fn(&T) ->
 impl Version {
     /// How many routes it has, but for `(other)`.
     fn routes(&self) -> usize {
-        let mut routes: Vec<&Label> = self.requests.keys().map(|(route, _)| route).collect();
+        let mut routes: Vec<&Label> = self.requests.keys().map(|key| &key.route).collect();
         routes.dedup();
         routes.iter().filter(|route| &****route != OTHER).count()
     }
 
     fn has_route(&self, route: &Label) -> bool {
-        let first = self.requests.range((Label::clone(route), "")..).next();
-        first.is_some_and(|((found, _), _)| found == route)
+        let least = RequestKey { route: Label::clone(route), class: "".into(), way: "" };
+        self.requests.range(least..).next().is_some_and(|(found, _)| found.route == *route)
     }
 }
 
