@@ -9,7 +9,7 @@ use crate::answer::Series;
 use crate::gathering::Gathering;
 use crate::grid::{self, Grid};
 use crate::http::{Api, When};
-use crate::metrics::{AGENT_RULERS, HOST, LOST, REQUESTS, RULERS, START, sums};
+use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUEST_LABELS, REQUESTS, RULERS, START, sums};
 use crate::scrapes::{Host, Sights, usual_gap};
 use crate::{Address, FleetError, Matchers};
 
@@ -203,10 +203,17 @@ impl Client {
         said: &mut BTreeSet<String>,
     ) -> Result<(), FleetError> {
         let host = self.settings.host_label.as_str();
+        let by = [&[host], REQUEST_LABELS.as_slice()].concat();
         for names in REQUESTS.chunks(at_once) {
-            let query = sums(names, &[host, "version", "route", "assigned"], of_versions);
+            let query = sums(names, &by, of_versions);
             self.each(&query, grid, said, &mut |series| gathering.add_requests(&series))?;
         }
+        for names in LEVELS.chunks(at_once) {
+            let query = sums(names, &by, of_versions);
+            self.each(&query, grid, said, &mut |series| gathering.add_levels(&series))?;
+        }
+        let query = sums(&PROCESSES, &[host, "version"], of_service);
+        self.each(&query, grid, said, &mut |series| gathering.add_process(&series))?;
         let query = sums(&RULERS, &[host, "version", "ruler"], of_versions);
         self.each(&query, grid, said, &mut |series| gathering.add_ruler(&series))?;
         let query = sums(&AGENT_RULERS, &[host, "ruler"], &self.settings.select);

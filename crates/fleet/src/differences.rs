@@ -22,14 +22,31 @@ impl<K: Ord, const N: usize> Differences<K, N> {
 
     /// Adds the values of the counter at place `which`. Where it went back, its interval is broken.
     pub(crate) fn add(&mut self, key: K, which: usize, host: &mut Host, values: &[Option<f64>]) {
+        self.add_running(key, which, host, values, true);
+    }
+
+    /// Adds the values of a running sum that may go back.
+    pub(crate) fn add_gauge(&mut self, key: K, which: usize, host: &mut Host, values: &[Option<f64>]) {
+        self.add_running(key, which, host, values, false);
+    }
+
+    fn add_running(&mut self, key: K, which: usize, host: &mut Host, values: &[Option<f64>], only_grows: bool) {
         let cells = self.cells.entry(key).or_insert_with(|| vec![[None; N]; host.intervals.len()]);
         for (cell, interval) in cells.iter_mut().zip(&mut host.intervals) {
-            // Counters begin at 0, and the agent was there: what it shows only now has grown from that.
+            // Sums begin at 0, and the agent was there: what it shows only now has grown from that.
             let Some(now) = values[interval.to] else { continue };
             let before = values[interval.from].unwrap_or(0.0);
-            interval.broken |= now < before - ROUNDED * before.abs();
-            cell[which] = Some((now - before).max(0.0));
+            if only_grows {
+                interval.broken |= now < before - ROUNDED * before.abs();
+            }
+            let least = if only_grows { 0.0 } else { f64::NEG_INFINITY };
+            cell[which] = Some((now - before).max(least));
         }
+    }
+
+    /// What sums of a key grew by, by interval.
+    pub(crate) fn of(&self, key: &K) -> Option<&Vec<[Option<f64>; N]>> {
+        self.cells.get(key)
     }
 
     /// The keys, and what grew by interval.
@@ -70,6 +87,16 @@ mod tests {
         assert_eq!(grown, [Some(3.0), Some(5.0), Some(0.0), None]);
         assert!(cells.iter().all(|cell| cell[0].is_none()));
         assert_eq!(host.left_out(), 0);
+    }
+
+    #[test]
+    fn gauges_may_go_back() {
+        let mut host = host(3);
+        let mut differences = Differences::<u32, 1>::new();
+        differences.add_gauge(7, 0, &mut host, &[None, Some(-3.0), Some(2.0), Some(-1.0)]);
+        let grown: Vec<Option<f64>> = differences.of(&7).unwrap().iter().map(|cell| cell[0]).collect();
+        assert_eq!((grown, host.left_out()), (vec![Some(-3.0), Some(5.0), Some(-3.0)], 0));
+        assert!(differences.of(&8).is_none());
     }
 
     #[test]

@@ -3,18 +3,45 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use steady_model::{
-    ALL_PROCESSES, Assignment, HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow, ReleaseWarning, RequestRuler,
+    ALL_PROCESSES, Assignment, HostSecond, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, ReleaseWarning,
+    RequestRuler,
 };
 
 use crate::answer::Series;
 use crate::differences::{Differences, values};
 use crate::grid::Grid;
-use crate::metrics::{AGENT_RULERS, HOST, LOST, REQUESTS, RULERS, assigned};
+use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUESTS, RULERS, assigned, is_counter};
 use crate::scrapes::{Host, Interval, host_of};
 use crate::{FleetError, sums};
 
-/// Whose requests: a host, a version, a route, and how versions were decided (`None`: counted from outside).
-type Requests = (u32, u32, u32, Option<Assignment>);
+/// Whose requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RequestKey {
+    host: u32,
+    version: u32,
+    route: u32,
+    class: u32,
+    /// How versions were decided; `None` if the requests were counted from outside.
+    assignment: Option<Assignment>,
+}
+
+/// Names by numbers, in the order in which they are met.
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<String, u32>,
+    all: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        self.numbers.get(name).copied().unwrap_or_else(|| {
+            let number = self.all.len() as u32;
+            self.numbers.insert(name.to_owned(), number);
+            self.all.push(name.to_owned());
+            number
+        })
+    }
+}
 
 /// What is known so far of two versions of a service.
 pub(crate) struct Gathering {
@@ -24,8 +51,12 @@ pub(crate) struct Gathering {
     numbers: HashMap<String, u32>,
     hosts: Vec<Host>,
     versions: [String; 2],
-    routes: HashMap<String, u32>,
-    requests: Differences<Requests, { REQUESTS.len() }>,
+    routes: Names,
+    /// The first is the empty name, for requests without a class.
+    classes: Names,
+    requests: Differences<RequestKey, { REQUESTS.len() }>,
+    levels: Differences<RequestKey, { LEVELS.len() }>,
+    processes: Differences<(u32, Option<u32>), { PROCESSES.len() }>,
     rulers: Differences<(u32, u32, RequestRuler), { RULERS.len() }>,
     agent_rulers: Differences<(u32, RequestRuler), { AGENT_RULERS.len() }>,
     states: Differences<u32, { HOST.len() - 1 }>,
@@ -37,6 +68,8 @@ impl Gathering {
     /// Nothing is known but the hosts, which `label` tells apart, and their scrapes.
     pub(crate) fn new(grid: Grid, label: &str, versions: [&str; 2], hosts: BTreeMap<String, Host>) -> Gathering {
         let (names, hosts): (Vec<String>, Vec<Host>) = hosts.into_iter().unzip();
+        let mut classes = Names::default();
+        classes.number("");
         Gathering {
             grid,
             label: label.to_owned(),
@@ -44,8 +77,11 @@ impl Gathering {
             names,
             hosts,
             versions: versions.map(str::to_owned),
-            routes: HashMap::new(),
+            routes: Names::default(),
+            classes,
             requests: Differences::new(),
+            levels: Differences::new(),
+            processes: Differences::new(),
             rulers: Differences::new(),
             agent_rulers: Differences::new(),
             states: Differences::new(),
@@ -56,15 +92,48 @@ impl Gathering {
 
     /// Adds one of the metrics of requests.
     pub(crate) fn add_requests(&mut self, series: &Series) -> Result<(), FleetError> {
-        let (Some(which), Some(version)) = (place(&REQUESTS, text(series, "__name__")), self.version(series)) else {
-            return Ok(());
+        if let (Some(which), Some(key)) = (place(&REQUESTS, text(series, "__name__")), self.request_key(series)?) {
+            self.requests.add(key, which, &mut self.hosts[key.host as usize], &values(series, &self.grid));
+        }
+        Ok(())
+    }
+
+    /// Adds one of the metrics of sums in levels.
+    pub(crate) fn add_levels(&mut self, series: &Series) -> Result<(), FleetError> {
+        let name = text(series, "__name__");
+        if let (Some(which), Some(key)) = (place(&LEVELS, name), self.request_key(series)?) {
+            let (host, values) = (&mut self.hosts[key.host as usize], values(series, &self.grid));
+            match is_counter(name) {
+                true => self.levels.add(key, which, host, &values),
+                false => self.levels.add_gauge(key, which, host, &values),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one of the metrics of processes.
+    pub(crate) fn add_process(&mut self, series: &Series) -> Result<(), FleetError> {
+        let version = match text(series, "version") {
+            "" => None,
+            _ => match self.version(series) {
+                Some(version) => Some(version),
+                None => return Ok(()),
+            },
         };
-        let Some(host) = self.host(series)? else { return Ok(()) };
+        if let (Some(which), Some(host)) = (place(&PROCESSES, text(series, "__name__")), self.host(series)?) {
+            let values = values(series, &self.grid);
+            self.processes.add((host, version), which, &mut self.hosts[host as usize], &values);
+        }
+        Ok(())
+    }
+
+    /// Whose requests a series is of; `None` if its host or version is not asked for.
+    fn request_key(&mut self, series: &Series) -> Result<Option<RequestKey>, FleetError> {
+        let (Some(version), Some(host)) = (self.version(series), self.host(series)?) else { return Ok(None) };
         let label = text(series, "assigned");
         let assignment = assigned(label).ok_or_else(|| FleetError::UnknownAssignment(label.to_owned()))?;
-        let key = (host, version, self.route(text(series, "route")), assignment);
-        self.requests.add(key, which, &mut self.hosts[host as usize], &values(series, &self.grid));
-        Ok(())
+        let (route, class) = (self.routes.number(text(series, "route")), self.classes.number(text(series, "class")));
+        Ok(Some(RequestKey { host, version, route, class, assignment }))
     }
 
     /// Adds one of the metrics of rulers before requests.
@@ -120,15 +189,6 @@ impl Gathering {
         self.versions.iter().position(|version| version == name).map(|place| place as u32)
     }
 
-    fn route(&mut self, name: &str) -> u32 {
-        let known = self.routes.get(name).copied();
-        known.unwrap_or_else(|| {
-            let number = self.routes.len() as u32;
-            self.routes.insert(name.to_owned(), number);
-            number
-        })
-    }
-
     /// All rows, and what the reader should know of them.
     pub(crate) fn finish(mut self, service: &str) -> (ReleaseRows, Vec<ReleaseWarning>) {
         let mut rows = ReleaseRows { service: service.to_owned(), ..ReleaseRows::default() };
@@ -140,6 +200,7 @@ impl Gathering {
             Some(row)
         }));
         rows.rulers = self.ruler_rows();
+        rows.processes = self.process_rows();
         rows.seconds = self.host_rows();
         for (host, cells) in self.lost.cells() {
             let whole = self.intervals(*host).map(|(place, _)| cells[place]);
@@ -149,9 +210,10 @@ impl Gathering {
             }
         }
         let warnings = self.missing().into_iter().collect();
-        let mut routes: Vec<(u32, String)> = self.routes.into_iter().map(|(name, number)| (number, name)).collect();
-        routes.sort_unstable();
-        rows.routes = routes.into_iter().map(|(_, name)| name).collect();
+        rows.routes = self.routes.all;
+        if self.classes.all.len() > 1 {
+            rows.classes = self.classes.all;
+        }
         (rows.hosts, rows.versions) = (self.names, self.versions.into());
         (rows, warnings)
     }
@@ -160,9 +222,17 @@ impl Gathering {
     /// belong together, nothing of its interval counts.
     fn whole_requests(&mut self) -> Vec<(usize, ReleaseRow)> {
         let mut rows = Vec::new();
-        for (&(host, version, route, assignment), cells) in self.requests.cells() {
+        for (&key, cells) in self.requests.cells() {
+            let RequestKey { host, version, route, class, assignment } = key;
+            let levels = self.levels.of(&key);
             for (place, grown) in cells.iter().enumerate().filter(|(_, grown)| grown.iter().any(Option::is_some)) {
-                let Some(sums) = sums::requests(grown, assignment.is_none()) else {
+                let sums = sums::requests(grown, assignment.is_none()).and_then(|mut sums| {
+                    if let Some(levels) = levels {
+                        sums.levels = sums::levels(&levels[place], &sums)?;
+                    }
+                    Some(sums)
+                });
+                let Some(sums) = sums else {
                     self.hosts[host as usize].intervals[place].broken = true;
                     continue;
                 };
@@ -173,7 +243,7 @@ impl Gathering {
                         process: if assignment.is_none() { 0 } else { ALL_PROCESSES },
                         version,
                         route,
-                        class: 0,
+                        class,
                         assignment: assignment.unwrap_or(Assignment::None),
                         span_seconds: 0,
                         slot_seconds: 0,
@@ -207,6 +277,19 @@ impl Gathering {
         rows
     }
 
+    fn process_rows(&self) -> Vec<ProcessRow> {
+        let mut rows = Vec::new();
+        for (&(host, version), cells) in self.processes.cells() {
+            rows.extend(self.intervals(host).filter_map(|(place, interval)| {
+                let second = self.grid.moment(interval.from);
+                let [cpu, requests_cpu] = sums::process_cpu(&cells[place])?;
+                let process = ALL_PROCESSES;
+                Some(ProcessRow { second, slot_seconds: 0, host, process, version, cpu, requests_cpu })
+            }));
+        }
+        rows
+    }
+
     fn host_rows(&self) -> Vec<HostSecond> {
         let mut rows = Vec::new();
         for (&host, cells) in self.states.cells() {
@@ -220,7 +303,7 @@ impl Gathering {
 
     /// Intervals that are left out, of hosts that served either version.
     fn missing(&self) -> Option<ReleaseWarning> {
-        let served: BTreeSet<u32> = self.requests.cells().map(|((host, ..), _)| *host).collect();
+        let served: BTreeSet<u32> = self.requests.cells().map(|(key, _)| key.host).collect();
         let hosts: Vec<&Host> = served.iter().map(|host| &self.hosts[*host as usize]).collect();
         let intervals = hosts.iter().map(|host| host.left_out()).sum();
         (intervals > 0).then(|| ReleaseWarning::MissingScrapes {
@@ -319,6 +402,67 @@ mod tests {
         let rulers: Vec<_> = rows.rulers.iter().map(|row| (row.process, row.version, row.sums.readings)).collect();
         assert_eq!(rulers, [(ALL_PROCESSES, Some(0), 5), (ALL_PROCESSES, Some(0), 5), (0, None, 5), (0, None, 5)]);
         assert_eq!((rows.requests.len(), rows.lost), (2, 10));
+    }
+
+    #[test]
+    fn sums_in_levels_come_by_class_and_make_no_rows_by_themselves() {
+        let mut gathering = gathering();
+        add(&mut gathering, "a", "random", |_| [2.0, 3.0, 4.0]);
+        add(&mut gathering, "b", "random", |_| [2.0, 3.0, 4.0]);
+        let labels = |name, host, class| {
+            let of =
+                [("__name__", name), ("instance", host), ("version", "v2"), ("route", "/"), ("assigned", "random")];
+            [of.as_slice(), &[("class", class)]].concat()
+        };
+        for (which, name) in REQUESTS.iter().enumerate() {
+            let each = [5.0, 0.0, 0.0, 9.0, 17.0, 60.0].get(which).copied().unwrap_or(100.0);
+            let values: Vec<f64> = (0..4).map(|scrape| each * f64::from(scrape)).collect();
+            gathering.add_requests(&series(&labels(name, "a", "hit"), &values)).unwrap();
+        }
+        for (which, name) in LEVELS.iter().enumerate() {
+            // One of host a's covariates falls, one of host b's tails is missing in its last interval.
+            let each = [1.0, 2.0, 3.0, 2.0, -0.5].get(which).copied().unwrap_or(0.25);
+            let values: Vec<f64> = (0..4).map(|scrape| each * f64::from(scrape)).collect();
+            gathering.add_levels(&series(&labels(name, "a", "hit"), &values)).unwrap();
+            let values = if which == 1 { [0.0, 1.0, 1.0].as_slice() } else { &[0.0, 1.0, 1.0, 1.0] };
+            gathering.add_levels(&series(&labels(name, "b", ""), values)).unwrap();
+            gathering.add_levels(&series(&labels(name, "b", "nobody"), &[0.0, 1.0, 2.0, 3.0])).unwrap();
+        }
+        let (rows, warnings) = gathering.finish("shop");
+        assert_eq!(rows.classes, ["", "hit", "nobody"]);
+        let of = |host, class: &str| {
+            let of = |row: &&ReleaseRow| row.host == host && rows.classes[row.class as usize] == class;
+            rows.requests.iter().filter(of).map(|row| (row.sums.requests, row.sums.levels)).collect::<Vec<_>>()
+        };
+        assert!(of(0, "").iter().all(|(_, levels)| *levels == steady_model::LevelSums::default()), "none are shown");
+        let hits = of(0, "hit");
+        assert_eq!(hits.len(), 3);
+        for (requests, levels) in hits {
+            assert_eq!((requests, levels.requests, levels.exceeding), (5, 5, 1));
+            assert_eq!((levels.base, levels.excess, levels.recent), (7e9, 2e9, -5e8));
+            assert_eq!((levels.base_squared, levels.recent_ruler), (10e18, 2.5e17));
+        }
+        let requests: Vec<u64> = of(1, "").iter().map(|(requests, _)| *requests).collect();
+        assert_eq!((requests, of(1, "nobody").len()), (vec![2, 3], 0));
+        assert_eq!(warnings, [ReleaseWarning::MissingScrapes { intervals: 1, of: 6, hosts: 1 }]);
+    }
+
+    #[test]
+    fn cpu_time_of_processes_is_of_a_version_or_of_none() {
+        let mut gathering = gathering();
+        for (name, each) in PROCESSES.into_iter().zip([2.0, 1.5]) {
+            let values = [each, 2.0 * each, 3.0 * each, 4.0 * each];
+            for version in ["v1", "", "v0"] {
+                let labels = [("__name__", name), ("instance", "a"), ("version", version)];
+                gathering.add_process(&series(&labels[..if version.is_empty() { 2 } else { 3 }], &values)).unwrap();
+            }
+        }
+        let (rows, _) = gathering.finish("shop");
+        let told: Vec<_> =
+            rows.processes.iter().map(|row| (row.version, row.second, row.cpu, row.requests_cpu)).collect();
+        let of = |version| [10, 20, 30].map(|second| (version, second, 2e9, 1.5e9));
+        assert_eq!(told, [of(None), of(Some(0))].concat());
+        assert!(rows.processes.iter().all(|row| row.process == ALL_PROCESSES && row.slot_seconds == 0));
     }
 
     #[test]

@@ -7,7 +7,10 @@ use crate::Matchers;
 /// When an agent began: its scrapes are those of everything that it shows.
 pub(crate) const START: &str = "steady_agent_start_time_seconds";
 
-/// Requests by service, version, route and how the version was decided, in the order of `sums::row`.
+/// The labels that requests are told apart by, next to the host.
+pub(crate) const REQUEST_LABELS: [&str; 4] = ["version", "route", "class", "assigned"];
+
+/// Requests by service, version, route, class and how the version was decided, in the order of `sums::row`.
 pub(crate) const REQUESTS: [&str; 15] = [
     "steady_requests_total",
     "steady_requests_warming_total",
@@ -25,6 +28,27 @@ pub(crate) const REQUESTS: [&str; 15] = [
     "steady_requests_watched_wall_seconds_total",
     "steady_requests_watched_waiting_seconds_total",
 ];
+
+/// Sums of CPU time in levels of the same requests, in the order of `sums::levels`. Those without `_total` are gauges.
+pub(crate) const LEVELS: [&str; 13] = [
+    "steady_requests_exceeding_total",
+    "steady_requests_excess_cpu_seconds_total",
+    "steady_requests_excess_cpu_seconds_squared_total",
+    "steady_requests_excess_product_total",
+    "steady_requests_recent_seconds",
+    "steady_requests_recent_seconds_squared_total",
+    "steady_requests_recent_product",
+    "steady_requests_recent_excess_product",
+    "steady_requests_ruler_seconds",
+    "steady_requests_ruler_seconds_squared_total",
+    "steady_requests_ruler_product",
+    "steady_requests_ruler_excess_product",
+    "steady_requests_recent_ruler_product",
+];
+
+/// CPU time of a service's processes and of their requests.
+pub(crate) const PROCESSES: [&str; 2] =
+    ["steady_process_cpu_seconds_total", "steady_process_requests_cpu_seconds_total"];
 
 /// Readings of rulers before requests, in the order of `sums::reading`.
 pub(crate) const RULERS: [&str; 3] =
@@ -57,6 +81,11 @@ pub(crate) fn assigned(label: &str) -> Option<Option<Assignment>> {
         "outside" => Some(None),
         label => Assignment::ALL.into_iter().find(|one| one.name() == label).map(Some),
     }
+}
+
+/// Whether a metric is a counter, which never goes back while its agent runs.
+pub(crate) fn is_counter(name: &str) -> bool {
+    name.ends_with("_total")
 }
 
 /// Sums of several metrics, told apart by some labels.

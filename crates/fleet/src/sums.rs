@@ -2,12 +2,14 @@
 
 use steady_model::{HostSecond, LevelSums, RequestSums, RulerSums};
 
-use crate::metrics::{ADDED, HOST, REQUESTS, RULERS};
+use crate::metrics::{ADDED, HOST, LEVELS, PROCESSES, REQUESTS, RULERS};
 
 /// Seconds to nanoseconds.
 const NANOS: f64 = 1e9;
 /// Of requests whose CPU time is known the logarithm, of nanoseconds, is far above this.
 const LEAST_LOG: f64 = 0.5;
+/// Some stores keep twelve digits of a value.
+const ROUNDED: f64 = 1e-9;
 
 /// What `metrics::REQUESTS` grew by.
 pub(crate) type Requests = [Option<f64>; REQUESTS.len()];
@@ -53,6 +55,67 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
         watched_delay: watched_delay.unwrap_or(0.0) * NANOS,
         levels: LevelSums::default(),
     })
+}
+
+/// What `metrics::LEVELS` grew by.
+pub(crate) type Levels = [Option<f64>; LEVELS.len()];
+
+/// The sums in levels of requests whose other sums are `sums`: those of no request if the agent does not show them, or if
+/// they are not kept. Returns `None` if what belongs together is not all there. Covariates that are not kept are 0.
+pub(crate) fn levels(grown: &Levels, sums: &RequestSums) -> Option<LevelSums> {
+    let [exceeding, excess, excess_squared, base_excess, rest @ ..] = *grown;
+    let [recent, recent_squared, recent_base, recent_excess, rest @ ..] = rest;
+    let [ruler, ruler_squared, ruler_base, ruler_excess, recent_ruler] = rest;
+    let tails = [exceeding, excess, excess_squared, base_excess];
+    if sums.requests == 0 || tails.iter().all(Option::is_none) {
+        return Some(LevelSums::default());
+    }
+    let nanos = |seconds: f64| seconds * NANOS;
+    let squared = |seconds: f64| seconds * NANOS * NANOS;
+    let exceeding = exceeding?.round() as u64;
+    let (excess, excess_squared, base_excess) = (nanos(excess?), squared(excess_squared?), squared(base_excess?));
+    // Values of two scrapes do not fit together.
+    if exceeding > sums.requests || excess > sums.cpu * (1.0 + ROUNDED) {
+        return None;
+    }
+    let base = (sums.cpu - excess).max(0.0);
+    let least = base * base / sums.requests as f64;
+    let covariate = |sums: [Option<f64>; 4]| match sums {
+        [Some(sum), Some(square), Some(of_base), Some(of_excess)] => {
+            Some([nanos(sum), squared(square), squared(of_base), squared(of_excess)])
+        }
+        _ => None,
+    };
+    let recents = covariate([recent, recent_squared, recent_base, recent_excess]);
+    let rulers = covariate([ruler, ruler_squared, ruler_base, ruler_excess]);
+    let recent_ruler = recent_ruler.filter(|_| recents.is_some() && rulers.is_some()).map_or(0.0, squared);
+    let [recent, recent_squared, recent_base, recent_excess] = recents.unwrap_or_default();
+    let [ruler, ruler_squared, ruler_base, ruler_excess] = rulers.unwrap_or_default();
+    Some(LevelSums {
+        requests: sums.requests,
+        exceeding,
+        base,
+        base_squared: (sums.cpu_squared - 2.0 * base_excess - excess_squared).max(least),
+        excess,
+        excess_squared,
+        base_excess,
+        recent,
+        recent_squared,
+        recent_base,
+        recent_excess,
+        ruler,
+        ruler_squared,
+        ruler_base,
+        ruler_excess,
+        recent_ruler,
+    })
+}
+
+/// CPU time of processes and of their requests in nanoseconds; `None` if it is not known, or there was none.
+pub(crate) fn process_cpu(grown: &[Option<f64>; PROCESSES.len()]) -> Option<[f64; 2]> {
+    let [cpu, requests_cpu] = *grown;
+    let cpu = [cpu? * NANOS, requests_cpu? * NANOS];
+    (cpu != [0.0; 2]).then_some(cpu)
 }
 
 /// What a ruler read; `None` where it read nothing.
@@ -120,6 +183,96 @@ mod tests {
             prop_assert!((sums.wall / sum(&|cpu, _| 2.0 * cpu) - 1.0).abs() < 1e-9);
             prop_assert!((sums.watched_delay - 5e5).abs() < 1.0);
         }
+    }
+
+    /// One request: CPU time up to the bound and above it and two covariates, in nanoseconds.
+    type Leveled = (f64, f64, f64, f64);
+
+    /// What an agent shows of these requests, and the sums in levels that it has.
+    fn shown_levels(requests: &[Leveled]) -> (RequestSums, Levels, LevelSums) {
+        let (mut sums, mut levels) = (RequestSums::default(), LevelSums::default());
+        for &(base, excess, recent, ruler) in requests {
+            let cpu = base + excess;
+            sums += RequestSums { requests: 1, cpu, cpu_squared: cpu * cpu, ..RequestSums::default() };
+            let recents = [recent, recent * recent, recent * base, recent * excess];
+            let rulers = [ruler, ruler * ruler, ruler * base, ruler * excess, recent * ruler];
+            let mut values = [0.0; 14];
+            values[..5].copy_from_slice(&[base, base * base, excess, excess * excess, base * excess]);
+            values[5..9].copy_from_slice(&recents);
+            values[9..].copy_from_slice(&rulers);
+            levels += LevelSums::from_values(1, u64::from(excess > 0.0), values);
+        }
+        let shown = [
+            levels.exceeding as f64,
+            levels.excess / 1e9,
+            levels.excess_squared / 1e18,
+            levels.base_excess / 1e18,
+            levels.recent / 1e9,
+            levels.recent_squared / 1e18,
+            levels.recent_base / 1e18,
+            levels.recent_excess / 1e18,
+            levels.ruler / 1e9,
+            levels.ruler_squared / 1e18,
+            levels.ruler_base / 1e18,
+            levels.ruler_excess / 1e18,
+            levels.recent_ruler / 1e18,
+        ];
+        (sums, shown.map(Some), levels)
+    }
+
+    proptest! {
+        #[test]
+        fn sums_in_levels_come_back(
+            requests in proptest::collection::vec(
+                (1e3..1e9_f64, prop_oneof![Just(0.0), 1e3..1e10_f64], -6e8..6e8_f64, -6e8..6e8_f64), 1..50),
+        ) {
+            let (sums, shown, expected) = shown_levels(&requests);
+            let found = levels(&shown, &sums).unwrap();
+            prop_assert_eq!((found.requests, found.exceeding), (expected.requests, expected.exceeding));
+            let scale = sums.cpu_squared.max(6e8_f64.powi(2) * requests.len() as f64);
+            for (place, (found, expected)) in found.values().into_iter().zip(expected.values()).enumerate() {
+                let slack = if [0, 2, 5, 9].contains(&place) { sums.cpu.max(6e8) } else { scale };
+                prop_assert!((found - expected).abs() <= 1e-12 * slack, "{}: {} {}", place, found, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_in_levels_that_are_not_kept_are_of_no_request_and_torn_ones_are_nothing() {
+        let (sums, shown, expected) = shown_levels(&[(2e6, 1e6, -3e5, 2e5), (1e6, 0.0, 1e5, -2e5)]);
+        assert_eq!(
+            levels(&[None; LEVELS.len()], &sums),
+            Some(LevelSums::default()),
+            "an agent that does not show them"
+        );
+        assert_eq!(levels(&shown, &RequestSums::default()), Some(LevelSums::default()));
+        for missing in 0..4 {
+            let mut part = shown;
+            part[missing] = None;
+            assert_eq!(levels(&part, &sums), None, "{}", LEVELS[missing]);
+        }
+        let without = |places: std::ops::Range<usize>| {
+            let mut part = shown;
+            part[places].fill(None);
+            levels(&part, &sums).unwrap()
+        };
+        let (no_ruler, no_recent) = (without(8..9), without(4..8));
+        assert_eq!((no_ruler.ruler, no_ruler.ruler_squared, no_ruler.recent_ruler), (0.0, 0.0, 0.0));
+        assert_eq!((no_recent.recent_base, no_recent.recent_ruler, no_recent.excess), (0.0, 0.0, expected.excess));
+        assert!((no_ruler.recent / expected.recent - 1.0).abs() < 1e-12);
+        let mut torn = shown;
+        torn[0] = Some(3.0);
+        assert_eq!(levels(&torn, &sums), None, "more requests exceed the bound than there are");
+        torn = shown;
+        torn[1] = Some(0.1);
+        assert_eq!(levels(&torn, &sums), None, "more CPU time is above the bound than there is");
+    }
+
+    #[test]
+    fn cpu_time_of_processes_that_is_not_all_there_is_nothing() {
+        assert_eq!(process_cpu(&[Some(2.0), Some(1.0)]), Some([2e9, 1e9]));
+        assert_eq!([process_cpu(&[None, Some(1.0)]), process_cpu(&[Some(1.0), None])], [None; 2]);
+        assert_eq!(process_cpu(&[Some(0.0), Some(0.0)]), None);
     }
 
     #[test]
