@@ -9,12 +9,38 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 FACTOR = 1.05
 ROUTES = {"/item/<n>": 2e6, "/search": 5e6}
 RULERS = {"icode": 9e4, "syscall": 3e4}
+# Half of the requests for /search belong to this class, at the same cost.
+CLASS = "member"
+# CPU time is split at so many times the usual cost.
+BOUND = 2
 
 
-def added(cost, before, failed):
-    """What a request adds to each metric of requests: it took so many nanoseconds of CPU time, and those before it lay so far from what is
-    usual, as a logarithm."""
+def clipped(log):
+    return max(-0.6, min(0.6, log))
+
+
+def added(cost, usual, before, ruler, failed):
+    """What a request adds to each metric of requests: it took `cost` nanoseconds of CPU time, where `usual` is usual for its route and class.
+    `before` and `ruler` say how far the requests and the ruler before it were from usual, as logarithms."""
     seconds, log, shifted = cost / 1e9, math.log(cost), before + 16
+    base = min(seconds, BOUND * usual / 1e9)
+    excess = seconds - base
+    recent, ruler = usual / 1e9 * clipped(before), usual / 1e9 * clipped(ruler)
+    levels = {
+        "_exceeding_total": float(excess > 0),
+        "_excess_cpu_seconds_total": excess,
+        "_excess_cpu_seconds_squared_total": excess**2,
+        "_excess_product_total": base * excess,
+        "_recent_seconds": recent,
+        "_recent_seconds_squared_total": recent**2,
+        "_recent_product": recent * base,
+        "_recent_excess_product": recent * excess,
+        "_ruler_seconds": ruler,
+        "_ruler_seconds_squared_total": ruler**2,
+        "_ruler_product": ruler * base,
+        "_ruler_excess_product": ruler * excess,
+        "_recent_ruler_product": recent * ruler,
+    }
     sums = {
         "": 1.0,
         "_warming": 0.0,
@@ -32,7 +58,8 @@ def added(cost, before, failed):
         "_watched_wall_seconds": 3 * seconds,
         "_watched_waiting_seconds": seconds / 2,
     }
-    return {f"steady_requests{name}_total": value for name, value in sums.items()}
+    sums = {f"{name}_total": value for name, value in sums.items()} | levels
+    return {f"steady_requests{name}": value for name, value in sums.items()}
 
 
 class Agent:
@@ -60,7 +87,7 @@ class Agent:
             for route, usual in ROUTES.items():
                 for _ in range(40):
                     version = self.random.choice(["v1", "v2"])
-                    self.request(version, route, usual * load * (FACTOR if version == "v2" else 1))
+                    self.request(version, route, usual, load)
             for ruler, usual in RULERS.items():
                 for _ in range(10):
                     self.reading("steady_agent_ruler", {"ruler": ruler}, usual * load)
@@ -76,13 +103,18 @@ class Agent:
         self.add(f"{name}_log_total", labels, log)
         self.add(f"{name}_log_squared_total", labels, log * log)
 
-    def request(self, version, route, usual):
-        before = self.random.gauss(0, 0.1)
-        log = math.log(usual) + self.random.gauss(0, 0.15) + 0.3 * before
+    def request(self, version, route, usual, load):
         of_version = {"service": "shop", "version": version}
         labels = {**of_version, "route": route, "assigned": "random"}
-        for name, value in added(math.exp(log), before, self.random.random() < 0.01).items():
+        if route == "/search" and self.random.random() < 0.5:
+            labels["class"] = CLASS
+        before, ruler = self.random.gauss(0, 0.1), math.log(load) + self.random.gauss(0, 0.05)
+        cost = usual * load * (FACTOR if version == "v2" else 1) * math.exp(self.random.gauss(0, 0.15) + 0.3 * before)
+        for name, value in added(cost, usual, before, ruler, self.random.random() < 0.01).items():
             self.add(name, labels, value)
+        # Versions are drawn by request, so the CPU time of the process is of none alone.
+        self.add("steady_process_cpu_seconds_total", {"service": "shop"}, 1.1 * cost / 1e9)
+        self.add("steady_process_requests_cpu_seconds_total", {"service": "shop"}, cost / 1e9)
         if self.random.random() < 0.3:
             for ruler, ruler_usual in RULERS.items():
                 self.reading("steady_ruler", {**of_version, "ruler": ruler}, ruler_usual)

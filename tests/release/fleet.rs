@@ -2,8 +2,11 @@
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
+use steady_fleet::{Client, Matchers, Settings};
+use steady_model::{ALL_PROCESSES, LevelSums, ReleaseRows};
 
 use crate::fake::{Answer, Fake, Question, Recording};
 use crate::steady::{scratch, steady, told};
@@ -64,6 +67,74 @@ fn real_stores_tell_what_their_agents_were_told() {
         }
     }
     assert!((changes[0] - changes[1]).abs() < 0.005, "{changes:?}");
+}
+
+/// The rows that a store's recorded answers make.
+fn rows(recording: &Recording, fake: &Fake) -> ReleaseRows {
+    let settings = Settings {
+        address: fake.url().parse().unwrap(),
+        headers: Vec::new(),
+        timeout: Duration::from_secs(30),
+        select: Matchers::default(),
+        host_label: "host".to_owned(),
+        block: None,
+    };
+    let [from, to] = recording.window.each_ref().map(|end| end.parse().unwrap());
+    Client::new(settings).rows("shop", ["v1", "v2"], (from, to), u64::MAX).unwrap().rows
+}
+
+#[test]
+fn sums_in_levels_classes_and_cpu_time_of_processes_are_gathered() {
+    for store in ["prometheus", "victoria-metrics"] {
+        let recording = Recording::of(store);
+        let fake = Fake::start({
+            let recording = recording.clone();
+            move |question, _| recording.answer(question)
+        });
+        let rows = rows(&recording, &fake);
+        assert_eq!(rows.classes.iter().filter(|class| class.is_empty()).count(), 1);
+        assert_eq!((rows.classes[0].as_str(), rows.classes[1].as_str(), rows.classes.len()), ("", "member", 2));
+        let (mut sum, mut cpu) = (LevelSums::default(), 0.0);
+        for row in &rows.requests {
+            let levels = row.sums.levels;
+            assert_eq!(levels.requests, row.sums.requests, "{store}");
+            assert!(levels.base_squared * levels.requests as f64 >= levels.base * levels.base * (1.0 - 1e-9));
+            sum += levels;
+            cpu += row.sums.cpu;
+        }
+        assert!(((sum.base + sum.excess) / cpu - 1.0).abs() < 1e-9, "{store}");
+        assert!(sum.exceeding > 0 && sum.excess > 0.0 && sum.ruler_squared > 0.0 && sum.recent_ruler != 0.0, "{sum:?}");
+        // The made agents' costs follow both covariates.
+        let slope = |xy: f64, x: f64, xx: f64| {
+            let n = sum.requests as f64;
+            (xy - x * sum.base / n) / (xx - x * x / n)
+        };
+        assert!(slope(sum.recent_base, sum.recent, sum.recent_squared) > 0.1, "{sum:?}");
+        assert!(slope(sum.ruler_base, sum.ruler, sum.ruler_squared) > 0.1, "{sum:?}");
+        assert!(!rows.processes.is_empty());
+        for row in &rows.processes {
+            assert_eq!((row.process, row.version), (ALL_PROCESSES, None));
+            assert!((row.cpu / row.requests_cpu - 1.1).abs() < 1e-6, "{store}: {row:?}");
+        }
+    }
+}
+
+#[test]
+fn agents_that_show_no_sums_in_levels_are_compared_all_the_same() {
+    let recording = Recording::of("prometheus");
+    let nothing = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+    let fake = Fake::start({
+        let recording = recording.clone();
+        let new = ["_excess_", "_recent_", "_ruler_excess", "steady_process_"];
+        move |question, _| match question.form.get("query") {
+            Some(query) if new.iter().any(|name| query.contains(name)) => Answer::json(200, nothing),
+            _ => recording.answer(question),
+        }
+    });
+    let rows = rows(&recording, &fake);
+    assert!(!rows.requests.is_empty() && rows.processes.is_empty());
+    assert!(rows.requests.iter().all(|row| row.sums.levels == LevelSums::default()));
+    assert_eq!(report(&fake.url(), &within(&recording))["design"], "random-per-request");
 }
 
 #[test]
