@@ -24,7 +24,7 @@ mod watch;
 mod window;
 
 pub use error::JudgeError;
-pub use fold::{Fold, Told, WARMING_REQUESTS};
+pub use fold::{Fold, RequestCost, WARMING_REQUESTS};
 pub use judge::judge;
 pub use merge::merged;
 pub use watch::Watch;

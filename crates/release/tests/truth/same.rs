@@ -214,7 +214,7 @@ fn a_tail_that_is_paid_for_is_not_the_same() {
                 let factor = if is_new && coin.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
                 let factor = if request.version == 2 { 0.0 } else { factor };
                 let assignment = if slot == 0 { Assignment::Random } else { Assignment::Slot };
-                made::Label { version: u32::from(is_new), assignment, slot_seconds: slot, factor }
+                made::Label { version: u32::from(is_new), assignment, slot_seconds: slot, factor, class: 0 }
             });
             let report = judge(&made::question(300, 300 + seconds), &rows).unwrap();
             let differ = report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. }));

@@ -184,7 +184,7 @@ fn hosts_that_change_over_one_by_one_are_compared_with_themselves() {
         let rows = made::rows(&source.requests, &source.agent, |request| {
             let is_new = made::second(request.end) >= BEGIN + 90 + 60 * u64::from(request.host);
             let factor = if is_new { 1.0 + effect } else { 1.0 };
-            made::Label { version: u32::from(is_new), assignment: Assignment::None, slot_seconds: 0, factor }
+            made::Label { version: u32::from(is_new), assignment: Assignment::None, slot_seconds: 0, factor, class: 0 }
         });
         let report = judge(&made::question(BEGIN, BEGIN + 300), &scraped(&rows, 15)).unwrap();
         assert_eq!(report.design, ReleaseDesign::OneAfterTheOther);
