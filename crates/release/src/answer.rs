@@ -10,8 +10,10 @@ pub(crate) struct RouteAnswer {
     pub(crate) route: u32,
     /// Its plain sums.
     pub(crate) plain: Plain,
-    /// Its effect.
+    /// The effect on its total.
     pub(crate) effect: Reading<Effect>,
+    /// The effect on its usual request.
+    pub(crate) usual: Reading<Effect>,
 }
 
 /// One host of several.
@@ -30,8 +32,10 @@ pub(crate) struct HostAnswer {
 pub(crate) struct Answer {
     /// By what the load was taken off.
     pub(crate) rests_on: RestsOn,
-    /// The effect on all routes, mixed by CPU time.
+    /// The effect on the total of all routes.
     pub(crate) total: Reading<Effect>,
+    /// The effect on the usual request, routes mixed by CPU time.
+    pub(crate) usual: Reading<Effect>,
     /// The routes that both versions served.
     pub(crate) routes: Vec<RouteAnswer>,
     /// The hosts, each by itself, where there are several.
@@ -50,6 +54,7 @@ impl Answer {
         Answer {
             rests_on: RestsOn::Coins,
             total: Err(Absent::because("nothing was compared")),
+            usual: Err(Absent::because("nothing was compared")),
             routes: Vec::new(),
             hosts: Vec::new(),
             refused: Vec::new(),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use steady_model::{
-    Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute,
-    ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
+    Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport,
+    ReleaseRoute, ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
 };
 
 use crate::answer::{Answer, RouteAnswer};
-use crate::effect::{Asked, Effect, Plain, change};
+use crate::effect::{Asked, Effect, Plain, change, estimate};
 use crate::window::Line;
-use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, wall, window};
+use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
 
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
@@ -30,7 +30,7 @@ pub(crate) struct Judged {
 impl Judged {
     /// What a change comes to.
     pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
-        saving(total, &self.all, self.seconds, &self.report.warnings)
+        saving(total, &self.all, self.seconds)
     }
 
     /// How many minutes were seen.
@@ -60,6 +60,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     if differ_by_host(&warnings) {
         total.minutes_to_settle = None;
     }
+    let usual = estimate(&answer.usual, alpha);
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
         total.within_resolution = false;
@@ -73,10 +74,12 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         rests_on: answer.rests_on,
         from_outside: lines.iter().any(|line| line.row.process == 0),
         sides: facts::sides(question, &lines, facts::warming(question, rows)),
+        tails: if differ(&total, &usual) { tails::tails(&lines, rows, design, alpha) } else { Vec::new() },
+        usual,
         routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
         hosts: hosts::told(&answer.hosts, rows, &asked),
         wall: wall::wall(question, rows, &lines, design, alpha),
-        saving: saving(&total, &all, seconds, &warnings),
+        saving: saving(&total, &all, seconds),
         course: course::course(&lines, rows, step, &loads),
         looks: Vec::new(),
         total,
@@ -85,6 +88,14 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         warnings,
     };
     Ok(Judged { report, all, seconds })
+}
+
+/// Whether the total and the usual request changed differently, so that some requests changed otherwise than most did.
+fn differ(total: &ReleaseChange, usual: &ChangeEstimate) -> bool {
+    match (&total.interval, &usual.interval) {
+        (Ok(total), Ok(usual)) => total.low > usual.high || total.high < usual.low,
+        _ => false,
+    }
 }
 
 /// How many seconds lie between the beginning of the first row and the end of the last.
@@ -99,13 +110,9 @@ pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
     warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
 }
 
-/// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change
-/// where the verdict sees none.
+/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
-        (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
-        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Faster) => interval.low > 0.0,
-        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Slower) => interval.high < 0.0,
         (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
@@ -146,6 +153,7 @@ fn told_route(
         route: name.cloned().unwrap_or_else(|| format!("(route {})", route.route)),
         cpu_ratio: (route.plain.cpu[0] + route.plain.cpu[1]) / all,
         change: change(&route.effect, &route.plain, level),
+        usual: estimate(&route.usual, level.alpha),
         wall_median: median
             .ok_or_else(|| Absent::because("no distribution of its wall times was kept of both versions")),
     }
@@ -165,10 +173,7 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
 }
 
 /// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
-fn saving(total: &ReleaseChange, all: &Plain, seconds: f64, warnings: &[ReleaseWarning]) -> Reading<ReleaseSaving> {
-    if warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. })) {
-        return Err(Absent::because("the usual request changed otherwise than the mean did"));
-    }
+fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
     let (change, interval) = (total.change.clone()?, total.interval.clone()?);
     let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
     let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);

@@ -138,6 +138,8 @@ fn a_host_that_lies_apart_is_named() {
                 row.sums.log_squared += (2.0 * row.sums.log + dearer * row.sums.requests as f64) * dearer;
                 row.sums.before_log += dearer * row.sums.before;
                 row.sums.log += dearer * row.sums.requests as f64;
+                row.sums.cpu *= dearer.exp();
+                row.sums.cpu_squared *= (2.0 * dearer).exp();
             }
             let (from, to) = fleet.ends();
             let report = judge(&made::question(from, to), &rows).unwrap();
