@@ -213,9 +213,10 @@ impl Version {
         }
         self.variance += of_excess;
         if of_excess > 0.0 {
-            // How well a variance is known that a few requests make: by how many of them count alike.
+            // The sum of squares of `m` rare costs that are alike has a relative variance of 1 / m, as with 2 m degrees of
+            // freedom. Unequal ones count as fewer.
             let counting = sums.excess * sums.excess / sums.excess_squared;
-            self.squares += of_excess * of_excess / (counting - 1.0).max(1.0);
+            self.squares += of_excess * of_excess / (2.0 * counting - 1.0).max(1.0);
         }
     }
 
@@ -410,7 +411,7 @@ mod tests {
             }
             total_change(&strata).unwrap().estimated.error()
         };
-        assert!(base(&with) < base(&without), "{} {}", base(&with), base(&without));
+        assert!(base(&with) < 0.97 * base(&without), "{} {}", base(&with), base(&without));
     }
 
     /// The share of NEW doubles half-way, while rare requests become more frequent.
