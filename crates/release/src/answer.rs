@@ -44,6 +44,8 @@ pub(crate) struct Answer {
     pub(crate) refused: Vec<Refusal>,
     /// What would give one.
     pub(crate) settle: Option<Settling>,
+    /// Whether the total is that of the CPU time of processes, and not of requests alone.
+    pub(crate) counts_processes: bool,
     /// What the reader should know.
     pub(crate) warnings: Vec<ReleaseWarning>,
 }
@@ -59,6 +61,7 @@ impl Answer {
             hosts: Vec::new(),
             refused: Vec::new(),
             settle: None,
+            counts_processes: false,
             warnings: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseWarning, RestsOn};
+use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading, ReleaseWarning, RestsOn};
 use steady_stats::release::{
     Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
 };
@@ -11,6 +11,7 @@ use steady_stats::release::{
 use crate::answer::{Answer, HostAnswer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::hosts;
+use crate::process_cpu::ProcessCpu;
 use crate::window::{Line, longest};
 
 /// With fewer processes on a side, the reader is told.
@@ -41,6 +42,8 @@ enum Kind {
 #[derive(Clone, Copy)]
 enum Measure {
     /// CPU time over what the same requests cost on other units: the total.
+    OfRequests,
+    /// The same, with the CPU time of the processes that is not that of requests, where that counts.
     Total,
     /// The mean of a logarithm, of which lines have the sum: the usual request.
     Usual(fn(&Line) -> f64),
@@ -55,11 +58,14 @@ struct Units {
     numbers: BTreeMap<(Unit, usize), usize>,
     kind: Kind,
     stretch: u64,
+    /// By number: the logarithm of the CPU time of its processes over that of their requests; empty where that does not count.
+    processes: Vec<f64>,
 }
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(lines: &[Line]) -> Answer {
-    let units = Units::new(lines);
+pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
+    let mut units = Units::new(lines);
+    let counts_processes = processes.counts() && units.count_processes(processes);
     let mut weights = Weights::new();
     let mut routes = Vec::new();
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
@@ -72,7 +78,7 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
         routes.push(RouteAnswer {
             route,
             plain,
-            effect: units.judge(lines, &own, Measure::Total),
+            effect: units.judge(lines, &own, Measure::OfRequests),
             usual: units.judge(lines, &own, Measure::Usual(Line::log)),
         });
         weights.extend(own);
@@ -85,6 +91,7 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
         _ => Vec::new(),
     };
     Answer {
+        counts_processes,
         rests_on: RestsOn::SameTime,
         total: units.judge(lines, &weights, Measure::Total),
         usual: units.judge(lines, &weights, Measure::Usual(Line::log)),
@@ -126,7 +133,20 @@ impl Units {
         let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
         let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
         let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
-        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts) }
+        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts), processes: Vec::new() }
+    }
+
+    /// Counts the CPU time of processes that is not that of requests. Returns whether it is known of every unit.
+    fn count_processes(&mut self, processes: &ProcessCpu<'_>) -> bool {
+        let by_host = self.kind == Kind::Hosts;
+        let unit =
+            |row: &ProcessRow, side: Option<usize>| Some(((row.host, if by_host { 0 } else { row.process }), side?));
+        let used = processes.by(unit);
+        let factor = |unit: &(Unit, usize)| Some(used.get(unit)?.factor()?.ln());
+        // Units are numbered in their order.
+        let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
+        self.processes = factors.unwrap_or_default();
+        !self.processes.is_empty()
     }
 
     /// How many there are on each side.
@@ -137,8 +157,14 @@ impl Units {
     /// The effect on routes and classes with these weights.
     fn judge(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Reading<Effect> {
         let found = match (self.kind, measure) {
-            (Kind::Processes | Kind::Hosts, Measure::Total) if self.counts() == [1, 1] => {
-                self.single_totals(lines, weights).map(|found| Effect::Student(found, 0.0))
+            (Kind::Processes | Kind::Hosts, Measure::OfRequests | Measure::Total) if self.counts() == [1, 1] => {
+                let beyond = self.beyond_requests(measure);
+                let shift = |found: Estimated| {
+                    let own = |side: usize| self.numbers.iter().find(|((_, of), _)| *of == side).map(|(_, at)| *at);
+                    let difference = beyond(own(1)) - beyond(own(0));
+                    Estimated { effect: found.effect + difference, ..found }
+                };
+                self.single_totals(lines, weights).map(|found| Effect::Student(shift(found), 0.0))
             }
             (Kind::Processes | Kind::Hosts, Measure::Usual(_)) if self.counts() == [1, 1] => {
                 singles(lines, weights).map(|found| Effect::Student(found, 0.0))
@@ -167,12 +193,23 @@ impl Units {
     /// How far each unit lies above what it shares its cells with, as a logarithm.
     fn levels(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Vec<Option<f64>> {
         match measure {
-            Measure::Total => {
+            Measure::OfRequests | Measure::Total => {
                 let (cells, count) = self.cost_cells(lines, weights);
-                unit_ratios(&cells, count, self.numbers.len())
+                let ratios = unit_ratios(&cells, count, self.numbers.len());
+                let beyond = self.beyond_requests(measure);
+                ratios.into_iter().enumerate().map(|(at, ratio)| Some(ratio? + beyond(Some(at)))).collect()
             }
             Measure::Usual(of) => self.usual_levels(lines, weights, of),
         }
+    }
+
+    /// What the CPU time of processes adds to the logarithm of a unit's cost.
+    fn beyond_requests(&self, measure: Measure) -> impl Fn(Option<usize>) -> f64 {
+        let known = match measure {
+            Measure::Total => self.processes.as_slice(),
+            _ => &[],
+        };
+        move |unit| unit.and_then(|at| known.get(at)).copied().unwrap_or(0.0)
     }
 
     /// The cells of all routes and classes that count, with CPU time.

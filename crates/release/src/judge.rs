@@ -9,6 +9,7 @@ use steady_model::{
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Asked, Effect, Plain, change, estimate};
+use crate::process_cpu::ProcessCpu;
 use crate::window::Line;
 use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
 
@@ -45,16 +46,19 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let all = Plain::of(&lines);
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
+    let processes = ProcessCpu::new(question, rows, &lines);
     let answer = match design {
         ReleaseDesign::RandomPerRequest => random::answer(&lines),
-        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines),
-        ReleaseDesign::Canary => canary::answer(&lines),
-        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines),
+        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines, &processes),
+        ReleaseDesign::Canary => canary::answer(&lines, &processes),
+        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
     };
     let seconds = span(&lines);
     let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
     let mut total = change(&answer.total, &Plain::of(&lines), &asked);
     let mut warnings = answer.warnings.clone();
+    let interval = total.interval.as_ref().ok().copied();
+    warnings.extend(processes.warning(answer.counts_processes, interval, &Plain::of(&lines)));
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
     warnings.extend(facts::warnings(question, rows, &lines, left_out));
     if differ_by_host(&warnings) {
@@ -64,6 +68,11 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
         total.within_resolution = false;
+        total.minutes_to_settle = None;
+    }
+    let open = total.verdict == Verdict::Undecided;
+    if design == ReleaseDesign::OneAfterTheOther {
+        total.minutes_to_settle = None;
     }
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
@@ -80,11 +89,12 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         hosts: hosts::told(&answer.hosts, rows, &asked),
         wall: wall::wall(question, rows, &lines, design, alpha),
         saving: saving(&total, &all, seconds),
+        unexplained: processes.unexplained().clone(),
         course: course::course(&lines, rows, step, &loads),
         looks: Vec::new(),
         total,
         refused: answer.refused,
-        settle: answer.settle,
+        settle: answer.settle.filter(|_| open),
         warnings,
     };
     Ok(Judged { report, all, seconds })
@@ -110,10 +120,13 @@ pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
     warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
 }
 
-/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none.
+/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none; or
+/// whether CPU time that no request explains could reverse it.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
-        (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
+        (ReleaseWarning::RulersDisagree(_) | ReleaseWarning::UnexplainedCpu { .. }, Verdict::Same) => true,
+        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Faster) => interval.high >= 0.0,
+        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Slower) => interval.low <= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
         _ => false,

@@ -15,6 +15,7 @@ mod fold;
 mod hosts;
 mod judge;
 mod merge;
+mod process_cpu;
 mod random;
 mod rulers;
 mod switchback;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use steady_model::{Absent, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
+use steady_model::{Absent, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
 use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPair, paired_total};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
+use crate::process_cpu::{ProcessCpu, Used};
 use crate::window::{Line, Sides};
 use crate::{hosts, rulers};
 
@@ -36,6 +37,8 @@ struct Sums {
     /// Whether these are many slots, and the CPU time of each version in them.
     many: bool,
     cpu: [f64; 2],
+    /// CPU time of processes by version.
+    processes: [Used; 2],
     /// Readings and their sum, by ruler: workers' and the agent's.
     rulers: BTreeMap<RequestRuler, [(f64, f64); 2]>,
 }
@@ -44,26 +47,33 @@ struct Sums {
 type Pairs = BTreeMap<(u32, u64), Sums>;
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
+pub(crate) fn answer(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    processes: &ProcessCpu<'_>,
+) -> Answer {
     let Some(length) = lines.first().map(|line| u64::from(line.row.slot_seconds)) else { return Answer::of_coins() };
     let mut pairs = pairs(lines, length);
     pairs.retain(|_, sums| sums.whole());
     let workers = rows.rulers.iter().any(|row| row.process != 0);
     add_rulers(&mut pairs, question, rows, length, workers);
+    let counts_processes = processes.counts() && add_processes(&mut pairs, processes, length);
     let used = used(&pairs);
     let weights = weights(lines);
     let all = |_| true;
-    let total = total(pairs.iter(), &used, all);
+    let total = total(pairs.iter(), &used, all, counts_processes);
     let usual = coins(pairs.iter(), &used, |sums| sums.mixed(&weights));
     let routes = routes(lines, &pairs, &used);
-    let alone = |host, _: &[&[Line]]| self::total(pairs.range((host, 0)..=(host, u64::MAX)), &used, all);
+    let alone =
+        |host, _: &[&[Line]]| self::total(pairs.range((host, 0)..=(host, u64::MAX)), &used, all, counts_processes);
     let hosts = hosts::each(lines, alone);
     let rests_on = match (used.is_empty(), workers) {
         (true, _) => RestsOn::Coins,
         (false, true) => RestsOn::WorkerRulers,
         (false, false) => RestsOn::AgentRulers,
     };
-    Answer { total, usual, routes, hosts, rests_on, ..Answer::of_coins() }
+    Answer { total, usual, routes, hosts, rests_on, counts_processes, ..Answer::of_coins() }
 }
 
 /// The second in which a pair of slots begins; a row that holds many slots stands alone.
@@ -195,6 +205,22 @@ fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows,
     }
 }
 
+/// Adds the CPU time of processes by slot. Returns whether it is known for both slots of most pairs.
+fn add_processes(pairs: &mut Pairs, processes: &ProcessCpu<'_>, length: u64) -> bool {
+    let of_slots = |row: &ProcessRow, side: Option<usize>| {
+        let slot = length > 0 && u64::from(row.slot_seconds) == length;
+        slot.then_some((row.host, row.second, side?))
+    };
+    for ((host, second, side), used) in processes.by(of_slots) {
+        let there = (host, second.saturating_sub(length))..=(host, second);
+        if let Some((_, sums)) = pairs.range_mut(there).next_back() {
+            sums.processes[side].add(used);
+        }
+    }
+    let known = |sums: &&Sums| sums.processes.iter().all(|used| used.factor().is_some());
+    pairs.values().filter(known).count() as f64 >= MOST * pairs.len().max(1) as f64
+}
+
 /// The rulers that were read in most pairs on both sides, the best ones first.
 fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     let both = |ruler: &RequestRuler| {
@@ -219,9 +245,13 @@ fn total<'a>(
     pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
     used: &[RequestRuler],
     chosen: impl Fn(u32) -> bool,
+    counts_processes: bool,
 ) -> Reading<Effect> {
     let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
-        let (costs, weight) = sums.standardised(&chosen)?;
+        let (mut costs, weight) = sums.standardised(&chosen)?;
+        if counts_processes {
+            costs = [costs[0] * sums.processes[0].factor()?, costs[1] * sums.processes[1].factor()?];
+        }
         let covariates = sums.ruler_differences(used);
         Some((*host, CostPair { costs, weight, new_first: sums.new_first(), covariates }))
     };
@@ -273,7 +303,7 @@ fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler]) -> Vec<RouteAnsw
         (!plain.requests.contains(&0)).then(|| RouteAnswer {
             route,
             plain,
-            effect: total(pairs.iter(), used, |other| other == route),
+            effect: total(pairs.iter(), used, |other| other == route, false),
             usual: coins(pairs.iter(), used, |sums| sums.mixed(&own)),
         })
     };

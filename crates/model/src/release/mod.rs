@@ -7,7 +7,7 @@ mod rows;
 pub use report::{
     ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
     ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
-    ReleaseWarning, RestsOn, Settling, WallPart,
+    ReleaseWarning, RestsOn, Settling, UnexplainedCpu, WallPart,
 };
 pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
 pub use rows::{

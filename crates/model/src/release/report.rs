@@ -224,6 +224,15 @@ pub struct ReleaseSaving {
     pub interval: Interval,
 }
 
+/// CPU time of processes that is not that of their requests, as a share of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnexplainedCpu {
+    /// Over all processes.
+    pub ratio: f64,
+    /// By version, OLD and NEW, where each interval of a process has one version.
+    pub sides: Option<[f64; 2]>,
+}
+
 /// Why one version after the other gives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
@@ -317,6 +326,19 @@ pub enum ReleaseWarning {
         /// Requests folded.
         folded: u64,
     },
+    /// Much of the CPU time of the processes is not that of requests, such as of a thread pool. The change is that of the CPU time
+    /// of the processes.
+    ProcessCpuCounted {
+        /// The share of the processes' CPU time that is not that of requests.
+        ratio: f64,
+    },
+    /// The same, where coins choose between requests of one process: nobody knows which version it belongs to.
+    UnexplainedCpu {
+        /// The share of the processes' CPU time that is not that of requests.
+        ratio: f64,
+        /// The interval of the change if all of that belongs to the one version or to the other.
+        interval: Interval,
+    },
     /// Requests that came to have their version in another way, which were left out.
     OtherAssignments {
         /// How many.
@@ -353,7 +375,7 @@ pub enum ReleaseWarning {
     },
 }
 
-/// One stretch of the window, for charts. Means are geometric ones; absent where nothing was served.
+/// One stretch of the window, for charts. Means are absent where nothing was served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseMoment {
     /// Its first second, since 1970.
@@ -425,6 +447,8 @@ pub struct ReleaseReport {
     pub wall: Reading<ReleaseWall>,
     /// What the change comes to; absent where there is none.
     pub saving: Reading<ReleaseSaving>,
+    /// CPU time of processes that is not that of their requests.
+    pub unexplained: Reading<UnexplainedCpu>,
     /// The course of the window.
     pub course: ReleaseCourse,
     /// The looks, where it was followed live.

@@ -12,6 +12,7 @@ use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
+use crate::process_cpu::ProcessCpu;
 use crate::window::{Line, Sides};
 use crate::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
@@ -48,7 +49,12 @@ struct Course<'a> {
 }
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
+pub(crate) fn answer(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    processes: &ProcessCpu<'_>,
+) -> Answer {
     let course = Course::new(lines);
     let (window, sides) = (question.from..question.to, Sides::new(question, rows));
     let [mut inside, outside] =
@@ -63,7 +69,8 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         true => (&workers, RestsOn::WorkerRulers),
         false => (&agents, RestsOn::AgentRulers),
     };
-    let costs = chosen.costs(&course, Measure::Total, None);
+    let mut costs = chosen.costs(&course, Measure::Total, None);
+    let counts_processes = processes.counts() && count_processes(&mut costs, processes);
     let found = in_course(&costs);
     let mut refused = course.too_little(chosen);
     refused.extend(
@@ -106,7 +113,19 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         let shares = hosts::by_precision(&hosts, total.estimate());
         total.among(&shares)
     });
-    Answer { rests_on, total, usual: of(Measure::Usual, None), routes, hosts, warnings, ..Answer::of_coins() }
+    // The width is that of the model of the load, which more of the same traffic does not narrow as coins would.
+    let settle = course.settling(question.resolution);
+    let usual = of(Measure::Usual, None);
+    Answer { rests_on, total, usual, routes, hosts, settle, counts_processes, warnings, ..Answer::of_coins() }
+}
+
+/// Counts the CPU time of processes that is not that of requests. Returns whether it is known of both versions everywhere.
+fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>) -> bool {
+    let sums = processes.by(|_, side| side);
+    let [old, new] = [0, 1].map(|side| sums.get(&side).and_then(|used| used.factor()));
+    let (Some(old), Some(new)) = (old, new) else { return false };
+    costs.iter_mut().for_each(|cost| cost.cost += if cost.is_new { new.ln() } else { old.ln() });
+    true
 }
 
 /// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are
