@@ -52,11 +52,11 @@ pub use locks::{
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use release::{
-    ALL_PROCESSES, Assignment, HostSecond, LevelSums, LoadAlarm, ProcessRow, Refusal, ReleaseChange, ReleaseCourse,
-    ReleaseDesign, ReleaseHost, ReleaseMoment, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRow, ReleaseRows,
-    ReleaseRulerRow, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseWall, ReleaseWarning, Request, RequestProcess,
-    RequestRuler, RequestSums, RestsOn, RulerSums, Settling, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallPart, WallRow,
-    wall_bucket, wall_bucket_middle,
+    ALL_PROCESSES, Assignment, ChangeEstimate, HostSecond, LevelSums, LoadAlarm, ProcessRow, Refusal, ReleaseChange,
+    ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRow,
+    ReleaseRows, ReleaseRulerRow, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall, ReleaseWarning,
+    Request, RequestProcess, RequestRuler, RequestSums, RestsOn, RulerSums, Settling, TimeSlot, UnexplainedCpu,
+    WALL_BUCKETS, WALL_SECONDS, WallPart, WallRow, wall_bucket, wall_bucket_middle,
 };
 pub use report::{
     Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, StartUp, Undecided, Warning,

@@ -10,8 +10,10 @@ pub(crate) struct RouteAnswer {
     pub(crate) route: u32,
     /// Its plain sums.
     pub(crate) plain: Plain,
-    /// Its effect.
+    /// The effect on its total.
     pub(crate) effect: Reading<Effect>,
+    /// The effect on its usual request.
+    pub(crate) usual: Reading<Effect>,
 }
 
 /// One host of several.
@@ -30,8 +32,10 @@ pub(crate) struct HostAnswer {
 pub(crate) struct Answer {
     /// By what the load was taken off.
     pub(crate) rests_on: RestsOn,
-    /// The effect on all routes, mixed by CPU time.
+    /// The effect on the total of all routes.
     pub(crate) total: Reading<Effect>,
+    /// The effect on the usual request, routes mixed by CPU time.
+    pub(crate) usual: Reading<Effect>,
     /// The routes that both versions served.
     pub(crate) routes: Vec<RouteAnswer>,
     /// The hosts, each by itself, where there are several.
@@ -40,6 +44,8 @@ pub(crate) struct Answer {
     pub(crate) refused: Vec<Refusal>,
     /// What would give one.
     pub(crate) settle: Option<Settling>,
+    /// Whether the total is that of the CPU time of processes, and not of requests alone.
+    pub(crate) counts_processes: bool,
     /// What the reader should know.
     pub(crate) warnings: Vec<ReleaseWarning>,
 }
@@ -50,10 +56,12 @@ impl Answer {
         Answer {
             rests_on: RestsOn::Coins,
             total: Err(Absent::because("nothing was compared")),
+            usual: Err(Absent::because("nothing was compared")),
             routes: Vec::new(),
             hosts: Vec::new(),
             refused: Vec::new(),
             settle: None,
+            counts_processes: false,
             warnings: Vec::new(),
         }
     }

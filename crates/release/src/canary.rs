@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseWarning, RestsOn};
-use steady_stats::release::{Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects};
+use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading, ReleaseWarning, RestsOn};
+use steady_stats::release::{
+    Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
+};
 
 use crate::answer::{Answer, HostAnswer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::hosts;
+use crate::process_cpu::ProcessCpu;
 use crate::window::{Line, longest};
 
 /// With fewer processes on a side, the reader is told.
@@ -35,25 +38,50 @@ enum Kind {
     Differences,
 }
 
+/// What is compared between units.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// CPU time over what the same requests cost on other units: the total.
+    OfRequests,
+    /// The same, with the CPU time of the processes that is not that of requests, where that counts.
+    Total,
+    /// The mean of a logarithm, of which lines have the sum: the usual request.
+    Usual(fn(&Line) -> f64),
+}
+
+/// What each route and class counts for.
+type Weights = BTreeMap<(u32, u32), f64>;
+
 /// The units of both sides, and how cells are made.
 struct Units {
     /// By unit and side: its number. Processes that are not told apart may be of both sides.
     numbers: BTreeMap<(Unit, usize), usize>,
     kind: Kind,
     stretch: u64,
+    /// By number: the logarithm of the CPU time of its processes over that of their requests; empty where that does not count.
+    processes: Vec<f64>,
 }
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(lines: &[Line]) -> Answer {
-    let units = Units::new(lines);
-    let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
+pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
+    let mut units = Units::new(lines);
+    let counts_processes = processes.counts() && units.count_processes(processes);
+    let mut weights = Weights::new();
     let mut routes = Vec::new();
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
         let (route, plain) = (of_route[0].row.route, Plain::of(of_route));
-        if !plain.requests.contains(&0) {
-            weights.insert(route, plain.cpu[0] + plain.cpu[1]);
-            routes.push(RouteAnswer { route, plain, effect: units.judge(lines, &BTreeMap::from([(route, 1.0)])) });
+        if plain.requests.contains(&0) {
+            continue;
         }
+        let weight = |lines: &[Line]| (lines[0].stratum(), Plain::of(lines).cpu.iter().sum());
+        let own: Weights = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).map(weight).collect();
+        routes.push(RouteAnswer {
+            route,
+            plain,
+            effect: units.judge(lines, &own, Measure::OfRequests),
+            usual: units.judge(lines, &own, Measure::Usual(Line::log)),
+        });
+        weights.extend(own);
     }
     let counts = units.counts();
     let warnings = match (units.kind, counts) {
@@ -62,16 +90,25 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
         _ if counts.iter().any(|&count| count < FEW) => vec![ReleaseWarning::FewProcesses { processes: counts }],
         _ => Vec::new(),
     };
-    let (total, hosts) = (units.judge(lines, &weights), units.hosts(lines, &weights));
-    Answer { rests_on: RestsOn::SameTime, total, routes, hosts, warnings, ..Answer::of_coins() }
+    Answer {
+        counts_processes,
+        rests_on: RestsOn::SameTime,
+        total: units.judge(lines, &weights, Measure::Total),
+        usual: units.judge(lines, &weights, Measure::Usual(Line::log)),
+        routes,
+        hosts: units.hosts(lines, &weights),
+        warnings,
+        ..Answer::of_coins()
+    }
 }
 
 /// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None`
 /// where one unit a side does not tell.
 pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
-    let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
-    lines.iter().for_each(|line| *weights.entry(line.row.route).or_default() += line.requests());
-    Units::new(lines).found(lines, &weights, |line| line.row.sums.wall_log).map(|effect| effect.estimated())
+    let mut weights = Weights::new();
+    lines.iter().for_each(|line| *weights.entry(line.stratum()).or_default() += line.requests());
+    let measure = Measure::Usual(|line| line.row.sums.wall_log);
+    Units::new(lines).found(lines, &weights, measure).map(|effect| effect.estimated())
 }
 
 impl Units {
@@ -96,7 +133,20 @@ impl Units {
         let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
         let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
         let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
-        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts) }
+        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts), processes: Vec::new() }
+    }
+
+    /// Counts the CPU time of processes that is not that of requests. Returns whether it is known of every unit.
+    fn count_processes(&mut self, processes: &ProcessCpu<'_>) -> bool {
+        let by_host = self.kind == Kind::Hosts;
+        let unit =
+            |row: &ProcessRow, side: Option<usize>| Some(((row.host, if by_host { 0 } else { row.process }), side?));
+        let used = processes.by(unit);
+        let factor = |unit: &(Unit, usize)| Some(used.get(unit)?.factor()?.ln());
+        // Units are numbered in their order.
+        let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
+        self.processes = factors.unwrap_or_default();
+        !self.processes.is_empty()
     }
 
     /// How many there are on each side.
@@ -104,13 +154,22 @@ impl Units {
         [0, 1].map(|side| self.numbers.keys().filter(|(_, of)| *of == side).count())
     }
 
-    /// The effect on routes with these weights.
-    fn judge(&self, lines: &[Line], weights: &BTreeMap<u32, f64>) -> Reading<Effect> {
-        let found = match self.kind {
-            Kind::Processes | Kind::Hosts if self.counts() == [1, 1] => {
+    /// The effect on routes and classes with these weights.
+    fn judge(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Reading<Effect> {
+        let found = match (self.kind, measure) {
+            (Kind::Processes | Kind::Hosts, Measure::OfRequests | Measure::Total) if self.counts() == [1, 1] => {
+                let beyond = self.beyond_requests(measure);
+                let shift = |found: Estimated| {
+                    let own = |side: usize| self.numbers.iter().find(|((_, of), _)| *of == side).map(|(_, at)| *at);
+                    let difference = beyond(own(1)) - beyond(own(0));
+                    Estimated { effect: found.effect + difference, ..found }
+                };
+                self.single_totals(lines, weights).map(|found| Effect::Student(shift(found), 0.0))
+            }
+            (Kind::Processes | Kind::Hosts, Measure::Usual(_)) if self.counts() == [1, 1] => {
                 singles(lines, weights).map(|found| Effect::Student(found, 0.0))
             }
-            _ => self.found(lines, weights, Line::log),
+            _ => self.found(lines, weights, measure),
         };
         let why = match self.kind {
             Kind::Differences => "processes are not told apart, and one host does not say how much they differ",
@@ -119,9 +178,9 @@ impl Units {
         found.ok_or_else(|| Absent::because(why))
     }
 
-    /// What several units say, of the sum of a logarithm.
-    fn found(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Option<Effect> {
-        let levels = self.levels(lines, weights, of);
+    /// What several units say.
+    fn found(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Option<Effect> {
+        let levels = self.levels(lines, weights, measure);
         match self.kind {
             Kind::Differences => {
                 let differences: Vec<f64> = self.differences(&levels).into_values().collect();
@@ -131,12 +190,84 @@ impl Units {
         }
     }
 
-    /// How far each unit lies above what it shares its cells with, on routes with these weights.
-    fn levels(&self, lines: &[Line], weights: &BTreeMap<u32, f64>, of: fn(&Line) -> f64) -> Vec<Option<f64>> {
+    /// How far each unit lies above what it shares its cells with, as a logarithm.
+    fn levels(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Vec<Option<f64>> {
+        match measure {
+            Measure::OfRequests | Measure::Total => {
+                let (cells, count) = self.cost_cells(lines, weights);
+                let ratios = unit_ratios(&cells, count, self.numbers.len());
+                let beyond = self.beyond_requests(measure);
+                ratios.into_iter().enumerate().map(|(at, ratio)| Some(ratio? + beyond(Some(at)))).collect()
+            }
+            Measure::Usual(of) => self.usual_levels(lines, weights, of),
+        }
+    }
+
+    /// What the CPU time of processes adds to the logarithm of a unit's cost.
+    fn beyond_requests(&self, measure: Measure) -> impl Fn(Option<usize>) -> f64 {
+        let known = match measure {
+            Measure::Total => self.processes.as_slice(),
+            _ => &[],
+        };
+        move |unit| unit.and_then(|at| known.get(at)).copied().unwrap_or(0.0)
+    }
+
+    /// The cells of all routes and classes that count, with CPU time.
+    fn cost_cells(&self, lines: &[Line], weights: &Weights) -> (Vec<UnitCell>, usize) {
+        let (mut all, mut count) = (Vec::new(), 0);
+        for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+            if weights.contains_key(&of_stratum[0].stratum()) {
+                let cells = self.cells(of_stratum, |line| line.row.sums.cpu);
+                let own = cells.iter().map(|cell| cell.cell + 1).max().unwrap_or(0);
+                all.extend(cells.into_iter().map(|cell| UnitCell { cell: count + cell.cell, ..cell }));
+                count += own;
+            }
+        }
+        (all, count)
+    }
+
+    /// One unit a side: the ratio of their costs, with an error from slots of time.
+    fn single_totals(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
+        // CPU time and requests by stratum, of OLD and NEW, in each slot and in all.
+        let (mut slots, mut all) = (BTreeMap::<u64, BTreeMap<_, [(f64, f64); 2]>>::new(), BTreeMap::<_, _>::new());
+        for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
+            let slot = slots.entry(line.row.second / SLOT).or_default();
+            let sums: [&mut [(f64, f64); 2]; 2] =
+                [slot.entry(line.stratum()).or_default(), all.entry(line.stratum()).or_default()];
+            for own in sums.map(|sums| &mut sums[line.side]) {
+                *own = (own.0 + line.row.sums.cpu, own.1 + line.requests());
+            }
+        }
+        // Both versions at the mix of the slots in which both served, so that load moves them alike.
+        let mean: BTreeMap<_, f64> =
+            all.iter().map(|(stratum, [old, new])| (*stratum, (old.0 + new.0) / (old.1 + new.1))).collect();
+        let ratios: Vec<(f64, [f64; 2])> = slots
+            .values()
+            .filter_map(|strata| {
+                let sum = |side: usize, of: &dyn Fn(&(u32, u32), (f64, f64)) -> f64| {
+                    strata.iter().map(|(stratum, sides)| of(stratum, sides[side])).sum::<f64>()
+                };
+                let cpu = [0, 1].map(|side| sum(side, &|_, own| own.0));
+                let expected = [0, 1].map(|side| sum(side, &|stratum, own| mean[stratum] * own.1));
+                let both = expected.iter().all(|expected| *expected > 0.0);
+                both.then(|| (expected[0] + expected[1], [0, 1].map(|side| cpu[side] / expected[side])))
+            })
+            .collect();
+        let total = [0, 1].map(|side| ratios.iter().map(|(weight, costs)| weight * costs[side]).sum::<f64>());
+        let effect = total[1].ln() - total[0].ln();
+        // What each slot adds to the logarithm of the ratio of the sums, to first order.
+        let count = ratios.len() as f64;
+        let part = |(weight, [old, new]): &(f64, [f64; 2])| effect + count * weight * (new / total[1] - old / total[0]);
+        let found = mean_in_time(&ratios.iter().map(part).collect::<Vec<f64>>())?;
+        effect.is_finite().then_some(Estimated { effect, ..found })
+    }
+
+    /// How far the mean of a logarithm of each unit lies above what it shares its cells with.
+    fn usual_levels(&self, lines: &[Line], weights: &Weights, of: fn(&Line) -> f64) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0.0); self.numbers.len()];
-        for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
-            let Some(weight) = weights.get(&of_route[0].row.route) else { continue };
-            let cells = self.cells(of_route, of);
+        for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+            let Some(weight) = weights.get(&of_stratum[0].stratum()) else { continue };
+            let cells = self.cells(of_stratum, of);
             let count = cells.iter().map(|cell| cell.cell + 1).max().unwrap_or(0);
             let effects = unit_effects(&cells, count, self.numbers.len());
             let served: BTreeSet<usize> = cells.iter().map(|cell| cell.unit).collect();
@@ -186,7 +317,7 @@ impl Units {
     }
 
     /// Each host by itself.
-    fn hosts(&self, lines: &[Line], weights: &BTreeMap<u32, f64>) -> Vec<HostAnswer> {
+    fn hosts(&self, lines: &[Line], weights: &Weights) -> Vec<HostAnswer> {
         let levels: BTreeMap<u32, f64> = match self.kind {
             Kind::Processes => {
                 return hosts::each(lines, |_, routes| {
@@ -194,13 +325,13 @@ impl Units {
                     let units = Units::new(&lines);
                     match units.counts() {
                         [1, 1] => Err(Absent::because("one process a side does not say how much processes differ")),
-                        _ => units.judge(&lines, weights),
+                        _ => units.judge(&lines, weights, Measure::Total),
                     }
                 });
             }
-            Kind::Differences => self.differences(&self.levels(lines, weights, Line::log)),
+            Kind::Differences => self.differences(&self.levels(lines, weights, Measure::Total)),
             Kind::Hosts => {
-                let levels = self.levels(lines, weights, Line::log);
+                let levels = self.levels(lines, weights, Measure::Total);
                 self.numbers.iter().filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
             }
         };
@@ -215,7 +346,7 @@ impl Units {
         hosts
     }
 
-    /// The cells of one route, with the sum of a logarithm.
+    /// The cells of one route and class, with a sum over their requests.
     fn cells(&self, lines: &[Line], of: fn(&Line) -> f64) -> Vec<UnitCell> {
         let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
@@ -235,7 +366,7 @@ impl Units {
 /// The shortest stretch in which cells have enough requests on average.
 fn stretch(lines: &[Line], by_host: bool) -> u64 {
     let place =
-        |line: &Line, length: u64| (line.row.route, if by_host { 0 } else { line.row.host }, line.row.second / length);
+        |line: &Line, length: u64| (line.stratum(), if by_host { 0 } else { line.row.host }, line.row.second / length);
     let all: f64 = lines.iter().map(Line::requests).sum();
     // A cell is no shorter than a row, or rows of one host would be held against a part of their time on another.
     let row = longest(lines);
@@ -252,19 +383,19 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// One unit a side: their difference by slots of time.
-fn singles(lines: &[Line], weights: &BTreeMap<u32, f64>) -> Option<Estimated> {
-    let mut slots: BTreeMap<u64, BTreeMap<u32, [(f64, f64); 2]>> = BTreeMap::new();
+/// One unit a side: the difference of their usual requests by slots of time.
+fn singles(lines: &[Line], weights: &Weights) -> Option<Estimated> {
+    let mut slots: BTreeMap<u64, BTreeMap<(u32, u32), [(f64, f64); 2]>> = BTreeMap::new();
     for line in lines {
         let slot = slots.entry(line.row.second / SLOT).or_default();
-        let own = &mut slot.entry(line.row.route).or_default()[line.side];
+        let own = &mut slot.entry(line.stratum()).or_default()[line.side];
         own.0 += line.requests();
         own.1 += line.log();
     }
-    let difference = |routes: &BTreeMap<u32, [(f64, f64); 2]>| {
+    let difference = |strata: &BTreeMap<(u32, u32), [(f64, f64); 2]>| {
         let (mut sum, mut all) = (0.0, 0.0);
-        for (route, [old, new]) in routes {
-            if let Some(weight) = weights.get(route).filter(|_| old.0 > 0.0 && new.0 > 0.0) {
+        for (stratum, [old, new]) in strata {
+            if let Some(weight) = weights.get(stratum).filter(|_| old.0 > 0.0 && new.0 > 0.0) {
                 sum += weight * (new.1 / new.0 - old.1 / old.0);
                 all += weight;
             }

@@ -1,7 +1,9 @@
 //! Lines into cells: a host, a stretch of time, a route.
 
-use steady_model::RequestSums;
-use steady_stats::release::Tally;
+use std::collections::BTreeMap;
+
+use steady_model::{LevelSums, RequestSums};
+use steady_stats::release::{LevelCell, Tally};
 
 use crate::window::Line;
 
@@ -18,28 +20,43 @@ pub(crate) struct Cell {
     pub(crate) sides: [Tally; 2],
 }
 
-/// What is compared within cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cost {
-    /// The logarithm of CPU time, limited, with the requests before as the covariate.
-    Log,
-    /// CPU time as it is.
-    Plain,
-}
-
-fn tally(line: &Line, cost: Cost) -> Tally {
+fn tally(line: &Line) -> Tally {
     let sums: &RequestSums = &line.row.sums;
-    let n = sums.requests as f64;
-    match cost {
-        Cost::Plain => Tally { n, y: sums.cpu, yy: sums.cpu_squared, ..Tally::default() },
-        Cost::Log => {
-            Tally { n, y: sums.log, yy: sums.log_squared, b: sums.before, bb: sums.before_squared, by: sums.before_log }
-        }
+    Tally {
+        n: sums.requests as f64,
+        y: sums.log,
+        yy: sums.log_squared,
+        b: sums.before,
+        bb: sums.before_squared,
+        by: sums.before_log,
     }
 }
 
-/// The cells of one second each. The lines are those of one route, in order.
-pub(crate) fn of_seconds(lines: &[Line], cost: Cost) -> Vec<Cell> {
+/// The sums in levels of one line; if they are not `adjusted`, of the plain CPU time alone.
+fn levels(line: &Line, adjusted: bool) -> LevelSums {
+    let sums = &line.row.sums;
+    match adjusted {
+        true => sums.levels,
+        false => LevelSums {
+            requests: sums.requests,
+            base: sums.cpu,
+            base_squared: sums.cpu_squared,
+            ..LevelSums::default()
+        },
+    }
+}
+
+/// The sums in levels of strata that are compared as one, by host and second.
+pub(crate) fn of_levels(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
+    let mut cells: BTreeMap<(u32, u64), [LevelSums; 2]> = BTreeMap::new();
+    for line in strata.iter().copied().flatten() {
+        cells.entry((line.row.host, line.row.second)).or_default()[line.side] += levels(line, adjusted);
+    }
+    cells.into_iter().map(|((place, _), sides)| LevelCell { place, sides }).collect()
+}
+
+/// The cells of one second each. The lines are those of one route and class, in order.
+pub(crate) fn of_seconds(lines: &[Line]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
     for line in lines {
         let (host, second) = (line.row.host, line.row.second);
@@ -47,7 +64,7 @@ pub(crate) fn of_seconds(lines: &[Line], cost: Cost) -> Vec<Cell> {
             cells.push(Cell { host, second, sides: [Tally::default(); 2] });
         }
         if let Some(cell) = cells.last_mut() {
-            cell.sides[line.side] += tally(line, cost);
+            cell.sides[line.side] += tally(line);
         }
     }
     cells

@@ -16,7 +16,7 @@ const LENGTHS: [u64; 14] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3
 #[derive(Clone, Copy, Default)]
 struct Sums {
     requests: [f64; 2],
-    log: [f64; 2],
+    cpu: [f64; 2],
     adjusted: [f64; 2],
     busy: (f64, f64),
     ruler: (f64, f64),
@@ -33,27 +33,28 @@ pub(crate) fn step(lines: &[Line]) -> u64 {
     LENGTHS.into_iter().find(fits).unwrap_or_else(|| wanted.next_multiple_of(row))
 }
 
-/// What the load and the mix of routes did to the logarithm of each line's cost, beside the window's mean, where both versions
-/// served at the same time: what remains of its stretch once the effect is taken out.
+/// By what factor the load and the mix of routes moved the cost of each line from the window's mean, where both versions served
+/// at the same time: the mean of its stretch with the effect taken out, over that of the window.
 pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64) -> Vec<f64> {
-    let beside = |lines: &[Line]| {
-        let sum: f64 = lines.iter().map(|line| line.log() - line.requests() * effect * line.side as f64).sum();
+    let cost = |lines: &[Line]| {
+        let sum: f64 = lines.iter().map(|line| line.row.sums.cpu * (-effect * line.side as f64).exp()).sum();
         sum / lines.iter().map(Line::requests).sum::<f64>()
     };
-    let mean = beside(lines);
-    let place = |line: &Line| (line.row.route, line.row.host, line.row.second / step);
+    let mean = cost(lines);
+    let place = |line: &Line| (line.stratum(), line.row.host, line.row.second / step);
     let stretches = lines.chunk_by(|one, other| place(one) == place(other));
-    stretches.flat_map(|stretch| std::iter::repeat_n(beside(stretch) - mean, stretch.len())).collect()
+    stretches.flat_map(|stretch| std::iter::repeat_n(cost(stretch) / mean, stretch.len())).collect()
 }
 
-/// The course of the window, in stretches of `step` seconds; `loads` is what the load did to each line.
+/// The course of the window, in stretches of `step` seconds; `loads` are the factors by which the load moved
+/// each line.
 pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64]) -> ReleaseCourse {
     let mut stretches: BTreeMap<u64, Sums> = BTreeMap::new();
     for (line, load) in lines.iter().zip(loads) {
         let sums = stretches.entry(line.row.second / step).or_default();
         sums.requests[line.side] += line.requests();
-        sums.log[line.side] += line.log();
-        sums.adjusted[line.side] += line.log() - line.requests() * load;
+        sums.cpu[line.side] += line.row.sums.cpu;
+        sums.adjusted[line.side] += line.row.sums.cpu / load;
     }
     let mut hosts: Vec<&HostSecond> = rows.seconds.iter().collect();
     hosts.sort_by_key(|host| (host.second, host.host, host.busy.map(f64::to_bits)));
@@ -75,13 +76,13 @@ pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64
 }
 
 fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
-    let mean = |log: [f64; 2]| -> [Option<Nanos>; 2] {
-        [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos((log[side] / sums.requests[side]).exp())))
+    let mean = |cpu: [f64; 2]| -> [Option<Nanos>; 2] {
+        [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos(cpu[side] / sums.requests[side])))
     };
     ReleaseMoment {
         second,
         requests: sums.requests.map(|n| n as u64),
-        raw: mean(sums.log),
+        raw: mean(sums.cpu),
         adjusted: mean(sums.adjusted),
         busy: (sums.busy.1 > 0.0).then(|| sums.busy.0 / sums.busy.1),
         rulers: (sums.ruler.1 > 0.0).then(|| (sums.ruler.0 / sums.ruler.1).exp()),

@@ -1,6 +1,6 @@
 //! An effect on the logarithm of cost, and what it comes to at some level of error.
 
-use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, Verdict};
+use steady_model::{Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, Verdict};
 use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare, between_hosts, critical};
 
 use crate::window::Line;
@@ -108,6 +108,21 @@ impl Plain {
     }
 }
 
+/// An effect as an estimate with its interval.
+pub(crate) fn estimate(effect: &Reading<Effect>, alpha: f64) -> ChangeEstimate {
+    let sized = effect.as_ref().map_err(Clone::clone);
+    bounded(sized.map(|effect| (effect.estimate().exp_m1(), estimators::relative(&effect.interval(alpha)))))
+}
+
+fn bounded(sized: Reading<(f64, Interval)>) -> ChangeEstimate {
+    let (change, interval) = match sized {
+        Ok((change, interval)) if interval.low.is_finite() && interval.high.is_finite() => (Ok(change), Ok(interval)),
+        Ok((change, _)) => (Ok(change), Err(Absent::because("too little was seen to bound it"))),
+        Err(why) => (Err(why.clone()), Err(why)),
+    };
+    ChangeEstimate { change, interval }
+}
+
 /// The change as it is told: with the interval that all looks so far leave, if there were any.
 pub(crate) fn change(effect: &Reading<Effect>, plain: &Plain, asked: &Asked) -> ReleaseChange {
     let raw_change = plain.change();
@@ -125,12 +140,7 @@ pub(crate) fn told_change(
     requests: [u64; 2],
     asked: &Asked,
 ) -> ReleaseChange {
-    let bounded = |interval: &Interval| interval.low.is_finite() && interval.high.is_finite();
-    let (change, interval) = match told {
-        Ok((change, interval)) if bounded(&interval) => (Ok(change), Ok(interval)),
-        Ok((change, _)) => (Ok(change), Err(Absent::because("too little was seen to bound it"))),
-        Err(why) => (Err(why.clone()), Err(why)),
-    };
+    let ChangeEstimate { change, interval } = bounded(told);
     let verdict =
         interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, asked.resolution));
     let settle = |change: f64, interval: &Interval| {

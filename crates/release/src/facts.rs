@@ -124,7 +124,8 @@ fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
     (routes > 0 && all > 0.0).then_some(ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio: cpu / all })
 }
 
-/// Seconds without any row, in stretches that are empty as a whole.
+/// Seconds without any row, in stretches that are empty as a whole. Those before the first row do not count: the agent or the
+/// service had not been started.
 fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning> {
     let mut filled: BTreeSet<u64> = BTreeSet::new();
     let mut last = None;
@@ -137,7 +138,8 @@ fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning
             filled.insert(at);
         });
     }
-    let (from, to) = (question.from.div_ceil(STRETCH), question.to / STRETCH);
+    let first = filled.first().copied().unwrap_or(u64::MAX);
+    let (from, to) = (question.from.div_ceil(STRETCH).max(first), question.to / STRETCH);
     let empty = to.saturating_sub(from) - filled.range(from..to.max(from)).count() as u64;
     (empty > 0).then_some(ReleaseWarning::Gaps { seconds: empty * STRETCH })
 }

@@ -6,10 +6,14 @@
 //! first order *wherever the running centre stands* (Bickel, One-step Huber estimates in the linear model, 1975): a centre
 //! that lags behind the load, or one that is a version's own by chance, moves it by nothing, and the variance of the steps is
 //! the variance of the estimate. Limits about one centre for all versions would cut away a part of every real effect.
+//!
+//! The total is estimated from costs in levels ([`steady_model::LevelSums`]). Each cost is split at a multiple of the usual
+//! cost of its route and class: the median of the last requests, of all versions. Neither this bound nor the covariates
+//! depend on the version of the request that they are applied to, so the split cannot bias the comparison.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use steady_model::RequestSums;
+use steady_model::{LevelSums, RequestRuler, RequestSums};
 
 /// The first requests of a process do not count: they cost a fifth more than later ones.
 pub const WARMING_REQUESTS: u64 = 150;
@@ -29,11 +33,26 @@ const UNKNOWN: f64 = 16.0;
 /// How many times wider the limit is for the first request of a version.
 const WIDE: f64 = 4.0;
 
-/// What one request tells the sums. The route, the version and the process are the caller's own small numbers for them.
+/// Costs above this multiple of the usual cost are split into base and excess. Between 2 and 10 it hardly matters.
+const BOUND: f64 = 3.0;
+/// The usual cost is the median of this many requests of the route and class.
+const RECENT_COSTS: usize = 64;
+/// With fewer requests the usual cost is unknown.
+const LEAST_COSTS: usize = 16;
+/// The largest covariate, as a logarithm.
+const COVARIATE_LIMIT: f64 = 0.6;
+/// The usual reading of a ruler in a process is the mean of about this many readings.
+const RULER_MEMORY: f64 = 500.0;
+/// With fewer readings the usual one is unknown.
+const LEAST_READINGS: f64 = 8.0;
+
+/// What one request adds to the sums. Route, class, version and process are small numbers that the caller assigns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
+pub struct RequestCost {
     /// Its route.
     pub route: u32,
+    /// Its class: what the application knew of the request before it ran; 0 without a class.
+    pub class: u32,
     /// Its version.
     pub version: u32,
     /// Its process.
@@ -48,9 +67,11 @@ pub struct Told {
     pub wall: u64,
     /// How long it waited for a CPU, in nanoseconds, where that is known.
     pub delay: Option<u64>,
+    /// The ruler that ran on its thread before it, and its CPU time in nanoseconds, if one ran.
+    pub ruler: Option<(RequestRuler, u64)>,
 }
 
-/// What is usual on a route.
+/// What is usual on a route, of one class.
 #[derive(Clone, Copy, Debug, Default)]
 struct Route {
     requests: f64,
@@ -69,14 +90,60 @@ struct Version {
     above: f64,
 }
 
-/// What must be remembered of the requests of one service to add the next one. It grows with routes, versions and processes;
-/// who holds it bounds these.
+/// The last costs of a route and class, of all versions, and their median.
+#[derive(Debug, Default)]
+struct RecentCosts {
+    in_order_of_time: VecDeque<f64>,
+    sorted: Vec<f64>,
+}
+
+impl RecentCosts {
+    fn median(&self) -> Option<f64> {
+        (self.sorted.len() >= LEAST_COSTS).then(|| self.sorted[self.sorted.len() / 2])
+    }
+
+    fn add(&mut self, cost: f64) {
+        if self.in_order_of_time.len() == RECENT_COSTS
+            && let Some(oldest) = self.in_order_of_time.pop_front()
+        {
+            self.sorted.remove(self.sorted.partition_point(|other| *other < oldest));
+        }
+        self.in_order_of_time.push_back(cost);
+        self.sorted.insert(self.sorted.partition_point(|other| *other < cost), cost);
+    }
+}
+
+/// What earlier requests of a process and rulers in it said about the load.
+#[derive(Clone, Copy, Debug, Default)]
+struct Process {
+    /// How far its last requests lay from what is usual, as a logarithm.
+    before: Option<f64>,
+    /// Readings and their mean logarithm, by ruler.
+    rulers: [(f64, f64); RequestRuler::ALL.len()],
+    /// How far the last reading lay from the mean of its ruler, as a logarithm; 0 as long as that is unknown.
+    ruler: f64,
+}
+
+impl Process {
+    fn add_reading(&mut self, ruler: RequestRuler, nanoseconds: u64) {
+        let (readings, mean) = &mut self.rulers[ruler.index()];
+        let away = (nanoseconds.max(1) as f64).ln() - *mean;
+        if *readings >= LEAST_READINGS {
+            self.ruler = away.clamp(-COVARIATE_LIMIT, COVARIATE_LIMIT);
+        }
+        *readings += 1.0;
+        *mean += away / readings.min(RULER_MEMORY);
+    }
+}
+
+/// What must be remembered of the requests of one service to add the next one. It grows with routes, classes, versions and
+/// processes; the caller bounds these.
 #[derive(Debug, Default)]
 pub struct Fold {
-    routes: HashMap<u32, Route>,
-    versions: HashMap<(u32, u32), Version>,
-    /// How far the last requests of each process lay from what is usual.
-    before: HashMap<u64, f64>,
+    routes: HashMap<(u32, u32), Route>,
+    versions: HashMap<(u32, u32, u32), Version>,
+    costs: HashMap<(u32, u32), RecentCosts>,
+    processes: HashMap<u64, Process>,
 }
 
 impl Fold {
@@ -86,22 +153,23 @@ impl Fold {
     }
 
     /// Adds a request to the sums of its row. Requests have to come in the order in which their process answered them.
-    pub fn add(&mut self, told: &Told, sums: &mut RequestSums) {
-        if told.number <= WARMING_REQUESTS {
+    pub fn add(&mut self, request: &RequestCost, sums: &mut RequestSums) {
+        if request.number <= WARMING_REQUESTS {
             sums.warming += 1;
             return;
         }
-        let (cpu, wall) = (told.cpu.max(1) as f64, told.wall.max(1) as f64);
+        let (cpu, wall) = (request.cpu.max(1) as f64, request.wall.max(1) as f64);
         let wall_log = wall.ln();
         sums.requests += 1;
-        sums.failed += u64::from(told.failed);
+        sums.failed += u64::from(request.failed);
         sums.cpu += cpu;
         sums.cpu_squared += cpu * cpu;
-        self.add_log(told, cpu.ln(), sums);
+        self.add_levels(request, cpu, &mut sums.levels);
+        self.add_log(request, cpu.ln(), sums);
         sums.wall += wall;
         sums.wall_log += wall_log;
         sums.wall_log_squared += wall_log * wall_log;
-        if let Some(delay) = told.delay {
+        if let Some(delay) = request.delay {
             sums.watched += 1;
             sums.watched_cpu += cpu;
             sums.watched_wall += wall;
@@ -109,30 +177,61 @@ impl Fold {
         }
     }
 
-    fn add_log(&mut self, told: &Told, raw: f64, sums: &mut RequestSums) {
-        let route = self.routes.entry(told.route).or_default();
-        let version = self.versions.entry((told.route, told.version)).or_default();
-        let (log, deviation) = step(route, version, raw);
-        sums.log += log;
-        sums.log_squared += log * log;
-        match self.before.get_mut(&told.process) {
-            Some(before) => {
-                sums.with_before += 1;
-                sums.before += *before;
-                sums.before_squared += *before * *before;
-                sums.before_log += *before * log;
-                sums.log_with_before += log;
-                *before = CARRIED * *before + (1.0 - CARRIED) * deviation;
-            }
-            None => {
-                self.before.insert(told.process, deviation);
-            }
+    /// Everything that this uses besides the cost itself was fixed before the request ran.
+    fn add_levels(&mut self, request: &RequestCost, cpu: f64, levels: &mut LevelSums) {
+        let costs = self.costs.entry((request.route, request.class)).or_default();
+        let process = self.processes.entry(request.process).or_default();
+        if let Some((ruler, nanoseconds)) = request.ruler {
+            process.add_reading(ruler, nanoseconds);
         }
+        let usual = costs.median();
+        let base = cpu.min(usual.map_or(f64::INFINITY, |usual| BOUND * usual));
+        let excess = cpu - base;
+        let usual = usual.unwrap_or(0.0);
+        let recent = usual * process.before.unwrap_or(0.0).clamp(-COVARIATE_LIMIT, COVARIATE_LIMIT);
+        let ruler = usual * process.ruler;
+        *levels += LevelSums {
+            requests: 1,
+            exceeding: u64::from(excess > 0.0),
+            base,
+            base_squared: base * base,
+            excess,
+            excess_squared: excess * excess,
+            base_excess: base * excess,
+            recent,
+            recent_squared: recent * recent,
+            recent_base: recent * base,
+            recent_excess: recent * excess,
+            ruler,
+            ruler_squared: ruler * ruler,
+            ruler_base: ruler * base,
+            ruler_excess: ruler * excess,
+            recent_ruler: recent * ruler,
+        };
+        costs.add(cpu);
     }
 
-    /// A process has ended, or is to be forgotten.
+    fn add_log(&mut self, request: &RequestCost, raw: f64, sums: &mut RequestSums) {
+        let RequestCost { route, class, version, .. } = *request;
+        let usual = self.routes.entry((route, class)).or_default();
+        let version = self.versions.entry((route, class, version)).or_default();
+        let (log, deviation) = step(usual, version, raw);
+        sums.log += log;
+        sums.log_squared += log * log;
+        let before = &mut self.processes.entry(request.process).or_default().before;
+        if let Some(before) = *before {
+            sums.with_before += 1;
+            sums.before += before;
+            sums.before_squared += before * before;
+            sums.before_log += before * log;
+            sums.log_with_before += log;
+        }
+        *before = Some(before.map_or(deviation, |before| CARRIED * before + (1.0 - CARRIED) * deviation));
+    }
+
+    /// Forgets a process that has ended.
     pub fn forget(&mut self, process: u64) {
-        self.before.remove(&process);
+        self.processes.remove(&process);
     }
 }
 
@@ -179,8 +278,9 @@ mod tests {
             let tail = if coin.random::<f64>() < 0.07 { coin.random_range(1.2..3.0) } else { 1.0 };
             let load = if moving { 1.0 + 0.4 * (number as f64 / 700.0).sin() } else { 1.0 };
             let usual = 2e6 * load * tail * coin.random_range(0.95..1.05) * if version == 1 { factor } else { 1.0 };
-            let told = Told {
+            let told = RequestCost {
                 route: 0,
+                class: 0,
                 version,
                 process: 1,
                 number,
@@ -188,6 +288,7 @@ mod tests {
                 cpu: usual as u64,
                 wall: 3_000_000,
                 delay: None,
+                ruler: None,
             };
             fold.add(&told, &mut sums[version as usize]);
         }
@@ -216,8 +317,18 @@ mod tests {
     #[test]
     fn warming_requests_and_zero_costs_do_no_harm() {
         let (mut fold, mut sums) = (Fold::new(), RequestSums::default());
-        let told =
-            |number| Told { route: 7, version: 9, process: 5, number, failed: true, cpu: 0, wall: 0, delay: Some(1) };
+        let told = |number| RequestCost {
+            route: 7,
+            class: 0,
+            version: 9,
+            process: 5,
+            number,
+            failed: true,
+            cpu: 0,
+            wall: 0,
+            delay: Some(1),
+            ruler: None,
+        };
         (1..=150).for_each(|number| fold.add(&told(number), &mut sums));
         assert_eq!(sums, RequestSums { warming: 150, ..RequestSums::default() });
         (151..=300).for_each(|number| fold.add(&told(number), &mut sums));
@@ -226,5 +337,57 @@ mod tests {
         fold.forget(5);
         fold.add(&told(301), &mut sums);
         assert_eq!((sums.requests, sums.with_before), (151, 149));
+    }
+
+    fn request(number: u64, class: u32, cpu: u64, ruler: Option<(RequestRuler, u64)>) -> RequestCost {
+        let version = (number % 2) as u32;
+        RequestCost { route: 0, class, version, process: 1, number, failed: false, cpu, wall: cpu, delay: None, ruler }
+    }
+
+    #[test]
+    fn costs_are_split_at_three_times_the_median_of_route_and_class() {
+        let (mut fold, mut sums) = (Fold::new(), RequestSums::default());
+        let mut add = |number, class, cpu| {
+            let before = sums.levels;
+            fold.add(&request(number, class, cpu, None), &mut sums);
+            let (base, excess) = (sums.levels.base - before.base, sums.levels.excess - before.excess);
+            (base, excess, sums.levels.exceeding - before.exceeding)
+        };
+        for number in 151..167 {
+            assert_eq!(add(number, 0, 1_000 * (number - 150)), (1_000.0 * (number - 150) as f64, 0.0, 0));
+        }
+        // The median of 1,000 to 16,000 is 9,000, whichever version comes next.
+        assert_eq!(add(167, 0, 30_000), (27_000.0, 3_000.0, 1));
+        assert_eq!(add(168, 0, 26_000), (26_000.0, 0.0, 0));
+        assert_eq!(add(169, 1, 30_000), (30_000.0, 0.0, 0), "another class knows nothing yet");
+        // 64 later requests replace the first ones.
+        (170..250).for_each(|number| {
+            add(number, 0, 500);
+        });
+        assert_eq!(add(250, 0, 2_000), (1_500.0, 500.0, 1));
+        assert_eq!((sums.levels.requests, sums.requests), (100, 100));
+    }
+
+    #[test]
+    fn covariates_are_those_from_before_the_request() {
+        let (mut fold, mut sums) = (Fold::new(), RequestSums::default());
+        let usual = |number| request(number, 0, 1_000_000, Some((RequestRuler::Alu, 1_000)));
+        (151..351).for_each(|number| fold.add(&usual(number), &mut sums));
+        let LevelSums { recent, ruler, .. } = sums.levels;
+        assert!(recent.abs() < 1e-3 && ruler.abs() < 1e-3, "{:?}", sums.levels);
+        // Its own ruler came before it; its own cost did not.
+        let slow = request(351, 0, 1_100_000, Some((RequestRuler::Alu, 1_200)));
+        fold.add(&slow, &mut sums);
+        assert!((sums.levels.ruler - ruler - 1e6 * 1.2_f64.ln()).abs() < 100.0, "{:?}", sums.levels);
+        assert!((sums.levels.recent - recent).abs() < 1e-3, "{:?}", sums.levels);
+        // Without a ruler of its own, the last reading stands, at most 0.6.
+        fold.add(&request(352, 0, 1_000_000, Some((RequestRuler::Alu, 100_000))), &mut sums);
+        let ruler = sums.levels.ruler;
+        fold.add(&request(353, 0, 1_000_000, None), &mut sums);
+        assert!((sums.levels.ruler - ruler - 0.6e6).abs() < 1.0, "{:?}", sums.levels);
+        fold.forget(1);
+        let ruler = sums.levels.ruler;
+        fold.add(&request(354, 0, 1_000_000, None), &mut sums);
+        assert_eq!(sums.levels.ruler, ruler);
     }
 }

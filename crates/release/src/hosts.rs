@@ -12,11 +12,11 @@ use crate::window::Line;
 /// Hosts that lie as far apart to a part in so many of a deviation stay in the order of their names.
 const STEPS: f64 = 1e6;
 
-/// Each host with the effect that its lines show, which are given by route; nothing where there is one host. The lines
+/// Each host with the effect that its lines show, which are given by route and class; nothing where there is one host. The lines
 /// are in order.
 pub(crate) fn each(lines: &[Line], effect: impl Fn(u32, &[&[Line]]) -> Reading<Effect>) -> Vec<HostAnswer> {
     let mut hosts: BTreeMap<u32, Vec<&[Line]>> = BTreeMap::new();
-    for part in lines.chunk_by(|one, other| (one.row.route, one.row.host) == (other.row.route, other.row.host)) {
+    for part in lines.chunk_by(|one, other| (one.stratum(), one.row.host) == (other.stratum(), other.row.host)) {
         hosts.entry(part[0].row.host).or_default().push(part);
     }
     if hosts.len() < 2 {

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use steady_model::{
-    Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute,
-    ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
+    Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport,
+    ReleaseRoute, ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
 };
 
 use crate::answer::{Answer, RouteAnswer};
-use crate::effect::{Asked, Effect, Plain, change};
+use crate::effect::{Asked, Effect, Plain, change, estimate};
+use crate::process_cpu::ProcessCpu;
 use crate::window::Line;
-use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, wall, window};
+use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
 
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
@@ -30,7 +31,7 @@ pub(crate) struct Judged {
 impl Judged {
     /// What a change comes to.
     pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
-        saving(total, &self.all, self.seconds, &self.report.warnings)
+        saving(total, &self.all, self.seconds)
     }
 
     /// How many minutes were seen.
@@ -45,24 +46,33 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let all = Plain::of(&lines);
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
+    let processes = ProcessCpu::new(question, rows, &lines);
     let answer = match design {
         ReleaseDesign::RandomPerRequest => random::answer(&lines),
-        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines),
-        ReleaseDesign::Canary => canary::answer(&lines),
-        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines),
+        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines, &processes),
+        ReleaseDesign::Canary => canary::answer(&lines, &processes),
+        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
     };
     let seconds = span(&lines);
     let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
     let mut total = change(&answer.total, &Plain::of(&lines), &asked);
     let mut warnings = answer.warnings.clone();
+    let interval = total.interval.as_ref().ok().copied();
+    warnings.extend(processes.warning(answer.counts_processes, interval, &Plain::of(&lines)));
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
     warnings.extend(facts::warnings(question, rows, &lines, left_out));
     if differ_by_host(&warnings) {
         total.minutes_to_settle = None;
     }
+    let usual = estimate(&answer.usual, alpha);
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
         total.within_resolution = false;
+        total.minutes_to_settle = None;
+    }
+    let open = total.verdict == Verdict::Undecided;
+    if design == ReleaseDesign::OneAfterTheOther {
+        total.minutes_to_settle = None;
     }
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
@@ -73,18 +83,29 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         rests_on: answer.rests_on,
         from_outside: lines.iter().any(|line| line.row.process == 0),
         sides: facts::sides(question, &lines, facts::warming(question, rows)),
+        tails: if differ(&total, &usual) { tails::tails(&lines, rows, design, alpha) } else { Vec::new() },
+        usual,
         routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
         hosts: hosts::told(&answer.hosts, rows, &asked),
         wall: wall::wall(question, rows, &lines, design, alpha),
-        saving: saving(&total, &all, seconds, &warnings),
+        saving: saving(&total, &all, seconds),
+        unexplained: processes.unexplained().clone(),
         course: course::course(&lines, rows, step, &loads),
         looks: Vec::new(),
         total,
         refused: answer.refused,
-        settle: answer.settle,
+        settle: answer.settle.filter(|_| open),
         warnings,
     };
     Ok(Judged { report, all, seconds })
+}
+
+/// Whether the total and the usual request changed differently, so that some requests changed otherwise than most did.
+fn differ(total: &ReleaseChange, usual: &ChangeEstimate) -> bool {
+    match (&total.interval, &usual.interval) {
+        (Ok(total), Ok(usual)) => total.low > usual.high || total.high < usual.low,
+        _ => false,
+    }
 }
 
 /// How many seconds lie between the beginning of the first row and the end of the last.
@@ -99,14 +120,13 @@ pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
     warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
 }
 
-/// Whether the plain means, or the other kind of rulers, say the opposite of the verdict, or that there is a change
-/// where the verdict sees none.
+/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none; or
+/// whether CPU time that no request explains could reverse it.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
-        (ReleaseWarning::MeansDiffer { .. }, Verdict::Same) => true,
-        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Faster) => interval.low > 0.0,
-        (ReleaseWarning::MeansDiffer { interval, .. }, Verdict::Slower) => interval.high < 0.0,
-        (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
+        (ReleaseWarning::RulersDisagree(_) | ReleaseWarning::UnexplainedCpu { .. }, Verdict::Same) => true,
+        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Faster) => interval.high >= 0.0,
+        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Slower) => interval.low <= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
         _ => false,
@@ -146,6 +166,7 @@ fn told_route(
         route: name.cloned().unwrap_or_else(|| format!("(route {})", route.route)),
         cpu_ratio: (route.plain.cpu[0] + route.plain.cpu[1]) / all,
         change: change(&route.effect, &route.plain, level),
+        usual: estimate(&route.usual, level.alpha),
         wall_median: median
             .ok_or_else(|| Absent::because("no distribution of its wall times was kept of both versions")),
     }
@@ -165,10 +186,7 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
 }
 
 /// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
-fn saving(total: &ReleaseChange, all: &Plain, seconds: f64, warnings: &[ReleaseWarning]) -> Reading<ReleaseSaving> {
-    if warnings.iter().any(|warning| matches!(warning, ReleaseWarning::MeansDiffer { .. })) {
-        return Err(Absent::because("the usual request changed otherwise than the mean did"));
-    }
+fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
     let (change, interval) = (total.change.clone()?, total.interval.clone()?);
     let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
     let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);

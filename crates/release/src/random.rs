@@ -1,89 +1,117 @@
-//! A coin for each request: what is left within cells of time and place, compared.
+//! A coin for each request: costs compared within cells of time and place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use steady_model::{Absent, Reading, ReleaseWarning};
-use steady_stats::release::{Estimated, HostShare, Tally, Within, share, within};
+use steady_model::{Absent, ReleaseWarning};
+use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, share, total_change, within};
 
 use crate::answer::{Answer, RouteAnswer};
-use crate::cells::{self, Cell, Cost};
+use crate::cells::{self, Cell};
 use crate::effect::{Effect, Plain};
+use crate::hosts;
 use crate::window::Line;
-use crate::{hosts, means};
 
-/// A route with fewer requests of either version has no change of its own, and is judged together with others like it.
+/// Strata with fewer requests of either version are not estimated by themselves, but pooled with others.
 const LEAST: u64 = 20;
-
-/// One route, or several rare ones.
-struct Part {
-    cpu: f64,
-    log: Option<Within>,
-    plain: Option<(f64, Within)>,
-    /// What each host says of the logarithm.
-    hosts: BTreeMap<u32, HostShare>,
-}
 
 /// The answer of the lines, which are in order.
 pub(crate) fn answer(lines: &[Line]) -> Answer {
-    let (mut parts, mut routes, mut rare) = (Vec::new(), Vec::new(), Vec::new());
+    let adjusted = lines.iter().all(Line::has_levels);
+    let (mut strata, mut parts, mut rare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut routes, mut shared) = (Vec::new(), BTreeSet::new());
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
         let plain = Plain::of(of_route);
         if plain.requests.contains(&0) {
             continue;
         }
-        let part = told_alone(&plain).then(|| Part::new(&[of_route]));
+        let route = of_route[0].row.route;
+        shared.insert(route);
+        let own: Vec<&[Line]> = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).collect();
+        let part = has_enough(&plain).then(|| Part::new(&own));
         let few = || Absent::because(format!("fewer than {LEAST} requests of one version, or never at the same time"));
-        let effect = part.as_ref().and_then(Part::effect).ok_or_else(few);
-        routes.push(RouteAnswer { route: of_route[0].row.route, plain, effect });
+        let effect = total(&own, adjusted).map(effect_of).ok_or_else(few);
+        let usual = part.as_ref().and_then(Part::effect).ok_or_else(few);
+        routes.push(RouteAnswer { route, plain, effect, usual });
         match part {
             Some(part) if part.log.is_some() => parts.push(part),
-            _ => rare.push(of_route),
+            _ => rare.extend(&own),
         }
+        strata.extend(own);
     }
     if !rare.is_empty() {
         parts.push(Part::new(&rare));
     }
-    let total = total(&parts);
-    let warnings = total.as_ref().ok().and_then(|total| means_differ(&parts, total)).into_iter().collect();
-    let total = total.map(|total| Effect::Student(total, 0.0).among(&shares(&parts)));
-    Answer { total, routes, hosts: hosts::each(lines, |_, routes| alone(routes)), warnings, ..Answer::of_coins() }
+    let few = || Absent::because(format!("fewer than {LEAST} requests of one version"));
+    let usual = usual(&parts).map(|usual| Effect::Student(usual, 0.0).among(&shares(&parts))).ok_or_else(few);
+    let alone = |_, strata: &[&[Line]]| {
+        let shared: Vec<&[Line]> =
+            strata.iter().copied().filter(|lines| shared.contains(&lines[0].row.route)).collect();
+        total(&shared, adjusted).map(|found| Effect::Student(found.estimated, 0.0)).ok_or_else(few)
+    };
+    let missing = lines.iter().filter(|line| !line.has_levels()).map(|line| line.row.sums.requests).sum();
+    let warning = (!adjusted).then_some(ReleaseWarning::NotAdjusted { requests: missing });
+    Answer {
+        total: total(&strata, adjusted).map(effect_of).ok_or_else(few),
+        usual,
+        routes,
+        hosts: hosts::each(lines, alone),
+        warnings: warning.into_iter().collect(),
+        ..Answer::of_coins()
+    }
 }
 
-/// Whether a route has enough requests for a change of its own.
-fn told_alone(plain: &Plain) -> bool {
+fn effect_of(found: TotalChange) -> Effect {
+    Effect::Student(found.estimated, 0.0).among(&found.places)
+}
+
+/// Whether there are enough requests of both versions for an estimate.
+fn has_enough(plain: &Plain) -> bool {
     plain.requests.iter().all(|&n| n >= LEAST)
 }
 
-/// The effect on one host, whose lines are given by route.
-fn alone(routes: &[&[Line]]) -> Reading<Effect> {
-    let (usual, rare): (Vec<&[Line]>, Vec<&[Line]>) = routes.iter().partition(|lines| told_alone(&Plain::of(**lines)));
-    let mut parts: Vec<Part> = usual.into_iter().map(|lines| Part::of_usual(&[lines])).collect();
-    if !rare.is_empty() {
-        parts.push(Part::of_usual(&rare));
+/// The change of the total over these strata. Those with too few requests of a version are compared as one, with as many of the
+/// smallest others as it takes: coins assign versions in all of them, so this costs precision and no truth.
+fn total(strata: &[&[Line]], adjusted: bool) -> Option<TotalChange> {
+    let mut sized: Vec<([u64; 2], &[Line])> = strata.iter().map(|lines| (Plain::of(*lines).requests, *lines)).collect();
+    sized.sort_by_key(|([old, new], _)| (*old.min(new), *old.max(new)));
+    let mut pooled = [0; 2];
+    let mut count = 0;
+    for ([old, new], _) in &sized {
+        if *old.min(new) >= LEAST && (count == 0 || pooled.iter().all(|n| *n >= LEAST)) {
+            break;
+        }
+        pooled = [pooled[0] + old, pooled[1] + new];
+        count += 1;
     }
-    total(&parts).map(|total| Effect::Student(total, 0.0))
+    let (rare, usual) = sized.split_at(count);
+    if strata.is_empty() || (count > 0 && pooled.iter().any(|n| *n < LEAST)) {
+        return None;
+    }
+    let mut cells: Vec<_> = usual.iter().map(|(_, lines)| cells::of_levels(&[lines], adjusted)).collect();
+    if count > 0 {
+        let rare: Vec<&[Line]> = rare.iter().map(|(_, lines)| *lines).collect();
+        cells.push(cells::of_levels(&rare, adjusted));
+    }
+    total_change(&cells)
+}
+
+/// The usual request of one route, or of several rare ones.
+struct Part {
+    cpu: f64,
+    log: Option<Within>,
+    /// What each host says of the logarithm.
+    hosts: BTreeMap<u32, HostShare>,
 }
 
 impl Part {
-    fn new(routes: &[&[Line]]) -> Part {
-        let (cells, stretch) = usual_cells(routes);
-        let log = Part::log(&cells);
-        let plain = Plain::of(routes.iter().copied().flatten());
-        let requests = (plain.requests[0] + plain.requests[1]) as f64;
-        let means = within(&sides(&longer(&of_seconds(routes, Cost::Plain), stretch)));
+    fn new(strata: &[&[Line]]) -> Part {
+        let seconds: Vec<Vec<Cell>> = strata.iter().map(|lines| cells::of_seconds(lines)).collect();
+        let stretch = cells::best_stretch(&seconds.concat());
+        let cells: Vec<Cell> = seconds.iter().flat_map(|cells| cells::of_stretches(cells, stretch)).collect();
+        let log = within(&sides(&cells)).filter(|found| found.requests.iter().all(|&n| n >= LEAST as f64));
         let hosts = log.as_ref().map(|log| shares_of_hosts(&cells, log)).unwrap_or_default();
-        Part { cpu: plain.cpu[0] + plain.cpu[1], log, plain: means.map(|found| (requests, found)), hosts }
-    }
-
-    /// The usual request alone.
-    fn of_usual(routes: &[&[Line]]) -> Part {
-        let plain = Plain::of(routes.iter().copied().flatten());
-        let log = Part::log(&usual_cells(routes).0);
-        Part { cpu: plain.cpu[0] + plain.cpu[1], log, plain: None, hosts: BTreeMap::new() }
-    }
-
-    fn log(cells: &[Cell]) -> Option<Within> {
-        within(&sides(cells)).filter(|found| found.requests.iter().all(|&n| n >= LEAST as f64))
+        let [old, new] = Plain::of(strata.iter().copied().flatten()).cpu;
+        Part { cpu: old + new, log, hosts }
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -92,23 +120,8 @@ impl Part {
     }
 }
 
-fn of_seconds(routes: &[&[Line]], cost: Cost) -> Vec<Vec<Cell>> {
-    routes.iter().map(|lines| cells::of_seconds(lines, cost)).collect()
-}
-
-fn longer(seconds: &[Vec<Cell>], stretch: u64) -> Vec<Cell> {
-    seconds.iter().flat_map(|cells| cells::of_stretches(cells, stretch)).collect()
-}
-
 fn sides(cells: &[Cell]) -> Vec<[Tally; 2]> {
     cells.iter().map(|cell| cell.sides).collect()
-}
-
-/// The cells in which the usual request is compared, and how long they are.
-fn usual_cells(routes: &[&[Line]]) -> (Vec<Cell>, u64) {
-    let logs = of_seconds(routes, Cost::Log);
-    let stretch = cells::best_stretch(&logs.concat());
-    (longer(&logs, stretch), stretch)
 }
 
 /// What each host says of what was found.
@@ -138,19 +151,9 @@ fn shares(parts: &[Part]) -> Vec<HostShare> {
     hosts.into_values().collect()
 }
 
-/// The effects of the routes, each with its share of CPU time.
-fn total(parts: &[Part]) -> Reading<Estimated> {
-    let told: Vec<(f64, Estimated)> = parts.iter().filter_map(|part| Some((part.cpu, part.log?.estimated))).collect();
-    let all: f64 = told.iter().map(|(cpu, _)| cpu).sum();
-    Estimated::weighted(told.into_iter().map(|(cpu, effect)| (cpu / all, effect)))
-        .ok_or_else(|| Absent::because(format!("fewer than {LEAST} requests of one version")))
-}
-
-/// Whether the plain means, compared within the same cells, contradict what the usual request did.
-fn means_differ(parts: &[Part], total: &Estimated) -> Option<ReleaseWarning> {
-    let known = || parts.iter().filter(|part| part.log.is_some()).filter_map(|part| Some((part.cpu, part.plain?)));
-    let all: f64 = known().map(|(cpu, _)| cpu).sum();
-    // Relative to the mean of both: to first order the same as the difference of logarithms.
-    let relative_part = |(_, (requests, found)): (f64, (f64, Within))| (requests / all, found.estimated);
-    means::differ(&Estimated::weighted(known().map(relative_part))?, total.effect)
+/// The effects on the usual requests of the routes, each with its share of CPU time.
+fn usual(parts: &[Part]) -> Option<Estimated> {
+    let known: Vec<(f64, Estimated)> = parts.iter().filter_map(|part| Some((part.cpu, part.log?.estimated))).collect();
+    let all: f64 = known.iter().map(|(cpu, _)| cpu).sum();
+    Estimated::weighted(known.into_iter().map(|(cpu, effect)| (cpu / all, effect)))
 }

@@ -2,29 +2,43 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use steady_model::{Absent, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
-use steady_stats::release::{CoinPairs, HostShare, SlotPair};
+use steady_model::{Absent, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
+use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPair, paired_total};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
+use crate::process_cpu::{ProcessCpu, Used};
 use crate::window::{Line, Sides};
-use crate::{hosts, means, rulers};
+use crate::{hosts, rulers};
 
 /// The share of pairs in which a ruler must have been read on both sides to be of use.
 const MOST: f64 = 0.9;
 /// The share of a slot's requests that the version of the other slot may have without the slot being dropped.
 const STRAY: f64 = 0.02;
 
+/// Requests of one version, route and class.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    requests: f64,
+    /// Logarithms, less the mean of the route and class in the process.
+    log: f64,
+    cpu: f64,
+    /// What these requests would cost if each cost the mean of its route and class.
+    expected: f64,
+}
+
 /// Sums of one pair of slots, by version; of rows that hold many slots, those of one stretch of time.
 #[derive(Default)]
 struct Sums {
-    /// Requests and logarithms, less their route's mean, by route.
-    routes: BTreeMap<u32, [(f64, f64); 2]>,
+    /// By route and class.
+    strata: BTreeMap<(u32, u32), [Cost; 2]>,
     /// Requests by slot (first, second) and version; all of a stretch with many slots are in the first.
     slots: [[f64; 2]; 2],
     /// Whether these are many slots, and the CPU time of each version in them.
     many: bool,
     cpu: [f64; 2],
+    /// CPU time of processes by version.
+    processes: [Used; 2],
     /// Readings and their sum, by ruler: workers' and the agent's.
     rulers: BTreeMap<RequestRuler, [(f64, f64); 2]>,
 }
@@ -33,26 +47,33 @@ struct Sums {
 type Pairs = BTreeMap<(u32, u64), Sums>;
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
+pub(crate) fn answer(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    processes: &ProcessCpu<'_>,
+) -> Answer {
     let Some(length) = lines.first().map(|line| u64::from(line.row.slot_seconds)) else { return Answer::of_coins() };
     let mut pairs = pairs(lines, length);
     pairs.retain(|_, sums| sums.whole());
     let workers = rows.rulers.iter().any(|row| row.process != 0);
     add_rulers(&mut pairs, question, rows, length, workers);
+    let counts_processes = processes.counts() && add_processes(&mut pairs, processes, length);
     let used = used(&pairs);
     let weights = weights(lines);
-    let mixed = |sums: &Sums| sums.mixed(&weights);
-    let total = coins(pairs.iter(), &used, mixed);
+    let all = |_| true;
+    let total = total(pairs.iter(), &used, all, counts_processes);
+    let usual = coins(pairs.iter(), &used, |sums| sums.mixed(&weights));
     let routes = routes(lines, &pairs, &used);
-    let hosts = hosts::each(lines, |host, _| coins(pairs.range((host, 0)..=(host, u64::MAX)), &used, mixed));
+    let alone =
+        |host, _: &[&[Line]]| self::total(pairs.range((host, 0)..=(host, u64::MAX)), &used, all, counts_processes);
+    let hosts = hosts::each(lines, alone);
     let rests_on = match (used.is_empty(), workers) {
         (true, _) => RestsOn::Coins,
         (false, true) => RestsOn::WorkerRulers,
         (false, false) => RestsOn::AgentRulers,
     };
-    let usual = total.as_ref().ok().map(Effect::estimate);
-    let by_means = usual.and_then(|usual| means::differ(&means::of_slots(lines, usual)?, usual));
-    Answer { total, routes, hosts, rests_on, warnings: by_means.into_iter().collect(), ..Answer::of_coins() }
+    Answer { total, usual, routes, hosts, rests_on, counts_processes, ..Answer::of_coins() }
 }
 
 /// The second in which a pair of slots begins; a row that holds many slots stands alone.
@@ -69,16 +90,23 @@ fn lot(requests: f64, cpu: f64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// All pairs. Costs are beside the mean of their route in their process, whichever version served them.
+/// All pairs. Logarithms are beside the mean of their route and class in their process, whichever version served them.
 fn pairs(lines: &[Line], length: u64) -> Pairs {
     // By side first, and both added then: the same to the last bit whichever is called NEW.
-    let mut means: HashMap<(u32, u32, u64), [(f64, f64); 2]> = HashMap::new();
-    let place = |line: &Line| (line.row.route, line.row.host, line.row.process);
+    let mut means: HashMap<_, [(f64, f64); 2]> = HashMap::new();
+    let place = |line: &Line| (line.stratum(), line.row.host, line.row.process);
     for line in lines {
         let mean = &mut means.entry(place(line)).or_default()[line.side];
         mean.0 += line.requests();
         mean.1 += line.log();
     }
+    // Of all processes and hosts: a mean of few requests would hide what their own version changed.
+    let cost = |lines: &[Line]| {
+        let Plain { requests: [old_requests, new_requests], cpu: [old, new] } = Plain::of(lines);
+        (lines[0].stratum(), (old + new) / (old_requests + new_requests) as f64)
+    };
+    let costs: BTreeMap<(u32, u32), f64> =
+        lines.chunk_by(|one, other| one.stratum() == other.stratum()).map(cost).collect();
     let mut pairs = Pairs::new();
     for line in lines {
         let [old, new] = means[&place(line)];
@@ -87,9 +115,11 @@ fn pairs(lines: &[Line], length: u64) -> Pairs {
         let sums = pairs.entry((line.row.host, begin)).or_default();
         sums.many = length == 0;
         sums.cpu[line.side] += line.row.sums.cpu;
-        let own = &mut sums.routes.entry(line.row.route).or_default()[line.side];
-        own.0 += line.requests();
-        own.1 += line.log() - line.requests() * log / requests;
+        let own = &mut sums.strata.entry(line.stratum()).or_default()[line.side];
+        own.requests += line.requests();
+        own.log += line.log() - line.requests() * log / requests;
+        own.cpu += line.row.sums.cpu;
+        own.expected += line.requests() * costs[&line.stratum()];
         sums.slots[usize::from(line.row.second_of_pair)][line.side] += line.requests();
     }
     pairs
@@ -115,17 +145,41 @@ impl Sums {
     }
 
     /// NEW less OLD, each route with its weight, of the routes that both slots had; and both together.
-    fn mixed(&self, weights: &BTreeMap<u32, f64>) -> Option<(f64, f64)> {
+    fn mixed(&self, weights: &BTreeMap<(u32, u32), f64>) -> Option<(f64, f64)> {
         let (mut sum, mut level, mut all) = (0.0, 0.0, 0.0);
-        for (route, [old, new]) in &self.routes {
-            if old.0 > 0.0 && new.0 > 0.0 {
-                let weight = weights.get(route).copied().unwrap_or(0.0);
-                sum += weight * (new.1 / new.0 - old.1 / old.0);
-                level += weight * (new.1 / new.0 + old.1 / old.0) / 2.0;
+        for (stratum, [old, new]) in &self.strata {
+            if old.requests > 0.0 && new.requests > 0.0 {
+                let weight = weights.get(stratum).copied().unwrap_or(0.0);
+                let [old, new] = [old, new].map(|cost| cost.log / cost.requests);
+                sum += weight * (new - old);
+                level += weight * (new + old) / 2.0;
                 all += weight;
             }
         }
         (all > 0.0).then(|| (sum / all, level / all))
+    }
+
+    /// Cost over expected cost, OLD and NEW, of the chosen routes, and the expected cost of both.
+    fn standardised(&self, chosen: impl Fn(u32) -> bool) -> Option<([f64; 2], f64)> {
+        let (mut cpu, mut expected) = ([0.0; 2], [0.0; 2]);
+        for (_, sides) in self.strata.iter().filter(|((route, _), _)| chosen(*route)) {
+            for (side, cost) in sides.iter().enumerate() {
+                cpu[side] += cost.cpu;
+                expected[side] += cost.expected;
+            }
+        }
+        let both = expected.iter().all(|expected| *expected > 0.0);
+        both.then(|| ([0, 1].map(|side| cpu[side] / expected[side]), expected[0] + expected[1]))
+    }
+
+    /// By how much each ruler differs between the slots, first less second.
+    fn ruler_differences(&self, used: &[RequestRuler]) -> Vec<f64> {
+        let sign = if self.new_first() { 1.0 } else { -1.0 };
+        let difference = |ruler: &RequestRuler| match self.rulers.get(ruler) {
+            Some([old, new]) if old.0 > 0.0 && new.0 > 0.0 => sign * (new.1 / new.0 - old.1 / old.0),
+            _ => 0.0,
+        };
+        used.iter().map(difference).collect()
     }
 }
 
@@ -151,6 +205,22 @@ fn add_rulers(pairs: &mut Pairs, question: &ReleaseQuestion, rows: &ReleaseRows,
     }
 }
 
+/// Adds the CPU time of processes by slot. Returns whether it is known for both slots of most pairs.
+fn add_processes(pairs: &mut Pairs, processes: &ProcessCpu<'_>, length: u64) -> bool {
+    let of_slots = |row: &ProcessRow, side: Option<usize>| {
+        let slot = length > 0 && u64::from(row.slot_seconds) == length;
+        slot.then_some((row.host, row.second, side?))
+    };
+    for ((host, second, side), used) in processes.by(of_slots) {
+        let there = (host, second.saturating_sub(length))..=(host, second);
+        if let Some((_, sums)) = pairs.range_mut(there).next_back() {
+            sums.processes[side].add(used);
+        }
+    }
+    let known = |sums: &&Sums| sums.processes.iter().all(|used| used.factor().is_some());
+    pairs.values().filter(known).count() as f64 >= MOST * pairs.len().max(1) as f64
+}
+
 /// The rulers that were read in most pairs on both sides, the best ones first.
 fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     let both = |ruler: &RequestRuler| {
@@ -161,13 +231,42 @@ fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     if pairs.is_empty() { Vec::new() } else { order.into_iter().filter(both).collect() }
 }
 
-/// The CPU time of each route.
-fn weights(lines: &[Line]) -> BTreeMap<u32, f64> {
-    let of_route = |lines: &[Line]| {
+/// The CPU time of each route and class.
+fn weights(lines: &[Line]) -> BTreeMap<(u32, u32), f64> {
+    let of_stratum = |lines: &[Line]| {
         let [old, new] = Plain::of(lines).cpu;
-        (lines[0].row.route, old + new)
+        (lines[0].stratum(), old + new)
     };
-    lines.chunk_by(|one, other| one.row.route == other.row.route).map(of_route).collect()
+    lines.chunk_by(|one, other| one.stratum() == other.stratum()).map(of_stratum).collect()
+}
+
+/// The change of the total on the chosen routes; with the spread of the hosts of the pairs.
+fn total<'a>(
+    pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
+    used: &[RequestRuler],
+    chosen: impl Fn(u32) -> bool,
+    counts_processes: bool,
+) -> Reading<Effect> {
+    let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
+        let (mut costs, weight) = sums.standardised(&chosen)?;
+        if counts_processes {
+            costs = [costs[0] * sums.processes[0].factor()?, costs[1] * sums.processes[1].factor()?];
+        }
+        let covariates = sums.ruler_differences(used);
+        Some((*host, CostPair { costs, weight, new_first: sums.new_first(), covariates }))
+    };
+    let (places, pairs): (Vec<u32>, Vec<CostPair>) = pairs.filter_map(pair).unzip();
+    let PairedTotal { estimated, shares } = paired_total(&pairs).ok_or_else(few)?;
+    let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
+    for (host, pair) in places.iter().zip(shares) {
+        let own = hosts.entry(*host).or_default();
+        *own = HostShare { share: own.share + pair.share, beyond: own.beyond + pair.beyond };
+    }
+    Ok(Effect::Student(estimated, 0.0).among(&hosts.into_values().collect::<Vec<HostShare>>()))
+}
+
+fn few() -> Absent {
+    Absent::because("fewer than 6 pairs of slots had both versions")
 }
 
 /// The pairs of which `cost` tells a difference (NEW less OLD) and a level, as coins; with the spread of their hosts.
@@ -179,17 +278,12 @@ fn coins<'a>(
     let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
         let (difference, level) = cost(sums)?;
         let sign = if sums.new_first() { 1.0 } else { -1.0 };
-        let ruler = |ruler: &RequestRuler| match sums.rulers.get(ruler) {
-            Some([old, new]) if old.0 > 0.0 && new.0 > 0.0 => sign * (new.1 / new.0 - old.1 / old.0),
-            _ => 0.0,
-        };
-        let covariates = used.iter().map(ruler).collect();
+        let covariates = sums.ruler_differences(used);
         let pair = SlotPair { difference: sign * difference, level, new_first: sums.new_first(), covariates };
         Some((*host, pair))
     };
     let (places, pairs): (Vec<u32>, Vec<SlotPair>) = pairs.filter_map(pair).unzip();
     let coins = CoinPairs::new(pairs);
-    let few = || Absent::because("fewer than 6 pairs of slots had both versions");
     let estimate = coins.estimate().ok_or_else(few)?;
     let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
     let each = 1.0 / places.len() as f64;
@@ -204,9 +298,14 @@ fn coins<'a>(
 fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler]) -> Vec<RouteAnswer> {
     let of_route = |lines: &[Line]| {
         let route = lines[0].row.route;
-        let cost = |sums: &Sums| sums.mixed(&BTreeMap::from([(route, 1.0)]));
+        let own = weights(lines);
         let plain = Plain::of(lines);
-        (!plain.requests.contains(&0)).then(|| RouteAnswer { route, plain, effect: coins(pairs.iter(), used, cost) })
+        (!plain.requests.contains(&0)).then(|| RouteAnswer {
+            route,
+            plain,
+            effect: total(pairs.iter(), used, |other| other == route, false),
+            usual: coins(pairs.iter(), used, |sums| sums.mixed(&own)),
+        })
     };
     lines.chunk_by(|one, other| one.row.route == other.row.route).filter_map(of_route).collect()
 }

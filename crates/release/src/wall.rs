@@ -1,4 +1,4 @@
-//! Wall time, as it was.
+//! Wall time: both versions at the same times and with the same mix of routes, wherever they served at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,13 +47,16 @@ pub(crate) fn wall(
     if walls.all.iter().any(BTreeMap::is_empty) {
         return Err(Absent::because("no distribution of wall times was kept of both versions"));
     }
-    let quantile = |share| [0, 1].map(|side| nanos(quantile(&walls.all[side], share)));
+    // One after the other there are no times that both had.
+    let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
+    let counts = standardised.as_ref().unwrap_or(&walls.all);
+    let quantile = |share| [0, 1].map(|side| nanos(quantile(&counts[side], share)));
     Ok(ReleaseWall {
         quantiles: SHARES.map(|share| (share, quantile(share))).into(),
-        median_change: walls.median_change(None).map(f64::exp_m1).ok_or_else(too_few),
+        median_change: Ok(median_change(counts).exp_m1()),
         median_interval: walls.median_interval(lines, design, alpha),
         parts: parts(lines),
-        distribution: walls.distribution(),
+        distribution: distribution(counts),
     })
 }
 
@@ -97,31 +100,31 @@ impl Walls {
         walls
     }
 
-    /// The change of the median, as a logarithm: within stretches of time and routes, for load moves medians, and moves that
-    /// of all times together least where it lies between two loads. Without the stretches of one of the groups.
-    fn median_change(&self, without: Option<usize>) -> Option<f64> {
-        let (mut sum, mut weights) = (0.0, 0.0);
+    /// The counts of both versions, weighted so that both have as many requests in every stretch of time on every route. Load
+    /// and mix move both alike then. Without the stretches of one of the groups.
+    fn standardised(&self, without: Option<usize>) -> Option<[Counts; 2]> {
+        let mut all: [Counts; 2] = Default::default();
         for stretches in self.by_route.values() {
             let mut counts: [Counts; 2] = Default::default();
             for (_, sides) in stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without) {
                 for (side, own) in sides.1.iter().enumerate() {
                     own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
                 }
-                // Where requests are rare, stretches are put together until both versions have a median.
+                // Where requests are rare, stretches are put together until both versions have enough.
                 let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
                 if totals.iter().all(|&total| total >= LEAST) {
-                    let [old, new] = [0, 1].map(|side| quantile(&counts[side], 0.5).ln());
-                    let weight = totals[0] * totals[1] / (totals[0] + totals[1]);
-                    sum += weight * (new - old);
-                    weights += weight;
-                    counts = Default::default();
+                    for (side, own) in std::mem::take(&mut counts).into_iter().enumerate() {
+                        let weight = (totals[0] + totals[1]) / (2.0 * totals[side]);
+                        own.into_iter()
+                            .for_each(|(bucket, count)| *all[side].entry(bucket).or_default() += weight * count);
+                    }
                 }
             }
         }
-        (weights > 0.0).then(|| sum / weights)
+        all.iter().all(|counts| !counts.is_empty()).then_some(all)
     }
 
-    /// Its interval, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
+    /// The interval of the change of the median, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
     /// stretches. Distributions are kept by host: how much processes of a canary differ is told by the means of their logarithms.
     fn median_interval(&self, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
         let of_processes = match design {
@@ -144,8 +147,9 @@ impl Walls {
     fn jackknife(&self) -> Reading<Estimated> {
         let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
         let groups = GROUPS.min(stretches);
-        let effect = self.median_change(None).ok_or_else(too_few)?;
-        let left_out: Option<Vec<f64>> = (0..groups).map(|group| self.median_change(Some(group))).collect();
+        let change = |without: Option<usize>| Some(median_change(&self.standardised(without)?));
+        let effect = change(None).ok_or_else(too_few)?;
+        let left_out: Option<Vec<f64>> = (0..groups).map(|group| change(Some(group))).collect();
         let left_out = left_out
             .filter(|_| groups >= 6)
             .ok_or_else(|| Absent::because("the window is too short: it takes a minute at least"))?;
@@ -155,19 +159,24 @@ impl Walls {
         let variance = (count - 1.0) / count * squares;
         Ok(Estimated { effect, variance, freedom: count - 1.0 })
     }
+}
 
-    fn distribution(&self) -> Vec<(Nanos, [f64; 2])> {
-        let totals = [0, 1].map(|side| self.all[side].values().sum::<f64>());
-        let mut shares: BTreeMap<u16, [f64; 2]> = BTreeMap::new();
-        for (side, counts) in self.all.iter().enumerate() {
-            for (bucket, count) in counts {
-                shares.entry(bucket / TOGETHER).or_default()[side] += count / totals[side];
-            }
+/// The change of the median, as a logarithm.
+fn median_change(counts: &[Counts; 2]) -> f64 {
+    quantile(&counts[1], 0.5).ln() - quantile(&counts[0], 0.5).ln()
+}
+
+fn distribution(all: &[Counts; 2]) -> Vec<(Nanos, [f64; 2])> {
+    let totals = [0, 1].map(|side| all[side].values().sum::<f64>());
+    let mut shares: BTreeMap<u16, [f64; 2]> = BTreeMap::new();
+    for (side, counts) in all.iter().enumerate() {
+        for (bucket, count) in counts {
+            shares.entry(bucket / TOGETHER).or_default()[side] += count / totals[side];
         }
-        let range = shares.keys().next().copied().unwrap_or(0)..=shares.keys().last().copied().unwrap_or(0);
-        let upper = |group: u16| nanos(upper_end(((group + 1) * TOGETHER - 1).min(WALL_BUCKETS - 1)));
-        range.map(|group| (upper(group), shares.get(&group).copied().unwrap_or_default())).collect()
     }
+    let range = shares.keys().next().copied().unwrap_or(0)..=shares.keys().last().copied().unwrap_or(0);
+    let upper = |group: u16| nanos(upper_end(((group + 1) * TOGETHER - 1).min(WALL_BUCKETS - 1)));
+    range.map(|group| (upper(group), shares.get(&group).copied().unwrap_or_default())).collect()
 }
 
 /// A route with fewer requests of either version has no median to speak of.

@@ -4,8 +4,8 @@
 //! intervals of all looks hold together, and so does what they have in common.
 
 use steady_model::{
-    Absent, Interval, Reading, ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows, ReleaseSight,
-    Verdict,
+    Absent, Interval, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows,
+    ReleaseSight, Verdict,
 };
 
 use crate::JudgeError;
@@ -99,11 +99,16 @@ impl Watch {
         };
         let asked = Asked { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
         let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
-        if differ_by_host(&report.warnings) {
+        if differ_by_host(&report.warnings) || report.design == ReleaseDesign::OneAfterTheOther {
             total.minutes_to_settle = None;
         }
         if contradicted(&report.warnings, total.verdict) {
-            total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
+            total = ReleaseChange {
+                verdict: Verdict::Undecided,
+                within_resolution: false,
+                minutes_to_settle: None,
+                ..total
+            };
         }
         self.looks.push(ReleaseSight {
             to: report.question.to,

@@ -14,12 +14,22 @@ pub(crate) struct Line {
 }
 
 /// What rows are ordered by; the sums only make it one order where a row was told in several parts.
-type Key = (u32, u32, u64, u64, usize, u64, u64);
+type Key = (u32, u32, u32, u64, u64, usize, u64, u64);
 
 impl Line {
     /// The second behind the last that it stands for.
     pub(crate) fn end(&self) -> u64 {
         self.row.second + u64::from(self.row.span_seconds.max(1))
+    }
+
+    /// Its route and class: requests of one stratum cost alike, as far as that is known before they run.
+    pub(crate) fn stratum(&self) -> (u32, u32) {
+        (self.row.route, self.row.class)
+    }
+
+    /// Whether all its requests are in the sums in levels.
+    pub(crate) fn has_levels(&self) -> bool {
+        self.row.sums.levels.requests >= self.row.sums.requests
     }
 
     /// Requests that count.
@@ -72,18 +82,18 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
         let Some(side) = sides.of(row.version).filter(|_| (question.from..question.to).contains(&row.second)) else {
             continue;
         };
-        let ReleaseRow { route, host, second, process, sums, .. } = row;
+        let ReleaseRow { route, class, host, second, process, sums, .. } = row;
         counts[side].0 += sums.requests;
         counts[side].1 += sums.warming;
         if sums.requests > 0 && (*process != 0 || sums.cpu > 0.0) {
-            keys.push(((*route, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
+            keys.push(((*route, *class, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
         }
     }
     for (version, count) in [&question.old, &question.new].into_iter().zip(counts) {
         check(version, count, question, rows)?;
     }
     keys.sort_unstable();
-    Ok(keys.into_iter().map(|((_, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
+    Ok(keys.into_iter().map(|((_, _, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
 }
 
 /// Whether there is anything of a version, which has so many requests that count, and so many that do not.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use steady_model::{AgentService, Arrived, Assignment, LineFault, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
-use steady_release::{Fold, Told, WARMING_REQUESTS};
+use steady_release::{Fold, RequestCost, WARMING_REQUESTS};
 
 use super::names::{NONE_OF_THEM, Names};
 use super::processes::{CpuReading, Processes};
@@ -113,8 +113,9 @@ impl Service {
 
     /// Adds to the row of this key.
     fn add_to(&mut self, key: &Key, request: &RequestLine<'_>, second: u64) {
-        let told = Told {
+        let cost = RequestCost {
             route: key.route,
+            class: 0,
             version: key.version,
             process: key.process,
             number: request.number,
@@ -122,8 +123,9 @@ impl Service {
             cpu: request.cpu,
             wall: request.wall,
             delay: request.delay,
+            ruler: request.ruler,
         };
-        self.fold.add(&told, self.open.requests.entry(*key).or_default());
+        self.fold.add(&cost, self.open.requests.entry(*key).or_default());
         if request.number <= WARMING_REQUESTS {
             return;
         }

@@ -5,9 +5,9 @@ mod request;
 mod rows;
 
 pub use report::{
-    LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment, ReleaseQuestion,
-    ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseWall, ReleaseWarning, RestsOn,
-    Settling, WallPart,
+    ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
+    ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
+    ReleaseWarning, RestsOn, Settling, UnexplainedCpu, WallPart,
 };
 pub use request::{Assignment, Request, RequestProcess, RequestRuler, TimeSlot};
 pub use rows::{

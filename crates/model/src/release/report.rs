@@ -103,12 +103,22 @@ pub struct ReleaseSide {
     pub wall_mean: Reading<Nanos>,
 }
 
-/// A change of CPU time per request: NEW / OLD - 1.
+/// A change, NEW / OLD - 1, with its interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangeEstimate {
+    /// The estimate.
+    pub change: Reading<f64>,
+    /// Its interval.
+    pub interval: Reading<Interval>,
+}
+
+/// The change of the total CPU time, NEW / OLD - 1: what all requests need if all run NEW, over what they need if all run OLD,
+/// at equal load and mix of routes and classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseChange {
     /// Requests of OLD and NEW that it rests on.
     pub requests: [u64; 2],
-    /// The estimate, with load and mix of routes taken off.
+    /// The estimate, with load and mix taken off.
     pub change: Reading<f64>,
     /// Its interval.
     pub interval: Reading<Interval>,
@@ -133,8 +143,31 @@ pub struct ReleaseRoute {
     pub cpu_ratio: f64,
     /// Its change. Intervals of routes hold for all routes together (Holm).
     pub change: ReleaseChange,
+    /// The change of its usual request.
+    pub usual: ChangeEstimate,
     /// Its median wall time, OLD and NEW; absent where it was not told.
     pub wall_median: Reading<[Nanos; 2]>,
+}
+
+/// Requests of one route and class, split at three times their usual cost.
+///
+/// Both changes are of CPU time per request of the route and class, so that together they are the change of their total.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseTail {
+    /// The template of the route.
+    pub route: String,
+    /// The class; empty for requests without one.
+    pub class: String,
+    /// Its share of the service's CPU time within the window, both versions together.
+    pub cpu_ratio: f64,
+    /// The share of its requests that cost more than the bound, OLD and NEW.
+    pub above_ratio: [f64; 2],
+    /// The share of its CPU time that these have, both versions together.
+    pub above_cpu_ratio: f64,
+    /// The change of the CPU time of requests above the bound.
+    pub above: ChangeEstimate,
+    /// The change of the CPU time of the others.
+    pub below: ChangeEstimate,
 }
 
 /// One host of several, by itself.
@@ -189,6 +222,15 @@ pub struct ReleaseSaving {
     pub cpus_saved: f64,
     /// The interval of that.
     pub interval: Interval,
+}
+
+/// CPU time of processes that is not that of their requests, as a share of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnexplainedCpu {
+    /// Over all processes.
+    pub ratio: f64,
+    /// By version, OLD and NEW, where each interval of a process has one version.
+    pub sides: Option<[f64; 2]>,
 }
 
 /// Why one version after the other gives no answer.
@@ -264,13 +306,11 @@ pub enum ReleaseWarning {
         /// Those.
         shares: [f64; 2],
     },
-    /// The plain means of CPU time, compared at the same time and place, say something else than the usual request does: a
-    /// few requests became much dearer, or cheaper. That nothing changed is not said then.
-    MeansDiffer {
-        /// The change of the means.
-        by_means: f64,
-        /// Its interval.
-        interval: Interval,
+    /// Rows from before CPU time was summed in levels: the total is the plain ratio of means within seconds and routes, which
+    /// is less precise.
+    NotAdjusted {
+        /// Requests in such rows.
+        requests: u64,
     },
     /// Some routes were served by one version only, with this share of the CPU time; they are in no figure.
     RoutesOfOneVersion {
@@ -285,6 +325,19 @@ pub enum ReleaseWarning {
         lost: u64,
         /// Requests folded.
         folded: u64,
+    },
+    /// Much of the CPU time of the processes is not that of requests, such as of a thread pool. The change is that of the CPU time
+    /// of the processes.
+    ProcessCpuCounted {
+        /// The share of the processes' CPU time that is not that of requests.
+        ratio: f64,
+    },
+    /// The same, where coins choose between requests of one process: nobody knows which version it belongs to.
+    UnexplainedCpu {
+        /// The share of the processes' CPU time that is not that of requests.
+        ratio: f64,
+        /// The interval of the change if all of that belongs to the one version or to the other.
+        interval: Interval,
     },
     /// Requests that came to have their version in another way, which were left out.
     OtherAssignments {
@@ -322,7 +375,7 @@ pub enum ReleaseWarning {
     },
 }
 
-/// One stretch of the window, for charts. Means are geometric ones; absent where nothing was served.
+/// One stretch of the window, for charts. Means are absent where nothing was served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseMoment {
     /// Its first second, since 1970.
@@ -380,6 +433,12 @@ pub struct ReleaseReport {
     pub sides: [ReleaseSide; 2],
     /// The service as a whole.
     pub total: ReleaseChange,
+    /// The usual request: the change of the logarithm of cost, by Huber's estimate. It says what most requests did, and not
+    /// what the service needs.
+    pub usual: ChangeEstimate,
+    /// Which requests changed, the routes and classes with the most CPU time first; empty where the total and the usual request
+    /// agree.
+    pub tails: Vec<ReleaseTail>,
     /// Its routes, the dearest first; empty unless asked for.
     pub routes: Vec<ReleaseRoute>,
     /// Its hosts, those furthest from the others first; empty where there is one.
@@ -388,6 +447,8 @@ pub struct ReleaseReport {
     pub wall: Reading<ReleaseWall>,
     /// What the change comes to; absent where there is none.
     pub saving: Reading<ReleaseSaving>,
+    /// CPU time of processes that is not that of their requests.
+    pub unexplained: Reading<UnexplainedCpu>,
     /// The course of the window.
     pub course: ReleaseCourse,
     /// The looks, where it was followed live.

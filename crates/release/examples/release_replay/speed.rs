@@ -6,7 +6,7 @@ use std::time::Instant;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
-use steady_release::{Fold, Told, judge};
+use steady_release::{Fold, RequestCost, judge};
 
 use super::kept::made;
 
@@ -49,8 +49,9 @@ pub(crate) fn print() {
 fn fold() -> RequestSums {
     let (mut fold, mut sums) = (Fold::new(), RequestSums::default());
     for number in 0..REQUESTS {
-        let told = Told {
+        let told = RequestCost {
             route: (number % 200) as u32,
+            class: 0,
             version: (number / 200 % 2) as u32,
             process: number % 64,
             number: 1_000 + number,
@@ -58,6 +59,7 @@ fn fold() -> RequestSums {
             cpu: 2_000_000 + number * 7_919 % 400_000,
             wall: 3_000_000 + number * 104_729 % 900_000,
             delay: None,
+            ruler: None,
         };
         fold.add(&told, &mut sums);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use steady_model::RequestRuler;
 use steady_stats::release::TimedCost;
 
-use super::{BLOCK, Course};
+use super::{BLOCK, Course, Measure};
 use crate::rulers::Reading;
 use crate::window::Sides;
 
@@ -58,21 +58,33 @@ impl Course<'_> {
     }
 }
 
+/// Requests of one version in a block of time on a host.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    requests: f64,
+    cpu: f64,
+    /// What these requests would cost if each cost the mean of its route and class.
+    expected: f64,
+    /// Logarithms less the mean of their route and class, weighted by that mean cost.
+    log: f64,
+}
+
 impl Load {
     /// The costs of all blocks of which the load is known, of one route or of all.
-    pub(super) fn costs(&self, course: &Course, only: Option<u32>) -> Vec<TimedCost> {
-        let mut blocks: BTreeMap<(u64, u32, usize), (f64, f64, f64)> = BTreeMap::new();
+    pub(super) fn costs(&self, course: &Course, measure: Measure, only: Option<u32>) -> Vec<TimedCost> {
+        let mut blocks: BTreeMap<(u64, u32, usize), Block> = BTreeMap::new();
         for line in course.lines {
-            let Some((mean, cost)) = course.routes.get(&line.row.route) else { continue };
+            let Some((mean, cost)) = course.strata.get(&line.stratum()) else { continue };
             if only.is_some_and(|only| only != line.row.route) {
                 continue;
             }
-            let sums = blocks.entry((line.row.second / BLOCK, line.row.host, line.side)).or_default();
-            sums.0 += line.requests();
-            sums.1 += cost * line.requests();
-            sums.2 += cost * (line.log() - line.requests() * mean);
+            let block = blocks.entry((line.row.second / BLOCK, line.row.host, line.side)).or_default();
+            block.requests += line.requests();
+            block.expected += cost * line.requests();
+            block.cpu += line.row.sums.cpu;
+            block.log += cost * (line.log() - line.requests() * mean);
         }
-        let row = |((block, host, side), (requests, weight, sum)): (&(u64, u32, usize), &(f64, f64, f64))| {
+        let row = |((block, host, side), sums): (&(u64, u32, usize), &Block)| {
             let load = self.blocks.get(&(*host, *block, *side))?;
             let covariates: Option<Vec<f64>> =
                 self.kinds.iter().map(|kind| load.get(kind).map(|(readings, sum)| sum / readings)).collect();
@@ -80,8 +92,11 @@ impl Load {
                 at: (block * BLOCK) as f64,
                 place: *host,
                 is_new: *side == 1,
-                requests: *requests,
-                cost: sum / weight,
+                requests: sums.requests,
+                cost: match measure {
+                    Measure::Total => (sums.cpu / sums.expected).ln(),
+                    Measure::Usual => sums.log / sums.expected,
+                },
                 covariates: covariates?,
             })
         };

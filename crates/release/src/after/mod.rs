@@ -5,11 +5,14 @@ mod load;
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, LoadAlarm, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn};
+use steady_model::{
+    Absent, LoadAlarm, Reading, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn,
+};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
+use crate::process_cpu::ProcessCpu;
 use crate::window::{Line, Sides};
 use crate::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
@@ -29,15 +32,29 @@ const SHIFT_SHARE_OUTSIDE: f64 = 0.25;
 /// The error at which two kinds of rulers are said to disagree.
 const DISAGREE: f64 = 0.05;
 
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    /// CPU time over what the same requests cost on average: the total.
+    Total,
+    /// The mean of the logarithm: the usual request.
+    Usual,
+}
+
 /// What there is to judge by.
 struct Course<'a> {
     lines: &'a [Line],
-    /// By route: the mean of both versions' logarithms, and the CPU time of a request.
-    routes: BTreeMap<u32, (f64, f64)>,
+    /// The routes and classes that both versions served: the mean of both versions' logarithms, and of their costs.
+    strata: BTreeMap<(u32, u32), (f64, f64)>,
 }
 
 /// The answer of the lines, which are in order.
-pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Answer {
+pub(crate) fn answer(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    processes: &ProcessCpu<'_>,
+) -> Answer {
     let course = Course::new(lines);
     let (window, sides) = (question.from..question.to, Sides::new(question, rows));
     let [mut inside, outside] =
@@ -52,7 +69,8 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         true => (&workers, RestsOn::WorkerRulers),
         false => (&agents, RestsOn::AgentRulers),
     };
-    let costs = chosen.costs(&course, None);
+    let mut costs = chosen.costs(&course, Measure::Total, None);
+    let counts_processes = processes.counts() && count_processes(&mut costs, processes);
     let found = in_course(&costs);
     let mut refused = course.too_little(chosen);
     refused.extend(
@@ -66,9 +84,17 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
     }
     if !refused.is_empty() {
         let why = || Absent::because("load and version cannot be told apart");
-        let routes = course.routes_with(|_| Err(why()));
+        let routes = course.routes_with(|_, _| Err(why()));
         let settle = course.settling(question.resolution);
-        return Answer { rests_on, total: Err(why()), routes, refused, settle, ..Answer::of_coins() };
+        return Answer {
+            rests_on,
+            total: Err(why()),
+            usual: Err(why()),
+            routes,
+            refused,
+            settle,
+            ..Answer::of_coins()
+        };
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
     let effect = |found: Option<InCourse>| {
@@ -76,9 +102,10 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
     };
     let mut warnings = Vec::new();
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
-        warnings.extend(disagreement(found, in_course(&agents.costs(&course, None))));
+        warnings.extend(disagreement(found, in_course(&agents.costs(&course, Measure::Total, None))));
     }
-    let routes = course.routes_with(|route| effect(in_course(&chosen.costs(&course, Some(route)))));
+    let of = |measure: Measure, route| effect(in_course(&chosen.costs(&course, measure, route)));
+    let routes = course.routes_with(|measure, route| of(measure, Some(route)));
     let hosts = hosts::each(lines, |host, _| {
         effect(in_course(&costs.iter().filter(|cost| cost.place == host).cloned().collect::<Vec<TimedCost>>()))
     });
@@ -86,7 +113,19 @@ pub(crate) fn answer(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Li
         let shares = hosts::by_precision(&hosts, total.estimate());
         total.among(&shares)
     });
-    Answer { rests_on, total, routes, hosts, warnings, ..Answer::of_coins() }
+    // The width is that of the model of the load, which more of the same traffic does not narrow as coins would.
+    let settle = course.settling(question.resolution);
+    let usual = of(Measure::Usual, None);
+    Answer { rests_on, total, usual, routes, hosts, settle, counts_processes, warnings, ..Answer::of_coins() }
+}
+
+/// Counts the CPU time of processes that is not that of requests. Returns whether it is known of both versions everywhere.
+fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>) -> bool {
+    let sums = processes.by(|_, side| side);
+    let [old, new] = [0, 1].map(|side| sums.get(&side).and_then(|used| used.factor()));
+    let (Some(old), Some(new)) = (old, new) else { return false };
+    costs.iter_mut().for_each(|cost| cost.cost += if cost.is_new { new.ln() } else { old.ln() });
+    true
 }
 
 /// Whether a ruler reads the same in every process under the same load. Loads from memory do not: how fast they are
@@ -113,28 +152,30 @@ fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<R
 
 impl<'a> Course<'a> {
     fn new(lines: &'a [Line]) -> Course<'a> {
-        let mut routes = BTreeMap::new();
-        for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
-            let plain = Plain::of(of_route);
+        let mut strata = BTreeMap::new();
+        for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+            let plain = Plain::of(of_stratum);
             if plain.requests.contains(&0) {
                 continue;
             }
             let mut logs = [0.0; 2];
-            of_route.iter().for_each(|line| logs[line.side] += line.log());
+            of_stratum.iter().for_each(|line| logs[line.side] += line.log());
             let mean = (logs[0] / plain.requests[0] as f64 + logs[1] / plain.requests[1] as f64) / 2.0;
             let cost = (plain.cpu[0] + plain.cpu[1]) / (plain.requests[0] + plain.requests[1]) as f64;
-            routes.insert(of_route[0].row.route, (mean, cost));
+            strata.insert(of_stratum[0].stratum(), (mean, cost));
         }
-        Course { lines, routes }
+        Course { lines, strata }
     }
 
-    fn routes_with(&self, effect: impl Fn(u32) -> steady_model::Reading<Effect>) -> Vec<RouteAnswer> {
+    fn routes_with(&self, effect: impl Fn(Measure, u32) -> Reading<Effect>) -> Vec<RouteAnswer> {
         let of_route = |lines: &[Line]| {
             let route = lines[0].row.route;
-            self.routes.contains_key(&route).then(|| RouteAnswer {
+            let both = self.strata.range((route, 0)..=(route, u32::MAX)).next().is_some();
+            both.then(|| RouteAnswer {
                 route,
                 plain: Plain::of(lines),
-                effect: effect(route),
+                effect: effect(Measure::Total, route),
+                usual: effect(Measure::Usual, route),
             })
         };
         self.lines.chunk_by(|one, other| one.row.route == other.row.route).filter_map(of_route).collect()

@@ -359,7 +359,7 @@ pub(crate) fn by_requests(source: &Source, fleet: &Fleet, coin: &mut ChaCha8Rng)
         let is_new: bool = coin.random();
         let factor = if request.version == 2 { 0.0 } else { 1.0 };
         let factor = factor * if is_new { 1.0 + fleet.effect } else { 1.0 };
-        made::Label { version: u32::from(is_new), assignment: Assignment::Random, slot_seconds: 0, factor }
+        made::Label { version: u32::from(is_new), assignment: Assignment::Random, slot_seconds: 0, factor, class: 0 }
     };
     scraped(&made::rows(&all, &[], label), fleet.span as u32)
 }

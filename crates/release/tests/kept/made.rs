@@ -6,7 +6,7 @@ use steady_model::{
     Assignment, HostSecond, ReleaseQuestion, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
     RulerSums, WALL_SECONDS, WallRow, wall_bucket,
 };
-use steady_release::{Fold, Told, WARMING_REQUESTS};
+use steady_release::{Fold, RequestCost, WARMING_REQUESTS};
 
 use super::recording::{AgentReading, Recorded};
 
@@ -21,6 +21,8 @@ pub(crate) struct Label {
     pub(crate) slot_seconds: u32,
     /// What its CPU time is multiplied with; 0: the request is left out, and its ruler alone counts.
     pub(crate) factor: f64,
+    /// What the application knew of it before; 0: nothing.
+    pub(crate) class: u32,
 }
 
 /// The second of a time.
@@ -71,7 +73,7 @@ pub(crate) fn rows(
     mut label: impl FnMut(&Recorded) -> Label,
 ) -> ReleaseRows {
     let mut folds: BTreeMap<u32, Fold> = BTreeMap::new();
-    let mut rows: BTreeMap<(u64, u32, u64, u32, u32), ReleaseRow> = BTreeMap::new();
+    let mut rows: BTreeMap<(u64, u32, u64, u32, u32, u32), ReleaseRow> = BTreeMap::new();
     let mut rulers: BTreeMap<(u64, u32, u64, u32, RequestRuler), RulerSums> = BTreeMap::new();
     let mut walls: BTreeMap<(u64, u32, u32, u32), BTreeMap<u16, u32>> = BTreeMap::new();
     for request in requests {
@@ -79,7 +81,7 @@ pub(crate) fn rows(
         let slot = u64::from(label.slot_seconds);
         let began = second(request.end - request.wall);
         let at = began.checked_div(slot).map_or(second(request.end), |number| number * slot);
-        let key = (at, request.host, request.process, label.version, request.route);
+        let key = (at, request.host, request.process, label.version, request.route, label.class);
         if request.number <= WARMING_REQUESTS {
             continue;
         }
@@ -95,7 +97,7 @@ pub(crate) fn rows(
             process: request.process + 1,
             version: label.version,
             route: request.route,
-            class: 0,
+            class: label.class,
             assignment: label.assignment,
             span_seconds: label.slot_seconds.max(1),
             slot_seconds: label.slot_seconds,
@@ -105,8 +107,9 @@ pub(crate) fn rows(
         let cpu = (request.cpu as f64 * label.factor) as u64;
         let wall = request.wall + cpu - request.cpu.min(cpu);
         folds.entry(request.host).or_default().add(
-            &Told {
+            &RequestCost {
                 route: request.route,
+                class: label.class,
                 version: label.version,
                 process: request.process + 1,
                 number: request.number,
@@ -114,6 +117,7 @@ pub(crate) fn rows(
                 cpu,
                 wall,
                 delay: None,
+                ruler: request.ruler.map(|(ruler, nanoseconds)| (ruler, nanoseconds as u64)),
             },
             &mut row.sums,
         );
@@ -137,7 +141,7 @@ pub(crate) fn rows(
         hosts: (0..16).map(|host| format!("host {host}")).collect(),
         versions: vec!["v1".into(), "v2".into()],
         routes: vec!["page".into(), "cache".into(), "mixed".into()],
-        classes: Vec::new(),
+        classes: vec![String::new(), "a".into()],
         processes: Vec::new(),
         requests: rows.into_values().collect(),
         rulers: of_workers

@@ -5,6 +5,7 @@ pub(crate) mod compact;
 pub(crate) mod fleet;
 pub(crate) mod made;
 pub(crate) mod means;
+pub(crate) mod mixtures;
 pub(crate) mod recording;
 pub(crate) mod simulated;
 pub(crate) mod trials;

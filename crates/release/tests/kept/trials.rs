@@ -158,7 +158,7 @@ impl Source {
             };
             let factor = if request.version == 2 { 0.0 } else { 1.0 };
             let factor = factor * if version { 1.0 + effect } else { 1.0 };
-            Label { version: u32::from(version), assignment, slot_seconds, factor }
+            Label { version: u32::from(version), assignment, slot_seconds, factor, class: 0 }
         };
         let mut rows = made::rows(requests, agent, label);
         rows.seconds = made::seconds(&self.busy, from, to);

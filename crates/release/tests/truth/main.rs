@@ -3,6 +3,7 @@
 
 #[path = "../kept/mod.rs"]
 mod kept;
+mod mixtures;
 mod replays;
 mod same;
 mod simulated;

@@ -138,6 +138,8 @@ fn a_host_that_lies_apart_is_named() {
                 row.sums.log_squared += (2.0 * row.sums.log + dearer * row.sums.requests as f64) * dearer;
                 row.sums.before_log += dearer * row.sums.before;
                 row.sums.log += dearer * row.sums.requests as f64;
+                row.sums.cpu *= dearer.exp();
+                row.sums.cpu_squared *= (2.0 * dearer).exp();
             }
             let (from, to) = fleet.ends();
             let report = judge(&made::question(from, to), &rows).unwrap();
@@ -184,7 +186,7 @@ fn hosts_that_change_over_one_by_one_are_compared_with_themselves() {
         let rows = made::rows(&source.requests, &source.agent, |request| {
             let is_new = made::second(request.end) >= BEGIN + 90 + 60 * u64::from(request.host);
             let factor = if is_new { 1.0 + effect } else { 1.0 };
-            made::Label { version: u32::from(is_new), assignment: Assignment::None, slot_seconds: 0, factor }
+            made::Label { version: u32::from(is_new), assignment: Assignment::None, slot_seconds: 0, factor, class: 0 }
         });
         let report = judge(&made::question(BEGIN, BEGIN + 300), &scraped(&rows, 15)).unwrap();
         assert_eq!(report.design, ReleaseDesign::OneAfterTheOther);

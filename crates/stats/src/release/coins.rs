@@ -7,7 +7,7 @@
 
 use steady_model::{Interval, Layout};
 
-use super::linear;
+use super::{Estimated, HostShare, linear};
 use crate::invert::{Found, Search, Width};
 use crate::pair::{MIN_PAIRS, Pair, Paired, Slot};
 use crate::score::{Tested, median};
@@ -38,6 +38,106 @@ impl SlotPair {
     }
 }
 
+/// A pair of slots, for the change of the total.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostPair {
+    /// Mean cost of a request over its expected cost, OLD and NEW.
+    pub costs: [f64; 2],
+    /// The weight of the pair, such as the expected cost of its requests.
+    pub weight: f64,
+    /// Whether NEW served in the first slot.
+    pub new_first: bool,
+    /// What is known of the load, as logarithms: first slot less second.
+    pub covariates: Vec<f64>,
+}
+
+/// The change of the total over pairs of slots.
+#[derive(Clone, Debug)]
+pub struct PairedTotal {
+    /// The logarithm of the ratio of the costs.
+    pub estimated: Estimated,
+    /// What each pair says about it.
+    pub shares: Vec<HostShare>,
+}
+
+/// The ratio of the costs of NEW and OLD, from pairs in which a coin gave one of two slots to NEW: the ratio at which the costs
+/// of first and second slots differ by nothing that depends on the coin. `None` with fewer than 6 pairs.
+///
+/// If NEW costs `exp(theta)` times OLD, costs with half of `theta` moved from NEW to OLD do not depend on the coin, and
+/// neither does what covariates explain of the difference between first and second slot. The coins are independent, so load
+/// that resembles itself from pair to pair does not matter. Costs are compared in levels: expensive requests count in full.
+pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
+    const MOST_STEPS: usize = 50;
+    const CONVERGED: f64 = 1e-12;
+    if pairs.len() < MIN_PAIRS {
+        return None;
+    }
+    let sum = |side: usize| pairs.iter().map(|pair| pair.weight * pair.costs[side]).sum::<f64>();
+    let mut theta = sum(1).ln() - sum(0).ln();
+    let used = used_covariates(pairs.len(), pairs.iter().map(|pair| pair.covariates.len()));
+    let (mut left, mut levels) = (Vec::new(), Vec::new());
+    for _ in 0..MOST_STEPS {
+        (left, levels) = beyond_load(pairs, theta, used);
+        let step = left.iter().sum::<f64>() / levels.iter().sum::<f64>();
+        theta += step;
+        if !step.is_finite() || step.abs() < CONVERGED {
+            break;
+        }
+    }
+    let n = pairs.len() as f64;
+    let all: f64 = levels.iter().sum();
+    let power = |power: i32| levels.iter().map(|level| level.powi(power)).sum::<f64>();
+    // As many pairs as would count alike.
+    let counting = power(2) * power(2) / power(4);
+    let freedom = (counting - 1.0 - used as f64).max(1.0);
+    let squares: f64 = left.iter().map(|left| left * left).sum();
+    let variance = squares / (all * all) * n / (n - 1.0 - used as f64);
+    let share = |(left, level): (&f64, &f64)| HostShare { share: level / all, beyond: left / all };
+    let shares = left.iter().zip(&levels).map(share).collect();
+    let known = theta.is_finite() && variance > 0.0 && variance.is_finite();
+    known.then_some(PairedTotal { estimated: Estimated { effect: theta, variance, freedom }, shares })
+}
+
+/// How much more than `theta` NEW costs in each pair, with what covariates explain taken out; and the level of each pair.
+fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f64>) {
+    let halves = |pair: &CostPair| [pair.costs[0] * (theta / 2.0).exp(), pair.costs[1] * (-theta / 2.0).exp()];
+    let sign = |pair: &CostPair| if pair.new_first { 1.0 } else { -1.0 };
+    let difference = |pair: &CostPair| {
+        let [old, new] = halves(pair);
+        sign(pair) * pair.weight * (new - old)
+    };
+    let level = |pair: &CostPair| {
+        let [old, new] = halves(pair);
+        pair.weight * (old + new) / 2.0
+    };
+    let levels: Vec<f64> = pairs.iter().map(level).collect();
+    let differences: Vec<f64> = pairs.iter().map(difference).collect();
+    let column = |at: usize| pairs.iter().zip(&levels).map(|(pair, level)| level * pair.covariates[at]).collect();
+    let columns: Vec<Vec<f64>> = (0..used).map(column).collect();
+    let left = linear::residuals(&columns, &robust_slopes(&columns, &differences), &differences);
+    (pairs.iter().zip(left).map(|(pair, left)| sign(pair) * left).collect(), levels)
+}
+
+/// How many covariates there are pairs enough to learn from.
+fn used_covariates(pairs: usize, covariates: impl Iterator<Item = usize>) -> usize {
+    covariates.min().unwrap_or(0).min(pairs / PAIRS_PER_COVARIATE)
+}
+
+/// What columns explain of `plain`, robustly: far values are drawn in, twice.
+fn robust_slopes(columns: &[Vec<f64>], plain: &[f64]) -> Vec<f64> {
+    let weights = vec![1.0; plain.len()];
+    let none = || vec![0.0; columns.len()];
+    let mut slopes = linear::regress(columns, plain, &weights).unwrap_or_else(none);
+    for _ in 0..2 {
+        let left = linear::residuals(columns, &slopes, plain);
+        let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());
+        let drawn: Vec<f64> =
+            plain.iter().zip(&left).map(|(value, left)| value - left + left.clamp(-limit, limit)).collect();
+        slopes = linear::regress(columns, &drawn, &weights).unwrap_or_else(none);
+    }
+    slopes
+}
+
 /// Pairs of slots, in order of time.
 #[derive(Clone, Debug)]
 pub struct CoinPairs {
@@ -50,8 +150,7 @@ impl CoinPairs {
     /// Prepares pairs, all with as many covariates. As many covariates are used as there are pairs to learn from, the
     /// first ones first.
     pub fn new(pairs: Vec<SlotPair>) -> CoinPairs {
-        let covariates = pairs.iter().map(|pair| pair.covariates.len()).min().unwrap_or(0);
-        let used = covariates.min(pairs.len() / PAIRS_PER_COVARIATE);
+        let used = used_covariates(pairs.len(), pairs.iter().map(|pair| pair.covariates.len()));
         let columns = (0..used).map(|at| pairs.iter().map(|pair| pair.covariates[at]).collect()).collect();
         CoinPairs { pairs, columns }
     }
@@ -64,23 +163,8 @@ impl CoinPairs {
     /// What is left of the differences if NEW costs `theta` more.
     fn left(&self, theta: f64) -> Vec<f64> {
         let plain: Vec<f64> = self.pairs.iter().map(|pair| pair.difference - pair.sign() * theta).collect();
-        let slopes = self.slopes(&plain);
+        let slopes = robust_slopes(&self.columns, &plain);
         linear::residuals(&self.columns, &slopes, &plain)
-    }
-
-    /// What covariates explain, robustly: far pairs are drawn in, twice.
-    fn slopes(&self, plain: &[f64]) -> Vec<f64> {
-        let weights = vec![1.0; plain.len()];
-        let none = || vec![0.0; self.columns.len()];
-        let mut slopes = linear::regress(&self.columns, plain, &weights).unwrap_or_else(none);
-        for _ in 0..2 {
-            let left = linear::residuals(&self.columns, &slopes, plain);
-            let limit = CLIP * 1.4826 * median(&mut left.iter().map(|value| value.abs()).collect::<Vec<f64>>());
-            let drawn: Vec<f64> =
-                plain.iter().zip(&left).map(|(value, left)| value - left + left.clamp(-limit, limit)).collect();
-            slopes = linear::regress(&self.columns, &drawn, &weights).unwrap_or_else(none);
-        }
-        slopes
     }
 
     /// The two-sided test that NEW costs `exp(theta)` times OLD.
@@ -221,5 +305,54 @@ mod tests {
         assert_eq!((few.estimate(), few.interval(0.05)), (None, Interval::EVERYTHING));
         let none = CoinPairs::new(Vec::new());
         assert_eq!(none.estimate(), None);
+    }
+
+    /// Slots under a load that differs between them, in which one request in ten costs 16 times as much.
+    fn cost_pairs(coin: &mut ChaCha8Rng, count: usize, usual: f64, rare: f64) -> Vec<CostPair> {
+        let pair = |coin: &mut ChaCha8Rng| {
+            let new_first: bool = coin.random();
+            let loads = [0, 1].map(|_| coin.random_range(0.8..1.25_f64));
+            let mut slot = |load: f64, is_new: bool| {
+                let rares = (0..100).filter(|_| coin.random::<f64>() < 0.1).count() as f64;
+                let (usual, rare) = if is_new { (1.0 + usual, 1.0 + rare) } else { (1.0, 1.0) };
+                load * ((100.0 - rares) * usual + 16.0 * rares * rare) / 250.0
+            };
+            let (first, second) = (slot(loads[0], new_first), slot(loads[1], !new_first));
+            let costs = if new_first { [second, first] } else { [first, second] };
+            CostPair { costs, weight: 1.0, new_first, covariates: vec![(loads[0] / loads[1]).ln()] }
+        };
+        (0..count).map(|_| pair(coin)).collect()
+    }
+
+    #[test]
+    fn totals_of_pairs_hold_the_truth() {
+        let mut coin = ChaCha8Rng::seed_from_u64(4);
+        for (count, usual, rare) in [(6, 0.0, 0.0), (12, 0.0, 0.0), (60, 0.0, 0.0), (60, -0.04, 0.28), (60, 0.3, -0.3)]
+        {
+            let truth: f64 = (0.9 * (1.0 + usual) + 1.6 * (1.0 + rare)) / 2.5;
+            let trials = 1_000;
+            let missed = (0..trials)
+                .filter(|_| {
+                    let found = paired_total(&cost_pairs(&mut coin, count, usual, rare)).unwrap().estimated;
+                    !found.interval(0.05).holds(truth.ln())
+                })
+                .count();
+            assert!(missed < 72, "{count} pairs, {usual} {rare}: {missed} of {trials}");
+        }
+        assert!(paired_total(&cost_pairs(&mut coin, 5, 0.0, 0.5)).is_none(), "five pairs cannot reach 5 %");
+    }
+
+    #[test]
+    fn exchanging_the_versions_mirrors_totals() {
+        let mut coin = ChaCha8Rng::seed_from_u64(5);
+        let pairs = cost_pairs(&mut coin, 40, 0.1, 0.2);
+        let swap = |pair: &CostPair| {
+            let [old, new] = pair.costs;
+            CostPair { costs: [new, old], new_first: !pair.new_first, ..pair.clone() }
+        };
+        let swapped: Vec<CostPair> = pairs.iter().map(swap).collect();
+        let (one, other) = (paired_total(&pairs).unwrap().estimated, paired_total(&swapped).unwrap().estimated);
+        assert!((one.effect + other.effect).abs() < 1e-12, "{one:?} {other:?}");
+        assert!((one.variance / other.variance - 1.0).abs() < 1e-9, "{one:?} {other:?}");
     }
 }

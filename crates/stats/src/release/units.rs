@@ -45,6 +45,37 @@ pub fn unit_effects(cells: &[UnitCell], count: usize, units: usize) -> Vec<f64> 
     effects
 }
 
+/// The logarithm of each unit's cost over what the same requests cost on the units that it shares cells with: `y` are sums of
+/// costs, each cell has a level, and each unit multiplies it. Units count by what they cost, so that expensive requests count in
+/// full. Their weighted mean is 0; `None` for units without any cost.
+pub fn unit_ratios(cells: &[UnitCell], count: usize, units: usize) -> Vec<Option<f64>> {
+    const MOST_TURNS: usize = 200;
+    const STILL: f64 = 1e-9;
+    let mut costs = vec![0.0; units];
+    let mut level_costs = vec![0.0; count];
+    for one in cells {
+        costs[one.unit] += one.y;
+        level_costs[one.cell] += one.y;
+    }
+    let mut ratios = vec![1.0; units];
+    for _ in 0..MOST_TURNS {
+        let mut expected = vec![0.0; count];
+        cells.iter().for_each(|one| expected[one.cell] += one.n * ratios[one.unit]);
+        let levels: Vec<f64> =
+            level_costs.iter().zip(&expected).map(|(cost, expected)| cost / expected.max(f64::MIN_POSITIVE)).collect();
+        let mut expected = vec![0.0; units];
+        cells.iter().for_each(|one| expected[one.unit] += one.n * levels[one.cell]);
+        let next: Vec<f64> =
+            costs.iter().zip(&expected).map(|(cost, expected)| cost / expected.max(f64::MIN_POSITIVE)).collect();
+        let moved = next.iter().zip(&ratios).map(|(new, old): (&f64, &f64)| (new - old).abs()).fold(0.0, f64::max);
+        ratios = next;
+        if moved < STILL {
+            break;
+        }
+    }
+    ratios.into_iter().map(|ratio| (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())).collect()
+}
+
 /// NEW's units less OLD's, with Welch's error; where one side has a single unit, with the spread of the other side. `None`
 /// where neither has two.
 pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
@@ -118,6 +149,25 @@ mod tests {
         for unit in 1..4 {
             assert!((found[unit] - found[0] - truth[unit]).abs() < 1e-6, "{found:?}");
         }
+    }
+
+    #[test]
+    fn ratios_are_found_beside_cells_that_move() {
+        let truth = [1.0, 1.02, 0.99, 1.3];
+        let mut cells = Vec::new();
+        for cell in 0..40 {
+            let load = if cell >= 20 { 2e6 } else { 1e6 };
+            for unit in (0..4).filter(|&unit| unit < 3 || cell >= 20) {
+                let n = 1.0 + ((cell * 7 + unit) % 5) as f64;
+                cells.push(UnitCell { cell, unit, n, y: n * load * truth[unit] });
+            }
+        }
+        let found = unit_ratios(&cells, 40, 5);
+        for unit in 1..4 {
+            let ratio = found[unit].unwrap() - found[0].unwrap();
+            assert!((ratio - truth[unit].ln()).abs() < 1e-6, "{found:?}");
+        }
+        assert_eq!(found[4], None);
     }
 
     #[test]

@@ -1,0 +1,160 @@
+//! Recorded requests under labels drawn again, some of which cost a multiple of the others and change otherwise than they do.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use steady_model::{Assignment, ReleaseRows, Verdict};
+use steady_release::judge;
+
+use super::made::{self, Label};
+use super::simulated::normal;
+use super::trials::Source;
+
+/// A factor of mean 1 on every cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tail {
+    /// None.
+    None,
+    /// Log-normal with this standard deviation of the logarithm.
+    LogNormal(f64),
+    /// Pareto with this index.
+    Pareto(f64),
+}
+
+/// How costs are mixed, and how NEW changes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mixture {
+    /// The share of expensive requests.
+    pub(crate) share: f64,
+    /// How many times as much they cost.
+    pub(crate) ratio: f64,
+    /// By how much NEW changes them.
+    pub(crate) rare: f64,
+    /// By how much NEW changes the others.
+    pub(crate) usual: f64,
+    /// What costs vary by besides.
+    pub(crate) tail: Tail,
+    /// Whether the application tells which they are before they run.
+    pub(crate) known: bool,
+}
+
+impl Mixture {
+    /// A share of requests that cost `ratio` times as much, with both changes.
+    pub(crate) fn of(share: f64, ratio: f64, rare: f64, usual: f64) -> Mixture {
+        Mixture { share, ratio, rare, usual, tail: Tail::None, known: false }
+    }
+
+    /// The same change of all requests of one kind.
+    pub(crate) fn even(change: f64) -> Mixture {
+        Mixture::of(0.0, 1.0, change, change)
+    }
+
+    /// The change of the total.
+    pub(crate) fn truth(&self) -> f64 {
+        let Mixture { share, ratio, rare, usual, .. } = *self;
+        let (expensive, others) = (share * ratio, 1.0 - share);
+        (expensive * (1.0 + rare) + others * (1.0 + usual)) / (expensive + others) - 1.0
+    }
+
+    /// The rows of a window.
+    pub(crate) fn rows(&self, source: &Source, from: u64, to: u64, coin: &mut ChaCha8Rng) -> ReleaseRows {
+        let requests = made::within(&source.requests, from, to, |request| request.end);
+        made::rows(requests, &[], |request| {
+            let is_new: bool = coin.random();
+            let is_rare = coin.random::<f64>() < self.share;
+            let change = if is_rare { self.rare } else { self.usual };
+            let level = if is_rare { self.ratio } else { 1.0 };
+            let noise = match self.tail {
+                Tail::None => 1.0,
+                Tail::LogNormal(deviation) => (deviation * normal(coin) - deviation * deviation / 2.0).exp(),
+                Tail::Pareto(index) => (1.0 - coin.random::<f64>()).powf(-1.0 / index) * (index - 1.0) / index,
+            };
+            let factor = level * noise * if is_new { 1.0 + change } else { 1.0 };
+            Label {
+                version: u32::from(is_new),
+                assignment: Assignment::Random,
+                slot_seconds: 0,
+                factor: if request.version == 2 { 0.0 } else { factor },
+                class: u32::from(self.known && is_rare),
+            }
+        })
+    }
+}
+
+/// What judged windows came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) windows: usize,
+    /// Estimates of the logarithm of the ratio, less the truth.
+    pub(crate) errors: Vec<f64>,
+    /// Intervals of the total that do not hold the truth.
+    pub(crate) missed: usize,
+    /// Verdicts of faster or slower that are wrong.
+    pub(crate) wrong: usize,
+    /// Verdicts of faster or slower that are right.
+    pub(crate) found: usize,
+    /// The same, had the usual request decided.
+    pub(crate) usual_wrong: usize,
+    pub(crate) half_widths: f64,
+    pub(crate) usual_half_widths: f64,
+    /// Windows in which the report names the requests that changed.
+    pub(crate) named: usize,
+}
+
+impl Outcome {
+    /// Judges so many windows of the source, each with labels and costs of its own.
+    pub(crate) fn of(source: &Source, windows: usize, seconds: u64, mixture: &Mixture, seed: u64) -> Outcome {
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        let (first, last) = source.ends();
+        let truth = mixture.truth();
+        let mut outcome = Outcome::default();
+        for _ in 0..windows {
+            let from = coin.random_range(first..last - seconds);
+            let rows = mixture.rows(source, from, from + seconds, &mut coin);
+            let report = judge(&made::question(from, from + seconds), &rows).expect("both versions served");
+            outcome.windows += 1;
+            let right = match truth {
+                truth if truth > 1e-9 => Some(Verdict::Slower),
+                truth if truth < -1e-9 => Some(Verdict::Faster),
+                _ => None,
+            };
+            let decided = matches!(report.total.verdict, Verdict::Slower | Verdict::Faster);
+            outcome.found += usize::from(Some(report.total.verdict) == right);
+            outcome.wrong += usize::from(decided && Some(report.total.verdict) != right);
+            outcome.named += usize::from(!report.tails.is_empty());
+            if let Ok(interval) = &report.usual.interval {
+                let decided = if interval.low > 0.0 {
+                    Some(Verdict::Slower)
+                } else if interval.high < 0.0 {
+                    Some(Verdict::Faster)
+                } else {
+                    None
+                };
+                outcome.usual_wrong += usize::from(decided.is_some() && decided != right);
+                outcome.usual_half_widths += interval.half_width();
+            }
+            if let (Ok(change), Ok(interval)) = (&report.total.change, &report.total.interval) {
+                outcome.errors.push(change.ln_1p() - truth.ln_1p());
+                outcome.missed += usize::from(!interval.holds(truth));
+                outcome.half_widths += interval.half_width();
+            }
+        }
+        outcome
+    }
+
+    /// A count over all windows.
+    pub(crate) fn share(&self, count: usize) -> f64 {
+        count as f64 / self.windows.max(1) as f64
+    }
+
+    /// The most that a rate of `share` shows in so many windows, but for one time in a thousand.
+    pub(crate) fn most(&self, share: f64) -> f64 {
+        share + 3.1 * (share * (1.0 - share) / self.windows.max(1) as f64).sqrt()
+    }
+
+    /// The mean of the errors, and their standard deviation.
+    pub(crate) fn spread(&self) -> (f64, f64) {
+        let n = self.errors.len().max(1) as f64;
+        let mean = self.errors.iter().sum::<f64>() / n;
+        (mean, (self.errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / n).sqrt())
+    }
+}
