@@ -169,7 +169,8 @@ impl Directory {
     ///
     /// # Errors
     /// [`DirectoryError`]
-    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
+    pub fn read(&self, name: impl AsRef<OsStr>) -> Result<Option<Vec<u8>>, DirectoryError> {
+        let name = name.as_ref();
         let path = self.path.join(name);
         let file = match openat(&self.handle, name, OFlags::RDONLY | OFlags::NONBLOCK | SAFE, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -188,13 +189,15 @@ impl Directory {
     /// What the system calls say. The file is the one before.
     pub fn replace(
         &self,
-        name: &str,
+        name: impl AsRef<OsStr>,
         bytes: &[u8],
         mode: u32,
         durable: bool,
         before_it_counts: impl FnOnce(),
     ) -> io::Result<()> {
-        let unfinished = format!("{name}.new");
+        let name = name.as_ref();
+        let mut unfinished = name.to_owned();
+        unfinished.push(".new");
         self.remove(&unfinished)?;
         let write = || {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | SAFE;
@@ -219,16 +222,16 @@ impl Directory {
     ///
     /// # Errors
     /// What renameat(2) says.
-    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        Ok(renameat(&self.handle, from, &self.handle, to)?)
+    pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        Ok(renameat(&self.handle, from.as_ref(), &self.handle, to.as_ref())?)
     }
 
     /// Removes the file `name`, if there is one.
     ///
     /// # Errors
     /// What unlinkat(2) says.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
-        match unlinkat(&self.handle, name, AtFlags::empty()) {
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        match unlinkat(&self.handle, name.as_ref(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             removed => Ok(removed?),
         }
