@@ -326,6 +326,65 @@ pub(crate) fn certificate(folder: &Path, name: &str) -> Option<(String, String)>
     openssl.output().is_ok_and(|output| output.status.success()).then_some((certificate, key))
 }
 
+/// Idle connections, heads that never end and TLS handshakes that never do, for as long as this is kept.
+fn flood(address: &str, number: usize) -> Vec<TcpStream> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, most).unwrap();
+    let connect = |at: usize| {
+        let mut stream = TcpStream::connect(address).ok()?;
+        match at % 3 {
+            0 => {}
+            1 => stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: he").ok()?,
+            // The head of a record with a client's greeting, and half of that.
+            _ => stream.write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03half").ok()?,
+        }
+        Some(stream)
+    };
+    (0..number).filter_map(connect).collect()
+}
+
+#[test]
+fn a_flood_of_idle_connections_does_not_delay_scrapes() {
+    let folder = running::folder("flooded-token");
+    let token = folder.join("token");
+    fs::write(&token, "s3cret").unwrap();
+    let certificate = certificate(&folder, "here");
+    for is_tls in [false, true] {
+        let mut words = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
+        match &certificate {
+            _ if !is_tls => {}
+            Some((certificate, key)) => words.extend(["--listen-cert", certificate, "--listen-key", key]),
+            None => {
+                skip("a_flood_of_idle_connections_does_not_delay_scrapes", "no openssl to make a certificate with");
+                continue;
+            }
+        }
+        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &words);
+        let url = url(&agent);
+        let flood = flood(address(&url), 1_500);
+        assert!(flood.len() > 1_000, "{} connections", flood.len());
+        // A client that waits as long as Prometheus usually does would have got nothing in any of these.
+        let script = "import ssl, sys, time, urllib.request
+context = ssl.create_default_context(cafile=sys.argv[2]) if sys.argv[1].startswith('https') else None
+for _ in range(10):
+    began = time.monotonic()
+    request = urllib.request.Request(sys.argv[1], headers={'Authorization': 'Bearer s3cret'})
+    page = urllib.request.urlopen(request, context=context, timeout=30).read().decode()
+    assert 'steady_agent_start_time_seconds' in page, page
+    print(time.monotonic() - began)";
+        let file = certificate.as_ref().map_or("", |(certificate, _)| certificate);
+        let output = Command::new("python3").args(["-c", script, &url, file]).output().unwrap();
+        let (status, text, error) = told(output);
+        assert_eq!(status, 0, "{error}");
+        let mut seconds: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        seconds.sort_by(f64::total_cmp);
+        assert!(seconds.len() == 10 && seconds[5] < 1.0 && seconds[9] < 5.0, "{seconds:?}");
+        drop(flood);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn clients_that_are_slow_or_many_hold_nothing_up() {
     let mut agent = Agent::start("many", &["--no-rulers", "--listen", ANYWHERE]);
