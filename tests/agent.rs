@@ -95,6 +95,47 @@ fn two_agents_do_not_share_a_socket() {
 }
 
 #[test]
+fn two_agents_do_not_share_a_store_whatever_its_names() {
+    let agent = Agent::start("names", &["--no-rulers"]);
+    let place = |name: &str| agent.folder.join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink(agent.store(), place("link.db")).unwrap();
+    let start =
+        |store: &str| steady::run(&["agent", "--no-rulers", "--socket", &place("t/agent.sock"), "--store", store]);
+    let holder = format!("(process {}) keeps rows in it", agent.child.id());
+    for store in [&place("agent.db"), &place("link.db"), &place("./s/../link.db")] {
+        let (status, _, error) = start(store);
+        assert!(status == 2 && error.contains(&holder), "{store}: {status} {error}");
+    }
+    fs::hard_link(agent.store(), place("hard.db")).unwrap();
+    let (status, _, error) = start(&place("hard.db"));
+    assert!(status == 2 && error.contains("several names"), "{status} {error}");
+}
+
+#[test]
+fn places_that_others_can_write_are_refused_and_missing_ones_are_created() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = running::folder("places");
+    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    fs::create_dir(place("open")).unwrap();
+    fs::set_permissions(place("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    let start = |socket: &str, store: &str| {
+        steady::run(&["agent", "--no-rulers", "--socket", &place(socket), "--store", &place(store)])
+    };
+    for (socket, store) in [("open/agent.sock", "agent.db"), ("agent.sock", "open/agent.db")] {
+        let (status, _, error) = start(socket, store);
+        assert!(status == 2 && error.contains("can be written by everybody (mode 0777)"), "{status} {error}");
+    }
+    let (status, _, error) = start(&"long/".repeat(30), "agent.db");
+    assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
+    let mut agent = Agent::start_with(folder.join("new/deep/agent.db"), folder.clone(), &["--no-rulers"]);
+    agent.await_status(|status| status["agent"].is_object().then_some(()));
+    let mode = |name: &str| fs::metadata(place(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("new"), mode("new/deep"), mode("new/deep/agent.db.lock")), (0o700, 0o700, 0o600));
+    assert_eq!((mode("s/agent.sock.lock"), mode("s/agent.sock.status")), (0o600, 0o644));
+    agent.stop();
+}
+
+#[test]
 fn no_agent_is_told_too() {
     let folder = running::folder("none");
     let socket = folder.join("agent.sock");

@@ -4,16 +4,18 @@ mod steady;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use steady::{processes_with, run, scratch, steady, within_a_second};
+use steady::{processes_with, run, scratch, skip, steady, within_a_second};
 
 /// The journal, below a root.
-const JOURNAL: &str = "var/lib/steady/host.json";
+const JOURNAL: &str = "var/lib/steady-host/host.json";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
 /// A copy of a recorded host, removed at the end.
@@ -212,7 +214,7 @@ fn a_journal_of_an_earlier_boot_is_void() {
     assert_eq!(status, 0, "{stdout}");
     assert!(stdout.contains("earlier boot") && stdout.contains("host.void.json"), "{stdout}");
     assert_eq!(host.files(), after);
-    assert!(!host.0.join(JOURNAL).exists() && host.0.join("var/lib/steady/host.void.json").exists());
+    assert!(!host.0.join(JOURNAL).exists() && host.0.join("var/lib/steady-host/host.void.json").exists());
 }
 
 #[test]
@@ -237,6 +239,118 @@ fn a_broken_journal_is_not_believed() {
     }
     assert_eq!(fs::read_to_string(&target).unwrap(), "mine\n");
     let _ = fs::remove_file(target);
+}
+
+/// The directory of the journal, and that of earlier versions.
+const FOLDER: &str = "var/lib/steady-host";
+const FORMER: &str = "var/lib/steady";
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn no_journal_is_written_where_others_can_write() {
+    let host = Copied::of("host-intel-active", "others");
+    let (before, victim) = (host.files(), scratch("host-others-victim"));
+    fs::write(&victim, "precious\n").unwrap();
+    fs::create_dir_all(host.0.join(FOLDER)).unwrap();
+    for name in ["host.json.tmp", "host.json.new", "lock"] {
+        symlink(&victim, host.0.join(FOLDER).join(name)).unwrap();
+    }
+    let refused = |why: &str| {
+        let (status, _, stderr) = host.run(&["quiet"]);
+        assert!(status == 125 && stderr.contains("nothing was changed") && stderr.contains(why), "{status}: {stderr}");
+        assert_eq!((host.files(), fs::read_to_string(&victim).unwrap().as_str()), (before.clone(), "precious\n"));
+    };
+    fs::set_permissions(host.0.join(FOLDER), fs::Permissions::from_mode(0o777)).unwrap();
+    refused("can be written by everybody (mode 0777)");
+    fs::set_permissions(host.0.join(FOLDER), fs::Permissions::from_mode(0o755)).unwrap();
+    refused("lock");
+    if rustix::process::geteuid().is_root() {
+        chown(host.0.join(FOLDER), Some(NOBODY), None).unwrap();
+        refused("belongs to another user (number 65534)");
+        chown(host.0.join(FOLDER), Some(0), None).unwrap();
+    } else {
+        skip("no_journal_is_written_where_others_can_write", "only root may give a directory to another user");
+    }
+    fs::remove_file(host.0.join(FOLDER).join("lock")).unwrap();
+    assert_eq!(host.run(&["quiet"]).0, 0);
+    assert_eq!(fs::metadata(host.0.join(JOURNAL)).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!((host.run(&["restore"]).0, host.files()), (0, before));
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n");
+    let _ = fs::remove_file(victim);
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_put_back() {
+    let host = Copied::of("host-intel-active", "former");
+    let before = host.files();
+    let own_by = |file: &str, user: u32| {
+        if rustix::process::geteuid().is_root() {
+            chown(host.0.join(file), Some(user), None).unwrap();
+        }
+    };
+    for number in 0..2 {
+        assert_eq!(host.run(&["quiet"]).0, 0);
+        fs::create_dir_all(host.0.join(FORMER)).unwrap();
+        fs::rename(host.0.join(JOURNAL), host.0.join(FORMER).join("host.json")).unwrap();
+        // The agent's user may own that directory.
+        own_by(FORMER, NOBODY);
+        let (_, stdout, _) = host.run(&["status", "--no-rulers"]);
+        assert!(stdout.contains("steady/host.json"), "{stdout}");
+        if number == 1 {
+            // A second one knows what was there before the first.
+            assert_eq!(host.run(&["quiet"]).0, 0);
+        }
+        let (status, stdout, stderr) = host.run(&["restore"]);
+        assert_eq!((status, host.files()), (0, before.clone()), "{stdout} {stderr}");
+        assert!(!host.0.join(JOURNAL).exists() && !host.0.join(FORMER).join("host.json").exists());
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip("a_journal_of_an_earlier_version_is_put_back", "only root may give a file to another user");
+    }
+    assert_eq!(host.run(&["quiet"]).0, 0);
+    let quiet = host.files();
+    fs::rename(host.0.join(JOURNAL), host.0.join(FORMER).join("host.json")).unwrap();
+    own_by("var/lib/steady/host.json", NOBODY);
+    let (status, stdout, stderr) = host.run(&["restore"]);
+    assert_eq!((status, host.files()), (0, quiet), "{stderr}");
+    assert!(stdout.replace("\n  ", " ").contains("belongs to another user (number 65534)"), "{stdout}");
+    own_by("var/lib/steady/host.json", 0);
+    assert_eq!((host.run(&["restore"]).0, host.files()), (0, before));
+}
+
+#[test]
+fn another_user_cannot_hold_the_lock() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("another_user_cannot_hold_the_lock", "only root may become another user");
+    }
+    let host = Copied::of("host-intel-active", "lock");
+    let before = host.files();
+    assert_eq!(host.run(&["quiet", "--only", "swap"]).0, 0);
+    // Directories can be locked by whoever may read them.
+    let mut holder = Command::new("flock");
+    holder.args(["-s", host.0.join(FOLDER).to_str().unwrap(), "sh", "-c", "echo held; read -r _"]);
+    let holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).uid(NOBODY).gid(NOBODY).spawn();
+    let mut holder = holder.expect("flock (util-linux) starts");
+    let mut line = String::new();
+    let _ = BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line);
+    if line != "held\n" {
+        let _ = holder.wait();
+        return skip("another_user_cannot_hold_the_lock", "other users cannot reach the build's directory");
+    }
+    for words in [&["quiet"][..], &["restore"]] {
+        let child = steady().args(["host", words[0], "--root", host.root()]).stdout(Stdio::null()).spawn();
+        let mut child = child.unwrap();
+        let ended = (0..2_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            child.try_wait().unwrap().is_some()
+        });
+        let _ = child.kill();
+        assert!(ended && child.wait().unwrap().success(), "{words:?}");
+    }
+    assert_eq!(host.files(), before);
+    drop(holder.stdin.take());
+    let _ = holder.wait();
 }
 
 #[test]

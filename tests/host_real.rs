@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use steady::{run, scratch, skip, steady, told};
 
 /// The journal.
-const JOURNAL: &str = "/var/lib/steady/host.json";
+const JOURNAL: &str = "/var/lib/steady-host/host.json";
 
 /// The tests that set real knobs, one after the other.
 static REAL: Mutex<()> = Mutex::new(());

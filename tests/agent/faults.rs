@@ -49,7 +49,7 @@ fn a_full_disk_is_told_and_waited_for() {
     let place = folder("full");
     let disk = place.join("disk");
     fs::create_dir_all(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&disk).output();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=0755", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         return skip("a_full_disk_is_told_and_waited_for", "only root may mount a small disk");
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
@@ -324,6 +324,91 @@ pub(crate) fn certificate(folder: &Path, name: &str) -> Option<(String, String)>
     openssl.args(["-addext", "subjectAltName=IP:127.0.0.1"]);
     openssl.args(["-keyout", &key, "-out", &certificate]);
     openssl.output().is_ok_and(|output| output.status.success()).then_some((certificate, key))
+}
+
+/// Clients that never ask, for as long as this is kept: they connect and say nothing, or send half a head, or half of a TLS
+/// greeting; a second after they are thrown out they are back.
+struct Flood(Child);
+
+impl Flood {
+    fn begin(address: &str, number: usize) -> Flood {
+        let script = r"import asyncio, resource, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+host, port = sys.argv[1].split(':')
+says = [b'', b'GET /metrics HTTP/1.1\r\nHost: he', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03half']
+async def client(number):
+    await asyncio.sleep(number / 1000)
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(says[number % 3])
+            await reader.read()
+            writer.close()
+        except OSError:
+            pass
+        await asyncio.sleep(1)
+async def main():
+    clients = [asyncio.create_task(client(number)) for number in range(int(sys.argv[2]))]
+    await asyncio.sleep(4)
+    print('flooded', flush=True)
+    await asyncio.gather(*clients)
+asyncio.run(main())";
+        let mut child = Command::new("python3");
+        child.args(["-c", script, address, &number.to_string()]).stdout(Stdio::piped());
+        let mut child = child.spawn().expect("python3 starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "flooded\n");
+        Flood(child)
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_flood_of_idle_connections_does_not_delay_scrapes() {
+    let folder = running::folder("flooded-token");
+    let token = folder.join("token");
+    fs::write(&token, "s3cret").unwrap();
+    let certificate = certificate(&folder, "here");
+    for is_tls in [false, true] {
+        let mut words = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
+        match &certificate {
+            _ if !is_tls => {}
+            Some((certificate, key)) => words.extend(["--listen-cert", certificate, "--listen-key", key]),
+            None => {
+                skip("a_flood_of_idle_connections_does_not_delay_scrapes", "no openssl to make a certificate with");
+                continue;
+            }
+        }
+        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &words);
+        let url = url(&agent);
+        let flood = Flood::begin(address(&url), 1_500);
+        // A client that waits as long as Prometheus usually does would have got nothing in any of these.
+        let script = "import ssl, sys, time, urllib.request
+context = ssl.create_default_context(cafile=sys.argv[2]) if sys.argv[1].startswith('https') else None
+for _ in range(10):
+    began = time.monotonic()
+    request = urllib.request.Request(sys.argv[1], headers={'Authorization': 'Bearer s3cret'})
+    page = urllib.request.urlopen(request, context=context, timeout=30).read().decode()
+    assert 'steady_agent_start_time_seconds' in page, page
+    print(time.monotonic() - began)";
+        let file = certificate.as_ref().map_or("", |(certificate, _)| certificate);
+        let output = Command::new("python3").args(["-c", script, &url, file]).output().unwrap();
+        let (status, text, error) = told(output);
+        assert_eq!(status, 0, "{error}");
+        let mut seconds: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        seconds.sort_by(f64::total_cmp);
+        assert!(seconds.len() == 10 && seconds[5] < 1.0 && seconds[9] < 5.0, "{seconds:?}");
+        drop(flood);
+    }
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The thread that writes: what it cannot write waits, and what there is no room for is given up, counted and told.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -40,11 +39,11 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins to write to the store in the file at `path`.
-    pub(crate) fn begin(writer: Writer, path: PathBuf, events: Sender<Event>) -> Keeper {
+    /// Begins to write to the store.
+    pub(crate) fn begin(writer: Writer, events: Sender<Event>) -> Keeper {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let thread = thread::spawn(move || Hand { writer, path, events, writes: 0, is_gone: false }.write_all(&theirs));
+        let thread = thread::spawn(move || Hand { writer, events, writes: 0, is_gone: false }.write_all(&theirs));
         Keeper { shared, thread }
     }
 
@@ -84,7 +83,6 @@ impl Keeper {
 /// The one that writes.
 struct Hand {
     writer: Writer,
-    path: PathBuf,
     events: Sender<Event>,
     writes: u64,
     /// Whether the file was removed and is not there again.
@@ -132,9 +130,9 @@ impl Hand {
     /// Writes a batch. A file that was removed is made anew: what is written to it nobody could read.
     fn write(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.writes += 1;
-        if self.is_gone || self.writes.is_multiple_of(WRITES_A_LOOK) && !self.path.exists() {
+        if self.is_gone || self.writes.is_multiple_of(WRITES_A_LOOK) && !self.writer.path().exists() {
             self.is_gone = true;
-            self.writer.open_again(&self.path)?;
+            self.writer.open_again()?;
             self.is_gone = false;
         }
         self.writer.write(batch)

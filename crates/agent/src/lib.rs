@@ -7,7 +7,6 @@
 
 mod keeper;
 pub mod line;
-mod lock;
 pub mod metrics;
 pub mod outside;
 mod run;

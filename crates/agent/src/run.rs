@@ -17,7 +17,7 @@ use crate::keeper::Keeper;
 use crate::line::LONGEST;
 use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
-use crate::socket::{Socket, SocketError, status_file};
+use crate::socket::{Socket, SocketError, is_listened_to, status_file};
 use crate::stop::Stop;
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
@@ -181,7 +181,7 @@ impl<'a> Agent<'a> {
             table: Table::new(settings.limits),
             watch: Watch::new(ahead, by_day),
             stop,
-            keeper: Keeper::begin(writer, settings.store.clone(), sender),
+            keeper: Keeper::begin(writer, sender),
             witness,
             outside,
             shown,
@@ -196,7 +196,7 @@ impl<'a> Agent<'a> {
     fn listen(&mut self, socket: &Socket, stop: &OwnedFd, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
         // A byte more than may be: what fills it is too long.
         let mut room = Datagrams::new(AT_ONCE, LONGEST + 1);
-        self.tell_status(tell);
+        self.tell_status(socket, tell);
         loop {
             let left = SECOND - self.now().monotonic % SECOND;
             let timeout = Timespec { tv_sec: 0, tv_nsec: left.min(SECOND - 1) as _ };
@@ -209,7 +209,7 @@ impl<'a> Agent<'a> {
             for _ in 0..BATCHES {
                 // Before what is of the new second is added.
                 if self.now().second() != self.second {
-                    self.tick(tell);
+                    self.tick(socket, tell);
                 }
                 if self.receive(socket, &mut room)? < AT_ONCE {
                     break;
@@ -238,14 +238,14 @@ impl<'a> Agent<'a> {
     }
 
     /// A second is over.
-    fn tick(&mut self, tell: &mut dyn FnMut(Event)) {
+    fn tick(&mut self, socket: &Socket, tell: &mut dyn FnMut(Event)) {
         self.hand_over();
         self.second = self.now().second();
         self.table.tick();
         if let Some(step) = self.watch.look(self.clocks.ahead()) {
             tell(Event::Stepped(step));
         }
-        self.tell_status(tell);
+        self.tell_status(socket, tell);
     }
 
     /// Has what was gathered written.
@@ -270,7 +270,7 @@ impl<'a> Agent<'a> {
 
     /// Tells what has happened, and then writes what is told of this agent where those find it who ask: nothing that
     /// stands there has not been said.
-    fn tell_status(&self, tell: &mut dyn FnMut(Event)) {
+    fn tell_status(&self, socket: &Socket, tell: &mut dyn FnMut(Event)) {
         let now = self.now();
         let status = RunningAgent {
             pid: std::process::id(),
@@ -287,14 +287,8 @@ impl<'a> Agent<'a> {
             peak_memory: process::own_peak_memory(),
         };
         self.events.try_iter().for_each(tell);
-        let path = status_file(&self.settings.socket);
-        let temporary = path.with_extension("status.new");
         // Where it cannot be written nobody is told; nothing else suffers.
-        if let Ok(text) = serde_json::to_vec(&status)
-            && fs::write(&temporary, text).is_ok()
-        {
-            let _ = fs::rename(&temporary, &path);
-        }
+        let _ = serde_json::to_vec(&status).map(|text| socket.report(&text));
     }
 
     fn end(mut self, tell: &mut dyn FnMut(Event)) -> Result<(), AgentError> {
@@ -333,9 +327,7 @@ fn show(plan: &ListenPlan, limits: Limits, began: Now) -> Result<(Arc<Metrics>, 
 /// # Errors
 /// Why there is none: absent.
 pub fn ask(socket: &Path) -> Reading<RunningAgent> {
-    if !crate::socket::is_held(socket) {
-        return Err(Absent::because("no agent listens there"));
-    }
+    is_listened_to(socket)?;
     let file = status_file(socket);
     let text = fs::read(&file).map_err(|error| Absent::because(format!("'{}': {error}", shown(&file))))?;
     serde_json::from_slice(&text).map_err(|_| Absent::because("the agent there is of another version"))

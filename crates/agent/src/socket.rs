@@ -1,25 +1,35 @@
 //! The agent's socket: where it is, whose it is, and that there is one agent behind it.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use steady_linux::directory::{Directory, DirectoryError, Lock};
+use steady_model::{Absent, Reading};
 use thiserror::Error;
 
-use crate::lock::Lock;
+/// The longest path of a socket in bytes, less one for the temporary name: `sun_path` of `struct sockaddr_un` has 108
+/// bytes with the NUL at its end.
+const LONGEST: usize = 106;
 
 /// Why there is no socket.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// Another agent has it.
-    #[error("an agent listens there already; steady agent status tells of it, --socket takes another path")]
-    Taken,
-    /// Its folder is of somebody else, who could put another one in its place.
-    #[error("its folder '{0}' belongs to another user; --socket takes another path")]
-    Foreign(PathBuf),
+    /// Another agent has it: the process, as far as known.
+    #[error("an agent listens there already ({0}); steady agent status tells of it, --socket takes another path")]
+    Taken(String),
+    /// Another user could put another socket in its place.
+    #[error("{0}; --socket takes another path")]
+    Untrusted(DirectoryError),
+    /// The kernel has no room for the path.
+    #[error("the path has {0} bytes and a socket's path can have {LONGEST}; --socket takes a shorter one")]
+    TooLong(usize),
     /// There is something else at its path.
     #[error("there is something else at that path, and it stays")]
     Occupied,
@@ -28,35 +38,56 @@ pub enum SocketError {
     System(#[from] io::Error),
 }
 
+impl From<DirectoryError> for SocketError {
+    fn from(error: DirectoryError) -> Self {
+        match error {
+            DirectoryError::Locked { holder, .. } => SocketError::Taken(holder),
+            DirectoryError::Untrusted { .. } => SocketError::Untrusted(error),
+            DirectoryError::System { .. } => SocketError::System(io::Error::other(error.to_string())),
+        }
+    }
+}
+
 /// A socket that services may send to; gone when this is dropped.
 #[derive(Debug)]
 pub struct Socket {
     socket: UnixDatagram,
     path: PathBuf,
+    directory: Directory,
     // It is held for as long as the socket is ours.
     _lock: Lock,
 }
 
 impl Socket {
-    /// Makes the socket at `path` and, where that is missing, its folder; both are for this user alone, or for `group` as well. One
-    /// that an agent left when it was killed is replaced.
+    /// Creates the socket at `path` and, where that is missing, its directory; both are for this user alone, or for `group`
+    /// as well. One that an agent left when it was killed is replaced.
     ///
     /// # Errors
     /// [`SocketError`]
     pub fn listen(path: &Path, group: Option<u32>) -> Result<Self, SocketError> {
-        folder(path, group)?;
-        let lock = Lock::hold(&beside(path, ".lock"))?.ok_or(SocketError::Taken)?;
-        match fs::symlink_metadata(path) {
-            Ok(found) if !is_socket(&found) => return Err(SocketError::Occupied),
-            // Whoever holds the lock knows that nobody listens there, but for programs that ask for no lock.
-            Ok(_) if is_listened_to(path) => return Err(SocketError::Taken),
-            _ => {}
+        let length = path.as_os_str().as_bytes().len();
+        if length > LONGEST {
+            return Err(SocketError::TooLong(length));
         }
-        // Nobody is to meet a socket that is not yet as it shall be.
-        let unfinished = beside(path, "~");
+        let directory = directory(path, group)?;
+        let lock = directory.lock(&with(name(path), ".lock"), Duration::ZERO)?;
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.file_type().is_socket() => return Err(SocketError::Occupied),
+            // With the lock held no agent listens there, but a program that takes no lock may.
+            Ok(_) => match connect(path) {
+                Ok(_) => return Err(SocketError::Taken("a process without its lock".to_owned())),
+                Err(error) if is_gone(&error) => {}
+                Err(_) => return Err(SocketError::Occupied),
+            },
+            Err(_) => {}
+        }
+        // What another agent said of itself does not hold for this one.
+        directory.remove(status_name(path))?;
+        // Bind under a temporary name; rename once the permissions are set.
+        let unfinished = path.with_file_name(with(name(path), "~"));
         let socket = Socket::bind(&unfinished, group).and_then(|socket| fs::rename(&unfinished, path).map(|()| socket));
         let socket = socket.inspect_err(|_| _ = fs::remove_file(&unfinished))?;
-        Ok(Socket { socket, path: path.to_owned(), _lock: lock })
+        Ok(Socket { socket, path: path.to_owned(), directory, _lock: lock })
     }
 
     fn bind(path: &Path, group: Option<u32>) -> io::Result<UnixDatagram> {
@@ -73,6 +104,14 @@ impl Socket {
         fs::set_permissions(path, Permissions::from_mode(0o660))?;
         Ok(socket)
     }
+
+    /// Replaces the file in which this agent reports its status.
+    ///
+    /// # Errors
+    /// What the system calls say.
+    pub(crate) fn report(&self, status: &[u8]) -> io::Result<()> {
+        self.directory.replace(status_name(&self.path), status, 0o644, false, || ())
+    }
 }
 
 impl AsFd for Socket {
@@ -84,58 +123,68 @@ impl AsFd for Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // What cannot be removed is taken over by the next agent.
-        for file in [&self.path, &status_file(&self.path)] {
-            let _ = fs::remove_file(file);
+        for file in [name(&self.path).to_owned(), status_name(&self.path)] {
+            let _ = self.directory.remove(file);
         }
     }
 }
 
-/// The file in which the agent behind a socket tells of itself.
-pub fn status_file(socket: &Path) -> PathBuf {
-    beside(socket, ".status")
+/// The file in which the agent behind a socket reports its status.
+pub(crate) fn status_file(socket: &Path) -> PathBuf {
+    socket.with_file_name(status_name(socket))
 }
 
-/// Whether an agent holds the socket at this path.
-pub fn is_held(socket: &Path) -> bool {
-    Lock::is_held(&beside(socket, ".lock"))
+/// Whether a process listens at a socket; absent, with the reason, where none does or this user may not know. Takes no
+/// lock, so that it does not disturb an agent that starts.
+pub(crate) fn is_listened_to(socket: &Path) -> Reading<()> {
+    match connect(socket) {
+        Ok(_) => Ok(()),
+        Err(error) if is_gone(&error) => Err(Absent::because("no agent listens there")),
+        Err(error) => Err(Absent::because(format!("'{}': {error}", socket.display()))),
+    }
 }
 
-/// A file beside the socket.
-fn beside(socket: &Path, suffix: &str) -> PathBuf {
-    let mut name = socket.file_name().unwrap_or_default().to_owned();
+fn connect(path: &Path) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.connect(path)?;
+    Ok(socket)
+}
+
+/// Whether an error means that no process has a socket there.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused)
+}
+
+fn name(socket: &Path) -> &OsStr {
+    socket.file_name().unwrap_or_default()
+}
+
+fn status_name(socket: &Path) -> OsString {
+    with(name(socket), ".status")
+}
+
+fn with(name: &OsStr, suffix: &str) -> OsString {
+    let mut name = name.to_owned();
     name.push(suffix);
-    socket.with_file_name(name)
+    name
 }
 
-/// The folder of a socket, made if it is missing. One that is there must be ours or the system's.
-fn folder(path: &Path, group: Option<u32>) -> Result<(), SocketError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.exists() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        if group.is_some() {
-            chown(folder, None, group)?;
-            fs::set_permissions(folder, Permissions::from_mode(0o710))?;
-        }
+/// The directory of a socket, created if it is missing.
+fn directory(path: &Path, group: Option<u32>) -> Result<Directory, SocketError> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_new = !parent.exists();
+    let directory = Directory::create(parent, 0o700)?;
+    if is_new && group.is_some() {
+        chown(parent, None, group)?;
+        fs::set_permissions(parent, Permissions::from_mode(0o710))?;
     }
-    let own = rustix::process::geteuid().as_raw();
-    // A link to a folder of ours may be somebody else's.
-    let owners = [fs::metadata(folder)?.uid(), fs::symlink_metadata(folder)?.uid()];
-    let is_trusted = owners.into_iter().all(|owner| owner == own || owner == 0);
-    if is_trusted { Ok(()) } else { Err(SocketError::Foreign(folder.to_owned())) }
-}
-
-fn is_socket(facts: &fs::Metadata) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    facts.file_type().is_socket()
-}
-
-fn is_listened_to(path: &Path) -> bool {
-    UnixDatagram::unbound().is_ok_and(|socket| socket.connect(path).is_ok())
+    Ok(directory)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
 
@@ -153,10 +202,11 @@ mod tests {
         let socket = Socket::listen(&path, None).unwrap();
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
-        assert!(is_held(&path));
-        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken)));
+        assert_eq!(is_listened_to(&path), Ok(()));
+        let error = Socket::listen(&path, None).unwrap_err().to_string();
+        assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
         drop(socket);
-        assert!(!is_held(&path));
+        assert!(is_listened_to(&path).is_err());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
@@ -165,17 +215,67 @@ mod tests {
     fn what_a_kill_left_is_taken_over_and_what_is_none_stays() {
         let path = path("stale");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        drop([UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind(beside(&path, "~")).unwrap()]);
+        let unfinished = path.with_file_name("agent.sock~");
+        drop([UnixDatagram::bind(&path).unwrap(), UnixDatagram::bind(&unfinished).unwrap()]);
         assert!(path.exists());
         drop(Socket::listen(&path, None).unwrap());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         let other = UnixDatagram::bind(&path).unwrap();
-        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken)), "it asked for no lock");
+        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Taken(_))), "it asked for no lock");
         drop(other);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_another_program_listens_at_stays() {
+        let path = path("stream");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let stream = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(matches!(Socket::listen(&path, None), Err(SocketError::Occupied)));
+        assert!(path.exists() && is_listened_to(&path).is_err());
+        drop(stream);
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn looking_for_an_agent_does_not_keep_one_from_starting() {
+        let path = path("looked");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let _ = is_listened_to(&path);
+                    }
+                });
+            }
+            let started = (0..300).find_map(|_| Socket::listen(&path, None).map(drop).err());
+            is_over.store(true, Ordering::Relaxed);
+            assert!(started.is_none(), "{started:?}");
+        });
+        fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn directories_that_others_can_write_and_long_paths_are_refused() {
+        let path = path("open");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::set_permissions(path.parent().unwrap(), Permissions::from_mode(0o1777)).unwrap();
+        let error = Socket::listen(&path, None).unwrap_err();
+        assert!(matches!(error, SocketError::Untrusted(_)) && error.to_string().contains("mode 1777"), "{error}");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+        fs::set_permissions(path.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
+        let room = LONGEST - path.parent().unwrap().as_os_str().len() - 1;
+        drop(Socket::listen(&path.with_file_name("x".repeat(room)), None).unwrap());
+        let error = Socket::listen(&path.with_file_name("x".repeat(room + 1)), None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the path has 107 bytes and a socket's path can have 106; --socket takes a shorter one"
+        );
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
     }
 

@@ -10,6 +10,7 @@ pub mod counters;
 pub mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub mod debuggee;
+pub mod directory;
 pub mod exits;
 pub mod host;
 pub mod limits;

@@ -20,6 +20,7 @@ use tokio::task;
 use super::server::{Counts, PAGES};
 use super::sums::Sums;
 use super::text::Dialect;
+use super::waiting::Ticket;
 use super::{Metrics, accept, page};
 
 /// So long is a piece of a page that is passed on. So many may wait for the client: most pages are no longer, and are
@@ -42,11 +43,14 @@ impl Desk {
 }
 
 /// Answers a request.
-pub(super) async fn answer<B>(request: &Request<B>, desk: &Desk) -> Response<Answer> {
+pub(super) async fn answer<B>(request: &Request<B>, desk: &Desk, ticket: &Ticket) -> Response<Answer> {
     if !may_see(request.headers(), desk.token.as_deref()) {
         desk.counts.refused.fetch_add(1, Ordering::Relaxed);
         let refusal = said(StatusCode::UNAUTHORIZED, "A token is asked for: Authorization: Bearer TOKEN.\n");
         return with(refusal, WWW_AUTHENTICATE, "Bearer");
+    }
+    if !ticket.has_asked() {
+        return said(StatusCode::SERVICE_UNAVAILABLE, "This client has too many connections.\n");
     }
     let path = request.uri().path();
     if !matches!(path, "/" | "/metrics") {

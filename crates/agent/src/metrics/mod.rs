@@ -17,6 +17,7 @@ mod sums;
 mod tests;
 mod text;
 mod tls;
+mod waiting;
 mod walls;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,6 @@
 //! The thread that answers scrapes. Whoever asks, however many and however slowly: there are so many connections at a
-//! time, each for so long and for one request, and so many pages being written.
+//! time, each for so long and for one request, and so many pages being written. When all places are taken, a connection
+//! that has not asked yet makes room for a new one (`waiting.rs`).
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -21,9 +22,10 @@ use super::Metrics;
 use super::answer::{Desk, answer};
 use super::listen::{Door, ListenPlan};
 use super::tls::Acceptor;
+use super::waiting::{Ticket, Waiting};
 
-/// Connections at a time; more wait at the kernel's.
-const CONNECTIONS: usize = 128;
+/// Connections at a time.
+const CONNECTIONS: usize = 256;
 /// Pages that are written at a time; more wait.
 pub(super) const PAGES: usize = 4;
 /// How long a client may take to ask.
@@ -114,36 +116,44 @@ fn serve(
 
 async fn accept(listener: tokio::net::TcpListener, tls: Option<Acceptor>, desk: Arc<Desk>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    // Nobody closes it.
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    let waiting = Waiting::default();
+    loop {
         // None of a client's failures is one of this.
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             sleep(AGAIN).await;
             continue;
         };
+        if places.available_permits() == 0 {
+            waiting.close_one();
+        }
+        // Where all of them have asked, one of them ends within its deadline. Nobody closes the semaphore.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let (tls, desk) = (tls.clone(), Arc::clone(&desk));
-        tokio::spawn(async move {
+        let ticket = Arc::new(waiting.enter(peer.ip()));
+        let of_task = Arc::clone(&ticket);
+        let task = tokio::spawn(async move {
             let _place = place;
             let _ = timeout(LASTING, async {
                 match tls {
-                    None => converse(stream, desk).await,
+                    None => converse(stream, desk, &of_task).await,
                     Some(tls) => {
                         if let Ok(Ok(stream)) = timeout(ASKING, tls.accept(stream)).await {
-                            converse(stream, desk).await;
+                            converse(stream, desk, &of_task).await;
                         }
                     }
                 }
             })
             .await;
         });
+        ticket.is_served_by(task.abort_handle());
     }
 }
 
 /// One request and its answer.
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, desk: Arc<Desk>) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, desk: Arc<Desk>, ticket: &Ticket) {
     let service = service_fn(|request| {
         let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(answer(&request, &desk).await) }
+        async move { Ok::<_, Infallible>(answer(&request, &desk, ticket).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

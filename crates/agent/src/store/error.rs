@@ -1,5 +1,6 @@
 //! Why the store cannot give or take something.
 
+use steady_linux::directory::DirectoryError;
 use thiserror::Error;
 
 /// What the store has to say when it cannot do what it was asked for.
@@ -8,9 +9,9 @@ pub enum StoreError {
     /// There is none.
     #[error("there is no store; steady agent makes one")]
     Missing,
-    /// Another agent writes to it.
-    #[error("another agent keeps rows in it; --store takes another file")]
-    Taken,
+    /// Another agent writes to it: the process, as far as known.
+    #[error("another agent ({0}) keeps rows in it; --store takes another file")]
+    Taken(String),
     /// It was written by a version that this one does not know.
     #[error(
         "it was written by a newer version: its schema is {found}, and {known} is the newest known here; upgrade steady"
@@ -32,12 +33,21 @@ pub enum StoreError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// It cannot be locked.
-    #[error("{0}")]
-    Lock(#[from] std::io::Error),
+    /// Its directory cannot be used.
+    #[error("{0}; --store takes another file")]
+    Directory(DirectoryError),
     /// What the database says: full, no database, ...
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
+}
+
+impl From<DirectoryError> for StoreError {
+    fn from(error: DirectoryError) -> Self {
+        match error {
+            DirectoryError::Locked { holder, .. } => StoreError::Taken(holder),
+            other => StoreError::Directory(other),
+        }
+    }
 }
 
 impl StoreError {

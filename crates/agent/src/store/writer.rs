@@ -1,17 +1,17 @@
 //! What the agent writes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use steady_linux::directory::{Directory, Lock};
 use steady_model::{ReleaseRow, ReleaseRows};
 
 use super::names::{Names, whole};
 use super::pack::Block;
 use super::retention::Keep;
 use super::{Batch, StoreError, schema};
-use crate::lock::Lock;
 
 /// How long to wait for a reader that brings the journal home.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,36 +25,48 @@ pub struct Writer {
     pub(super) connection: Connection,
     pub(super) names: Names,
     pub(super) keep: Keep,
+    path: PathBuf,
     // Two agents would remove the names of each other's rows.
     _lock: Lock,
 }
 
 impl Writer {
-    /// Opens the store in the file at `path`; makes it if there is none. What a kill left of an unfinished write is dropped.
+    /// Opens the store in the file at `path`; creates it, and directories for this user alone, where they are missing. What a
+    /// kill left of an unfinished write is dropped. Other users must not be able to write to the directory: SQLite opens the
+    /// file and its journals by name. The file is locked by its real path and must have one name, so that no two agents open
+    /// it in different ways.
     ///
     /// # Errors
-    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Lock`] or [`StoreError::Database`].
+    /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or [`StoreError::Database`].
     pub fn open(path: &Path, keep: Keep) -> Result<Self, StoreError> {
-        let mut lock = path.as_os_str().to_owned();
+        let (directory, name) = Directory::of_file(path, 0o700)?;
+        let mut lock = name.clone();
         lock.push(".lock");
-        let lock = Lock::hold(Path::new(&lock))?.ok_or(StoreError::Taken)?;
-        Ok(Writer { connection: connect(path, keep)?, names: Names::default(), keep, _lock: lock })
+        let lock = directory.lock(&lock, Duration::ZERO)?;
+        directory.check_file(&name)?;
+        let path = directory.path().join(name);
+        Ok(Writer { connection: connect(&path, keep)?, names: Names::default(), keep, path, _lock: lock })
     }
 
-    /// Opens the file at `path` anew, for the one that was open has been removed.
+    /// The file, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file again, because the one that was open has been removed.
     ///
     /// # Errors
     /// As [`Writer::open`]; nothing can be written then before this has succeeded.
-    pub fn open_again(&mut self, path: &Path) -> Result<(), StoreError> {
+    pub fn open_again(&mut self) -> Result<(), StoreError> {
         self.names.forget();
         // The old one removes its journal by name when it is closed, and what it left is no journal of the new one.
         self.connection = Connection::open_in_memory()?;
         for suffix in ["-wal", "-shm"] {
-            let mut left = path.as_os_str().to_owned();
+            let mut left = self.path.as_os_str().to_owned();
             left.push(suffix);
             let _ = std::fs::remove_file(Path::new(&left));
         }
-        self.connection = connect(path, self.keep)?;
+        self.connection = connect(&self.path, self.keep)?;
         Ok(())
     }
 

@@ -120,7 +120,7 @@ fn readers_look_on_while_the_agent_writes_and_after_it_was_killed() {
     writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
     assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 2);
     drop(reader);
-    assert!(matches!(Writer::open(&path, PLENTY), Err(StoreError::Taken)));
+    assert!(matches!(Writer::open(&path, PLENTY), Err(StoreError::Taken(_))));
     // As a kill leaves it: nothing is brought home.
     let killed = file("left");
     for suffix in ["", "-wal"] {
@@ -172,7 +172,7 @@ fn a_store_that_was_removed_is_made_anew() {
     let mut writer = Writer::open(&path, PLENTY).unwrap();
     writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
     std::fs::remove_file(&path).unwrap();
-    writer.open_again(&path).unwrap();
+    writer.open_again().unwrap();
     writer.write(&batch(1_001, vec![row(1_001, 7, 0, 1, 5)])).unwrap();
     let rows = Reader::open(&path).unwrap().rows("shop", 0, 2_000).unwrap();
     assert_eq!(rows.requests.iter().map(|row| row.second).collect::<Vec<_>>(), [1_001]);

@@ -1,9 +1,5 @@
 //! Being the agent.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-
 use steady_agent::metrics::ListenPlan;
 use steady_agent::outside::{CpuOf, OutsidePlan};
 use steady_agent::socket::SocketError;
@@ -19,9 +15,6 @@ use crate::interrupt::Interrupt;
 /// Listens until a signal asks it to end.
 pub(super) fn run(flags: &AgentFlags) -> Result<u8, Failure> {
     let settings = settings(flags)?;
-    if flags.place.store.is_none() {
-        make_folder(&settings.store)?;
-    }
     let own = |error: std::io::Error| Failure::Own(format!("signals: {error}"));
     let (_interrupt, stop) = Interrupt::catch().map_err(own)?;
     let ended = steady_agent::run(&settings, &stop, &mut |event| notice(&said(&event, &settings)));
@@ -72,13 +65,6 @@ fn outside(flags: &OutsideFlags) -> Result<Option<OutsidePlan>, Failure> {
         cpu,
         requests: requests.clone(),
     }))
-}
-
-/// Makes the folder of this user's own store.
-fn make_folder(store: &Path) -> Result<(), Failure> {
-    let Some(folder) = store.parent() else { return Ok(()) };
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| Failure::Usage(format!("'{}': {error}; --store FILE names another", folder.display())))
 }
 
 fn said(event: &Event, settings: &Settings) -> String {

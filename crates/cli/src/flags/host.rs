@@ -25,7 +25,7 @@ Examples:
 
 Knobs: turbo, governor, epp, min-frequency, smt, aslr (only if it is named),
 nmi-watchdog, perf-sample-rate, irq-affinity, thp, swap, caches. What was
-there is written to /var/lib/steady/host.json before anything is changed.
+there is written to /var/lib/steady-host/host.json before anything is changed.
 
 Exit status:
   0    done

@@ -92,7 +92,7 @@ fn failed(path: &Path, error: &StoreError) -> Failure {
     let text = format!("'{}': {error}", path.display());
     match error {
         StoreError::Missing | StoreError::Foreign | StoreError::TooNew { .. } => Failure::Usage(text),
-        StoreError::Taken | StoreError::Lock(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
+        StoreError::Taken(_) | StoreError::Directory(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
             Failure::Own(text)
         }
     }
