@@ -255,7 +255,14 @@ impl<'a> Measuring<'a> {
     fn look(&mut self, now: Nanos, last: bool) -> bool {
         let fraction = if last { 1.0 } else { self.fraction(now) };
         self.looks.push(Look { blocks: self.blocks.len(), fraction, last });
-        self.sequence.look(self.evidence.contenders(), fraction, last).done
+        let found = self.sequence.look(self.evidence.contenders(), fraction, last);
+        last || (found.done && !self.mean_is_open(&found))
+    }
+
+    /// Whether the mean cost of a contender may still change the verdict that the usual run has.
+    fn mean_is_open(&self, found: &steady_stats::Look) -> bool {
+        let mut each = found.contenders.iter().zip(self.evidence.means());
+        each.any(|(estimate, mean)| estimate.mean_is_open(&mean, self.plan.resolution))
     }
 
     fn fraction(&self, now: Nanos) -> f64 {

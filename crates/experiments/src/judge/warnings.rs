@@ -38,6 +38,11 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.extend(
         primary()
+            .filter(|judgement| judgement.mean_open)
+            .map(|judgement| Warning::MeanUncertain { command: judgement.command, metric: judgement.metric }),
+    );
+    warnings.extend(
+        primary()
             .filter(|judgement| judgement.undecided == Some(Undecided::BelowGrain))
             .map(|judgement| Warning::BelowGrain { metric: judgement.metric }),
     );

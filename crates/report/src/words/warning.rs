@@ -59,11 +59,28 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
             format!("Interrupted after {spent}: this stands on the {blocks} measured until then.")
         }
+        Warning::MeanUncertain { command, metric } => uncertain_mean(report, *command, *metric),
         Warning::BelowGrain { metric } => {
             let what = noun(*metric);
             format!("The commands cost less {what} than the clock can tell apart: {}.", more_work(record, *metric))
         }
     }
+}
+
+/// A mean that is much less certain than the usual run.
+fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
+    let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
+    let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
+    let size = size.map_or_else(String::new, |(change, interval)| {
+        let (change, range) = signed(*change, *interval);
+        format!(": it differs by {change} ({range})")
+    });
+    format!(
+        "The verdict describes the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
+        subject(&report.record.plan, command),
+        noun(metric),
+        capital(&more_effort(&report.record))
+    )
 }
 
 /// Twice the pairs that the shortest test needs, by the option that gives them.
