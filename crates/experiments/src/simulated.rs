@@ -69,6 +69,8 @@ pub struct SimulatedMachine {
     pub failures: Vec<Option<(u64, Outcome)>>,
     /// The instructions that each command retires, and how many more a run may take; empty where nothing counts them.
     pub instructions: Vec<(u64, u64)>,
+    /// The expensive mode of each command: the share of its runs, and the factor of their cost. Empty: none has one.
+    pub modes: Vec<(f64, f64)>,
     /// What snapshots are like, where there are any.
     pub snapshots: Option<Snapshots>,
     /// The luck of each command's present snapshot.
@@ -92,6 +94,7 @@ impl SimulatedMachine {
             interrupt_after: None,
             failures: vec![None; seconds.len()],
             instructions: Vec::new(),
+            modes: Vec::new(),
             snapshots: None,
             lucks: vec![0.0; seconds.len()],
             hooks: Vec::new(),
@@ -144,7 +147,11 @@ impl SimulatedMachine {
             (Start::Snapshot, _) => (self.lucks[spec.command], 0.0),
             (Start::Usual, snapshots) => (0.0, snapshots.map_or(0.0, |snapshots| snapshots.start_up)),
         };
-        (self.seconds[spec.command] * luck.exp() + start_up) * load * log.exp()
+        let mode = match self.modes.get(spec.command) {
+            Some(&(share, factor)) if self.generator.random::<f64>() < share => factor,
+            _ => 1.0,
+        };
+        (self.seconds[spec.command] * mode * luck.exp() + start_up) * load * log.exp()
     }
 
     /// What the counters of a run say; half of the runs take no more than they must.
