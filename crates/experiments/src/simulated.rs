@@ -23,8 +23,10 @@ pub struct Conditions {
     pub cpu_bias: (f64, f64),
     /// Log cost that every second block adds to its first place: what strict alternation falls for.
     pub parity: f64,
-    /// CPU time over wall time.
+    /// CPU time over wall time without the time spent waiting for a CPU.
     pub cpu_share: f64,
+    /// Time spent waiting for a CPU over the rest of the wall time.
+    pub queueing: f64,
 }
 
 impl Conditions {
@@ -38,6 +40,7 @@ impl Conditions {
         cpu_bias: (0.0, 1.0),
         parity: 0.0,
         cpu_share: 1.0,
+        queueing: 0.0,
     };
 }
 
@@ -165,16 +168,18 @@ impl SimulatedMachine {
         let cpu = self.cost(spec, place, start);
         self.runs[spec.command] += 1;
         let count = self.runs[spec.command];
+        let running = cpu / self.conditions.cpu_share;
+        let run_delay = running * self.conditions.queueing;
         let failure = self.failures[spec.command].filter(|(every, _)| count.is_multiple_of(*every));
         Run {
             command: spec.command,
             cpu: (layout == Layout::Duet).then_some(spec.seat),
             padding: spec.padding,
             started: Nanos::from_seconds(self.now),
-            wall: Nanos::from_seconds(cpu / self.conditions.cpu_share),
+            wall: Nanos::from_seconds(running + run_delay),
             user: Nanos::from_seconds(cpu),
             system: Nanos::ZERO,
-            run_delay: Ok(Nanos::ZERO),
+            run_delay: Ok(Nanos::from_seconds(run_delay)),
             peak_memory: Ok(Bytes(4 << 20)),
             minor_faults: 100,
             major_faults: 0,

@@ -245,6 +245,13 @@ pub enum Warning {
         /// How many there were.
         pairs: usize,
     },
+    /// Load left the budget room for too few pairs, and the measuring went on until there were enough.
+    BudgetExceeded {
+        /// The budget.
+        budget: Nanos,
+        /// How long the measuring took.
+        elapsed: Nanos,
+    },
     /// Runs were started as usual, although snapshots were asked for.
     Cold {
         /// The command that cannot be started from a snapshot; none where it is not a matter of commands.

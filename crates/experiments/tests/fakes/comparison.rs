@@ -143,6 +143,23 @@ fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
     assert!(again.elapsed.seconds() <= needed.seconds() * 1.05);
 }
 
+/// A pair takes 0.2 s, and 5 s while the machine is busy: the budget of 10 s holds one.
+#[test]
+fn a_budget_that_load_makes_too_small_is_exceeded_and_not_refused() {
+    let busy = |queueing| Conditions { queueing, ..Conditions::QUIET };
+    let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(14.0), 8);
+    let enough = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
+    assert_eq!((enough.record.blocks.len(), enough.record.ending), (6, Ending::Spent));
+    let exceeded = |report: &Report| report.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. }));
+    assert!(enough.record.elapsed.seconds() > 10.0 && exceeded(&enough), "{:?}", enough.warnings);
+
+    let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(24.0), 8);
+    let few = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
+    assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs), "twice the budget is the limit");
+    assert!((15.0..=20.5).contains(&few.record.elapsed.seconds()), "{:?}", few.record.elapsed);
+    assert!(exceeded(&few));
+}
+
 #[test]
 fn a_step_in_the_load_does_not_break_the_budget() {
     // Blocks become ten times longer once the load is on: what was planned no longer fits.

@@ -3,7 +3,7 @@
 use steady_model::{FailureRule, Interval, Layout, Metric, Report, Warning};
 
 use super::{capital, count, more_effort, more_work, noun, signed, subject, wanted};
-use crate::units::{duration, percent};
+use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what it is, what it does to the figures, and what helps.
 pub fn warning_message(report: &Report, warning: &Warning) -> String {
@@ -44,6 +44,12 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let link = if who.is_empty() { " there are none: " } else { &who };
             format!("All runs were started as usual, not from snapshots:{link} {reason}.")
         }
+        Warning::BudgetExceeded { budget, elapsed } => format!(
+            "The load left the budget of {} room for fewer than the 6 pairs that a verdict needs. Measuring went on, at most \
+             for twice the budget, and took {}.",
+            time_setting(*budget),
+            duration(*elapsed)
+        ),
         Warning::TooFewPairs { pairs } => {
             let many = match record.is_warm() {
                 true => super::units(record, *pairs),

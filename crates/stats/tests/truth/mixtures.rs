@@ -121,7 +121,6 @@ fn opposite_changes_are_decided_by_the_total() {
             missed += usize::from(!covers(&weighed, change));
             early += usize::from(weighed.estimate.verdict == Verdict::Faster && pairs < PAIRS);
         }
-        println!("{old:?} {new:?}: slower {slower}, faster {faster}, early {early}, missed {missed}");
         assert!(slower > 45, "{old:?} {new:?}: {slower} of {experiments} slower");
         assert!(early <= 2, "{old:?} {new:?}: {early} of {experiments} ended with the usual run alone");
         assert!(missed <= most(experiments, ALPHA), "{old:?} {new:?}: missed {missed} of {experiments}");
@@ -145,7 +144,6 @@ fn the_interval_of_the_mean_covers_it() {
             !(mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high))
         };
         let missed = (0..experiments).filter(missed).count();
-        println!("{old:?} {new:?}: missed {missed} of {experiments}");
         assert!(missed <= most(experiments, ALPHA), "{old:?} {new:?}: missed {missed} of {experiments}");
     }
 }
@@ -180,7 +178,6 @@ fn one_mode_ends_as_early_under_load() {
             assert!(!weighed.mean_decides, "{noise:?} {seed}: {weighed:?}");
             early += usize::from(pairs < PAIRS);
         }
-        println!("{noise:?}: {early} of {experiments} early");
         assert!(early > experiments as usize * 2 / 3, "{noise:?}: {early} of {experiments}");
     }
 }
