@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from common import truth_report
-from common.calibrate import Calibrations
+from common.calibrate import Calibrations, Pair
 from common.cells import REACH, TRUTH
 from common.loads import end_neighbours_on_signals
 from common.paths import RESULTS
@@ -54,10 +54,16 @@ def _chosen(cells: list, names) -> list:
     return [known[name] for name in names] if names else cells
 
 
+def _pair(known: Calibrations, cell) -> Pair:
+    if cell.modes:
+        return known.of(cell.work).two_modes(cell.effect, *cell.modes)
+    return known.pair(cell.work, cell.effect, cell.load)
+
+
 def _measure(kind: str, cells: list, results: Results, trials: int) -> None:
     """Goes round the cells in random order, so that a session cut short has treated them alike."""
     known = Calibrations()
-    pairs = {cell: known.pair(cell.work, cell.effect, cell.load) for cell in cells}
+    pairs = {cell: _pair(known, cell) for cell in cells}
     under_test = ("steady",) if kind == "reach" else ("steady", "hyperfine")
     session = Session(kind, results, under_test)
     random = Random()

@@ -4,6 +4,8 @@ mod steady;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use steady::{run, scratch, steady, told, work};
 
@@ -94,4 +96,125 @@ fn a_locale_without_utf8_gets_letters_that_it_has() {
     assert!(!text.is_ascii(), "{text}");
     let json = told(steady().env("LC_ALL", "C").args(words).args(["--format", "json"]).output().unwrap()).1;
     assert!(json.starts_with('{'), "{json}");
+}
+
+/// A FIFO that is removed at the end.
+struct Fifo(String);
+
+impl Fifo {
+    fn new(name: &str) -> Fifo {
+        let path = path(name);
+        let _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        Fifo(path)
+    }
+}
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn interrupt(child: &Child) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), rustix::process::Signal::INT).unwrap();
+}
+
+/// Whether a process ends within some seconds; it is killed if not.
+fn ends(child: &mut Child) -> bool {
+    for _ in 0..1_000 {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    false
+}
+
+#[test]
+fn a_fifo_takes_a_report() {
+    let fifo = Fifo::new("taken.fifo");
+    let words = ["compare", "--quiet", "--runs", "6", "--no-history", "true", "true", "--export-json", &fifo.0];
+    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let json = fs::read_to_string(&fifo.0).unwrap();
+    assert!(json.starts_with('{') && json.ends_with("}\n"), "{json}");
+    assert!(ends(&mut child));
+}
+
+/// Process substitution: the pipe has no name under which it could be opened again.
+#[test]
+fn a_pipe_without_a_name_takes_a_report() {
+    let file = path("substituted.json");
+    let script = format!(
+        "\"$STEADY\" compare --quiet --runs 6 --no-history true true --export-json >(cat > '{file}.part' && mv '{file}.part' '{file}')"
+    );
+    let done = Command::new("bash").args(["-c", &script]).env("STEADY", env!("CARGO_BIN_EXE_steady")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let written = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        Path::new(&file).exists()
+    });
+    assert!(written && fs::read_to_string(&file).unwrap().starts_with('{'));
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn waiting_for_the_reader_of_a_fifo_can_be_interrupted() {
+    let fifo = Fifo::new("waiting.fifo");
+    let words = ["compare", "--quiet", "--runs", "6", "--no-history", "true", "true", "--export-json", &fifo.0];
+    let mut child = steady().args(words).spawn().unwrap();
+    let opening = format!("/proc/{}/wchan", child.id());
+    // Where the kernel does not say what it waits for, a moment must do.
+    for _ in 0..100 {
+        let place = fs::read_to_string(&opening).unwrap_or_default();
+        if place.contains("fifo") || place.contains("partner") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "it waits for a reader before it measures");
+    interrupt(&child);
+    assert!(ends(&mut child), "only SIGKILL ended it");
+}
+
+/// The pipe is full and nobody reads it: the measuring is over and stored, and a signal ends the writing.
+#[test]
+fn a_reader_that_does_not_read_can_be_interrupted_and_costs_no_data() {
+    let home = path("unread.home");
+    fs::create_dir_all(&home).unwrap();
+    let fifo = Fifo::new("unread.fifo");
+    let words = ["compare", "--quiet", "--runs", "200", "--samples", "true", "true", "--export-json", &fifo.0];
+    let mut child = steady().args(words).env("XDG_DATA_HOME", &home).spawn().unwrap();
+    let reader = fs::File::open(&fifo.0).unwrap();
+    let kept = || {
+        let listed = steady().args(["history", "list", "--format", "json"]).env("XDG_DATA_HOME", &home).output();
+        String::from_utf8_lossy(&listed.unwrap().stdout).contains("\"true\"")
+    };
+    let stored = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        kept()
+    });
+    assert!(stored, "a run is stored before its report is written");
+    assert!(child.try_wait().unwrap().is_none(), "the report is larger than a pipe");
+    interrupt(&child);
+    assert!(ends(&mut child), "only SIGKILL ended it");
+    drop(reader);
+    fs::remove_dir_all(home).unwrap();
+}
+
+#[test]
+fn a_closed_standard_output_is_an_error_and_not_a_lost_report() {
+    let mark = path("closed.ran");
+    let script = format!("\"$STEADY\" compare --runs 6 --no-history 'touch {mark}' true >&-");
+    let run = |script: &str| {
+        Command::new("sh").args(["-c", script]).env("STEADY", env!("CARGO_BIN_EXE_steady")).output().unwrap()
+    };
+    let done = run(&script);
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code() == Some(2) && stderr.contains("standard output is closed"), "{stderr}");
+    assert!(!Path::new(&mark).exists(), "nothing was measured");
+    assert_eq!(run("\"$STEADY\" compare --quiet --runs 6 --no-history true true >&-").status.code(), Some(0));
+    assert_eq!(run("\"$STEADY\" completions bash >&-").status.code(), Some(125));
 }

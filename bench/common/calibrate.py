@@ -20,7 +20,7 @@ from typing import NamedTuple, Optional
 
 from common.loads import beside
 from common.paths import RESULTS, WORK
-from common.works import WORKS, Work
+from common.works import WORKS, Work, two_modes
 
 LEVELS = (0.0, 0.5, 1.0, 1.5)
 ROUNDS = 40
@@ -105,6 +105,24 @@ class Calibration:
         drift = 0.0 if loaded_share is None else growth * (loaded_share - self.cpu_share)
         truths = growth * self.cpu_share, abs(error), growth * self.wall_share, drift
         return Pair(argv(self.amount), argv(self.amount + more), *truths)
+
+    def two_modes(self, effect: float, old: tuple, new: tuple) -> Pair:
+        """Two commands with an expensive mode, each (share, factor); the usual run of the second costs `effect` more.
+
+        The truth is the ratio of the mean costs.
+        """
+        more = round(self.amount * effect / self.cpu_share)
+
+        def mean(amount: int, mode: tuple, growing: float) -> float:
+            share, factor = mode
+            return 1 - growing + growing * amount / self.amount * (1 + share * (factor - 1))
+
+        def change(growing: float) -> float:
+            return mean(self.amount + more, new, growing) / mean(self.amount, old, growing) - 1
+
+        error = abs(change(self.cpu_share + self.cpu_share_error) - change(self.cpu_share))
+        commands = two_modes(self.amount, *old), two_modes(self.amount + more, *new)
+        return Pair(*commands, change(self.cpu_share), error, change(self.wall_share), 0.0)
 
 
 def calibrate(work: Work, random: Random) -> Calibration:

@@ -14,6 +14,11 @@ def _cell(work: str, effect: float, load: str, **asked) -> Cell:
     return Cell(f"{work} {100 * effect:g} % {load}", work, effect, load, **asked)
 
 
+def _modes(effect: float, load: str, old: tuple, new: tuple) -> Cell:
+    name = f"python22 {100 * effect:g} % modes {old[0]:g} x{old[1]:g} to {new[0]:g} x{new[1]:g} {load}"
+    return Cell(name, "python22", effect, load, modes=(old, new))
+
+
 TRUTH = [
     _cell("alu5", 0.00, "idle"),
     _cell("alu5", 0.01, "spinners"),
@@ -27,6 +32,13 @@ TRUTH = [
     _cell("syscalls10", 0.05, "step"),
     _cell("python22", 0.02, "spinners"),
     _cell("gzip30", 0.00, "spinners"),
+    # Two modes: what is true is the ratio of mean costs, which the usual run contradicts where both change.
+    _modes(0.00, "idle", (0.05, 10), (0.05, 10)),
+    _modes(0.00, "spinners", (0.2, 5), (0.2, 5)),
+    _modes(0.00, "quick-spinners", (0.5, 2), (0.5, 2)),
+    _modes(-0.05, "idle", (0.05, 10), (0.4, 10)),
+    _modes(-0.05, "spinners", (0.05, 10), (0.4, 10)),
+    _modes(0.05, "spinners", (0.5, 5), (0.1, 5)),
 ]
 
 # With each target, in how many of ten trials the effect should be found.

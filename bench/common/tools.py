@@ -59,7 +59,8 @@ def steady(old: list, new: list, seed: int, budget: float, resolution: float, me
     done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,))
     report = json.loads(done.output)
     primary = next(verdict for verdict in report["verdicts"] if verdict["primary"])
-    fields = ("metric", "verdict", "change", "low", "high", "verdict_low", "verdict_high", "pairs")
+    fields = ("metric", "verdict", "change", "low", "high", "verdict_low", "verdict_high", "pairs",
+              "decided_by", "mean_change", "mean_low", "mean_high")
     record = {field: primary.get(field) for field in fields}
     layouts = {name: layout["pairs"] for name, layout in report["layouts"].items()}
     record.update(layouts=layouts, elapsed_seconds=report["elapsed_seconds"], process_seconds=done.seconds,

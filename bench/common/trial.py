@@ -30,6 +30,8 @@ class Cell:
     resolution: float = 0.005
     metric: str = "cpu"
     fail_if: Optional[str] = None
+    # The expensive modes of both commands, each (share of its runs, factor of their work); None: every run is alike.
+    modes: Optional[tuple] = None
 
 
 class Session:

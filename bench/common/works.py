@@ -32,6 +32,13 @@ def _python(amount: int) -> list:
     return [PYTHON, "-I", "-c", f"for _ in range({amount:>9}): pass"]
 
 
+def two_modes(amount: int, share: float, factor: float) -> list:
+    """The Python work with an expensive mode: a `share` of the runs does `factor` times the work."""
+    # Hashes of strings are random in every process; importing a generator would add to the start-up.
+    mode = f"{factor:>5g} if hash('x') % 1000 < {1000 * share:>5g} else 1"
+    return [PYTHON, "-I", "-c", f"for _ in range({amount:>9} * ({mode})): pass"]
+
+
 def _gzip(amount: int) -> list:
     return ["gzip", "-c", str(_text(amount))]
 

@@ -47,11 +47,11 @@ fn run_here(flags: &CompareFlags) -> Result<u8, Failure> {
             });
         }
     };
+    interrupt.release();
     let report = judge(record);
-    // What cannot be shown is kept all the same.
-    let written = destinations.write(&report);
+    // Stored first: writing may block or fail.
     let kept = keeper.keep(&report);
-    written?;
+    destinations.write(&report)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     Ok(match report.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),

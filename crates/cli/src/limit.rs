@@ -34,7 +34,7 @@ impl Shown for LimitReport {
 pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
     // Statuses from 1 on may be the command's.
     let destinations =
-        Destinations::open(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
+        Destinations::files(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
     let plan = plan(flags)?;
     let root = Root::default();
     let (started, before) = (clock::time_of_day(), Snapshot::take(&root));

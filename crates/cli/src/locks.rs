@@ -32,7 +32,7 @@ impl Shown for LocksReport {
 pub(crate) fn run(flags: &LocksFlags) -> Result<u8, Failure> {
     // Statuses from 1 on may be the command's.
     let destinations =
-        Destinations::open(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
+        Destinations::files(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
     let command = attended::command(&flags.words)?;
     watchable(&command.program).map_err(|why| Failure::Own(why.to_string()))?;
     let started = clock::time_of_day();

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use steady_linux::process;
 use steady_model::{
     CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, SignatureBenchReport,
     SignatureReport, WarmBenchReport, WarmReport,
@@ -160,26 +161,48 @@ pub(crate) struct Destinations {
 pub(crate) struct Export {
     option: &'static str,
     path: PathBuf,
+    /// A pipe or a device. It stays open: a pipe without a name cannot be opened again by its path, and the reader of a FIFO
+    /// would see an end. `None` for an ordinary file, which is replaced when it is written.
+    stream: Option<File>,
 }
 
 impl Export {
-    /// Checks that the file can be written; what stands in it stays.
+    /// Checks that the file can be written; what stands in it stays. Waits for the reader of a FIFO; signals must not be
+    /// caught yet, so that they end the waiting.
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
         let opened = File::options().append(true).create(true).open(path);
-        opened.map_err(|error| Failure::Usage(format!("{option} '{}': {error}", path.display())))?;
-        Ok(Export { option, path: path.to_owned() })
+        let refused = |error| Failure::Usage(format!("{option} '{}': {error}", path.display()));
+        let file = opened.map_err(refused)?;
+        let ordinary = file.metadata().map_err(refused)?.is_file();
+        Ok(Export { option, path: path.to_owned(), stream: (!ordinary).then_some(file) })
     }
 
     /// Writes the file.
     pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
-        save(&self.path, text)
-            .map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
+        let written = match &self.stream {
+            Some(stream) => {
+                let mut stream = stream;
+                stream.write_all(text.as_bytes())
+            }
+            None => replace(&self.path, text),
+        };
+        written.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
     }
 }
 
 impl Destinations {
     /// Checks that the files can be written, and that no two are one.
+    /// Standard output must be open where a report will go there.
     pub(crate) fn open(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
+        if process::stdout_was_closed() && !(flags.quiet && flags.format == FormatFlag::Text) {
+            let helps = "use --quiet with --export-json FILE, or redirect it";
+            return Err(Failure::Usage(format!("standard output is closed, and the report goes there: {helps}")));
+        }
+        Destinations::files(flags, samples)
+    }
+
+    /// As [`Destinations::open`], for commands that print nothing on standard output.
+    pub(crate) fn files(flags: &OutputFlags, samples: bool) -> Result<Self, Failure> {
         if samples && flags.files.export_json.is_none() && flags.format != FormatFlag::Json {
             return Err(Failure::Usage("--samples goes with --export-json FILE or --format json".to_owned()));
         }
@@ -264,6 +287,9 @@ impl Destinations {
 
 /// Prints on standard output. A reader that has seen enough, such as head, is no failure.
 pub(crate) fn print(text: &[u8]) -> io::Result<()> {
+    if process::stdout_was_closed() && !text.is_empty() {
+        return Err(io::Error::other("it is closed"));
+    }
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
@@ -300,12 +326,9 @@ pub(crate) fn style_on(stream: &(impl IsTerminal + AsFd)) -> Style {
     Style { width: if width == 0 { WIDTH } else { width }, color: terminal && !no_color && !dumb }
 }
 
-/// Writes a file whole or not at all; what is no ordinary file (a device, a pipe) is written as it is.
-fn save(path: &Path, text: &str) -> io::Result<()> {
+/// Writes an ordinary file whole or not at all.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize()?;
-    if !path.is_file() {
-        return fs::write(&path, text);
-    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);

@@ -23,8 +23,10 @@ pub struct Conditions {
     pub cpu_bias: (f64, f64),
     /// Log cost that every second block adds to its first place: what strict alternation falls for.
     pub parity: f64,
-    /// CPU time over wall time.
+    /// CPU time over wall time without the time spent waiting for a CPU.
     pub cpu_share: f64,
+    /// Time spent waiting for a CPU over the rest of the wall time.
+    pub queueing: f64,
 }
 
 impl Conditions {
@@ -38,6 +40,7 @@ impl Conditions {
         cpu_bias: (0.0, 1.0),
         parity: 0.0,
         cpu_share: 1.0,
+        queueing: 0.0,
     };
 }
 
@@ -69,6 +72,8 @@ pub struct SimulatedMachine {
     pub failures: Vec<Option<(u64, Outcome)>>,
     /// The instructions that each command retires, and how many more a run may take; empty where nothing counts them.
     pub instructions: Vec<(u64, u64)>,
+    /// The expensive mode of each command: the share of its runs, and the factor of their cost. Empty: none has one.
+    pub modes: Vec<(f64, f64)>,
     /// What snapshots are like, where there are any.
     pub snapshots: Option<Snapshots>,
     /// The luck of each command's present snapshot.
@@ -92,6 +97,7 @@ impl SimulatedMachine {
             interrupt_after: None,
             failures: vec![None; seconds.len()],
             instructions: Vec::new(),
+            modes: Vec::new(),
             snapshots: None,
             lucks: vec![0.0; seconds.len()],
             hooks: Vec::new(),
@@ -144,7 +150,11 @@ impl SimulatedMachine {
             (Start::Snapshot, _) => (self.lucks[spec.command], 0.0),
             (Start::Usual, snapshots) => (0.0, snapshots.map_or(0.0, |snapshots| snapshots.start_up)),
         };
-        (self.seconds[spec.command] * luck.exp() + start_up) * load * log.exp()
+        let mode = match self.modes.get(spec.command) {
+            Some(&(share, factor)) if self.generator.random::<f64>() < share => factor,
+            _ => 1.0,
+        };
+        (self.seconds[spec.command] * mode * luck.exp() + start_up) * load * log.exp()
     }
 
     /// What the counters of a run say; half of the runs take no more than they must.
@@ -158,16 +168,18 @@ impl SimulatedMachine {
         let cpu = self.cost(spec, place, start);
         self.runs[spec.command] += 1;
         let count = self.runs[spec.command];
+        let running = cpu / self.conditions.cpu_share;
+        let run_delay = running * self.conditions.queueing;
         let failure = self.failures[spec.command].filter(|(every, _)| count.is_multiple_of(*every));
         Run {
             command: spec.command,
             cpu: (layout == Layout::Duet).then_some(spec.seat),
             padding: spec.padding,
             started: Nanos::from_seconds(self.now),
-            wall: Nanos::from_seconds(cpu / self.conditions.cpu_share),
+            wall: Nanos::from_seconds(running + run_delay),
             user: Nanos::from_seconds(cpu),
             system: Nanos::ZERO,
-            run_delay: Ok(Nanos::ZERO),
+            run_delay: Ok(Nanos::from_seconds(run_delay)),
             peak_memory: Ok(Bytes(4 << 20)),
             minor_faults: 100,
             major_faults: 0,

@@ -59,7 +59,8 @@ pub use release::{
     WALL_BUCKETS, WALL_SECONDS, WallPart, WallRow, wall_bucket, wall_bucket_middle,
 };
 pub use report::{
-    Breakdown, CounterMeans, Judgement, LayoutEffect, Load, Report, Sight, Spread, StartUp, Undecided, Warning,
+    Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,
+    Warning,
 };
 pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{

@@ -31,6 +31,35 @@ pub enum Undecided {
     UnequalFailures,
 }
 
+/// The statistic that a verdict stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// The sign-flip test, which describes the usual run.
+    UsualRun,
+    /// The ratio of the mean costs, because its interval and that of the usual run do not overlap.
+    Mean,
+}
+
+impl DecidedBy {
+    /// The name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            DecidedBy::UsualRun => "usual_run",
+            DecidedBy::Mean => "mean",
+        }
+    }
+}
+
+/// The size of an effect; relative changes (NEW / OLD - 1).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Size {
+    /// The estimate.
+    pub change: Reading<f64>,
+    /// Its interval.
+    pub interval: Reading<Interval>,
+}
+
 /// The verdict on one command beside the first, by one metric. Effects are relative changes (NEW / OLD - 1).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
@@ -44,6 +73,14 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Whether the whole interval lies within the resolution.
     pub within_resolution: bool,
+    /// The statistic that the verdict, `change`, `interval` and `verdict_interval` come from.
+    pub decided_by: DecidedBy,
+    /// The effect on the usual run.
+    pub usual: Size,
+    /// The effect on the mean cost. The intervals of `usual` and `mean` hold together with `confidence`.
+    pub mean: Size,
+    /// Whether the mean may still contradict the verdict: a few expensive runs leave it much less certain than the usual run.
+    pub mean_open: bool,
     /// The size of the effect, absent with fewer than six pairs.
     pub change: Reading<f64>,
     /// The interval of the size (from turns where duets would shrink it); absent where it has no end.
@@ -208,6 +245,13 @@ pub enum Warning {
         /// How many there were.
         pairs: usize,
     },
+    /// Load left the budget room for too few pairs, and the measuring went on until there were enough.
+    BudgetExceeded {
+        /// The budget.
+        budget: Nanos,
+        /// How long the measuring took.
+        elapsed: Nanos,
+    },
     /// Runs were started as usual, although snapshots were asked for.
     Cold {
         /// The command that cannot be started from a snapshot; none where it is not a matter of commands.
@@ -217,6 +261,13 @@ pub enum Warning {
     },
     /// The measuring was interrupted: the verdict stands on what there was.
     Interrupted,
+    /// The verdict stands on the usual run, and a few expensive runs may outweigh it: the mean is much less certain.
+    MeanUncertain {
+        /// The command.
+        command: usize,
+        /// The metric.
+        metric: Metric,
+    },
     /// Commands cost less than the clock can tell apart.
     BelowGrain {
         /// The metric.

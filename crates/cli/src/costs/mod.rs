@@ -57,13 +57,14 @@ fn run_here(flags: &CostsFlags) -> Result<u8, Failure> {
     if report.costs.iter().all(|(_, cost)| cost.is_err()) {
         return Err(nothing(&report, stopped, &interrupt));
     }
+    interrupt.release();
+    // Stored first: writing may block or fail.
+    let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
     let written = match flags.of {
         Some(CostsOf::Clocks) => destinations.write(&Clocks(&report)),
         None => destinations.write(&report),
     };
     let drawn = plots.map_or(Ok(()), |plots| plots.draw(&report));
-    // What cannot be shown is kept all the same.
-    let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
     written.and(drawn)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     match stopped {

@@ -35,7 +35,7 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     check(flags)?;
     // Statuses from 1 on may be the command's.
     let destinations =
-        Destinations::open(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
+        Destinations::files(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
     let plan =
         ExplainPlan { command: attended::command(&flags.words)?, trace: flags.trace, by_process: flags.by_process };
     // Before the command: what comes after it would keep the shell waiting, and be measured while the machine is still at

@@ -40,10 +40,10 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     bar.clear();
     let record = measured.map_err(|error| compare::failure(&plan, error, &interrupt))?;
     let report = pair_report(record);
-    let written = destinations.write(&report);
-    // What cannot be shown is kept all the same.
+    interrupt.release();
+    // Stored first: writing may block or fail.
     let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
-    written?;
+    destinations.write(&report)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     Ok(match report.record.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),

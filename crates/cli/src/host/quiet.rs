@@ -45,7 +45,7 @@ fn run_with(flags: &HostQuietFlags, wish: Wish) -> Result<u8, Failure> {
         return Err(Failure::Usage(why.to_owned()));
     }
     let root = root(&flags.root.root)?;
-    let destinations = Destinations::open(&flags.output, false)?;
+    let destinations = Destinations::files(&flags.output, false)?;
     let command = attended::command(&flags.words)?;
     let mut report = report(&root, HostQuestion::Quiet);
     report.as_root = as_root();

@@ -55,11 +55,12 @@ fn run_here(flags: &LoadFlags) -> Result<u8, Failure> {
         keeper.salvage();
         return failure.map_or(Ok(0), Err);
     }
+    interrupt.release();
     let report = load::report(record);
-    // What cannot be shown is kept all the same.
+    // Stored first: writing may block or fail.
+    let kept = keeper.keep_load(&report);
     let written = destinations.write(&report);
     let drawn = drawing.map_or(Ok(()), |file| file.save(&steady_report::load_svg(&report)));
-    let kept = keeper.keep_load(&report);
     written.and(drawn)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     match failure {

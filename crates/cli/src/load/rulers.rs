@@ -44,9 +44,9 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
     }
     let host = host::probe(&Root::default());
     let record = RulerRecord { started, host, machine, revision, neighbour, seed, rows, elapsed, ending, failure };
-    let written = destinations.write(&record);
+    interrupt.release();
     let kept = if flags.no_history { None } else { Keeper::keep_at_once(&record) };
-    written?;
+    destinations.write(&record)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     status(&record, &interrupt)
 }

@@ -41,6 +41,7 @@ pub(crate) fn run(flags: &SignatureBenchFlags) -> Result<u8, Failure> {
     if let (Some(error), true) = (&stopped, report.figures.iter().all(Result::is_err)) {
         return Err(failed(error.clone()));
     }
+    interrupt.release();
     let written = destinations.write(&report);
     let drawn = drawing.map_or(Ok(()), |drawing| drawing.save(&steady_report::signature_bench_svg(&report)));
     written.and(drawn)?;

@@ -47,10 +47,10 @@ pub(crate) fn run(flags: &WarmBenchFlags) -> Result<u8, Failure> {
     if let (Some(error), true) = (&stopped, none_measured) {
         return Err(failed(error.clone()));
     }
-    let written = destinations.write(&report);
-    // What cannot be shown is kept all the same.
+    interrupt.release();
+    // Stored first: writing may block or fail.
     let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
-    written?;
+    destinations.write(&report)?;
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     match stopped.map(failed) {
         // The report says so itself.

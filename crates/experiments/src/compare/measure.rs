@@ -2,7 +2,7 @@
 
 use steady_model::{Block, Effort, Ending, Interval, Layout, Look, Moment, Nanos, Plan};
 use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
-use steady_stats::{Schedule, Sequence, single_look};
+use steady_stats::{MIN_PAIRS, Schedule, Sequence, single_look};
 
 use super::draws::PerDraw;
 use super::warmup::{Warm, check_outcomes};
@@ -153,11 +153,27 @@ impl<'a> Measuring<'a> {
         Ok(done.then_some(Ending::Decided))
     }
 
-    /// How many rounds of a layout to ask for now; zero when the effort is spent.
+    /// How many rounds of a layout to ask for now; zero when the effort is spent. A budget that holds too few pairs for a
+    /// verdict is exceeded until there are enough, at most by itself.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
         let pace = &self.layouts[pace];
+        let planned = self.rounds_within(pace, self.plan.effort, now);
+        match self.plan.effort {
+            Effort::Budget(budget) if planned == 0 && self.evidence.pairs() < MIN_PAIRS && self.has_contenders() => {
+                self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
+            }
+            _ => planned,
+        }
+    }
+
+    fn has_contenders(&self) -> bool {
+        !self.evidence.contenders().is_empty()
+    }
+
+    /// How many rounds of a layout fit into `effort`.
+    fn rounds_within(&self, pace: &Pace, effort: Effort, now: Nanos) -> u64 {
         if let Some(draw) = &pace.draw {
-            return match self.plan.effort {
+            return match effort {
                 Effort::Budget(budget) => draw.rounds_within(budget - now, pace.per_unit()),
                 Effort::Pairs(pairs) => draw.rounds.min(pairs.saturating_sub(self.rounds())),
             };
@@ -166,7 +182,7 @@ impl<'a> Measuring<'a> {
         let longest = if self.layouts.len() > 1 { BATCH } else { BATCH_LONGEST };
         let batch = Nanos(((now - self.began).0 / BATCH_SHARE).clamp(BATCH.0, longest.0));
         let batch = (batch.0 / per_round).clamp(1, BATCH_MOST);
-        match self.plan.effort {
+        match effort {
             Effort::Budget(budget) => batch.min((budget - now).0 / per_round),
             Effort::Pairs(pairs) => batch.min(pairs.saturating_sub(self.rounds())),
         }
@@ -255,7 +271,14 @@ impl<'a> Measuring<'a> {
     fn look(&mut self, now: Nanos, last: bool) -> bool {
         let fraction = if last { 1.0 } else { self.fraction(now) };
         self.looks.push(Look { blocks: self.blocks.len(), fraction, last });
-        self.sequence.look(self.evidence.contenders(), fraction, last).done
+        let found = self.sequence.look(self.evidence.contenders(), fraction, last);
+        last || (found.done && !self.mean_is_open(&found))
+    }
+
+    /// Whether the mean cost of a contender may still change the verdict that the usual run has.
+    fn mean_is_open(&self, found: &steady_stats::Look) -> bool {
+        let mut each = found.contenders.iter().zip(self.evidence.means());
+        each.any(|(estimate, mean)| estimate.mean_is_open(&mean, self.plan.resolution))
     }
 
     fn fraction(&self, now: Nanos) -> f64 {

@@ -49,7 +49,8 @@ pub(super) fn warm_up<R: Runner>(
     let drawing = if start == Start::Snapshot { Some(runner.draw()?) } else { None };
     let mut layout = |layout, runner: &mut R| warm_layout((layout, start), plan, runner, coins, events);
     let turns = layout(Layout::Turns, runner)?;
-    let waits = mostly_waits(&turns.block, runner.activity().pressure.unwrap_or(0.0));
+    let queued = runner.activity().pressure.unwrap_or(0.0);
+    let waits = mostly_waits(&turns.block, queued);
     let primary = primary(plan, &turns.block, waits)?;
     let mut why_no_duets = no_duets(plan, duets, primary, waits, &turns);
     let mut layouts = vec![(Layout::Turns, turns.took)];
@@ -67,7 +68,8 @@ pub(super) fn warm_up<R: Runner>(
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
     let mut warm = Warm { primary, layouts, left_out, drawing };
-    fit_budget(plan, &mut warm, runner.now())?;
+    let own = turns.block.runs.iter().map(|run| without_queueing(run, queued)).sum();
+    fit_budget(plan, &mut warm, own, runner.now())?;
     Ok(warm)
 }
 
@@ -141,18 +143,22 @@ fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareErr
     }
 }
 
+/// Wall time of a run in seconds, less the time spent waiting for a CPU. Where that is not known, it may have been as
+/// much of the time as anything on the machine waited for one (`queued`).
+fn without_queueing(run: &Run, queued: f64) -> f64 {
+    match &run.run_delay {
+        Ok(delay) => (run.wall - *delay).seconds(),
+        Err(_) => (run.wall.seconds() * (1.0 - queued)).max(run.cpu_time().seconds()),
+    }
+}
+
 /// Whether the runs waited by themselves for most of the time in which they could have run. Time spent waiting for a
-/// CPU is the machine's doing, not theirs: where it is not known, it may have been as much of the time as anything on
-/// the machine waited for one (`queued`).
+/// CPU is the machine's doing, not theirs.
 fn mostly_waits(block: &Block, queued: f64) -> bool {
     /// A run that never gave its CPU up before its end did not wait for anything else.
     const ITS_END: u64 = 1;
-    let could_run = |run: &Run| match &run.run_delay {
-        Ok(delay) => (run.wall - *delay).seconds(),
-        Err(_) => run.wall.seconds() * (1.0 - queued),
-    };
     let cpu: Nanos = block.runs.iter().map(Run::cpu_time).sum();
-    let wall: f64 = block.runs.iter().map(could_run).sum();
+    let wall: f64 = block.runs.iter().map(|run| without_queueing(run, queued)).sum();
     cpu.seconds() < MOSTLY_WAITS * wall && block.runs.iter().any(|run| run.voluntary_switches > ITS_END)
 }
 
@@ -207,8 +213,11 @@ fn choose(
     Ok(left_out)
 }
 
-/// Keeps to one layout where the budget cannot try both, and refuses a budget that is too small for any.
-fn fit_budget(plan: &Plan, warm: &mut Warm, spent: Nanos) -> Result<(), CompareError> {
+/// Keeps to one layout where the budget cannot try both, and refuses a budget that is too small on an idle machine.
+///
+/// `own` is the time in seconds that the runs of a pair need without waiting for a CPU. If the budget would hold enough
+/// such pairs and load leaves room for fewer, the measuring goes beyond the budget (see [`super::measure`]).
+fn fit_budget(plan: &Plan, warm: &mut Warm, own: f64, spent: Nanos) -> Result<(), CompareError> {
     let Effort::Budget(budget) = plan.effort else { return Ok(()) };
     if plan.commands.len() < 2 {
         return Ok(());
@@ -231,7 +240,7 @@ fn fit_budget(plan: &Plan, warm: &mut Warm, spent: Nanos) -> Result<(), CompareE
         warm.layouts.push(kept);
     }
     let Some(&(_, per_pair)) = warm.layouts.first() else { return Ok(()) };
-    if fit(per_pair) >= MIN_PAIRS as u64 {
+    if fit(per_pair) >= MIN_PAIRS as u64 || own * MIN_PAIRS as f64 <= budget.seconds() {
         return Ok(());
     }
     let (fit, per_pair) = (fit(per_pair), least(per_pair));

@@ -1,13 +1,16 @@
 //! Pairs out of blocks.
 
 use steady_model::{Block, Layout, Metric, Plan, Reading, Record, Run};
-use steady_stats::{Pair, Rules, Slot};
+use steady_stats::{Effect, MEAN_ALPHA_SHARE, Pair, Rules, Slot, mean_ratio};
 
 /// The pairs of every contender by one metric, growing block by block.
 pub(crate) struct Evidence {
     metric: Metric,
     plan: Plan,
     contenders: Vec<Vec<Pair>>,
+    /// For every draw of snapshots the mean costs of its pairs, by contender; empty without draws. The pairs of
+    /// `contenders` are then trimmed means, which leave out expensive runs.
+    draw_means: Vec<Vec<Pair>>,
     /// The draw of snapshots that the last blocks belong to, and their pairs by contender: together they are the last pair.
     open: Option<(u64, Vec<Vec<Pair>>)>,
 }
@@ -15,7 +18,7 @@ pub(crate) struct Evidence {
 impl Evidence {
     pub(crate) fn new(plan: &Plan, metric: Metric) -> Self {
         let contenders = vec![Vec::new(); plan.commands.len() - 1];
-        Evidence { metric, plan: plan.clone(), contenders, open: None }
+        Evidence { metric, plan: plan.clone(), draw_means: contenders.clone(), contenders, open: None }
     }
 
     /// Adds the pairs of blocks: a run that failed takes its pairs with it, as does a reading that is absent. All pairs of one
@@ -51,6 +54,7 @@ impl Evidence {
         pairs.push(pair);
         if pairs.len() == 1 {
             self.contenders[contender - 1].push(pair);
+            self.draw_means[contender - 1].push(pair);
         }
     }
 
@@ -60,6 +64,12 @@ impl Evidence {
         for (pairs, of_draw) in self.contenders.iter_mut().zip(open) {
             if let (Some(last), Some(all)) = (pairs.last_mut(), steady_stats::gather(of_draw, grain(self.metric))) {
                 *last = all;
+            }
+        }
+        for (means, of_draw) in self.draw_means.iter_mut().zip(open) {
+            let mean = |cost: fn(&Pair) -> f64| of_draw.iter().map(cost).sum::<f64>() / of_draw.len() as f64;
+            if let (Some(last), false) = (means.last_mut(), of_draw.is_empty()) {
+                (last.old, last.new) = (mean(|pair| pair.old), mean(|pair| pair.new));
             }
         }
     }
@@ -101,9 +111,27 @@ impl Evidence {
         self.contenders.iter().map(Vec::len).min().unwrap_or(0)
     }
 
+    /// The ratio of mean costs of each contender, over all pairs.
+    pub(crate) fn means(&self) -> Vec<Effect> {
+        (0..self.contenders.len()).map(|index| mean_ratio(&self.strata(index), self.mean_alpha())).collect()
+    }
+
+    /// The error rate of the interval of one contender's ratio of means.
+    pub(crate) fn mean_alpha(&self) -> f64 {
+        self.plan.alpha() * MEAN_ALPHA_SHARE / self.contenders.len().max(1) as f64
+    }
+
+    /// The costs of a contender's pairs for the ratio of means, OLD and NEW, by layout.
+    pub(crate) fn strata(&self, index: usize) -> Vec<Vec<(f64, f64)>> {
+        let pairs = if self.draw_means[index].is_empty() { &self.contenders[index] } else { &self.draw_means[index] };
+        let of = |layout| pairs.iter().filter(move |pair| pair.layout == layout).map(|pair| (pair.old, pair.new));
+        Layout::ALL.into_iter().map(|layout| of(layout).collect()).collect()
+    }
+
+    /// The rules of the test of the usual run; the rest of the error rate belongs to the ratio of means.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
-            alpha: self.plan.alpha(),
+            alpha: self.plan.alpha() * (1.0 - MEAN_ALPHA_SHARE),
             resolution: self.plan.resolution,
             limits: self.plan.fail_if.iter().map(|condition| condition.limit()).collect(),
             grain: grain(self.metric),

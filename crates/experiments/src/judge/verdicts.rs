@@ -1,14 +1,16 @@
 //! Verdicts: the looks replayed for the primary metric, one look at the end for the others.
 
-use steady_model::{Absent, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Sight, Undecided, Verdict};
-use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, single_look};
+use steady_model::{
+    Absent, DecidedBy, Interval, Judgement, LayoutEffect, Metric, Reading, Record, Sight, Size, Undecided, Verdict,
+};
+use steady_stats::{Effect, Estimate, MIN_PAIRS, Reason, Rules, Sequence, Weighed, single_look};
 
 use super::evidence::{Evidence, Failures};
 
 /// Per command after the first the verdicts by all metrics, the primary first; and how the primary ones came about.
 pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement>, Vec<Sight>) {
     let (primary, course) = primary(record);
-    let secondary: Vec<(Metric, Vec<Estimate>)> = Metric::ALL
+    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL
         .into_iter()
         .filter(|metric| *metric != record.primary && (*metric != Metric::Instructions || record.counters.is_ok()))
         .map(|metric| (metric, at_the_end(record, metric)))
@@ -26,7 +28,7 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement
 }
 
 /// Replays the looks that were made while measuring.
-fn primary(record: &Record) -> (Vec<Estimate>, Vec<Sight>) {
+fn primary(record: &Record) -> (Vec<Weighed>, Vec<Sight>) {
     let mut evidence = Evidence::new(&record.plan, record.primary);
     let mut sequence = Sequence::new(evidence.rules(), record.plan.commands.len() - 1);
     let (mut estimates, mut course) = (Vec::new(), Vec::new());
@@ -39,10 +41,18 @@ fn primary(record: &Record) -> (Vec<Estimate>, Vec<Sight>) {
         estimates = sequence.look(evidence.contenders(), look.fraction, look.last).contenders;
         course.extend(estimates.iter().zip(1..).map(|(estimate, command)| sight(record, seen, command, estimate)));
     }
-    if estimates.is_empty() {
-        estimates = at_the_end(record, record.primary);
-    }
-    (estimates, course)
+    let weighed = match estimates.is_empty() {
+        true => at_the_end(record, record.primary),
+        false => weighed(estimates, &evidence),
+    };
+    (weighed, course)
+}
+
+/// Compares each estimate of the usual run with the ratio of means over the same pairs.
+fn weighed(estimates: Vec<Estimate>, evidence: &Evidence) -> Vec<Weighed> {
+    let resolution = evidence.rules().resolution;
+    let each = estimates.into_iter().zip(evidence.means());
+    each.map(|(estimate, mean)| estimate.weighed_against(mean, resolution)).collect()
 }
 
 fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) -> Sight {
@@ -52,19 +62,24 @@ fn sight(record: &Record, blocks: usize, command: usize, estimate: &Estimate) ->
 }
 
 /// One look at all pairs; those of duets tell nothing of times that are not CPU time.
-fn at_the_end(record: &Record, metric: Metric) -> Vec<Estimate> {
+fn at_the_end(record: &Record, metric: Metric) -> Vec<Weighed> {
     let mut evidence = Evidence::new(&record.plan, metric);
     evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
     let rules = Rules { limits: vec![], ..evidence.rules() };
-    evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect()
+    weighed(evidence.contenders().iter().map(|pairs| single_look(pairs, &rules)).collect(), &evidence)
 }
 
 pub(super) fn serves(metric: Metric, layout: steady_model::Layout) -> bool {
     layout == steady_model::Layout::Turns || matches!(metric, Metric::Cpu | Metric::Memory | Metric::Instructions)
 }
 
-pub(super) fn judgement(record: &Record, metric: Metric, command: usize, estimate: &Estimate) -> Judgement {
+pub(super) fn judgement(record: &Record, metric: Metric, command: usize, weighed: &Weighed) -> Judgement {
+    let estimate = &weighed.estimate;
     let why = || absent(record, metric, estimate.pairs);
+    let size = |effect: &Effect| Size {
+        change: effect.change.filter(|_| estimate.pairs >= MIN_PAIRS).ok_or_else(why),
+        interval: interval(effect).ok_or_else(why),
+    };
     let verdict_ends = Effect { low: estimate.verdict_low, high: estimate.verdict_high, ..estimate.size };
     Judgement {
         metric,
@@ -72,8 +87,12 @@ pub(super) fn judgement(record: &Record, metric: Metric, command: usize, estimat
         primary: metric == record.primary,
         verdict: estimate.verdict,
         within_resolution: estimate.within_resolution,
-        change: estimate.size.change.filter(|_| estimate.pairs >= MIN_PAIRS).ok_or_else(why),
-        interval: interval(&estimate.size).ok_or_else(why),
+        decided_by: if weighed.mean_decides { DecidedBy::Mean } else { DecidedBy::UsualRun },
+        usual: size(&weighed.usual),
+        mean: size(&weighed.mean),
+        mean_open: !weighed.mean_decides && estimate.mean_is_open(&weighed.mean, record.plan.resolution),
+        change: size(&estimate.size).change,
+        interval: size(&estimate.size).interval,
         verdict_interval: interval(&verdict_ends).ok_or_else(why),
         confidence: record.plan.confidence,
         pairs: estimate.pairs,

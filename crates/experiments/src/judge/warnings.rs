@@ -1,6 +1,6 @@
 //! What the reader should know before using the figures.
 
-use steady_model::{Cold, Ending, Judgement, Layout, Record, Undecided, Warning};
+use steady_model::{Cold, Effort, Ending, Judgement, Layout, Record, Undecided, Warning};
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
@@ -23,6 +23,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
             .filter(|judgement| judgement.primary && judgement.pairs < MIN_PAIRS)
             .map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }),
     );
+    warnings.extend(budget_exceeded(record, judgements));
     warnings.extend(failed(record, failures));
     warnings.extend(left_behind(record));
     if let Ok(ratio) = record.activity.throttled_ratio
@@ -38,11 +39,26 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.extend(
         primary()
+            .filter(|judgement| judgement.mean_open)
+            .map(|judgement| Warning::MeanUncertain { command: judgement.command, metric: judgement.metric }),
+    );
+    warnings.extend(
+        primary()
             .filter(|judgement| judgement.undecided == Some(Undecided::BelowGrain))
             .map(|judgement| Warning::BelowGrain { metric: judgement.metric }),
     );
     warnings.dedup();
     warnings
+}
+
+/// The budget is exceeded only for pairs without which there is no verdict.
+fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning> {
+    /// Measuring may end so much later than planned because the last pair took longer than expected.
+    const SLACK: f64 = 1.1;
+    let Effort::Budget(budget) = record.plan.effort else { return None };
+    let few = judgements.iter().any(|judgement| judgement.primary && judgement.pairs <= MIN_PAIRS);
+    let exceeded = few && record.elapsed.seconds() > SLACK * budget.seconds();
+    exceeded.then_some(Warning::BudgetExceeded { budget, elapsed: record.elapsed })
 }
 
 fn failed(record: &Record, failures: &Failures) -> Vec<Warning> {

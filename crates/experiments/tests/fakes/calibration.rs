@@ -96,6 +96,7 @@ fn everything_at_once() {
         cpu_bias: (0.05, 0.2),
         parity: 0.05,
         cpu_share: 1.0,
+        queueing: 0.0,
     };
     holds("everything", conditions);
 }

@@ -5,8 +5,8 @@ use steady_experiments::judge;
 use steady_experiments::runner::RunError;
 use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{
-    Absent, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand, Plan,
-    Record, Report, Undecided, Verdict, Warning,
+    Absent, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand,
+    Plan, Record, Report, Undecided, Verdict, Warning,
 };
 
 use crate::common::{measure, plan, report, setting};
@@ -23,6 +23,36 @@ fn a_difference_is_found_and_measured_and_stops_the_run() {
     assert!(judgement.interval.as_ref().unwrap().holds(0.05), "{judgement:?}");
     assert_eq!(report.record.ending, Ending::Decided);
     assert!(report.record.elapsed < Nanos::from_seconds(5.0), "{:?}", report.record.elapsed);
+}
+
+/// The usual run is 5 % cheaper, and expensive runs are more frequent: the report is about what all runs cost.
+#[test]
+fn two_modes_are_judged_by_the_mean() {
+    let bursts = Conditions { bursts: Some((0.1, 0.2, 1.3)), ..Conditions::QUIET };
+    let mut machine = SimulatedMachine::new(&[0.010, 0.0095], bursts, 21);
+    machine.modes = vec![(0.05, 20.0), (0.2, 20.0)];
+    let mut plan = plan(2, 20.0, 21);
+    plan.fail_if = "slower>50%".parse().ok();
+    let report = judge(measure(&plan, &mut machine).unwrap());
+    let judgement = primary(&report);
+    assert_eq!((judgement.verdict, judgement.decided_by), (Verdict::Slower, DecidedBy::Mean), "{judgement:?}");
+    // 0.95 * (1 + 0.2 * 19) / (1 + 0.05 * 19) = 2.34.
+    assert!(judgement.interval.as_ref().unwrap().holds(1.34), "{judgement:?}");
+    assert_eq!(judgement.interval, judgement.mean.interval);
+    assert!(judgement.usual.interval.as_ref().unwrap().holds(-0.05), "{judgement:?}");
+    assert_eq!(judge(report.record.clone()), report);
+}
+
+/// The same modes in both commands: whether they differ is up to the usual run.
+#[test]
+fn equal_modes_leave_the_verdict_to_the_usual_run() {
+    let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 22);
+    machine.modes = vec![(0.1, 10.0), (0.1, 10.0)];
+    let report = judge(measure(&plan(2, 5.0, 22), &mut machine).unwrap());
+    assert_eq!((primary(&report).verdict, primary(&report).decided_by), (Verdict::Same, DecidedBy::UsualRun));
+    assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the mean is open to the end of the budget");
+    let uncertain = |warning: &Warning| matches!(warning, Warning::MeanUncertain { command: 1, metric: Metric::Cpu });
+    assert!(report.warnings.iter().any(uncertain), "{:?}", report.warnings);
 }
 
 #[test]
@@ -111,6 +141,23 @@ fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
     let again = measure(&plan(2, needed.seconds(), 8), &mut machine).unwrap();
     assert!(again.blocks.len() >= 6);
     assert!(again.elapsed.seconds() <= needed.seconds() * 1.05);
+}
+
+/// A pair takes 0.2 s, and 5 s while the machine is busy: the budget of 10 s holds one.
+#[test]
+fn a_budget_that_load_makes_too_small_is_exceeded_and_not_refused() {
+    let busy = |queueing| Conditions { queueing, ..Conditions::QUIET };
+    let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(14.0), 8);
+    let enough = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
+    assert_eq!((enough.record.blocks.len(), enough.record.ending), (6, Ending::Spent));
+    let exceeded = |report: &Report| report.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. }));
+    assert!(enough.record.elapsed.seconds() > 10.0 && exceeded(&enough), "{:?}", enough.warnings);
+
+    let mut machine = SimulatedMachine::new(&[0.1, 0.1], busy(24.0), 8);
+    let few = judge(measure(&plan(2, 10.0, 8), &mut machine).unwrap());
+    assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs), "twice the budget is the limit");
+    assert!((15.0..=20.5).contains(&few.record.elapsed.seconds()), "{:?}", few.record.elapsed);
+    assert!(exceeded(&few));
 }
 
 #[test]

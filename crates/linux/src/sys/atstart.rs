@@ -27,6 +27,12 @@ extern "C" fn note() {
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note;
 
+/// Whether standard output was closed when this process was started. Rust's runtime opens `/dev/null` in its place, so
+/// writing to it succeeds and loses what is written.
+pub fn stdout_was_closed() -> bool {
+    FOUND.load(Ordering::Relaxed) & (1 << 1) != 0
+}
+
 /// Gives SIGPIPE and the streams back what they were.
 pub(super) fn put_back() {
     let found = FOUND.load(Ordering::Relaxed);

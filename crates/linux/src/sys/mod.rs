@@ -18,6 +18,7 @@ mod socket;
 mod spawn;
 mod wait;
 
+pub use atstart::stdout_was_closed;
 pub use attached::{Attached, Begun, Joining, NotStarted};
 pub(crate) use datagrams::receive;
 pub use detached::{execute, start_detached};

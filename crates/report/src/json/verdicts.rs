@@ -14,9 +14,14 @@ pub(super) fn one(judgement: &Judgement) -> Value {
     object.put("primary", judgement.primary);
     object.put("verdict", judgement.verdict.name());
     object.put("within_resolution", judgement.within_resolution);
+    object.put("decided_by", judgement.decided_by.name());
     object.reading("change", &judgement.change);
     object.interval("low", "high", &judgement.interval);
     object.interval("verdict_low", "verdict_high", &judgement.verdict_interval);
+    object.reading("usual_change", &judgement.usual.change);
+    object.interval("usual_low", "usual_high", &judgement.usual.interval);
+    object.reading("mean_change", &judgement.mean.change);
+    object.interval("mean_low", "mean_high", &judgement.mean.interval);
     object.number("confidence", judgement.confidence, "not a number");
     object.put("pairs", judgement.pairs);
     object.put("undecided", judgement.undecided.map_or(Value::Null, |reason| to_value(&reason)));

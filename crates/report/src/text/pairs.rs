@@ -1,6 +1,6 @@
 //! How the pairs were laid out in time.
 
-use steady_model::{Judgement, Layout, Report};
+use steady_model::{Judgement, Layout, Report, Undecided};
 
 use super::page::{Page, Paint};
 use crate::units::{duration, percent};
@@ -42,6 +42,7 @@ pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
         }
         lines.push((label(layout), line));
     }
+    lines.extend(means(report));
     if record.is_warm() {
         lines.push(("draws", "each gave every program a new snapshot, and counts as one pair".to_owned()));
     }
@@ -50,6 +51,23 @@ pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
         (what, left.reason.clone())
     }));
     lines
+}
+
+/// The ratio of means of each command over that of the first, which the verdict on the usual run stands next to.
+fn means(report: &Report) -> Vec<(&'static str, String)> {
+    let many = report.primary().count() > 1;
+    let line = |judgement: &Judgement| {
+        let text = match (&judgement.mean.change, &judgement.mean.interval) {
+            (Ok(change), Ok(interval)) => {
+                let (change, range) = signed(*change, *interval);
+                format!("{change} ({range}) by the mean costs")
+            }
+            (Err(absent), _) | (_, Err(absent)) => format!("not measured: {absent}"),
+        };
+        if many { format!("{}: {text}", judgement.command + 1) } else { text }
+    };
+    let judged = report.primary().filter(|judgement| judgement.undecided != Some(Undecided::TooFewPairs));
+    judged.map(|judgement| ("mean", line(judgement))).collect()
 }
 
 /// The columns of the labels.

@@ -1,6 +1,6 @@
 //! The metrics beside the primary one.
 
-use steady_model::{Judgement, Metric, Report, Undecided, Verdict};
+use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 
 use super::page::{Page, Paint, Span};
 use crate::words::{Effect, noun, signed};
@@ -48,7 +48,8 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
     if matches!(judgement.verdict, Verdict::Slower | Verdict::Faster) && !interval.holds(0.0) && (change > 0.0) == more
     {
         let effect = Effect::beside_first(change, interval);
-        return vec![(paint, effect.relative()), (Paint::Plain, format!(" ({})", effect.range))];
+        let mean = if judgement.decided_by == DecidedBy::Mean { " on average" } else { "" };
+        return vec![(paint, effect.relative()), (Paint::Plain, format!("{mean} ({})", effect.range))];
     }
     let word = match judgement.undecided {
         Some(Undecided::BelowGrain) => "below the clock's grain",

@@ -1,6 +1,6 @@
 //! The verdict in one sentence.
 
-use steady_model::{Ending, FailureRule, Interval, Judgement, Metric, Report, Undecided, Verdict};
+use steady_model::{DecidedBy, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict};
 
 use super::page::{Paint, Span};
 use crate::units::{duration, setting};
@@ -17,6 +17,9 @@ pub fn sentence(report: &Report, judgement: &Judgement) -> String {
 
 /// The sentence, with its verdict marked.
 pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
+    if let Some(spans) = by_mean(report, judgement) {
+        return spans;
+    }
     let mut spans = match judgement.verdict {
         Verdict::Faster | Verdict::Slower => different(report, judgement),
         Verdict::Same => same(report, judgement),
@@ -95,6 +98,68 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         (paint, claim),
         (Paint::Plain, format!(" ({}, {level}){within}", effect.range)),
     ]
+}
+
+/// The sentences of a verdict that the mean decided: the mean, the usual run, and what the verdict rests on. `None` where
+/// the usual run decided, or where the failures of runs leave no verdict.
+fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
+    if judgement.decided_by != DecidedBy::Mean || judgement.undecided == Some(Undecided::UnequalFailures) {
+        return None;
+    }
+    let plan = &report.record.plan;
+    let sized = |size: &Size| Some((*size.change.as_ref().ok()?, *size.interval.as_ref().ok()?));
+    let ((change, interval), (usual, usual_interval)) = (sized(&judgement.mean)?, sized(&judgement.usual)?);
+    let (what, level) = (noun(judgement.metric), setting(judgement.confidence));
+    let who = subject(plan, judgement.command);
+    let (signed_change, range) = signed(change, interval);
+    let (signed_usual, usual_range) = signed(usual, usual_interval);
+    let mut spans = match judgement.verdict {
+        Verdict::Slower | Verdict::Faster => {
+            let paint = if judgement.verdict == Verdict::Slower { Paint::More } else { Paint::Less };
+            let (mean, usual_run) =
+                (Effect::beside_first(change, interval), Effect::beside_first(usual, usual_interval));
+            let usual = match usual_interval.holds(0.0) {
+                true => format!("but its usual run differs by {signed_usual} ({usual_range})"),
+                false => format!(
+                    "but its usual run {} {} ({})",
+                    verb(judgement.metric),
+                    usual_run.relative(),
+                    usual_run.range
+                ),
+            };
+            vec![
+                (Paint::Plain, format!("{} ", capital(&who))),
+                (paint, format!("{} {} {what} on average", verb(judgement.metric), mean.relative())),
+                (Paint::Plain, format!(" ({}, {level}), {usual}", mean.range)),
+            ]
+        }
+        Verdict::Same => vec![
+            (Paint::Same, format!("No difference beyond ±{} in mean {what}", setting(plan.resolution))),
+            (
+                Paint::Plain,
+                format!(
+                    " of {who}: {signed_change} ({range}, {level}), but its usual run differs by {signed_usual} \
+                     ({usual_range})"
+                ),
+            ),
+        ],
+        Verdict::Undecided => vec![
+            (Paint::Open, "Undecided:".to_owned()),
+            (
+                Paint::Plain,
+                format!(
+                    " the mean {what} of {who} differs by {signed_change} ({range}, {level}), its usual run by \
+                     {signed_usual} ({usual_range})"
+                ),
+            ),
+        ],
+    };
+    let mut rest = format!(". The mean decides; {}.", basis(report, judgement));
+    if judgement.verdict == Verdict::Undecided {
+        rest.push_str(&format!(" {}.", capital(&settling(&report.record, judgement.effort_to_settle))));
+    }
+    spans.push((Paint::Plain, rest));
+    Some(spans)
 }
 
 /// The pairs together tell the direction, while those that tell the size do not exclude zero.

@@ -3,7 +3,7 @@
 use steady_model::{FailureRule, Interval, Layout, Metric, Report, Warning};
 
 use super::{capital, count, more_effort, more_work, noun, signed, subject, wanted};
-use crate::units::{duration, percent};
+use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what it is, what it does to the figures, and what helps.
 pub fn warning_message(report: &Report, warning: &Warning) -> String {
@@ -44,6 +44,12 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let link = if who.is_empty() { " there are none: " } else { &who };
             format!("All runs were started as usual, not from snapshots:{link} {reason}.")
         }
+        Warning::BudgetExceeded { budget, elapsed } => format!(
+            "The load left the budget of {} room for fewer than the 6 pairs that a verdict needs. Measuring went on, at most \
+             for twice the budget, and took {}.",
+            time_setting(*budget),
+            duration(*elapsed)
+        ),
         Warning::TooFewPairs { pairs } => {
             let many = match record.is_warm() {
                 true => super::units(record, *pairs),
@@ -59,11 +65,28 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
             format!("Interrupted after {spent}: this stands on the {blocks} measured until then.")
         }
+        Warning::MeanUncertain { command, metric } => uncertain_mean(report, *command, *metric),
         Warning::BelowGrain { metric } => {
             let what = noun(*metric);
             format!("The commands cost less {what} than the clock can tell apart: {}.", more_work(record, *metric))
         }
     }
+}
+
+/// A mean that is much less certain than the usual run.
+fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
+    let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
+    let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
+    let size = size.map_or_else(String::new, |(change, interval)| {
+        let (change, range) = signed(*change, *interval);
+        format!(": it differs by {change} ({range})")
+    });
+    format!(
+        "The verdict describes the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
+        subject(&report.record.plan, command),
+        noun(metric),
+        capital(&more_effort(&report.record))
+    )
 }
 
 /// Twice the pairs that the shortest test needs, by the option that gives them.

@@ -6,6 +6,7 @@ mod discrete;
 mod joined;
 mod labels;
 mod looks;
+mod mixtures;
 mod modes;
 mod published;
 mod scaling;

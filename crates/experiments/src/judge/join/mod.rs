@@ -3,7 +3,7 @@
 mod check;
 
 use steady_model::{Absent, Agreement, Effort, Ending, Homogeneity, Joined, Judgement, Metric, Record, Source};
-use steady_stats::{Joint, Rules, Sequence, Stage};
+use steady_stats::{Joint, Rules, Sequence, Stage, Weighed, mean_ratio};
 
 pub use check::JoinError;
 
@@ -34,6 +34,7 @@ fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agree
         let each = by_contender(contenders, records.iter().map(|record| replayed(record)));
         steady_stats::join(&each, &Evidence::new(&first.plan, first.primary).rules())
     };
+    let primary_weighed = weighed(&primary, records, first.primary);
     let told = |metric: &Metric| {
         let counted = records.iter().all(|record| record.counters.is_ok());
         *metric != first.primary && (*metric != Metric::Instructions || counted)
@@ -42,21 +43,39 @@ fn judgements(first: &Record, records: &[&Record]) -> (Vec<Judgement>, Vec<Agree
         let each = by_contender(contenders, records.iter().map(|record| whole(record, metric)));
         let rules = Rules { limits: vec![], ..Evidence::new(&first.plan, metric).rules() };
         // Each by itself: secondary metrics share no error.
-        (metric, each.into_iter().flat_map(|sources| steady_stats::join(&[sources], &rules)).collect())
+        let joints: Vec<Joint> = each.into_iter().flat_map(|sources| steady_stats::join(&[sources], &rules)).collect();
+        (metric, weighed(&joints, records, metric))
     };
-    let secondary: Vec<(Metric, Vec<Joint>)> = Metric::ALL.into_iter().filter(told).map(at_the_end).collect();
+    let secondary: Vec<(Metric, Vec<Weighed>)> = Metric::ALL.into_iter().filter(told).map(at_the_end).collect();
     let mut judgements = Vec::new();
     for command in 1..=contenders {
         let invalid = unequal(records, command);
-        let all =
-            std::iter::once((first.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
+        let all = std::iter::once((first.primary, &primary_weighed))
+            .chain(secondary.iter().map(|(metric, all)| (*metric, all)));
         judgements.extend(all.map(|(metric, joint)| {
-            let judgement = verdicts::judgement(first, metric, command, &joint[command - 1].estimate);
+            let judgement = verdicts::judgement(first, metric, command, &joint[command - 1]);
             if invalid { verdicts::invalid(judgement) } else { judgement }
         }));
     }
     let agreements = primary.iter().zip(1..).map(|(joint, command)| agreement(joint, command)).collect();
     (judgements, agreements)
+}
+
+/// Compares each joint estimate of the usual run with the ratio of means over the pairs of all sources.
+fn weighed(joints: &[Joint], records: &[&Record], metric: Metric) -> Vec<Weighed> {
+    let of = |record: &&Record| {
+        let mut evidence = Evidence::new(&record.plan, metric);
+        evidence.extend(record.blocks.iter().filter(|block| serves(metric, block.layout)));
+        evidence
+    };
+    let evidences: Vec<Evidence> = records.iter().map(of).collect();
+    let each = joints.iter().enumerate().map(|(index, joint)| {
+        let strata: Vec<_> = evidences.iter().flat_map(|evidence| evidence.strata(index)).collect();
+        let alpha = evidences.first().map_or(0.0, Evidence::mean_alpha);
+        let resolution = records.first().map_or(0.0, |record| record.plan.resolution);
+        joint.estimate.clone().weighed_against(mean_ratio(&strata, alpha), resolution)
+    });
+    each.collect()
 }
 
 /// What each source tells of each contender, from what it tells of all.

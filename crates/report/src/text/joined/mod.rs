@@ -2,7 +2,7 @@
 
 mod sources;
 
-use steady_model::{Ending, Homogeneity, Joined, Judgement, Report, Undecided, Verdict};
+use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Undecided, Verdict};
 
 use super::page::{Page, Paint, Span};
 use super::{Style, secondary, sentence};
@@ -15,7 +15,7 @@ pub fn joined_text(joined: &Joined, style: Style) -> String {
     let Some(whole) = whole(joined) else { return String::new() };
     for judgement in joined.primary() {
         let mut spans = match judgement.verdict {
-            Verdict::Undecided => undecided(joined, &whole, judgement),
+            Verdict::Undecided if judgement.decided_by == DecidedBy::UsualRun => undecided(joined, &whole, judgement),
             _ => sentence::spans(&whole, judgement),
         };
         let joint = format!(" {} joined.", count(joined.sources.len(), "source", "sources"));

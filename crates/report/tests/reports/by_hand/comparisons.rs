@@ -118,6 +118,10 @@ fn judgement(metric: Metric, command: usize, verdict: Verdict, (change, low, hig
         primary: metric == Metric::Cpu,
         verdict,
         within_resolution: low >= -0.01 && high <= 0.01,
+        decided_by: DecidedBy::UsualRun,
+        usual: Size { change: Ok(change), interval: Ok(interval) },
+        mean: Size { change: Ok(change + 0.001), interval: Ok(Interval { low: low - 0.008, high: high + 0.009 }) },
+        mean_open: false,
         change: Ok(change),
         interval: Ok(interval),
         verdict_interval: Ok(interval),
@@ -194,6 +198,29 @@ pub(crate) fn slower() -> Report {
     layouts(&mut primary, (0.382, 0.379, 0.385), (0.379, 0.376, 0.381));
     report.judgements.push(primary);
     report.judgements.extend(secondary(1, 0.374));
+    report
+}
+
+/// The usual run costs less, and all runs together more.
+pub(crate) fn mean_decides() -> Report {
+    let mut report = base(&TWO, 64);
+    let size = |change, low, high| Size { change: Ok(change), interval: Ok(Interval { low, high }) };
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.31, 0.12, 0.55));
+    primary.decided_by = DecidedBy::Mean;
+    primary.usual = size(-0.05, -0.051, -0.049);
+    primary.mean = size(0.31, 0.12, 0.55);
+    report.judgements.push(primary);
+    report
+}
+
+/// The usual run costs less, and whether all runs together do is not known.
+pub(crate) fn mean_uncertain() -> Report {
+    let mut report = base(&TWO, 64);
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Faster, (-0.05, -0.051, -0.049));
+    primary.mean = Size { change: Ok(0.2), interval: Ok(Interval { low: -0.31, high: 1.2 }) };
+    primary.mean_open = true;
+    report.judgements.push(primary);
+    report.warnings.push(Warning::MeanUncertain { command: 1, metric: Metric::Cpu });
     report
 }
 
@@ -353,6 +380,8 @@ pub(crate) fn too_few() -> Report {
     primary.change = Err(few());
     primary.interval = Err(few());
     primary.verdict_interval = Err(few());
+    (primary.usual, primary.mean) =
+        (Size { change: Err(few()), interval: Err(few()) }, Size { change: Err(few()), interval: Err(few()) });
     primary.undecided = Some(Undecided::TooFewPairs);
     primary.pairs = 4;
     primary.widening = None;
@@ -450,6 +479,8 @@ fn count(report: &mut Report, cycles: Option<f64>) {
 pub(crate) fn all() -> Vec<(&'static str, Report)> {
     vec![
         ("slower", watched(slower())),
+        ("mean-decides", mean_decides()),
+        ("mean-uncertain", mean_uncertain()),
         ("faster-within", faster_within()),
         ("same", same()),
         ("undecided", watched(undecided())),

@@ -1,0 +1,183 @@
+//! Commands with two modes, such as a cache hit and a miss: how often the verdict on the total is wrong, and the
+//! interval of the ratio of means.
+
+use rand::Rng;
+use steady_model::{Layout, Verdict};
+use steady_stats::{Estimate, MEAN_ALPHA_SHARE, Pair, Rules, Schedule, Sequence, Weighed, mean_ratio};
+
+use crate::simulated::{Machine, Noise, most};
+
+const PAIRS: usize = 150;
+const RESOLUTION: f64 = 0.005;
+const ALPHA: f64 = 0.05;
+
+/// A command: what its usual run costs, how many of its runs are expensive, and by what factor.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    usual: f64,
+    share: f64,
+    factor: f64,
+}
+
+impl Mode {
+    fn mean(self) -> f64 {
+        self.usual * (1.0 + self.share * (self.factor - 1.0))
+    }
+
+    fn draw(self, machine: &mut Machine) -> f64 {
+        if machine.coin.random::<f64>() < self.share { self.usual * self.factor } else { self.usual }
+    }
+}
+
+fn pair(machine: &mut Machine, old: Mode, new: Mode) -> Pair {
+    let mut pair = machine.pair(Layout::Turns, 0.0);
+    pair.old *= old.draw(machine);
+    pair.new *= new.draw(machine);
+    pair
+}
+
+/// One experiment as `compare` runs it: it ends early only where the mean is not open.
+fn experiment(machine: &mut Machine, mut next: impl FnMut(&mut Machine) -> Pair) -> (Weighed, usize) {
+    let rules = Rules { alpha: ALPHA * (1.0 - MEAN_ALPHA_SHARE), resolution: RESOLUTION, limits: vec![], grain: 1e-6 };
+    let (mut schedule, mut sequence) = (Schedule::new(), Sequence::new(rules, 1));
+    let mut pairs = vec![vec![]];
+    for count in 1..=PAIRS {
+        pairs[0].push(next(machine));
+        let last = count == PAIRS;
+        if schedule.due(count, count as f64) || last {
+            let look = sequence.look(&pairs, count as f64 / PAIRS as f64, last);
+            let estimate: Estimate = look.contenders.into_iter().next().unwrap();
+            let costs: Vec<(f64, f64)> = pairs[0].iter().map(|pair| (pair.old, pair.new)).collect();
+            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE);
+            if last || look.done && !estimate.mean_is_open(&mean, RESOLUTION) {
+                return (estimate.weighed_against(mean, RESOLUTION), count);
+            }
+        }
+    }
+    unreachable!("the last look ends the experiment")
+}
+
+fn differs(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+fn covers(weighed: &Weighed, change: f64) -> bool {
+    let mean = weighed.mean;
+    mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high)
+}
+
+#[test]
+fn equal_commands_with_two_modes_seldom_differ() {
+    false_alarms(40);
+}
+
+#[test]
+#[ignore = "takes minutes: ./test --all"]
+fn equal_commands_with_two_modes_seldom_differ_in_many_experiments() {
+    false_alarms(1_000);
+}
+
+fn false_alarms(experiments: usize) {
+    let (mut table, mut total, mut wrong, mut by_mean) = (String::new(), 0, 0, 0);
+    for noise in [Noise::Heavy, Noise::Bursts] {
+        for share in [0.01, 0.05, 0.2, 0.5] {
+            for factor in [2.0, 10.0, 50.0] {
+                let mode = Mode { usual: 1.0, share, factor };
+                let mut here = 0;
+                for seed in 0..experiments {
+                    let mut machine = Machine::new(noise, seed as u64 + 31_000_000);
+                    let (weighed, _) = experiment(&mut machine, |machine| pair(machine, mode, mode));
+                    here += usize::from(differs(weighed.estimate.verdict));
+                    by_mean += usize::from(weighed.mean_decides && differs(weighed.estimate.verdict));
+                }
+                table += &format!("{noise:?} {share} {factor}: {here}\n");
+                assert!(here <= most(experiments, ALPHA) + 2, "{here} of {experiments}\n{table}");
+                (total, wrong) = (total + experiments, wrong + here);
+            }
+        }
+    }
+    assert!(wrong <= most(total, ALPHA), "{wrong} of {total}\n{table}");
+    assert!(by_mean <= most(total, ALPHA * MEAN_ALPHA_SHARE), "{by_mean} of {total} by the mean\n{table}");
+}
+
+/// The usual run and the mean change in opposite directions: the mean decides, and neither interval is wrong.
+#[test]
+fn opposite_changes_are_decided_by_the_total() {
+    let experiments = 60;
+    let new = |share, factor| Mode { usual: 0.95, share, factor };
+    for (old, new) in [
+        (Mode { usual: 1.0, share: 0.10, factor: 20.0 }, new(0.40, 20.0)),
+        (Mode { usual: 1.0, share: 0.20, factor: 5.0 }, new(0.45, 9.0)),
+        (Mode { usual: 1.0, share: 0.01, factor: 2.0 }, new(0.25, 50.0)),
+        (Mode { usual: 1.0, share: 0.2, factor: 10.0 }, new(0.2, 50.0)),
+    ] {
+        let change = new.mean() / old.mean() - 1.0;
+        let (mut slower, mut faster, mut missed, mut early) = (0, 0, 0, 0);
+        for seed in 0..experiments {
+            let mut machine = Machine::new(Noise::Bursts, seed as u64 + 32_000_000);
+            let (weighed, pairs) = experiment(&mut machine, |machine| pair(machine, old, new));
+            slower += usize::from(weighed.estimate.verdict == Verdict::Slower);
+            faster += usize::from(weighed.estimate.verdict == Verdict::Faster);
+            missed += usize::from(!covers(&weighed, change));
+            early += usize::from(weighed.estimate.verdict == Verdict::Faster && pairs < PAIRS);
+        }
+        assert!(slower > 45, "{old:?} {new:?}: {slower} of {experiments} slower");
+        assert!(early <= 2, "{old:?} {new:?}: {early} of {experiments} ended with the usual run alone");
+        assert!(missed <= most(experiments, ALPHA), "{old:?} {new:?}: missed {missed} of {experiments}");
+    }
+}
+
+/// Shares, factors and usual runs that differ between the commands: the interval of the mean covers the ratio of means.
+/// The number of pairs is fixed: a mode that no run entered before an early end is in no interval.
+#[test]
+fn the_interval_of_the_mean_covers_it() {
+    let experiments = 150;
+    for (old, new) in [((0.01, 50.0), (0.05, 50.0)), ((0.05, 10.0), (0.01, 10.0)), ((0.5, 2.0), (0.3, 3.0))] {
+        let old = Mode { usual: 1.0, share: old.0, factor: old.1 };
+        let new = Mode { usual: 1.02, share: new.0, factor: new.1 };
+        let change = new.mean() / old.mean() - 1.0;
+        let missed = |seed: &usize| {
+            let mut machine = Machine::new(Noise::Bursts, *seed as u64 + 33_000_000);
+            let pairs: Vec<Pair> = (0..PAIRS).map(|_| pair(&mut machine, old, new)).collect();
+            let costs = pairs.iter().map(|pair| (pair.old, pair.new)).collect();
+            let mean = mean_ratio(&[costs], ALPHA * MEAN_ALPHA_SHARE);
+            !(mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high))
+        };
+        let missed = (0..experiments).filter(missed).count();
+        assert!(missed <= most(experiments, ALPHA), "{old:?} {new:?}: missed {missed} of {experiments}");
+    }
+}
+
+/// Both runs of a pair meet the same mode, and the change is the other way round in the expensive one.
+#[test]
+fn modes_that_both_runs_share_are_seen_too() {
+    let experiments = 60;
+    let mut by_mean = 0;
+    for seed in 0..experiments {
+        let mut machine = Machine::new(Noise::Heavy, seed + 34_000_000);
+        let (weighed, _) = experiment(&mut machine, |machine| {
+            let expensive = machine.coin.random::<f64>() < 0.15;
+            let mut pair = machine.pair(Layout::Turns, if expensive { -0.2 } else { 0.01 });
+            let factor = if expensive { 50.0 } else { 1.0 };
+            (pair.old, pair.new) = (pair.old * factor, pair.new * factor);
+            pair
+        });
+        by_mean += usize::from(weighed.mean_decides && weighed.estimate.verdict == Verdict::Faster);
+    }
+    assert!(by_mean > 50, "{by_mean} of {experiments}");
+}
+
+/// Load alone does not make a run of a command with one mode last longer.
+#[test]
+fn one_mode_ends_as_early_under_load() {
+    for noise in [Noise::Heavy, Noise::Bursts, Noise::Drift] {
+        let (mut early, experiments) = (0, 60);
+        for seed in 0..experiments {
+            let mut machine = Machine::new(noise, seed + 35_000_000);
+            let (weighed, pairs) = experiment(&mut machine, |machine| machine.pair(Layout::Turns, 0.1));
+            assert!(!weighed.mean_decides, "{noise:?} {seed}: {weighed:?}");
+            early += usize::from(pairs < PAIRS);
+        }
+        assert!(early > experiments as usize * 2 / 3, "{noise:?}: {early} of {experiments}");
+    }
+}
