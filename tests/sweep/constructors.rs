@@ -9,7 +9,7 @@ use crate::steady::{scratch, skip};
 use crate::swapped::{Swapped, told, within};
 
 /// What a constructor does that must be refused, and a part of the reason.
-const REFUSED: [(&str, &str); 30] = [
+const REFUSED: [(&str, &str); 46] = [
     ("thread", ""),
     ("joined_thread", ""),
     ("open_file", "open"),
@@ -37,13 +37,30 @@ const REFUSED: [(&str, &str); 30] = [
     ("crashes", "signal"),
     ("hangs", "nanosleep"),
     ("reads_input", "stream"),
-    ("words", "no known reason"),
+    ("words", "the name that it is called by"),
     ("own_maps", "/proc/self/maps"),
     ("locked_memory", "mlock"),
+    ("processor", "getcpu"),
+    ("counted", "no known reason"),
+    ("first_process", "no known reason"),
+    ("group", "no known reason"),
+    ("capability", "no known reason"),
+    ("hard_limit", "no known reason"),
+    ("position", "streams"),
+    ("inherited", "descriptor 7"),
+    ("descriptor", "no known reason"),
+    ("asked_mask", "held back"),
+    ("asked_handler", "signal 2"),
+    ("terminals", "/proc/sys/kernel/pty/nr"),
+    ("one_byte", "no known reason"),
+    ("called", "the name that it is called by"),
+    ("launch_bytes", "random bytes"),
+    ("called_short", "the name that it is called by"),
 ];
 
 /// What it may do.
-const KEPT: [&str; 6] = ["read_file", "memory", "variable", "registered", "once", "own_path"];
+const KEPT: [&str; 10] =
+    ["read_file", "memory", "variable", "registered", "once", "own_path", "fast", "noted", "locale", "capabilities"];
 
 fn made(test: &str) -> Option<Swapped> {
     Swapped::make(&scratch(test), Path::new(STEADY)).map_err(|why| skip(test, &why)).ok()

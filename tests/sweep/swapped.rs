@@ -61,7 +61,12 @@ impl Swapped {
         let made = self.path(name);
         fs::create_dir_all(made.parent().expect("it lies in a folder")).expect("a folder can be made");
         let mut command = self.place.command("cc", "C");
-        command.args(["-O1", "-o"]).arg(&made).arg(folder().join("made").join(source)).args(options).arg("-pthread");
+        command
+            .args(["-O1", "-o"])
+            .arg(&made)
+            .arg(folder().join("made").join(source))
+            .args(options)
+            .args(["-pthread", "-lm"]);
         let told = command.output().map_err(|error| format!("no cc: {error}"))?;
         if told.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&told.stderr).into_owned()) }
     }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +63,92 @@ static int many_threads(void) {
     return 0;
 }
 
+// A page that ends with a text without an end, and one behind it that is not there.
+static char *endless(void) {
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(pages + 4096, 4096);
+    memset(pages, 'A', 4096);
+    return pages + 4000;
+}
+
+static char **endless_vector(char *first) {
+    char **vector = (char **)(endless() + 96) - 1;
+    *vector = first;
+    return vector;
+}
+
+enum { PAINT = 0x5a, PAINTED = 128 << 10, SMALLEST = 16384 };
+static char *way_on_stack;
+static char *many_words[203], *many_variables[503];
+
+static int try_on_stack(void) {
+    char *way = way_on_stack;
+    pid_t child = -1;
+    if (is(way, "spawn")) return posix_spawn(&child, program, NULL, NULL, arguments, environ) ? 98 : waited(child);
+    if (is(way, "spawnp")) return posix_spawnp(&child, program, NULL, NULL, arguments, environ) ? 98 : waited(child);
+    child = vfork();
+    if (child == 0) {
+        if (is(way, "execl")) execl(program, "x", "a", "b", NULL);
+        if (is(way, "execlp")) execlp(program, "x", "a", "b", NULL);
+        if (is(way, "execle")) execle(program, "x", "a", "b", NULL, environ);
+        if (is(way, "execv")) execv(program, arguments);
+        if (is(way, "execvp")) execvp(program, arguments);
+        if (is(way, "execvpe")) execvpe(program, arguments, environ);
+        if (is(way, "execve")) execve(program, arguments, environ);
+        if (is(way, "execve-many")) execve(program, many_words, environ);
+        if (is(way, "execve-variables")) execve(program, arguments, many_variables);
+        _exit(97);
+    }
+    return waited(child);
+}
+
+static void *on_stack(void *status) {
+    *(int *)status = try_on_stack();
+    return NULL;
+}
+
+// By `way`, in a thread with the smallest stack; or, with room, how much of a painted stack is used.
+static int on_small_stack(const char *way, int measures) {
+    int status = 99;
+    size_t bytes = measures ? PAINTED : SMALLEST;
+    char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 200; i++) many_words[i] = "w";
+    for (int i = 0; i < 500; i++) many_variables[i] = "V=1";
+    way_on_stack = (char *)way;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, bytes);
+    // What is looked up once is looked up the first time.
+    for (int turn = 0; turn < 1 + measures; turn++) {
+        memset(stack, PAINT, bytes);
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, on_stack, &status)) return failed("thread");
+        pthread_join(thread, NULL);
+    }
+    size_t untouched = 0;
+    while (stack[untouched] == PAINT) untouched++;
+    if (measures) printf("used %zu\n", bytes - untouched);
+    return status;
+}
+
+// How many mappings there are more after so many launches from vfork(2).
+static int lines_of_maps(void) {
+    int lines = 0, letter;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while ((letter = fgetc(maps)) != EOF) lines += letter == '\n';
+    fclose(maps);
+    return lines;
+}
+
+static int leaves_mappings(void) {
+    way_on_stack = "execve";
+    try_on_stack();
+    int before = lines_of_maps();
+    for (int turn = 0; turn < 20; turn++) try_on_stack();
+    printf("more mappings: %d\n", lines_of_maps() - before);
+    return 0;
+}
+
 static void huge(void) {
     // Eight thousand arguments of 250 bytes: the most that the kernel takes is a quarter of the stack's limit.
     static char *many[8003];
@@ -78,6 +166,8 @@ int main(int argc, char **argv) {
     program = argv[2];
     int folder = open("bin", O_DIRECTORY | O_CLOEXEC);
     int file = open(program, O_PATH | O_CLOEXEC);
+    struct stat found;
+    char buffer[256];
     setvbuf(stdout, NULL, _IONBF, 0);
     if (is(way, "execl")) execl(program, "x", "a", "b", NULL);
     if (is(way, "execl-many")) execl(program, "x", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", NULL);
@@ -95,6 +185,24 @@ int main(int argc, char **argv) {
     if (is(way, "execve-arguments-nowhere")) execve(program, (char **)-8, environ);
     if (is(way, "execve-environment-nowhere")) execve(program, arguments, (char **)-8);
     if (is(way, "execve-variable-nowhere")) execve(program, arguments, (char *[]){"A=1", (char *)-1, NULL});
+    if (is(way, "execve-endless")) execve(endless(), arguments, environ);
+    if (is(way, "execve-arguments-endless")) execve(program, endless_vector("x"), environ);
+    if (is(way, "execve-argument-endless")) execve(program, (char *[]){"x", endless(), NULL}, environ);
+    if (is(way, "execve-argument-nowhere")) execve(program, (char *[]){"x", (char *)-1, NULL}, environ);
+    if (is(way, "execve-environment-endless")) execve(program, arguments, endless_vector("A=1"));
+    if (is(way, "execve-variable-endless")) execve(program, arguments, (char *[]){"A=1", endless(), NULL});
+    if (is(way, "execve-unmapped")) execve(endless() + 96, arguments, environ);
+    if (is(way, "execveat-nowhere")) execveat(AT_FDCWD, (char *)4096, arguments, environ, 0);
+    if (is(way, "fexecve-arguments-nowhere")) fexecve(file, (char **)4096, environ);
+    if (is(way, "readlink-nowhere")) readlink((char *)4096, buffer, sizeof buffer);
+    if (is(way, "readlink-into-nowhere")) readlink("/proc/self/exe", (char *)4096, 4096);
+    if (is(way, "open-nowhere")) open((char *)4096, O_RDONLY);
+    if (is(way, "stat-nowhere")) stat((char *)4096, &found);
+    if (is(way, "stat-into-nowhere")) stat("/proc/self/exe", (struct stat *)4096);
+    if (is(way, "fopen-nowhere")) fopen((char *)4096, "r");
+    if (strncmp(way, "small-", 6) == 0) return on_small_stack(way + 6, 0);
+    if (strncmp(way, "painted-", 8) == 0) return on_small_stack(way + 8, 1);
+    if (is(way, "leaves-mappings")) return leaves_mappings();
     if (is(way, "spawn-nowhere")) return spawned((program = (char *)-1, way));
     if (is(way, "execvp")) execvp(program, arguments);
     if (is(way, "execvpe")) execvpe(program, arguments, environ);

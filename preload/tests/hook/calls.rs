@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use steady_preload::card::Outcome;
 
 use crate::fake::{Fake, compiled, said};
+use crate::scripts::script;
 
 pub(crate) static CALLS: LazyLock<PathBuf> =
     LazyLock::new(|| compiled("calls", include_str!("calls.c"), &["-pthread"]));
@@ -100,6 +101,21 @@ fn errors_are_those_of_the_real_functions() {
         "execve-arguments-nowhere",
         "execve-environment-nowhere",
         "execve-variable-nowhere",
+        "execve-endless",
+        "execve-unmapped",
+        "execve-arguments-endless",
+        "execve-argument-endless",
+        "execve-argument-nowhere",
+        "execve-environment-endless",
+        "execve-variable-endless",
+        "execveat-nowhere",
+        "fexecve-arguments-nowhere",
+        "readlink-nowhere",
+        "readlink-into-nowhere",
+        "open-nowhere",
+        "stat-nowhere",
+        "stat-into-nowhere",
+        "fopen-nowhere",
         "spawn-nowhere",
     ] {
         let usual = without(way, "bin/tool");
@@ -143,4 +159,45 @@ fn many_threads_at_once() {
     let fake = Fake::new();
     assert_eq!(call(&fake, "threads", fake.tool.to_str().unwrap()), "warm a b\n".repeat(320));
     assert_eq!(fake.count(Outcome::Warm), 320);
+}
+
+/// All ways that a thread can start a program, in the smallest stack that a thread can have; and what of the stack the hook
+/// takes there.
+#[test]
+fn small_stacks() {
+    const MOST: i64 = 2560;
+    let fake = Fake::new();
+    let script = script(&fake, "tools", None);
+    let without = |way: &str, program: &str| {
+        let mut command = fake.command(&*CALLS);
+        said(command.env_remove("LD_PRELOAD").args([way, program]).output().expect("it starts"))
+    };
+    let used = |said: &str| -> i64 {
+        let line = said.lines().find_map(|line| line.strip_prefix("used "));
+        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("it does not say: {said}"))
+    };
+    let (tool, script) = (fake.tool.to_str().unwrap().to_owned(), script.to_str().unwrap().to_owned());
+    let ways =
+        ["spawn", "spawnp", "execl", "execlp", "execle", "execv", "execvp", "execvpe", "execve", "execve-variables"];
+    let by_path = ways.iter().map(|way| (*way, tool.as_str()));
+    let by_name = ["spawnp", "execlp", "execvp", "execvpe"].into_iter().map(|way| (way, "tool"));
+    let scripts = ["spawn", "execv", "execlp", "execve-many"].into_iter().map(|way| (way, script.as_str()));
+    for (way, program) in by_path.chain(by_name).chain(scripts) {
+        // The environment of this one does not name the hook.
+        let small = call(&fake, &format!("small-{way}"), program);
+        assert!(small.starts_with("warm"), "{way} {program}: {small}");
+        let usual = used(&without(&format!("painted-{way}"), program));
+        let hooked = used(&call(&fake, &format!("painted-{way}"), program));
+        // Two hundred arguments of a script are put together on the stack.
+        let most = if way == "execve-many" { MOST + 2048 } else { MOST };
+        assert!(hooked - usual < most, "{way} {program}: {usual} bytes of stack, {hooked} with the hook");
+    }
+}
+
+#[test]
+fn nothing_stays_mapped() {
+    let fake = Fake::new();
+    let said = call(&fake, "leaves-mappings", fake.tool.to_str().unwrap());
+    assert!(said.ends_with("more mappings: 0\n"), "{said}");
+    assert_eq!(fake.count(Outcome::Warm), 21);
 }

@@ -9,7 +9,7 @@ use steady_preload::card::Outcome;
 use crate::fake::{Fake, identity, text};
 
 /// A script with a card, and what its interpreter is called by so.
-fn script(fake: &Fake, name: &str, argument: Option<&str>) -> std::path::PathBuf {
+pub(crate) fn script(fake: &Fake, name: &str, argument: Option<&str>) -> std::path::PathBuf {
     let interpreter = fake.tool.to_str().unwrap();
     let line = argument.map_or(format!("#!{interpreter}\n"), |argument| format!("#!{interpreter} {argument}\n"));
     let path = fake.script(name, &line);

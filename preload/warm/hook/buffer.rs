@@ -3,7 +3,6 @@
 use core::ffi::CStr;
 
 /// A text with so many bytes at most, less the zero at its end.
-#[derive(Clone)]
 pub(crate) struct Text<const LONGEST: usize> {
     bytes: [u8; LONGEST],
     length: usize,
@@ -12,19 +11,19 @@ pub(crate) struct Text<const LONGEST: usize> {
 
 /// A path being put together; what is longer is left to the real functions.
 pub(crate) type PathBuffer = Text<1024>;
-/// The name of a file, or what stands behind `#!`: the kernel has no longer ones.
+/// What stands behind `#!`: the kernel has no longer one.
 pub(crate) type ShortText = Text<257>;
+
+/// The link in `/proc` that leads to what a descriptor is open on.
+pub(crate) fn of_descriptor(descriptor: i32) -> Text<32> {
+    let mut link = Text::empty();
+    link.push(b"/proc/self/fd/").push(NumberText::new(descriptor as u32).bytes());
+    link
+}
 
 impl<const LONGEST: usize> Text<LONGEST> {
     pub(crate) fn empty() -> Self {
         Text { bytes: [0; LONGEST], length: 0, overflown: false }
-    }
-
-    /// This very text, if there is room for it.
-    pub(crate) fn new(text: &[u8]) -> Option<Self> {
-        let mut new = Self::empty();
-        new.push(text);
-        (!new.overflown).then_some(new)
     }
 
     /// Adds to the end; what does not fit makes it no path any more.

@@ -12,6 +12,7 @@ pub(crate) struct Error(pub(crate) i32);
 const EPERM: Error = Error(1);
 pub(crate) const ENOENT: Error = Error(2);
 pub(crate) const ENOTDIR: Error = Error(20);
+const EINVAL: Error = Error(22);
 const ENOSYS: Error = Error(38);
 
 pub(crate) const AT_FDCWD: c_int = -100;
@@ -27,6 +28,7 @@ const CLOSE: usize = 3;
 const FSTAT: usize = 5;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
+const RT_SIGPROCMASK: usize = 14;
 const GETPID: usize = 39;
 const EXECVE: usize = 59;
 const GETCWD: usize = 79;
@@ -149,6 +151,11 @@ impl Drop for Descriptor {
     }
 }
 
+/// Closes a descriptor of the caller's.
+pub(crate) fn close(number: c_int) {
+    drop(Descriptor(number as usize));
+}
+
 impl Descriptor {
     fn open(folder: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
         let flags = (flags | O_CLOEXEC) as usize;
@@ -185,17 +192,33 @@ impl Descriptor {
         unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
     }
 
-    /// Maps so much of its beginning: to be written, in shared memory, or else to be read.
-    pub(crate) fn map(&self, bytes: usize, write: bool) -> Result<*mut c_void, Error> {
-        const PROT_READ: usize = 1;
-        const PROT_WRITE: usize = 2;
-        const MAP_SHARED: usize = 1;
-        const MAP_PRIVATE: usize = 2;
-        let (protection, flags) = if write { (PROT_READ | PROT_WRITE, MAP_SHARED) } else { (PROT_READ, MAP_PRIVATE) };
+    /// Maps so much of its beginning, to be read and written, in shared memory.
+    pub(crate) fn map(&self, bytes: usize) -> Result<*mut c_void, Error> {
+        const READ_AND_WRITE: usize = 3;
+        const SHARED: usize = 1;
         // SAFETY: the kernel chooses the place.
-        let place = unsafe { call(MMAP, [0, bytes, protection, flags, self.0, 0]) }?;
+        let place = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, SHARED, self.0, 0]) }?;
         Ok(core::ptr::with_exposed_provenance_mut(place))
     }
+}
+
+/// Maps so much memory, all zeros.
+pub(crate) fn map_memory(bytes: usize) -> Result<*mut c_void, Error> {
+    const READ_AND_WRITE: usize = 3;
+    const PRIVATE_AND_ANONYMOUS: usize = 0x22;
+    // SAFETY: the kernel chooses the place.
+    let place = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, usize::MAX, 0]) }?;
+    Ok(core::ptr::with_exposed_provenance_mut(place))
+}
+
+/// Whether the page that begins at this address can be read. The kernel reads a set of signals from there before it finds that it
+/// is asked to do nothing with it.
+pub(crate) fn can_read(page: usize) -> bool {
+    const NO_SUCH_CHANGE: usize = usize::MAX;
+    const SET_BYTES: usize = 8;
+    // SAFETY: no signal is held back, and nothing is written.
+    let answer = unsafe { call(RT_SIGPROCMASK, [NO_SUCH_CHANGE, page, 0, SET_BYTES, 0, 0]) };
+    answer == Err(EINVAL)
 }
 
 /// Takes away what was mapped.

@@ -4,23 +4,23 @@
 
 use core::ffi::{CStr, c_int};
 
-use super::buffer::{NumberText, ShortText};
+use super::buffer::{PathBuffer, of_descriptor};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
-use super::card::{Card, Outcome, Warm};
+use super::card::{Card, Outcome};
 use super::identity::{Identity, Key};
 use super::script::Script;
-use super::start::{Doubt, Texts, Wanted};
-use super::store::{CardMemory, Lookup, Store};
-use super::{environment, process};
+use super::start::{Doubt, Wanted};
+use super::store::{Lookup, Store};
+use super::{environment, launch, process};
 
 /// A snapshot that may be executed.
-pub(crate) struct Ready {
+pub(crate) struct Ready<'a> {
     /// Whose it is.
     pub(crate) key: Key,
     /// Which one.
     pub(crate) copy: u32,
     /// What it is called there.
-    pub(crate) name: ShortText,
+    pub(crate) name: &'a [u8],
     /// Where it is counted.
     pub(crate) slot: u32,
 }
@@ -32,46 +32,56 @@ pub(crate) fn as_usual(slot: u32) -> u32 {
 
 /// Which snapshot may be executed in place of what is wanted. Of a script it is the interpreter's, and the script says with
 /// which arguments.
-pub(crate) fn decide(
-    wanted: &Wanted<'_>,
+#[inline(never)]
+pub(crate) fn decide<'a>(
+    wanted: &Wanted<'a>,
     identity: &Identity,
-    store: &mut Store,
-    memory: &mut CardMemory,
+    store: &mut Store<'_>,
+    memory: &'a mut [u8],
     script: &mut Script,
-) -> Result<Ready, Doubt> {
+    link: &mut PathBuffer,
+) -> Result<Ready<'a>, Doubt> {
     let key = identity.key();
     let program = Program { folder: wanted.folder, path: wanted.path, flags: wanted.flags };
-    match card(&key, identity, store, memory)? {
-        Card::Refused { .. } => return Err(Doubt::new(Outcome::Refused)),
-        Card::Warm(warm) => return warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
-        Card::Script { interpreter, argument, .. } => {
-            // By a descriptor it would be told another path.
-            let by_path = wanted.flags == 0 && wanted.folder == AT_FDCWD;
-            if !by_path || !script.set(interpreter, argument) || !script.has_room(wanted.arguments) {
-                return Err(Doubt::new(Outcome::OtherWay));
-            }
-        }
+    let length = read_card(&key, store, memory)?;
+    if !is_script(first(memory, length), identity, Some(script))? {
+        return warm_program(&program, key, first(memory, length), wanted, store, link);
+    }
+    // By a descriptor it would be given another path.
+    let by_path = wanted.flags == 0 && wanted.folder == AT_FDCWD;
+    if !by_path || !launch::has_room(wanted.arguments) {
+        return Err(Doubt::new(Outcome::OtherWay));
     }
     program.may_be_executed()?;
-    interpreter(script.interpreter(), wanted, store, memory)
+    interpreter_of(script, wanted, store, memory, link)
+}
+
+/// Whether it is the card of a script; what that says is kept then, where it may be one.
+#[inline(never)]
+fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>) -> Result<bool, Doubt> {
+    check(card_bytes, identity)?;
+    let Some(Card::Script { interpreter, argument, .. }) = Card::parse(card_bytes) else { return Ok(false) };
+    let kept = script.is_some_and(|script| script.set(interpreter, argument));
+    if kept { Ok(true) } else { Err(Doubt::new(Outcome::OtherWay)) }
 }
 
 /// The interpreter of a script: a program by its path, called by the script's name.
-fn interpreter(
-    path: Option<&CStr>,
-    wanted: &Wanted<'_>,
-    store: &mut Store,
-    memory: &mut CardMemory,
-) -> Result<Ready, Doubt> {
-    let path = path.ok_or(Doubt::new(Outcome::OtherWay))?;
-    let stat = calls::stat(path).map_err(|_| Doubt::of_nothing())?;
-    let (identity, program) = (stat.identity(), Program { folder: AT_FDCWD, path, flags: 0 });
+fn interpreter_of<'a>(
+    script: &Script,
+    wanted: &Wanted<'a>,
+    store: &mut Store<'_>,
+    memory: &'a mut [u8],
+    link: &mut PathBuffer,
+) -> Result<Ready<'a>, Doubt> {
+    let path = script.interpreter().ok_or(Doubt::new(Outcome::OtherWay))?;
+    let identity = identity_at(path)?;
+    let program = Program { folder: AT_FDCWD, path, flags: 0 };
     let key = identity.key();
-    match card(&key, &identity, store, memory) {
-        Ok(Card::Warm(warm)) => warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
-        Ok(Card::Refused { .. }) => Err(Doubt::new(Outcome::Refused)),
+    let checked = read_card(&key, store, memory)
         // The kernel knows how to go on from a script to a script.
-        Ok(Card::Script { .. }) => Err(Doubt::new(Outcome::OtherWay)),
+        .and_then(|length| is_script(first(memory, length), &identity, None).map(|_| length));
+    match checked {
+        Ok(length) => warm_program(&program, key, first(memory, length), wanted, store, link),
         Err(doubt) => {
             if doubt.wish {
                 store.wish(&key, path);
@@ -81,36 +91,51 @@ fn interpreter(
     }
 }
 
-/// The card of this very file.
-fn card<'m>(key: &Key, identity: &Identity, store: &mut Store, memory: &'m mut CardMemory) -> Result<Card<'m>, Doubt> {
-    let bytes = match store.card(key, memory) {
-        Lookup::Card(bytes) => bytes,
-        Lookup::None => return Err(Doubt::new(Outcome::NoCard)),
-        Lookup::Broken => return Err(Doubt::new(Outcome::Broken)),
-        Lookup::Unknown => return Err(Doubt { wish: false, ..Doubt::new(Outcome::Broken) }),
-    };
-    let card = Card::parse(bytes).ok_or(Doubt::new(Outcome::Broken))?;
-    if card.identity() == identity { Ok(card) } else { Err(Doubt::new(Outcome::Changed)) }
+#[inline(never)]
+fn identity_at(path: &CStr) -> Result<Identity, Doubt> {
+    calls::stat(path).map(|stat| stat.identity()).map_err(|_| Doubt::of_nothing())
 }
 
-fn warm_program(
+/// Reads the card with this key, and returns its length.
+fn read_card(key: &Key, store: &mut Store<'_>, memory: &mut [u8]) -> Result<usize, Doubt> {
+    match store.card(key, memory) {
+        Lookup::Card(length) => Ok(length),
+        Lookup::None => Err(Doubt::new(Outcome::NoCard)),
+        Lookup::Broken => Err(Doubt::new(Outcome::Broken)),
+        Lookup::Unknown => Err(Doubt { wish: false, ..Doubt::new(Outcome::Broken) }),
+    }
+}
+
+fn first(memory: &[u8], length: usize) -> &[u8] {
+    memory.get(..length).unwrap_or(&[])
+}
+
+/// Whether these bytes are a card of this very file; the reason if not.
+#[inline(never)]
+fn check(bytes: &[u8], identity: &Identity) -> Result<(), Doubt> {
+    let card = Card::parse(bytes).ok_or(Doubt::new(Outcome::Broken))?;
+    if card.identity() == identity { Ok(()) } else { Err(Doubt::new(Outcome::Changed)) }
+}
+
+#[inline(never)]
+fn warm_program<'a>(
     program: &Program<'_>,
-    warm: &Warm<'_>,
     key: Key,
-    environment: Texts,
-    store: &Store,
-    name: Option<&[u8]>,
-) -> Result<Ready, Doubt> {
+    card_bytes: &'a [u8],
+    wanted: &Wanted<'a>,
+    store: &Store<'_>,
+    link: &mut PathBuffer,
+) -> Result<Ready<'a>, Doubt> {
+    let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Doubt::new(Outcome::Refused)) };
     let slot = as_usual(warm.slot);
     let doubt = |outcome: Outcome| Doubt { slot, ..Doubt::new(outcome) };
-    if warm.uid != store.user || !process::has_room(warm) {
+    if warm.uid != store.user || !process::has_room(&warm) {
         return Err(doubt(Outcome::Limits));
     }
-    if !environment::fits(environment, store.hook, warm) {
+    if !environment::fits(wanted.environment, store.hook, &warm) {
         return Err(doubt(Outcome::Environment));
     }
-    let name = ShortText::new(name.unwrap_or(warm.name.to_bytes())).ok_or(doubt(Outcome::OtherName))?;
-    if !program.is_called(warm.program) {
+    if !program.is_called(warm.program, link) {
         return Err(doubt(Outcome::OtherName));
     }
     program.may_be_executed()?;
@@ -118,9 +143,10 @@ fn warm_program(
         return Err(doubt(Outcome::Changed));
     }
     let copy = if warm.copies == 1 { 0 } else { calls::random().checked_rem(warm.copies).unwrap_or(0) };
-    Ok(Ready { key, copy, name, slot: warm.slot })
+    Ok(Ready { key, copy, name: wanted.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
 }
 
+#[inline(never)]
 /// Whether a file is what it was, or as absent as it was.
 fn is_still(path: &CStr, was: Option<&Identity>) -> bool {
     match calls::stat(path) {
@@ -144,22 +170,20 @@ impl Program<'_> {
     }
 
     /// Whether this is its path once symbolic links are followed: libraries may be found by where their program lies.
-    fn is_called(&self, path: &CStr) -> bool {
+    fn is_called(&self, path: &CStr, link: &mut PathBuffer) -> bool {
         if self.path == path {
             return true;
         }
         if self.flags & AT_EMPTY_PATH != 0 {
-            return leads_to(self.folder, path);
+            return leads_to(self.folder, path, link);
         }
-        Descriptor::of_path(self.folder, self.path).is_ok_and(|file| leads_to(file.number(), path))
+        Descriptor::of_path(self.folder, self.path).is_ok_and(|file| leads_to(file.number(), path, link))
     }
 }
 
 /// Whether a descriptor's file has this path.
-fn leads_to(descriptor: c_int, path: &CStr) -> bool {
-    let mut link = ShortText::empty();
-    link.push(b"/proc/self/fd/").push(NumberText::new(descriptor as u32).bytes());
-    let mut found = [0; 512];
-    let length = link.path().map(|link| calls::readlink(link, &mut found));
-    matches!(length, Some(Ok(length)) if found.get(..length) == Some(path.to_bytes()))
+fn leads_to(descriptor: c_int, path: &CStr, link: &mut PathBuffer) -> bool {
+    let found = of_descriptor(descriptor);
+    found.path().is_some_and(|found| link.fill(|place| calls::readlink(found, place)))
+        && link.bytes() == path.to_bytes()
 }

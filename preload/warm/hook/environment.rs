@@ -3,24 +3,23 @@
 use core::ffi::{CStr, c_char};
 
 use super::card::Warm;
-use super::pointers::may_lead;
 
 /// Names that change how a program is loaded or how its C library sets itself up, and so what was taken.
 const TOLD_BY_NAME: [&[u8]; 3] = [b"GLIBC_TUNABLES=", b"LOCPATH=", b"GCONV_PATH="];
 /// And beginnings of such names.
 const TOLD_BY_BEGINNING: [&[u8]; 2] = [b"LD_", b"MALLOC_"];
 
-/// The entries of an environment; none where there is none, and none behind one that leads nowhere.
+/// The entries of an environment that can be read; none where it is null.
 pub(crate) fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'a CStr> {
     let mut place = environment;
     core::iter::from_fn(move || {
-        if !may_lead(place) {
+        if place.is_null() {
             return None;
         }
         // SAFETY: an environment is a vector of texts with a null pointer at its end, behind which we never go.
         unsafe {
             let entry = *place;
-            if !may_lead(entry) {
+            if entry.is_null() {
                 return None;
             }
             place = place.add(1);

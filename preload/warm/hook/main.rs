@@ -5,9 +5,10 @@
 //!       -> the snapshot, executed with the same arguments and environment; else the real function
 //!
 //! It runs where little may be done: in the child of vfork(2), in whose memory the parent goes on; between fork(2) and
-//! execve(2) of a process with threads; on small stacks. So it takes no locks, allocates nothing, and leaves nothing but
-//! addresses in its own memory, which are the same whoever finds them. Whatever it is not sure of, it leaves to the
-//! function that it stands in for.
+//! execve(2) of a process with threads; on the smallest stacks that threads can have. So it takes no locks, uses less than
+//! 2.5 KiB of stack (what is larger is mapped, and unmapped before the program is executed), and leaves nothing but
+//! addresses in its own memory, which are the same whoever finds them. It reads no memory of the caller's that the
+//! kernel could not read. Whatever it is not sure of, it leaves to the function that it stands in for.
 #![no_std]
 
 mod alone;
@@ -25,6 +26,7 @@ mod environment;
 #[allow(dead_code)]
 #[path = "../shared/identity.rs"]
 mod identity;
+mod launch;
 mod names;
 mod own;
 mod pointers;
@@ -32,6 +34,7 @@ mod process;
 #[path = "../shared/reader.rs"]
 mod reader;
 mod real;
+mod scratch;
 mod script;
 mod search;
 mod start;

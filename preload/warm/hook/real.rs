@@ -53,7 +53,7 @@ macro_rules! functions {
 functions! {
     execve execv execvp execvpe execveat fexecve execl execlp execle posix_spawn posix_spawnp
     readlink readlinkat __readlink_chk __readlinkat_chk realpath __realpath_chk canonicalize_file_name
-    open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 fopen fopen64
+    open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 fopen fopen64 fclose
     stat stat64 fstatat fstatat64 statx
 }
 

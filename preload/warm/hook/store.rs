@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::buffer::PathBuffer;
 use super::calls::{self, Descriptor, ENOENT};
-use super::card::LONGEST_CARD;
 use super::identity::Key;
 use super::process;
 
@@ -45,17 +44,18 @@ pub(crate) fn find() -> Option<&'static CStr> {
 }
 
 /// A store that can be trusted, and room to put paths in it together.
-pub(crate) struct Store {
+pub(crate) struct Store<'m> {
     pub(crate) hook: &'static [u8],
     /// Whose it is.
     pub(crate) user: u32,
-    path: PathBuffer,
+    path: &'m mut PathBuffer,
     folder: usize,
 }
 
 /// What lies in the store of a file.
-pub(crate) enum Lookup<'a> {
-    Card(&'a [u8]),
+pub(crate) enum Lookup {
+    /// A card, this long.
+    Card(usize),
     None,
     /// It makes no sense, or it is not only its user's.
     Broken,
@@ -63,13 +63,14 @@ pub(crate) enum Lookup<'a> {
     Unknown,
 }
 
-impl Store {
+impl<'m> Store<'m> {
     /// The store, if it belongs to the one user that this process runs as, and nobody else may look into it.
-    pub(crate) fn open() -> Option<Self> {
+    #[inline(never)]
+    pub(crate) fn open(path: &'m mut PathBuffer) -> Option<Self> {
         let hook = find()?.to_bytes();
         let folder = hook.iter().rposition(|&letter| letter == b'/')?;
-        let mut store = Store { hook, user: process::user()?, path: PathBuffer::empty(), folder };
-        store.path.push(hook.get(..folder)?);
+        let store = Store { hook, user: process::user()?, path, folder };
+        store.path.clear().push(hook.get(..folder)?);
         let stat = calls::stat(store.path.path()?).ok()?;
         (stat.is_folder() && stat.uid == store.user && stat.mode & 0o077 == 0).then_some(store)
     }
@@ -83,11 +84,11 @@ impl Store {
         self.path.path()
     }
 
-    /// Reads the card of a file into memory that it is given, or maps it where it is longer.
-    pub(crate) fn card<'a>(&mut self, key: &Key, memory: &'a mut CardMemory) -> Lookup<'a> {
+    /// Reads the card of a file into memory that it is given.
+    pub(crate) fn card(&mut self, key: &Key, memory: &mut [u8]) -> Lookup {
         let Some(path) = self.path(&[b"/cards/", key.as_bytes()]) else { return Lookup::Broken };
         match Descriptor::to_read(path) {
-            Ok(file) => memory.read(&file, self.user).map_or(Lookup::Broken, Lookup::Card),
+            Ok(file) => read_card(&file, self.user, memory).map_or(Lookup::Broken, Lookup::Card),
             Err(ENOENT) => Lookup::None,
             Err(_) => Lookup::Unknown,
         }
@@ -101,42 +102,14 @@ impl Store {
     }
 }
 
-/// So much of a card lies on the stack; most are shorter.
-const ON_THE_STACK: usize = 3 << 10;
-
-/// Where a card is kept while it is looked at.
-pub(crate) struct CardMemory {
-    bytes: [u8; ON_THE_STACK],
-    mapped: Option<(*const c_void, usize)>,
-}
-
-impl CardMemory {
-    pub(crate) fn new() -> Self {
-        CardMemory { bytes: [0; ON_THE_STACK], mapped: None }
+/// Reads the file of a card, and returns its length, if it is its user's own and nobody else may write it.
+#[inline(never)]
+fn read_card(file: &Descriptor, user: u32, into: &mut [u8]) -> Option<usize> {
+    let stat = file.stat().ok()?;
+    let bytes = usize::try_from(stat.bytes).ok().filter(|&bytes| bytes > 0)?;
+    if !stat.is_file() || stat.uid != user || stat.mode & 0o022 != 0 {
+        return None;
     }
-
-    /// What the file holds, if it is its user's own and nobody else may write it.
-    fn read(&mut self, file: &Descriptor, user: u32) -> Option<&[u8]> {
-        let stat = file.stat().ok()?;
-        let bytes = usize::try_from(stat.bytes).ok().filter(|&bytes| bytes > 0 && bytes <= LONGEST_CARD)?;
-        if !stat.is_file() || stat.uid != user || stat.mode & 0o022 != 0 {
-            return None;
-        }
-        if let Some(place) = self.bytes.get_mut(..bytes) {
-            return (file.read(place) == Ok(bytes)).then_some(place);
-        }
-        let place = file.map(bytes, false).ok()?.cast_const();
-        self.mapped = Some((place, bytes));
-        // SAFETY: so much is mapped; cards are replaced, never written to, so that it neither changes nor shrinks.
-        Some(unsafe { core::slice::from_raw_parts(place.cast(), bytes) })
-    }
-}
-
-impl Drop for CardMemory {
-    fn drop(&mut self) {
-        if let Some((place, bytes)) = self.mapped {
-            // SAFETY: what was read from it borrows this, and is gone.
-            unsafe { calls::unmap(place, bytes) };
-        }
-    }
+    let place = into.get_mut(..bytes)?;
+    (file.read(place) == Ok(bytes)).then_some(bytes)
 }

@@ -1,6 +1,6 @@
 //! Tells the keeper that a program would be started from a snapshot if there were one.
 
-use super::buffer::{NumberText, PathBuffer, ShortText};
+use super::buffer::{PathBuffer, of_descriptor};
 use super::calls::{self, AT_FDCWD};
 use super::identity::Key;
 use super::start::Wanted;
@@ -8,12 +8,11 @@ use super::store::Store;
 
 /// Makes the wish, if the program's path can be told.
 #[inline(never)]
-pub(crate) fn make(wanted: &Wanted<'_>, key: &Key, store: &mut Store) {
+pub(crate) fn make(wanted: &Wanted<'_>, key: &Key, store: &mut Store<'_>, path: &mut PathBuffer) {
     if wanted.flags == 0 && wanted.path.to_bytes().starts_with(b"/") {
         return store.wish(key, wanted.path);
     }
-    let mut path = PathBuffer::empty();
-    let started = if wanted.folder == AT_FDCWD { working_folder(&mut path) } else { of(wanted.folder, &mut path) };
+    let started = if wanted.folder == AT_FDCWD { working_folder(path) } else { of(wanted.folder, path) };
     // What cannot be reached from the root begins with another letter.
     if !started || !path.bytes().starts_with(b"/") {
         return;
@@ -32,7 +31,5 @@ fn working_folder(path: &mut PathBuffer) -> bool {
 }
 
 fn of(descriptor: i32, path: &mut PathBuffer) -> bool {
-    let mut link = ShortText::empty();
-    link.push(b"/proc/self/fd/").push(NumberText::new(descriptor as u32).bytes());
-    link.path().is_some_and(|link| path.fill(|place| calls::readlink(link, place)))
+    of_descriptor(descriptor).path().is_some_and(|link| path.fill(|place| calls::readlink(link, place)))
 }

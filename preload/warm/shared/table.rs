@@ -44,6 +44,10 @@ pub struct Table {
     /// AT_EXECFN: the program's path, which lies in the snapshot. It is what is executed after all where the stub cannot
     /// do what it is told.
     pub program_path: u64,
+    /// What FLDENV loads: the x87's control, status and tag words, and the address of its last instruction and operand.
+    pub x87: [u32; 7],
+    /// The control and status word of SSE.
+    pub mxcsr: u32,
     /// How many random words are drawn.
     pub drawn: u64,
     /// How many [`Patch`]es follow.

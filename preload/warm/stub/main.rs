@@ -33,6 +33,8 @@ unsafe extern "C" fn _start() -> ! {
         "call {prepare}",
         "pop rsi",
         "pop rsp",
+        "fldenv [rsi + {x87}]",
+        "ldmxcsr [rsi + {mxcsr}]",
         "mov rdx, [rsi + {at_exit}]",
         "mov rax, [rsi + {entry}]",
         "xor ecx, ecx",
@@ -47,6 +49,8 @@ unsafe extern "C" fn _start() -> ! {
         below = const table::ALIGNMENT - 1,
         alignment = const table::ALIGNMENT,
         prepare = sym prepare,
+        x87 = const core::mem::offset_of!(Table, x87),
+        mxcsr = const core::mem::offset_of!(Table, mxcsr),
         at_exit = const core::mem::offset_of!(Table, at_exit),
         entry = const core::mem::offset_of!(Table, entry),
     )

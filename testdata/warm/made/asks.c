@@ -14,7 +14,8 @@ int main(void)
     char exe[PATH_MAX] = "";
     long length = syscall(SYS_readlink, "/proc/self/exe", exe, sizeof exe - 1);
     const char *how = length < 0 ? "unknown" : strstr(exe, "/snapshots/") ? "warm" : "usual";
+    int answered = answer();
     setlocale(LC_ALL, "");
-    printf("%d %d %s\n", answer(), OWN, how);
+    printf("%d %d %s\n", answered, OWN, how);
     return 0;
 }

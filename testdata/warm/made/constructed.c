@@ -1,6 +1,8 @@
 // A library whose constructor does something before the program is entered (KIND), and what came of it.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -21,6 +24,9 @@
 
 extern char **environ;
 long seen;
+static long (*asked)(void);
+static int count;
+static char **words_given;
 static char text[256];
 
 static void *forever(void *unused) { pause(); return unused; }
@@ -71,6 +77,21 @@ static void reads_input(void) { seen = read(0, text, 1); }
 static void own_path(void) { seen = readlink("/proc/self/exe", text, sizeof text); }
 static void own_maps(void) { FILE *maps = fopen("/proc/self/maps", "r"); seen = maps && fgets(text, sizeof text, maps) ? text[5] : 0; if (maps) fclose(maps); }
 static void locked_memory(void) { static char page[4096]; seen = mlock(page, sizeof page); }
+static void counted(void) { seen = count > 1; }
+static void called(void) { seen = strcmp(words_given[0], "sh") == 0; }
+static void called_short(void) { extern char *program_invocation_short_name; seen = strcmp(program_invocation_short_name, "sh") == 0; }
+static void first_process(void) { seen = getpid() == 1; }
+static void group(void) { seen = getauxval(AT_EGID) == 0; }
+static void capability(void) { seen = prctl(PR_CAPBSET_READ, 0, 0, 0, 0) == 1; }
+static void hard_limit(void) { struct rlimit limit; getrlimit(RLIMIT_STACK, &limit); seen = limit.rlim_max == RLIM_INFINITY; }
+static void position(void) { seen = lseek(0, 0, SEEK_CUR); }
+static void inherited(void) { seen = fcntl(7, F_GETFD); }
+static void descriptor(void) { int file = open("/etc/passwd", O_RDONLY); seen = file; close(file); }
+static void asked_mask(void) { sigset_t set; sigprocmask(SIG_BLOCK, NULL, &set); seen = sigismember(&set, SIGUSR1); }
+static void asked_handler(void) { struct sigaction old; sigaction(SIGINT, NULL, &old); seen = old.sa_handler == SIG_IGN; }
+static void terminals(void) { int file = open("/proc/sys/kernel/pty/nr", O_RDONLY); seen = read(file, text, 1) == 1 ? text[0] : -1; close(file); }
+static void one_byte(void) { seen = getrandom(text, 1, GRND_NONBLOCK) == 1 ? text[0] & 1 : -1; }
+static void launch_bytes(void) { seen = *(char *)getauxval(AT_RANDOM) & 1; seen += ((char *)getauxval(AT_RANDOM))[8] & 1; }
 static void processor(void) { seen = sched_getcpu(); }
 // What follows may be kept: the program sees the same as usual, whatever its surroundings.
 static void memory(void) { seen = 0; for (int i = 0; i < 100; i++) { char *made = malloc(1 << (i % 20)); *made = 1; seen += *made; if (i % 3 == 0) free(made); } }
@@ -78,9 +99,35 @@ static void variable(void) { const char *value = getenv("STEADY_TEST"); seen = v
 static void registered(void) { atexit(at_exit); seen = 1; }
 static void once(void) { static pthread_once_t control = PTHREAD_ONCE_INIT; pthread_once(&control, at_exit); seen = later; }
 static void words(void) { extern char *program_invocation_short_name; snprintf(text, sizeof text, "%s", program_invocation_short_name); seen = strlen(text); }
-
-__attribute__((constructor)) static void construct(void)
+static volatile double small[2] = { 3e-310, 2e-310 };
+static volatile long double third[2] = { 1, 3 };
+static long floats(void)
 {
+    unsigned mxcsr;
+    unsigned short control, status;
+    __asm__ volatile("stmxcsr %0; fnstcw %1; fnstsw %2" : "=m"(mxcsr), "=m"(control), "=m"(status));
+    return (small[0] + small[1] == 0) + 2 * (third[0] / third[1] * 3 == 1) + 4 * (mxcsr & 0xffc0) + (control & 0xfff) * 64 + (status & 0x3f) + fegetround();
+}
+// As crtfastmath.o does, and precision and rounding of the x87 besides.
+static void fast(void)
+{
+    unsigned mxcsr = 0x9fc0;
+    unsigned short control = 0x7f;
+    __asm__ volatile("ldmxcsr %0; fldcw %1" : : "m"(mxcsr), "m"(control));
+    asked = floats;
+}
+static void noted(void) { fesetround(FE_UPWARD); feraiseexcept(FE_INEXACT | FE_OVERFLOW); asked = floats; }
+static long multibyte(void) { return MB_CUR_MAX; }
+static void locale(void) { setlocale(LC_ALL, "C.UTF-8"); asked = multibyte; }
+static void capabilities(void) { seen = 0; while (prctl(PR_CAPBSET_READ, seen, 0, 0, 0) >= 0) seen++; }
+
+__attribute__((constructor)) static void construct(int argc, char **argv)
+{
+    count = argc;
+    words_given = argv;
+    (void)counted; (void)called; (void)called_short; (void)first_process; (void)group; (void)capability; (void)hard_limit;
+    (void)position; (void)inherited; (void)descriptor; (void)asked_mask; (void)asked_handler; (void)terminals; (void)one_byte;
+    (void)launch_bytes; (void)fast; (void)noted; (void)locale; (void)capabilities;
     (void)thread; (void)joined_thread; (void)open_file; (void)read_file; (void)shared_map; (void)opened_socket;
     (void)process_number; (void)parent_number; (void)moment; (void)moment_of_day; (void)monotonic; (void)drawn;
     (void)affinity; (void)terminal; (void)folder; (void)user; (void)limit; (void)mask; (void)handler; (void)blocked;
@@ -88,7 +135,9 @@ __attribute__((constructor)) static void construct(void)
     (void)hangs; (void)reads_input; (void)own_path; (void)own_maps; (void)locked_memory; (void)processor; (void)memory;
     (void)variable; (void)registered; (void)once; (void)words;
     KIND();
+    count = 0;
+    words_given = NULL;
 }
 
 int answer(void);
-int answer(void) { return (int)seen; }
+int answer(void) { return (int)(asked ? asked() : seen); }

@@ -27,6 +27,9 @@ pub struct Request {
     pub stack_limit: Option<u64>,
     /// Whether the locale's data are loaded: setlocale(3) is called in it with "" and then with "C".
     pub locale: bool,
+    /// Whether it gets other answers than usual to what a snapshot must not depend on: the numbers of its process, its group
+    /// and its descriptors, its capabilities, the hard limit on its stack. One of two takes does.
+    pub alternative: bool,
 }
 
 /// A program as it stands at its entry.
@@ -106,7 +109,26 @@ pub struct Protection {
     pub execute: bool,
 }
 
-/// What a thread has told the kernel about itself.
+/// What a thread has set its floating-point units to before the entry, in control and status words; its x87 registers are
+/// empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatingPoint {
+    /// MXCSR.
+    pub mxcsr: u32,
+    /// The x87's control word.
+    pub x87_control: u16,
+    /// The x87's status word.
+    pub x87_status: u16,
+}
+
+impl Default for FloatingPoint {
+    /// As execve(2) sets it.
+    fn default() -> Self {
+        FloatingPoint { mxcsr: 0x1f80, x87_control: 0x37f, x87_status: 0 }
+    }
+}
+
+/// What a thread has told the kernel about itself, and what it has set its floating-point units to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// FS.
@@ -119,6 +141,8 @@ pub struct Thread {
     pub rseq: Option<(u64, u32, u32)>,
     /// The number of the thread, as the program may have kept it.
     pub tid: i32,
+    /// What its floating-point units are set to.
+    pub floating_point: FloatingPoint,
 }
 
 /// What lies on the stack of a program that is about to be entered. All addresses are its own.

@@ -98,6 +98,7 @@ fn taken(program: &Path, number: u32, bind_now: bool) -> Taken {
         stack_limit: Some((8 << 20) - (u64::from(number) << 20)),
         bind_now,
         locale: true,
+        alternative: false,
     };
     take(&request).unwrap_or_else(|why| panic!("{}: {why}", program.display()))
 }

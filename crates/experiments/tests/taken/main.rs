@@ -25,6 +25,7 @@ fn request(program: &Path) -> Request {
         stack_limit: None,
         bind_now: true,
         locale: true,
+        alternative: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use steady_linux::debuggee::{Beginning, Debuggee};
+use steady_linux::debuggee::{Beginning, Debuggee, Watched};
 
 use super::made::Made;
 use steady_experiments::warm::take::take;
@@ -20,12 +20,12 @@ const WATCHED: [(&str, &str, &str); 3] = [
 ];
 
 /// A constructor's body, and what the refusal then says.
-const CONSTRUCTORS: [(&str, &str, &str); 28] = [
+const CONSTRUCTORS: [(&str, &str, &str); 49] = [
     ("thread", "pthread_t other; pthread_create(&other, 0, thread, 0);", "before its entry"),
     ("fork", "if (fork() == 0) for (;;) pause();", "it calls clone(2)|holds signals back"),
     ("exec", "execl(\"/bin/true\", \"true\", (char *)0);", "it calls execve(2)"),
-    ("handler", "signal(SIGUSR1, handler);", "it handles signal 10"),
-    ("ignored", "signal(SIGPIPE, SIG_IGN);", "it ignores signal 13"),
+    ("handler", "signal(SIGUSR1, handler);", "it sets how signal 10 is handled"),
+    ("ignored", "signal(SIGPIPE, SIG_IGN);", "it sets how signal 13 is handled"),
     ("held", "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0);", "holds signals back"),
     ("stack", "stack_t other = {malloc(65536), 0, 65536}; sigaltstack(&other, 0);", "it calls sigaltstack(2)"),
     ("timer", "alarm(100);", "it calls alarm(2)"),
@@ -52,6 +52,31 @@ const CONSTRUCTORS: [(&str, &str, &str); 28] = [
     ("itself", "close(open(\"/proc/self/maps\", O_RDONLY));", "it asks for /proc/self/maps"),
     ("relative", "close(open(\"here\", O_RDONLY));", "it asks for here, wherever it is started"),
     ("streams", "kept[0] = isatty(1);", "it calls ioctl(2)"),
+    ("handled", "struct sigaction old; sigaction(SIGHUP, 0, &old);", "it asks how signal 1 is handled"),
+    ("masked", "sigset_t old; sigprocmask(SIG_BLOCK, 0, &old);", "it asks which signals are held back"),
+    ("seek", "kept[0] = lseek(0, 0, SEEK_CUR);", "it looks at its standard streams"),
+    ("stream-map", "mmap(0, 4096, PROT_READ, MAP_PRIVATE, 0, 0);", "it calls mmap(2)"),
+    ("inherited", "kept[0] = fcntl(7, F_GETFD);", "it asks for descriptor 7, which it has not opened"),
+    ("closes", "close(9);", "it asks for descriptor 9"),
+    ("own-descriptors", "kept[0] = access(\"/proc/self/fd/7\", F_OK);", "it asks for /proc/self/fd/7"),
+    ("terminals", "close(open(\"/proc/sys/kernel/pty/nr\", O_RDONLY));", "it asks for /proc/sys/kernel/pty/nr"),
+    ("uuid", "close(open(\"/proc/sys/kernel/random/uuid\", O_RDONLY));", "it asks for /proc/sys/kernel/random/uuid"),
+    ("folder", "struct stat here; fstatat(AT_FDCWD, \"\", &here, 0x1000);", "it looks at its working directory"),
+    ("processor", "kept[0] = sched_getcpu();", "it calls getcpu(2)|a constructor calls getcpu(2)"),
+    ("advice", "madvise(mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 16);", "it calls madvise(2)"),
+    (
+        "alignment",
+        "__asm__ volatile(\"pushfq; orl $0x40000, (%%rsp); popfq\" ::: \"cc\", \"memory\");",
+        "sets flags of the CPU",
+    ),
+    ("segment", "__asm__ volatile(\"mov %0, %%gs\" :: \"r\"(0x2b));", "sets a segment of its own"),
+    ("base", "__asm__ volatile(\"wrgsbase %0\" :: \"r\"(kept));", "sets a segment of its own"),
+    ("x87", "__asm__ volatile(\"fld1\");", "in the registers of the x87"),
+    ("unregister", "syscall(SYS_rseq, kept, 32, 1, 0x53053053);", "it calls rseq(2)"),
+    ("keepcaps", "prctl(8, 1);", "it calls prctl(2) with 8"),
+    ("umask", "umask(077);", "it calls umask(2)"),
+    ("priority", "nice(1);", "it calls setpriority(2)|it calls getpriority(2)"),
+    ("all-locked", "mlockall(MCL_FUTURE);", "it calls mlockall(2)"),
     ("old-calls", "__asm__ volatile(\"int $0x80\" :: \"a\"(20) : \"memory\");", "32-bit"),
 ];
 
@@ -75,7 +100,7 @@ fn words_are_watched() -> bool {
     let beginning = Beginning { program: Path::new("/bin/true"), stack_limit: 8 << 20, seconds: 5 };
     let mut held = Debuggee::start(&beginning, [OsStr::new("true")], []).unwrap();
     let stack = held.registers().unwrap().stack();
-    let watched = held.watch([Some(stack & !7), None]);
+    let watched = held.watch([Some(Watched::Word(stack & !7)), None, None, None]);
     if let Err(why) = &watched {
         tell(&format!("skipped: what_cannot_be_made_again_is_refused: words cannot be watched: {why}"));
     }

@@ -12,7 +12,8 @@ mod watch;
 
 pub use maps::{Mapping, parse_maps};
 pub use one_cpu::OneCpu;
-pub use registers::Registers;
+pub use registers::{FloatingPoint, Registers};
+pub use watch::{MOST_WATCHED, Watched};
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -65,7 +66,7 @@ pub enum Stop {
     Returns(i64),
     /// It stands at the breakpoint of this address.
     Breakpoint(u64),
-    /// It has touched the watched word of this index.
+    /// It has touched the watched place of this index.
     Touched(usize),
     /// It has got this signal, and has not seen it.
     Signal(i32),

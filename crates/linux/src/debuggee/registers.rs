@@ -9,6 +9,26 @@ use crate::sys::debuggee as sys;
 #[derive(Clone, Copy, Debug)]
 pub struct Registers(libc::user_regs_struct);
 
+/// What a process has set its floating-point units to, and the exceptions that they have noted: fenv(3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatingPoint {
+    /// MXCSR: control and status of SSE.
+    pub mxcsr: u32,
+    /// The control word of the x87.
+    pub x87_control: u16,
+    /// The status word of the x87.
+    pub x87_status: u16,
+    /// Whether a register of the x87 holds a value.
+    pub x87_holds_values: bool,
+}
+
+impl Default for FloatingPoint {
+    /// As execve(2) sets it.
+    fn default() -> Self {
+        FloatingPoint { mxcsr: 0x1f80, x87_control: 0x37f, x87_status: 0, x87_holds_values: false }
+    }
+}
+
 impl Registers {
     /// rip: the address of the next instruction.
     #[must_use]
@@ -40,6 +60,44 @@ impl Registers {
         self.0.rax
     }
 
+    /// The flags register.
+    #[must_use]
+    pub fn flags(&self) -> u64 {
+        self.0.eflags
+    }
+
+    /// The base of FS: the thread's pointer.
+    #[must_use]
+    pub fn fs_base(&self) -> u64 {
+        self.0.fs_base
+    }
+
+    /// The base of GS.
+    #[must_use]
+    pub fn gs_base(&self) -> u64 {
+        self.0.gs_base
+    }
+
+    /// The selectors of the data segments: DS, ES, FS, GS.
+    #[must_use]
+    pub fn data_segments(&self) -> [u64; 4] {
+        [self.0.ds, self.0.es, self.0.fs, self.0.gs]
+    }
+
+    /// The same with another result of the system call that has just returned.
+    #[must_use]
+    pub fn with_result(mut self, result: i64) -> Self {
+        self.0.rax = result.cast_unsigned();
+        self
+    }
+
+    /// The same with another third argument of the system call that is about to be made.
+    #[must_use]
+    pub fn with_third_argument(mut self, value: u64) -> Self {
+        self.0.rdx = value;
+        self
+    }
+
     pub(super) fn set_instruction(&mut self, address: u64) {
         self.0.rip = address;
     }
@@ -66,6 +124,28 @@ impl Debuggee {
     pub fn registers(&self) -> io::Result<Registers> {
         let registers = sys::registers(self.pid)?;
         registers.map(Registers).ok_or_else(|| io::Error::other("it is not executing code of x86-64"))
+    }
+
+    /// What its floating-point units are set to.
+    ///
+    /// # Errors
+    /// What ptrace(2) says.
+    pub fn floating_point(&self) -> io::Result<FloatingPoint> {
+        let found = sys::floating_point(self.pid)?;
+        Ok(FloatingPoint {
+            mxcsr: found.mxcsr,
+            x87_control: found.cwd,
+            x87_status: found.swd,
+            x87_holds_values: found.ftw != 0,
+        })
+    }
+
+    /// PKRU: what it may do with memory under each protection key; `None` on machines without such keys.
+    ///
+    /// # Errors
+    /// What ptrace(2) says.
+    pub fn protection_keys(&self) -> io::Result<Option<u32>> {
+        sys::protection_keys(self.pid)
     }
 
     /// Sets them.

@@ -18,6 +18,15 @@ use super::spawn::{BlockedSignals, Strings};
 const OPTIONS: c_int = libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD;
 /// `NT_PRSTATUS`: the set of registers of the CPU's core.
 const CORE: usize = 1;
+/// `NT_PRFPREG`: the x87 and SSE registers, in the layout of FXSAVE.
+const FLOATING_POINT: usize = 2;
+/// `NT_X86_XSTATE`: all extended state, in the standard layout of XSAVE.
+const EXTENDED: usize = 0x202;
+/// The component of the extended state that holds PKRU, and the CPUID leaf that says where each component lies.
+const PKRU_COMPONENT: u32 = 9;
+const EXTENDED_STATE_LEAF: u32 = 0xd;
+/// The largest extended state of current CPUs (AMX included) takes 11 KiB.
+const MOST_EXTENDED: usize = 16 << 10;
 /// The last number of a signal.
 const LAST_SIGNAL: c_int = 64;
 /// The stack that a child runs on between its creation and its exec.
@@ -264,6 +273,31 @@ pub(crate) fn registers(pid: Pid) -> io::Result<Option<libc::user_regs_struct>> 
     request(libc::PTRACE_GETREGSET, pid, CORE, ptr::from_mut(&mut place).cast())?;
     // SAFETY: zeroed memory is valid for it, and the kernel has filled what it says.
     Ok((place.iov_len == size).then(|| unsafe { registers.assume_init() }))
+}
+
+/// The x87 and SSE registers of a stopped process.
+pub(crate) fn floating_point(pid: Pid) -> io::Result<libc::user_fpregs_struct> {
+    let mut registers = MaybeUninit::<libc::user_fpregs_struct>::zeroed();
+    let size = size_of::<libc::user_fpregs_struct>();
+    let mut place = libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size };
+    request(libc::PTRACE_GETREGSET, pid, FLOATING_POINT, ptr::from_mut(&mut place).cast())?;
+    // SAFETY: zeroed memory is valid for it, and the kernel has filled what it has.
+    Ok(unsafe { registers.assume_init() })
+}
+
+/// PKRU, the rights of protection keys, of a stopped process; `None` where the CPU or the kernel has no such keys.
+pub(crate) fn protection_keys(pid: Pid) -> io::Result<Option<u32>> {
+    let leaf = std::arch::x86_64::__cpuid_count(EXTENDED_STATE_LEAF, PKRU_COMPONENT);
+    let (size, offset) = (leaf.eax as usize, leaf.ebx as usize);
+    if size < size_of::<u32>() {
+        return Ok(None);
+    }
+    let mut state = vec![0_u8; MOST_EXTENDED];
+    let mut place = libc::iovec { iov_base: state.as_mut_ptr().cast(), iov_len: state.len() };
+    request(libc::PTRACE_GETREGSET, pid, EXTENDED, ptr::from_mut(&mut place).cast())?;
+    // A kernel without support for the keys gives a shorter state.
+    let word = state.get(..place.iov_len).and_then(|state| state.get(offset..offset + size_of::<u32>()));
+    Ok(word.and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes))
 }
 
 /// Sets the registers of a stopped process.

@@ -1,76 +1,66 @@
 //! Functions that look at a file: where that is the program's own, by way of `/proc`, a program that runs from a snapshot
 //! is shown its own file in place of the snapshot.
-
+//!
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
 use crate::own;
-use crate::pointers::may_lead;
+use crate::pointers::Prober;
 use crate::real::{self, real};
 
 type Path = *const c_char;
 
-/// The path to be looked at.
+/// The program's own file, if that is where the path leads.
 ///
 /// # Safety
 ///
-/// The path is null or a text.
-unsafe fn seen(path: Path) -> Path {
-    if !may_lead(path) {
-        return path;
-    }
-    // SAFETY: it is a text then.
-    own::instead(unsafe { CStr::from_ptr(path) }).map_or(path, CStr::as_ptr)
+/// The path is a text.
+unsafe fn own_file(path: Path) -> Option<Path> {
+    // SAFETY: the caller vouches for it.
+    own::instead(unsafe { CStr::from_ptr(path) }).map(CStr::as_ptr)
 }
 
-/// What the link holds, if it is the one to the program's own file: as readlink(2) has it.
-///
-/// # Safety
-///
-/// The path is null or a text, and there is room for so many bytes.
-unsafe fn link(path: Path, into: *mut c_char, bytes: usize) -> Option<isize> {
-    // SAFETY: the caller vouches for it.
-    let program = unsafe { seen(path) };
-    if program == path || bytes == 0 || !may_lead(into) {
-        return None;
+/// What the link holds, where it is the one to the program's own file; otherwise what `real` makes of it, which is given how many
+/// bytes it may write.
+fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
+    let Some(program) = Prober::new().text(path).and_then(own::instead).map(CStr::to_bytes) else {
+        return real(bytes);
+    };
+    // It says whether there is such memory, of which no more is changed than should be.
+    let length = program.len().min(bytes);
+    let written = real(length);
+    if written < 0 {
+        return written;
     }
-    // SAFETY: both are texts, and no more is written than there is room for.
-    unsafe {
-        let length = CStr::from_ptr(program).count_bytes().min(bytes);
-        ptr::copy_nonoverlapping(program, into, length);
-        Some(length as isize)
-    }
+    // SAFETY: the caller has room for so many bytes, and what lies within this library is not there.
+    unsafe { ptr::copy_nonoverlapping(program.as_ptr().cast(), into, length) };
+    length as isize
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> isize {
-    // SAFETY: the caller has it as readlink(2) does; likewise below.
-    if let Some(length) = unsafe { link(path, into, bytes) } {
-        return length;
-    }
-    real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize)
+    link(path, into, bytes, |bytes| {
+        real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize)
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlinkat(folder: c_int, path: Path, into: *mut c_char, bytes: usize) -> isize {
-    // SAFETY: as above.
-    if let Some(length) = unsafe { link(path, into, bytes) } {
-        return length;
-    }
-    real!(
-        readlinkat(folder, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
-        else real::missing() as isize
-    )
+    link(path, into, bytes, |bytes| {
+        real!(
+            readlinkat(folder, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
+            else real::missing() as isize
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __readlink_chk(path: Path, into: *mut c_char, bytes: usize, room: usize) -> isize {
-    if bytes <= room
-        // SAFETY: as above.
-        && let Some(length) = unsafe { link(path, into, bytes) }
-    {
-        return length;
+    if bytes <= room {
+        // SAFETY: there is room for so many bytes.
+        return unsafe { readlink(path, into, bytes) };
     }
+    // It ends the program.
     real!(
         __readlink_chk(path, into, bytes, room) as fn(Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
@@ -85,54 +75,121 @@ unsafe extern "C" fn __readlinkat_chk(
     bytes: usize,
     room: usize,
 ) -> isize {
-    if bytes <= room
-        // SAFETY: as above.
-        && let Some(length) = unsafe { link(path, into, bytes) }
-    {
-        return length;
+    if bytes <= room {
+        // SAFETY: there is room for so many bytes.
+        return unsafe { readlinkat(folder, path, into, bytes) };
     }
+    // It ends the program.
     real!(
         __readlinkat_chk(folder, path, into, bytes, room) as fn(c_int, Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
     )
 }
 
-/// Functions that are called with another path, and otherwise with the same. Where a function takes a mode only sometimes,
-/// it is handed on always: it comes in a register, which nobody looks at where none was given.
+/// Functions that are called again with the program's own path if they have succeeded with the snapshot's: then the path can
+/// be read. Where a function takes a mode only sometimes, it is handed on always: it comes in a register, which nobody looks at where none
+/// was given.
 macro_rules! looking {
-    ($($name:ident([$($before:ident: $before_type:ty)?] $(, $after:ident: $after_type:ty)*) -> $result:ty, else $missing:expr;)*) => {$(
+    ($($name:ident([$($before:ident: $before_type:ty)?] $(, $after:ident: $after_type:ty)*) -> $result:ty, by $kind:ident;)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($before: $before_type,)? path: Path $(, $after: $after_type)*) -> $result {
-            // SAFETY: the caller gave null or a text.
-            let path = unsafe { seen(path) };
-            real!($name($($before,)? path $(, $after)*) as fn($($before_type,)? Path $(, $after_type)*) -> $result, else $missing)
+            let call = |path: Path| -> $result {
+                real!(
+                    $name($($before,)? path $(, $after)*) as fn($($before_type,)? Path $(, $after_type)*) -> $result,
+                    else $kind::missing()
+                )
+            };
+            let result = call(path);
+            if $kind::failed(result) {
+                return result;
+            }
+            // SAFETY: the kernel has read the path.
+            match unsafe { own_file(path) } {
+                None => result,
+                Some(program) => {
+                    $kind::undo(result);
+                    call(program)
+                }
+            }
         }
     )*};
 }
 
-/// What fopen(3) and realpath(3) return if they are missing.
-fn none() -> *mut c_void {
-    real::missing();
-    ptr::null_mut()
+/// Functions that return a descriptor.
+mod opening {
+    use super::{c_int, real};
+
+    pub(super) fn missing() -> c_int {
+        real::missing()
+    }
+
+    pub(super) fn failed(result: c_int) -> bool {
+        result < 0
+    }
+
+    pub(super) fn undo(result: c_int) {
+        crate::calls::close(result);
+    }
+}
+
+/// Functions that return 0.
+mod asking {
+    pub(super) use super::opening::{failed, missing};
+
+    pub(super) fn undo(_: super::c_int) {}
+}
+
+/// Functions that return a stream.
+mod streaming {
+    use super::{c_int, c_void, ptr, real};
+
+    pub(super) fn missing() -> *mut c_void {
+        real::missing();
+        ptr::null_mut()
+    }
+
+    pub(super) fn failed(result: *mut c_void) -> bool {
+        result.is_null()
+    }
+
+    pub(super) fn undo(result: *mut c_void) {
+        real!(fclose(result) as fn(*mut c_void) -> c_int, else real::missing());
+    }
+}
+
+/// realpath(3) and its like, which read the path themselves: they are called with another path instead.
+macro_rules! naming {
+    ($($name:ident([] $(, $after:ident: $after_type:ty)*);)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(path: Path $(, $after: $after_type)*) -> *mut c_void {
+            // SAFETY: what is not null is a text.
+            let own = if path.is_null() { None } else { unsafe { own_file(path) } };
+            let path = own.unwrap_or(path);
+            real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else streaming::missing())
+        }
+    )*};
+}
+
+naming! {
+    realpath([], into: *mut c_char);
+    __realpath_chk([], into: *mut c_char, room: usize);
+    canonicalize_file_name([]);
 }
 
 looking! {
-    open([], flags: c_int, mode: c_uint) -> c_int, else real::missing();
-    open64([], flags: c_int, mode: c_uint) -> c_int, else real::missing();
-    __open_2([], flags: c_int) -> c_int, else real::missing();
-    __open64_2([], flags: c_int) -> c_int, else real::missing();
-    openat([folder: c_int], flags: c_int, mode: c_uint) -> c_int, else real::missing();
-    openat64([folder: c_int], flags: c_int, mode: c_uint) -> c_int, else real::missing();
-    __openat_2([folder: c_int], flags: c_int) -> c_int, else real::missing();
-    __openat64_2([folder: c_int], flags: c_int) -> c_int, else real::missing();
-    stat([], into: *mut c_void) -> c_int, else real::missing();
-    stat64([], into: *mut c_void) -> c_int, else real::missing();
-    fstatat([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, else real::missing();
-    fstatat64([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, else real::missing();
-    statx([folder: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, else real::missing();
-    fopen([], mode: Path) -> *mut c_void, else none();
-    fopen64([], mode: Path) -> *mut c_void, else none();
-    realpath([], into: *mut c_char) -> *mut c_void, else none();
-    __realpath_chk([], into: *mut c_char, room: usize) -> *mut c_void, else none();
-    canonicalize_file_name([]) -> *mut c_void, else none();
+    open([], flags: c_int, mode: c_uint) -> c_int, by opening;
+    open64([], flags: c_int, mode: c_uint) -> c_int, by opening;
+    __open_2([], flags: c_int) -> c_int, by opening;
+    __open64_2([], flags: c_int) -> c_int, by opening;
+    openat([folder: c_int], flags: c_int, mode: c_uint) -> c_int, by opening;
+    openat64([folder: c_int], flags: c_int, mode: c_uint) -> c_int, by opening;
+    __openat_2([folder: c_int], flags: c_int) -> c_int, by opening;
+    __openat64_2([folder: c_int], flags: c_int) -> c_int, by opening;
+    stat([], into: *mut c_void) -> c_int, by asking;
+    stat64([], into: *mut c_void) -> c_int, by asking;
+    fstatat([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, by asking;
+    fstatat64([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, by asking;
+    statx([folder: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, by asking;
+    fopen([], mode: Path) -> *mut c_void, by streaming;
+    fopen64([], mode: Path) -> *mut c_void, by streaming;
 }

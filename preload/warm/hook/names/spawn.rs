@@ -1,13 +1,11 @@
 //! posix_spawn(3): the real one, with the snapshot's path in place of the program's.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
-use crate::buffer::PathBuffer;
 use crate::calls::Error;
-use crate::pointers::may_lead;
+use crate::pointers::Prober;
 use crate::real::{self, real};
-use crate::search;
-use crate::start::{self, Texts, Wanted};
+use crate::start::{self, Given, Program, Texts};
 
 /// What is done to descriptors and folders before the program is executed, as the C library has it.
 #[repr(C)]
@@ -25,17 +23,11 @@ struct Others {
 }
 
 /// Whether it was started from a snapshot.
-fn attempt(path: &CStr, others: Others, arguments: Texts, environment: Texts) -> bool {
+fn attempt(program: Program<'_>, others: Others, arguments: Texts, environment: Texts) -> bool {
     // SAFETY: where it is not null it is such a struct.
     let acts = !others.actions.is_null() && unsafe { (*others.actions).used } != 0;
-    // The path may be another one once the actions are done.
-    let letters = path.to_bytes();
-    let settled = letters.starts_with(b"/") && !letters.starts_with(b"/proc/") && !letters.starts_with(b"/dev/");
-    if acts && !settled {
-        start::other_way();
-        return false;
-    }
-    start::start(Wanted::by_path(path, arguments, environment), !acts, &mut |path, arguments, environment| {
+    let given = Given { arguments, environment, acts };
+    start::start(program, given, &mut |path, arguments, environment| {
         Error(real_spawn(path.as_ptr(), others, arguments, environment))
     })
 }
@@ -58,8 +50,9 @@ unsafe extern "C" fn posix_spawn(
     environment: Texts,
 ) -> c_int {
     let others = Others { pid, actions, attributes };
-    // SAFETY: the caller gave a text.
-    if may_lead(path) && attempt(unsafe { CStr::from_ptr(path) }, others, arguments, environment) {
+    if let Some(path) = Prober::new().text(path)
+        && attempt(Program::Path(path), others, arguments, environment)
+    {
         return 0;
     }
     real_spawn(path, others, arguments, environment)
@@ -74,13 +67,11 @@ unsafe extern "C" fn posix_spawnp(
     arguments: Texts,
     environment: Texts,
 ) -> c_int {
-    if may_lead(name) {
-        let mut path = PathBuffer::empty();
-        // SAFETY: the caller gave a text.
-        let path = search::find(unsafe { CStr::from_ptr(name) }, &mut path);
-        if path.is_some_and(|path| attempt(path, Others { pid, actions, attributes }, arguments, environment)) {
-            return 0;
-        }
+    let others = Others { pid, actions, attributes };
+    if let Some(name) = Prober::new().text(name)
+        && attempt(Program::Name(name), others, arguments, environment)
+    {
+        return 0;
     }
     real!(
         posix_spawnp(pid, name, actions, attributes, arguments, environment)

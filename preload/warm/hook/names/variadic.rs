@@ -1,27 +1,23 @@
 //! execl(3) and its like, which take as many arguments as they are given.
 //!
-//! Each looks at its arguments where they are, in registers and on the stack, and, if no snapshot is executed, goes on as
-//! the real function with all of them in place.
+//! The arguments in registers are pushed below those on the stack, so that all of them are a vector as execv(3) takes it. If no
+//! snapshot is executed, each function goes on as the real one with everything in its place.
 
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_void};
-use core::ptr;
 
 use super::exec::{attempt_name, attempt_path};
+use crate::pointers::is_vector;
 use crate::real;
-use crate::start::{self, Texts};
+use crate::start::Texts;
 
-/// So many arguments are looked at, with the null pointer at the end; with more, a program is started as usual.
-const MOST: usize = 256;
-
-/// The registers with arguments, as they are pushed, what the function returns to, and the arguments on the stack.
+/// What is pushed: registers, the address that the function returns to, and the vector of arguments.
 #[repr(C)]
 struct Pushed {
     vectors: usize,
     path: *const c_char,
-    registers: [*const c_char; 5],
     back: usize,
-    stack: [*const c_char; 0],
+    arguments: [*const c_char; 0],
 }
 
 macro_rules! variadic {
@@ -30,12 +26,16 @@ macro_rules! variadic {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name() {
             naked_asm!(
-                "push r9", "push r8", "push rcx", "push rdx", "push rsi", "push rdi", "push rax",
+                "pop r11",
+                "push r9", "push r8", "push rcx", "push rdx", "push rsi",
+                "push r11", "push rdi", "push rax",
                 "mov rdi, rsp",
                 "call {look}",
-                "mov r11, rax",
-                "pop rax", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop r8", "pop r9",
-                "jmp r11",
+                "mov r10, rax",
+                "pop rax", "pop rdi", "pop r11",
+                "pop rsi", "pop rdx", "pop rcx", "pop r8", "pop r9",
+                "push r11",
+                "jmp r10",
                 look = sym $look,
             )
         }
@@ -49,58 +49,27 @@ variadic! {
 }
 
 unsafe extern "C" fn look_execl(pushed: &Pushed) -> *mut c_void {
-    let mut arguments = [ptr::null(); MOST];
-    // SAFETY: the caller gave a path and arguments with a null pointer behind the last.
-    unsafe {
-        if pushed.arguments(&mut arguments).is_some() {
-            attempt_path(pushed.path, arguments.as_ptr(), real::environ());
-        }
-    }
+    attempt_path(pushed.path, pushed.arguments.as_ptr(), real::environ());
     real::execl()
 }
 
 unsafe extern "C" fn look_execlp(pushed: &Pushed) -> *mut c_void {
-    let mut arguments = [ptr::null(); MOST];
-    // SAFETY: as above.
-    unsafe {
-        if pushed.arguments(&mut arguments).is_some() {
-            attempt_name(pushed.path, arguments.as_ptr(), real::environ());
-        }
-    }
+    attempt_name(pushed.path, pushed.arguments.as_ptr(), real::environ());
     real::execlp()
 }
 
 unsafe extern "C" fn look_execle(pushed: &Pushed) -> *mut c_void {
-    let mut arguments = [ptr::null(); MOST];
-    // SAFETY: as above, and the environment behind that.
-    unsafe {
-        if let Some(last) = pushed.arguments(&mut arguments) {
-            let environment: Texts = pushed.argument(last + 1).cast();
-            attempt_path(pushed.path, arguments.as_ptr(), environment);
-        }
+    let arguments = pushed.arguments.as_ptr();
+    if is_vector(arguments) {
+        let mut last = arguments;
+        // SAFETY: the vector can be read up to its null pointer, and the caller gave the environment behind that.
+        let environment: Texts = unsafe {
+            while !(*last).is_null() {
+                last = last.add(1);
+            }
+            (*last.add(1)).cast()
+        };
+        attempt_path(pushed.path, arguments, environment);
     }
     real::execle()
-}
-
-impl Pushed {
-    /// Copies the arguments with the null pointer at their end; where that stands, if there was room.
-    unsafe fn arguments(&self, into: &mut [*const c_char; MOST]) -> Option<usize> {
-        for (number, place) in into.iter_mut().enumerate() {
-            // SAFETY: none before was the last.
-            *place = unsafe { self.argument(number) };
-            if place.is_null() {
-                return Some(number);
-            }
-        }
-        start::other_way();
-        None
-    }
-
-    unsafe fn argument(&self, number: usize) -> *const c_char {
-        match self.registers.get(number) {
-            Some(&argument) => argument,
-            // SAFETY: the caller knows that it was given so many.
-            None => unsafe { *self.stack.as_ptr().add(number - self.registers.len()) },
-        }
-    }
 }

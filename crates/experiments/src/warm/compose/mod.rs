@@ -51,6 +51,9 @@ fn snapshot(taken: Taken, patches: Vec<Patch>) -> Result<Snapshot, Refusal> {
 
 /// The patches of both takes.
 fn differences(one: &Taken, two: &Taken) -> Result<[Vec<Patch>; 2], Refusal> {
+    if one.thread.floating_point != two.thread.floating_point {
+        return Err(Refusal("its floating-point units are set otherwise at each launch".into()));
+    }
     let layout = Layout::new(one, two)?;
     let launches = [Launch::new(one)?, Launch::new(two)?];
     let words = Words::new(&layout, &launches)?;

@@ -62,8 +62,12 @@ pub(super) fn put_table(bytes: &mut Vec<u8>, table: &Table) {
     let second = [table.robust_list, table.robust_list_bytes, table.rseq];
     let rseq = u64::from(table.rseq_bytes) | u64::from(table.rseq_signature) << 32;
     let headers = [table.program_headers, table.program_header_count, table.program_entry, table.interpreter];
-    let last = [table.program_path, table.drawn, table.patches, table.protections, table.ahead];
-    let words = first.into_iter().chain(second).chain([rseq]).chain(headers).chain(last);
+    let [control, status, tags, instruction, segment, operand, operand_segment] = table.x87;
+    let floating_point = [[control, status], [tags, instruction], [segment, operand], [operand_segment, table.mxcsr]];
+    let floating_point = floating_point.map(|[low, high]| u64::from(low) | u64::from(high) << 32);
+    let last = [table.drawn, table.patches, table.protections, table.ahead];
+    let words = first.into_iter().chain(second).chain([rseq]).chain(headers);
+    let words = words.chain([table.program_path]).chain(floating_point).chain(last);
     words.for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 

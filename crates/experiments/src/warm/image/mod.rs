@@ -15,7 +15,7 @@ use steady_preload::{STUB, STUB_ENTRY};
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
 use self::segments::{PAGE, Segment, segments};
 use super::snapshot::Snapshot;
-use super::taken::{Bytes, Refusal};
+use super::taken::{Bytes, FloatingPoint, Refusal};
 
 /// Below this address nothing is mapped: processes may be forbidden to.
 const LOWEST: u64 = 1 << 16;
@@ -148,11 +148,19 @@ fn table(snapshot: &Snapshot, protections: &[Protection], ahead: &[Ahead]) -> Re
         program_entry: told(elf::AT_ENTRY),
         interpreter: told(elf::AT_BASE),
         program_path: 0,
+        x87: x87(taken.thread.floating_point),
+        mxcsr: taken.thread.floating_point.mxcsr,
         drawn: taken.drawn.len() as u64,
         patches: snapshot.patches.len() as u64,
         protections: protections.len() as u64,
         ahead: ahead.len() as u64,
     })
+}
+
+/// The environment of the x87 as FLDENV loads it. All of its registers are empty.
+fn x87(state: FloatingPoint) -> [u32; 7] {
+    const EMPTY: u32 = 0xffff;
+    [state.x87_control.into(), state.x87_status.into(), EMPTY, 0, 0, 0, 0]
 }
 
 /// The first segment: headers, stub, table and the program's path.

@@ -17,7 +17,7 @@ use crate::warm::taken::Taken;
 pub(super) const PADDING: &str = "STEADY_PADDING";
 
 /// Folders whose files are the kernel's: what of them says something of one process is refused when it is taken; the rest
-/// stays what it is until the next boot.
+/// stays what it is until the next boot. What was absent must still be absent, for modules are loaded and file systems mounted.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// How long before the first take a file must have been changed last. File systems stamp changes by the tick of a clock, so that
@@ -40,7 +40,7 @@ impl Evidence {
         started: Nanos,
     ) -> Result<Self, Stop> {
         let mut files = BTreeMap::new();
-        for asked in taken.files.iter().filter(|asked| !of_the_kernel(&asked.path)) {
+        for asked in taken.files.iter().filter(|asked| !(asked.found && of_the_kernel(&asked.path))) {
             let found = identity::at(&asked.path).map_err(Stop::failed)?;
             if found.is_some() != asked.found {
                 return Err(Stop::unsettled(&format!("'{}' came or went meanwhile", asked.path.display())));

@@ -4,7 +4,7 @@ mod camera;
 mod evidence;
 mod stack;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -254,10 +254,15 @@ impl<'a, C: Camera> Maker<'a, C> {
         Ok(unbound)
     }
 
-    /// How it is called: by names of other lengths, with other numbers of words and variables, the second time.
+    /// How the program is started. The second take differs from the first in everything that its memory must not depend on:
+    /// its name, the number of its arguments, the size and order of its environment, the kernel's answers.
     fn request(&self, subject: &Subject, needs: Needs, pass: Pass) -> Request {
-        const ARGUMENTS: [u32; 2] = [23, 41];
+        // Many constructors ask whether there is more than one argument.
+        const ARGUMENTS: [u32; 2] = [23, 1];
         const PADDING: usize = 100;
+        // So long that its beginning can be watched: no other text lies within the same 64 bytes.
+        const NAME: &str =
+            "steady-warm-takes-a-program-twice-and-calls-it-by-a-name-that-none-has-and-that-is-very-long";
         let mut environment = self.environment.clone();
         let mut add = |name: &str, value: String| environment.push((name.into(), value.into()));
         if needs.hook {
@@ -267,7 +272,8 @@ impl<'a, C: Camera> Maker<'a, C> {
         let again = pass == Pass::Second;
         if again {
             add(evidence::PADDING, "x".repeat(PADDING));
-            name = [OsStr::new("//"), &name, OsStr::new("-again")].into_iter().collect();
+            name = NAME.into();
+            environment = reversed(environment);
         }
         Request {
             program: subject.path.clone(),
@@ -278,6 +284,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             stack_limit: if again { stack::another() } else { None },
             bind_now: pass != Pass::Unbound,
             locale: needs.locale,
+            alternative: again,
         }
     }
 
@@ -377,6 +384,14 @@ pub fn speaks_to_loader(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let other: [&[u8]; 3] = [b"GLIBC_TUNABLES", b"LOCPATH", b"GCONV_PATH"];
     name.starts_with(b"LD_") || name.starts_with(b"MALLOC_") || other.contains(&name)
+}
+
+/// An environment in the opposite order. Of variables with the same name, the first counts, and is the only one kept.
+fn reversed(environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let mut names = HashSet::new();
+    let mut kept: Vec<_> = environment.into_iter().filter(|(name, _)| names.insert(name.clone())).collect();
+    kept.reverse();
+    kept
 }
 
 fn text(text: &OsStr) -> Result<CString, Stop> {

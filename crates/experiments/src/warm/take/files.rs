@@ -12,22 +12,40 @@ use super::stack::Initial;
 use super::{failed, refused};
 
 /// `AT_FDCWD`, as a register's lower half holds it.
-const HERE: i32 = -100;
+pub(super) const HERE: i32 = -100;
 /// `O_ACCMODE`, `O_CREAT`, `O_TRUNC`, `O_APPEND` and `O_TMPFILE` of open(2): whatever is more than reading.
 const WRITING: u64 = 0o3 | 0o100 | 0o1000 | 0o2000 | 0o20_000_000;
 /// ENOENT and ENOTDIR.
 const ABSENT: [i64; 2] = [-2, -20];
 /// What is no file of a disk, and is another for each process or moment.
 const KERNELS: [&str; 3] = ["/proc", "/sys", "/dev"];
-/// What of that stays the same from boot to boot.
-const SETTLED: [&str; 5] =
-    ["/proc/filesystems", "/proc/cpuinfo", "/sys/fs/selinux", "/sys/devices/system/cpu/possible", "/dev/null"];
+/// What of that says the same to all processes until the next boot. In `/proc/sys/kernel` there are counts and random numbers
+/// besides.
+const SETTLED: [&str; 11] = [
+    "/proc/filesystems",
+    "/proc/cpuinfo",
+    "/proc/sys/kernel/cap_last_cap",
+    "/proc/sys/kernel/ngroups_max",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/ostype",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/kernel/version",
+    "/sys/fs/selinux",
+    "/sys/devices/system/cpu/possible",
+    "/dev/null",
+];
+/// What is not there has nothing to do with the process below these folders.
+const OF_ALL_PROCESSES: [&str; 2] = ["/proc/sys", "/sys"];
 /// `PT_INTERP`.
 const INTERPRETER: u32 = 3;
 
 /// A path that a system call is about.
 #[derive(Debug)]
-pub(super) struct Asked(PathBuf);
+pub(super) struct Asked {
+    path: PathBuf,
+    /// The call is about the whole file system, of which it says how full it is.
+    file_system: bool,
+}
 
 impl Asked {
     /// The path that this system call is about; `None` where it is about none.
@@ -58,14 +76,15 @@ impl Asked {
                 Err(refused("it opens itself before its entry"))
             };
         }
+        let file_system = name == "statfs";
         if path.is_absolute() {
-            return Ok(Some(Asked(path)));
+            return Ok(Some(Asked { path, file_system }));
         }
         if folder as i32 == HERE {
             return Err(refused(format!("it asks for {}, wherever it is started, before its entry", path.display())));
         }
         let folder = std::fs::read_link(debuggee.file(&format!("fd/{}", folder as i32))).map_err(failed)?;
-        Ok(Some(Asked(folder.join(path))))
+        Ok(Some(Asked { path: folder.join(path), file_system }))
     }
 }
 
@@ -104,19 +123,19 @@ impl Files {
 
     /// A call about a path has returned this.
     pub(super) fn answered(&mut self, asked: Asked, result: i64) -> Result<(), NotTaken> {
-        let Asked(path) = asked;
+        let Asked { path, file_system } = asked;
         match result {
-            0.. if KERNELS.iter().any(|top| path.starts_with(top)) => {
-                if is_settled(&path) {
-                    return Ok(());
-                }
-                Err(refused(format!("it asks for {} before its entry", path.display())))
-            }
+            0.. if is_settled(&path) => Ok(()),
+            0.. if file_system || is_of_the_kernel(&path) => Err(unsettled(&path)),
             0.. => {
                 self.note(path, true);
                 Ok(())
             }
             error if ABSENT.contains(&error) => {
+                // What is absent for one process may be there for another: /proc/self/fd/7.
+                if path.starts_with("/proc") && !OF_ALL_PROCESSES.iter().any(|folder| path.starts_with(folder)) {
+                    return Err(unsettled(&path));
+                }
                 self.note(path, false);
                 Ok(())
             }
@@ -132,14 +151,18 @@ impl Files {
     }
 }
 
-/// Whether a file of the kernel's says the same to all processes until the next boot: those that are settled, and numbers
-/// of the kernel that nobody may set.
+fn unsettled(path: &Path) -> NotTaken {
+    refused(format!("it asks for {} before its entry", path.display()))
+}
+
+/// Whether it lies in a folder of the kernel's, or leads there.
+fn is_of_the_kernel(path: &Path) -> bool {
+    let within = |path: &Path| KERNELS.iter().any(|top| path.starts_with(top));
+    within(path) || path.canonicalize().is_ok_and(|path| within(&path))
+}
+
 fn is_settled(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    const WRITE: u32 = 0o222;
     SETTLED.iter().any(|settled| path == Path::new(settled))
-        || (path.starts_with("/proc/sys/kernel")
-            && std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & WRITE == 0))
 }
 
 /// The interpreter that the program names.

@@ -23,6 +23,11 @@ impl Taking {
         self.debuggee.set_breakpoint(self.entry).map_err(failed)?;
         let errno = self.called(errno, [0, 0])?;
         let before = self.debuggee.word(errno).map_err(failed)?;
+        // A constructor that has set a locale must find it again. What it set is loaded already.
+        let current = self.called(set_locale, [ALL, 0])?;
+        if current == 0 || self.debuggee.string(current).map_err(failed)? != b"C" {
+            return Ok(());
+        }
         let text = self.debuggee.registers().map_err(failed)?.stack() - BELOW;
         for locale in [0, u64::from(b'C')] {
             self.debuggee.write_word(text, locale).map_err(failed)?;

@@ -2,7 +2,8 @@
 //!
 //! ld.so and the constructors of libraries run as usual until then. Each of their system calls is looked at first
 //! (`calls.rs`): what would leave something in the kernel that a snapshot cannot make again, or let memory depend on
-//! more than files and the words that were asked for, is a refusal.
+//! more than files and the words that were asked for, is a refusal. What it can read without a system call is watched
+//! (`watched.rs`), and what it can set without one is compared with what execve(2) sets (`state.rs`).
 
 mod calls;
 mod early;
@@ -15,6 +16,7 @@ mod stack;
 mod start;
 mod state;
 mod symbols;
+mod watched;
 
 use std::ffi::OsString;
 use std::io;
@@ -32,6 +34,7 @@ use files::Files;
 use modules::Module;
 use stack::Initial;
 use start::{hold, moment};
+use watched::Places;
 
 /// How long a program may take to its entry, in seconds.
 const PATIENCE: u32 = 5;
@@ -71,14 +74,20 @@ struct Taking {
     /// The loader, and memory that only fills a gap.
     loader: Module,
     filled: u64,
-    /// The places of the first variable and of the second argument on the stack.
-    watched: [Option<u64>; 2],
+    /// The places on its stack that are watched.
+    watched: Places,
     /// Where functions that answer for the environment begin and end.
     answering: Vec<Range<u64>>,
     /// The library that is loaded before all others, by the path that the kernel knows it by.
     preloaded: Option<PathBuf>,
     files: Files,
     thread: Thread,
+    /// PKRU at its first instruction.
+    protection_keys: Option<u32>,
+    /// Whether it gets other answers than usual.
+    alternative: bool,
+    /// A descriptor that it begins with, besides its streams.
+    descriptor: Option<i64>,
     stack_limit: u64,
     heap_end: u64,
     variables: Vec<OsString>,
@@ -94,6 +103,8 @@ impl Taking {
         taking.reach_entry()?;
         let _ = taking.debuggee.watch_nothing();
         state::is_alone(&taking.debuggee)?;
+        state::has_usual_registers(&taking.debuggee, taking.thread.pointer, taking.protection_keys)?;
+        taking.thread.floating_point = state::floating_point(&taking.debuggee)?;
         Ok(taking)
     }
 
@@ -110,6 +121,7 @@ impl Taking {
         state::is_the_program(&debuggee, &request.program)?;
         let stack_limit = debuggee.put_back_limit(request.stack_limit).map_err(failed)?;
         let loader = Module::at(&debuggee, base)?;
+        let descriptor = if request.alternative { start::give_alternatives(&mut debuggee, &initial)? } else { None };
         let filled = settle::settle(&mut debuggee, &initial)?;
         let initial = Initial::of(&debuggee)?;
         let loaded = loader.function(&debuggee, LOADED)?;
@@ -120,17 +132,20 @@ impl Taking {
         }
         let files = Files::of(&debuggee, request, &initial)?;
         Ok(Taking {
+            watched: initial.watched(&debuggee)?,
+            protection_keys: debuggee.protection_keys().map_err(failed)?,
             debuggee,
             entry,
             loaded,
             moment,
             loader,
             filled,
-            watched: initial.first_words(),
             answering: vec![],
             preloaded: request.preloaded.as_ref().map(std::fs::canonicalize).transpose().map_err(failed)?,
             files,
             thread: Thread::default(),
+            alternative: request.alternative,
+            descriptor,
             stack_limit,
             heap_end: 0,
             variables: vec![],
@@ -183,7 +198,7 @@ impl Taking {
                 }
             }
             // Not every machine has registers for that.
-            let _ = self.debuggee.watch(self.watched);
+            let _ = self.debuggee.watch(self.watched.0);
             return Ok(());
         }
         let name = OsString::from_vec(self.debuggee.string(first_argument).map_err(failed)?);
@@ -193,35 +208,15 @@ impl Taking {
         Ok(())
     }
 
-    /// It has touched the first variable's place or the second argument's: a constructor goes through all of them by itself,
-    /// which tells nobody what it looks for, unless it is a function that is asked by name.
-    fn touched(&mut self, index: usize) -> Result<(), NotTaken> {
-        let address = self.debuggee.registers().map_err(failed)?.instruction();
-        let what = ["environment", "arguments"][index];
-        let by_name = index == 0 && self.answering.iter().any(|function| function.contains(&address));
-        match by_name || self.is_preloaded(address)? {
-            true => Ok(()),
-            false => Err(refused(format!("a constructor goes through its {what} by itself before its entry"))),
-        }
-    }
-
-    /// Whether `address` lies in the library that is preloaded, which looks for nothing but whether it is being taken.
-    fn is_preloaded(&self, address: u64) -> Result<bool, NotTaken> {
-        let maps = self.debuggee.maps().map_err(failed)?;
-        let mapping = maps.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
-        Ok(self.preloaded.is_some() && mapping.and_then(|mapping| mapping.file()) == self.preloaded.as_deref())
-    }
-
     /// All that is to be known of it, now that it stands at its entry.
     fn finish(mut self) -> Result<Taken, NotTaken> {
         let registers = self.debuggee.registers().map_err(failed)?;
         self.debuggee.clear_breakpoints().map_err(failed)?;
-        state::has_left_nothing(&self.debuggee)?;
+        state::has_left_nothing(&self.debuggee, self.descriptor)?;
         let mut maps = self.debuggee.maps().map_err(failed)?;
         maps.retain(|mapping| mapping.start != self.filled);
         let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
-        let mut regions = regions::all(&self.debuggee, &maps, &stack)?;
-        regions::forget_cpu(&mut regions, self.thread.rseq);
+        let regions = regions::all(&self.debuggee, &maps, &stack)?;
         Ok(Taken {
             regions,
             entry: self.entry,

@@ -72,23 +72,3 @@ fn can_be_taken(file: &Path, mapping: &Mapping) -> Result<(), NotTaken> {
     }
     Ok(())
 }
-
-/// Puts back what the kernel writes by itself into the words that a thread has given it by rseq(2): on which CPU it is.
-/// They are as before that call then, and the same in all takes.
-pub(super) fn forget_cpu(regions: &mut [Region], rseq: Option<(u64, u32, u32)>) {
-    /// `cpu_id_start`, `cpu_id` and `node_id` with `mm_cid` of linux/rseq.h, and what they are before.
-    const WORDS: [(usize, [u8; 4]); 4] = [(0, [0; 4]), (4, [0xff; 4]), (20, [0; 4]), (24, [0; 4])];
-    let Some((address, length, _)) = rseq else { return };
-    for region in regions {
-        let Some(place) = address.checked_sub(region.address).and_then(|place| usize::try_from(place).ok()) else {
-            continue;
-        };
-        if let Some(area) = region.bytes.get_mut(place..).and_then(|rest| rest.get_mut(..length as usize)) {
-            for (place, bytes) in WORDS {
-                if let Some(word) = area.get_mut(place..place + 4) {
-                    word.copy_from_slice(&bytes);
-                }
-            }
-        }
-    }
-}

@@ -10,8 +10,10 @@ const PROGRAM_HEADERS: u64 = 3;
 const PROGRAM_HEADER_COUNT: u64 = 5;
 pub(super) const BASE: u64 = 7;
 pub(super) const ENTRY: u64 = 9;
+/// The real and the effective group.
+pub(super) const GROUPS: [u64; 2] = [13, 14];
 pub(super) const SECURE: u64 = 23;
-const RANDOM: u64 = 25;
+pub(super) const RANDOM: u64 = 25;
 pub(super) const VDSO: u64 = 33;
 
 /// The stack of a program that has just begun, or is about to be entered.
@@ -55,6 +57,11 @@ impl Initial {
         [Some(self.environment), (self.arguments > 1).then_some(self.pointer + 16)]
     }
 
+    /// The place of the first argument's pointer.
+    pub(super) fn name_pointer(&self) -> u64 {
+        self.pointer.wrapping_add(8)
+    }
+
     /// Where the program's headers are, and how many.
     pub(super) fn program_headers(&self) -> Option<(u64, u64)> {
         Some((self.value(PROGRAM_HEADERS)?, self.value(PROGRAM_HEADER_COUNT)?))
@@ -70,7 +77,7 @@ impl Initial {
         if let Some(address) = self.value(RANDOM) {
             debuggee.read(address, &mut random).map_err(failed)?;
         }
-        let name = debuggee.word(self.pointer.wrapping_add(8)).map_err(failed)?;
+        let name = debuggee.word(self.name_pointer()).map_err(failed)?;
         let text = if name == 0 { vec![] } else { debuggee.string(name).map_err(failed)? };
         let part = text.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
         Ok(Stack {

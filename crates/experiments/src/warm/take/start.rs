@@ -8,7 +8,7 @@ use steady_linux::process::NotStarted;
 use super::super::taken::{NotTaken, Request};
 use super::modules::Module;
 use super::stack::{self, Initial};
-use super::{PATIENCE, refused};
+use super::{PATIENCE, failed, refused};
 
 /// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
 /// of addresses, far from wherever the stack and the kernel's object of a later launch may be.
@@ -29,6 +29,17 @@ pub(super) fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
         NotStarted::NoProgram(error) => refused(format!("it cannot be executed: {error}")),
         NotStarted::NoChild(error) => NotTaken::Failed(format!("no process could be started and held: {error}")),
     })
+}
+
+/// Gives the alternative take another group in its auxiliary vector than it has, and one descriptor besides its streams, so that
+/// the files that it opens have other numbers. Returns that descriptor.
+pub(super) fn give_alternatives(debuggee: &mut Debuggee, initial: &Initial) -> Result<Option<i64>, NotTaken> {
+    const DUP: u64 = 32;
+    for (place, group) in stack::GROUPS.into_iter().filter_map(|kind| initial.place(kind)) {
+        debuggee.write_word(place, group ^ 1).map_err(failed)?;
+    }
+    let descriptor = debuggee.make_call(DUP, [0; 6]).map_err(failed)?;
+    Ok((descriptor >= 0).then_some(descriptor))
 }
 
 /// The functions of the kernel's object that tell what is another at each moment.

@@ -1,0 +1,53 @@
+//! Memory for what is too large for the smallest stacks.
+//!
+//! It is mapped for each launch and unmapped before the program is executed: the child of vfork(2) has the memory of its
+//! parent, which goes on with whatever is still mapped then.
+
+use super::buffer::PathBuffer;
+use super::calls;
+use super::card::LONGEST_CARD;
+use super::launch::Launch;
+use super::script::Script;
+
+/// What a decision needs. All of it is zeros in the beginning. The first fields are the ones that each launch uses.
+#[repr(C)]
+pub(crate) struct Memory {
+    /// A path in the store.
+    pub(crate) store: PathBuffer,
+    /// What the first line of a script says.
+    pub(crate) script: Script,
+    /// The card of a program.
+    pub(crate) card: [u8; LONGEST_CARD],
+    /// What a symbolic link holds, or a working directory.
+    pub(crate) link: PathBuffer,
+}
+
+/// The same, with room for the path of a program that was searched for, and what is executed in the end.
+#[repr(C)]
+pub(crate) struct Scratch {
+    pub(crate) launch: Launch,
+    pub(crate) memory: Memory,
+    pub(crate) found: PathBuffer,
+}
+
+/// A mapping that holds a [`Scratch`], unmapped at its end.
+pub(crate) struct Mapped(*mut Scratch);
+
+impl Mapped {
+    /// Maps it; `None` where there is no memory, or a limit on it.
+    pub(crate) fn new() -> Option<Self> {
+        calls::map_memory(size_of::<Scratch>()).ok().map(|place| Mapped(place.cast()))
+    }
+
+    pub(crate) fn get(&mut self) -> &mut Scratch {
+        // SAFETY: the mapping is this long and this value's own; zeros are a valid `Scratch`.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: what was borrowed from it is gone.
+        unsafe { calls::unmap(self.0.cast(), size_of::<Scratch>()) };
+    }
+}
