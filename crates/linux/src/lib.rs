@@ -13,6 +13,7 @@ pub mod debuggee;
 pub mod exits;
 pub mod host;
 pub mod limits;
+pub mod private;
 pub mod process;
 pub mod procfs;
 mod root;

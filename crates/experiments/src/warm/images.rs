@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use steady_linux::private::remove_own_tree;
 use steady_linux::{Root, clock};
 use steady_model::{Cold, Command, Nanos};
 use steady_preload::card::Card;
@@ -191,7 +192,7 @@ impl<'a> Images<'a> {
         }
         drawn.iter().try_for_each(fs::remove_file)?;
         if self.draws > 0 {
-            fs::remove_dir_all(before)?;
+            remove_own_tree(&before)?;
         }
         self.draws += 1;
         Ok(snapshots)

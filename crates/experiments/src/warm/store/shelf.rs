@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use steady_linux::Root;
+use steady_linux::private::remove_own_tree;
 use steady_model::Timestamp;
 use steady_preload::CardDraft;
 use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_COUNTERS};
@@ -138,7 +139,7 @@ impl Store {
         let folder = self.snapshots(key);
         let gone = beside(&folder);
         match fs::rename(&folder, &gone) {
-            Ok(()) => fs::remove_dir_all(gone),
+            Ok(()) => remove_own_tree(&gone),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
@@ -262,8 +263,8 @@ impl Shelf<'_> {
     /// What the file system says.
     pub fn write_card_alone(&self, draft: &CardDraft) -> io::Result<()> {
         self.write_card(|_| draft.clone())?;
-        for copy in fs::read_dir(&self.folder)? {
-            fs::remove_dir_all(copy?.path())?;
+        for copy in names(&self.folder)?.iter().filter(|name| name.parse::<u32>().is_ok()) {
+            remove_own_tree(&self.folder.join(copy))?;
         }
         Ok(())
     }
@@ -287,9 +288,9 @@ fn remove(path: &Path) -> io::Result<()> {
 fn remove_half_made(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next());
+        let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|process| Root::default().read(&format!("/proc/{process}/stat")).is_err()) {
-            let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
+            let _ = fs::remove_file(entry.path()).or_else(|_| remove_own_tree(&entry.path()));
         }
     }
 }

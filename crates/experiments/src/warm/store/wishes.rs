@@ -56,9 +56,7 @@ impl Store {
     }
 }
 
-/// Removes what somebody else may be removing too.
+/// Removes a file or link, which another process may be removing too. A directory is not the hook's, and stays.
 fn forget(path: &Path) {
-    if fs::remove_file(path).is_err() {
-        let _ = fs::remove_dir_all(path);
-    }
+    let _ = fs::remove_file(path);
 }
