@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_int};
 
 use super::buffer::{NumberText, ShortText};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
-use super::card::{Card, Outcome, Warm};
+use super::card::{Card, Dependencies, Outcome, Warm};
 use super::identity::{Identity, Key};
 use super::script::Script;
 use super::start::{Doubt, Texts, Wanted};
@@ -19,6 +19,8 @@ pub(crate) struct Ready {
     pub(crate) key: Key,
     /// Which one.
     pub(crate) copy: u32,
+    /// The file that it must be.
+    pub(crate) image: Identity,
     /// What it is called there.
     pub(crate) name: ShortText,
     /// Where it is counted.
@@ -42,7 +44,7 @@ pub(crate) fn decide(
     let key = identity.key();
     let program = Program { folder: wanted.folder, path: wanted.path, flags: wanted.flags };
     match card(&key, identity, store, memory)? {
-        Card::Refused { .. } => return Err(Doubt::new(Outcome::Refused)),
+        Card::Refused { dependencies, .. } => return Err(refused(&dependencies)),
         Card::Warm(warm) => return warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
         Card::Script { interpreter, argument, .. } => {
             // By a descriptor it would be told another path.
@@ -69,7 +71,13 @@ fn interpreter(
     let key = identity.key();
     match card(&key, &identity, store, memory) {
         Ok(Card::Warm(warm)) => warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
-        Ok(Card::Refused { .. }) => Err(Doubt::new(Outcome::Refused)),
+        Ok(Card::Refused { dependencies, .. }) => {
+            let doubt = refused(&dependencies);
+            if doubt.wish {
+                store.wish(&key, path);
+            }
+            Err(Doubt { wish: false, ..doubt })
+        }
         // The kernel knows how to go on from a script to a script.
         Ok(Card::Script { .. }) => Err(Doubt::new(Outcome::OtherWay)),
         Err(doubt) => {
@@ -118,7 +126,14 @@ fn warm_program(
         return Err(doubt(Outcome::Changed));
     }
     let copy = if warm.copies == 1 { 0 } else { calls::random().checked_rem(warm.copies).unwrap_or(0) };
-    Ok(Ready { key, copy, name, slot: warm.slot })
+    let image = warm.images().nth(copy as usize).ok_or(doubt(Outcome::Broken))?;
+    Ok(Ready { key, copy, image, name, slot: warm.slot })
+}
+
+/// A refusal holds as long as the files that it is based on are what they were.
+fn refused(dependencies: &Dependencies<'_>) -> Doubt {
+    let holds = dependencies.iter().all(|file| is_still(file.path, file.identity.as_ref()));
+    Doubt::new(if holds { Outcome::Refused } else { Outcome::Changed })
 }
 
 /// Whether a file is what it was, or as absent as it was.
@@ -140,7 +155,7 @@ struct Program<'a> {
 impl Program<'_> {
     /// The real function says what is wrong, if anything is.
     fn may_be_executed(&self) -> Result<(), Doubt> {
-        calls::executable(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
+        calls::would_execute(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
     }
 
     /// Whether this is its path once symbolic links are followed: libraries may be found by where their program lies.

@@ -118,11 +118,20 @@ fn execute(
     twice: bool,
     how: How<'_>,
 ) -> Result<(), Doubt> {
+    let (slot, copy) = (decide::as_usual(ready.slot), NumberText::new(ready.copy));
+    let doubt = |outcome, wish| Err(Doubt { outcome: Some(outcome), wish, slot });
+    let parts: [&[u8]; 6] = [b"/snapshots/", ready.key.as_bytes(), b"/", copy.bytes(), b"/", ready.name.bytes()];
+    match store.path(&parts).map_or(Err(ENOENT), calls::stat) {
+        // It was written to, cut off or replaced: the keeper makes it again.
+        Ok(file) if file.identity() != ready.image => return doubt(Outcome::Broken, true),
+        Ok(_) => {}
+        // The keeper gives it that name.
+        Err(ENOENT) => return doubt(Outcome::OtherName, true),
+        Err(_) => return doubt(Outcome::NotExecuted, false),
+    }
     // Nothing can be counted any more once it is executed.
     counted::add(store, Outcome::Warm);
     counted::add_at(store, ready.slot);
-    let copy = NumberText::new(ready.copy);
-    let parts: [&[u8]; 6] = [b"/snapshots/", ready.key.as_bytes(), b"/", copy.bytes(), b"/", ready.name.bytes()];
     let error = match store.path(&parts) {
         None => ENOENT,
         Some(path) => match if twice { Ok(()) } else { calls::executable(AT_FDCWD, path, 0) } {
@@ -134,8 +143,5 @@ fn execute(
         return Ok(());
     }
     counted::take_back(store, Outcome::Warm, ready.slot);
-    let outcome = if error == ENOENT { Outcome::OtherName } else { Outcome::NotExecuted };
-    // Where it has no such name, the keeper gives it one.
-    let (wish, slot) = (error == ENOENT, decide::as_usual(ready.slot));
-    Err(Doubt { outcome: Some(outcome), wish, slot })
+    doubt(Outcome::NotExecuted, false)
 }

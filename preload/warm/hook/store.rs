@@ -83,7 +83,7 @@ impl Store {
         self.path.path()
     }
 
-    /// Reads the card of a file into memory that it is given, or maps it where it is longer.
+    /// Reads the card of a file into memory that it is given, or into memory of its own where it is longer.
     pub(crate) fn card<'a>(&mut self, key: &Key, memory: &'a mut CardMemory) -> Lookup<'a> {
         let Some(path) = self.path(&[b"/cards/", key.as_bytes()]) else { return Lookup::Broken };
         match Descriptor::to_read(path) {
@@ -118,17 +118,18 @@ impl CardMemory {
     /// What the file holds, if it is its user's own and nobody else may write it.
     fn read(&mut self, file: &Descriptor, user: u32) -> Option<&[u8]> {
         let stat = file.stat().ok()?;
-        let bytes = usize::try_from(stat.bytes).ok().filter(|&bytes| bytes > 0 && bytes <= LONGEST_CARD)?;
+        let bytes = (stat.bytes as usize > 0 && stat.bytes <= LONGEST_CARD as u64).then_some(stat.bytes as usize)?;
         if !stat.is_file() || stat.uid != user || stat.mode & 0o022 != 0 {
             return None;
         }
         if let Some(place) = self.bytes.get_mut(..bytes) {
             return (file.read(place) == Ok(bytes)).then_some(place);
         }
-        let place = file.map(bytes, false).ok()?.cast_const();
-        self.mapped = Some((place, bytes));
-        // SAFETY: so much is mapped; cards are replaced, never written to, so that it neither changes nor shrinks.
-        Some(unsafe { core::slice::from_raw_parts(place.cast(), bytes) })
+        let place = calls::memory(bytes).ok()?;
+        self.mapped = Some((place.cast_const(), bytes));
+        // SAFETY: so much is mapped, and nobody else knows of it.
+        let place = unsafe { core::slice::from_raw_parts_mut(place.cast::<u8>(), bytes) };
+        (file.read(place) == Ok(bytes)).then_some(place)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -13,10 +13,12 @@ use steady_linux::private::remove_own_tree;
 use steady_model::Timestamp;
 use steady_preload::CardDraft;
 use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_COUNTERS};
+use steady_preload::identity::Identity;
 
 use super::{
     CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, WANTED, beside, make_folder, write_whole,
 };
+use crate::warm::identity;
 use crate::warm::image::Image;
 
 /// A program's part, held by one who makes its snapshots.
@@ -104,14 +106,15 @@ impl Store {
         self.snapshots(key).join(copy.to_string()).join(name)
     }
 
-    /// Gives snapshots another name, for what is called by it. Those that have it keep it.
+    /// Gives snapshots another name, for what is called by it: a symbolic link, which leaves the ctime of the file as the card has
+    /// it. Those that have the name keep it.
     ///
     /// # Errors
     /// What the file system says.
     pub fn name_too(&self, key: &str, copies: u32, known: &OsStr, other: &OsStr) -> io::Result<()> {
         let _locked = self.lock()?;
         for copy in 0..copies {
-            match fs::hard_link(self.snapshot(key, copy, known), self.snapshot(key, copy, other)) {
+            match symlink(known, self.snapshot(key, copy, other)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
             }
@@ -222,25 +225,17 @@ impl Shelf<'_> {
         now.is_ok_and(|(now, held)| (now.dev(), now.ino()) == (held.dev(), held.ino()))
     }
 
-    /// Puts the snapshot with that number there, in place of the one that was there before, by the names that it had. A
-    /// process that runs from that one keeps it.
+    /// Puts the snapshot with that number there, in place of the one that was there before, and returns its identity. A process
+    /// that runs from the one before keeps it.
     ///
     /// # Errors
     /// What the file system says; nothing half-written stays.
-    pub fn put(&self, copy: u32, name: &OsStr, image: &Image) -> io::Result<()> {
+    pub fn put(&self, copy: u32, name: &OsStr, image: &Image) -> io::Result<Identity> {
         let folder = self.folder.join(copy.to_string());
         make_folder(&folder)?;
         let path = folder.join(name);
         write_whole(&path, image.parts(), EXECUTABLE)?;
-        for other in names(&folder)?.iter().filter(|other| OsStr::new(other) != name) {
-            let link = beside(&folder.join(other));
-            let renamed = fs::hard_link(&path, &link).and_then(|()| fs::rename(&link, folder.join(other)));
-            if renamed.is_err() {
-                remove(&link)?;
-                return renamed;
-            }
-        }
-        Ok(())
+        identity::existing(&path)
     }
 
     /// Writes the card, last of all; `draft` makes it for a place in the counts.

@@ -39,8 +39,7 @@ impl Store {
         let link = fs::symlink_metadata(path).ok()?;
         let key = path.file_name()?.to_str()?.to_owned();
         let program = fs::read_link(path).ok().filter(|program| program.is_absolute())?;
-        let file = fs::metadata(&program).ok()?;
-        let ours = link.uid() == rustix::process::geteuid().as_raw() && identity::key(&file) == key;
+        let ours = link.uid() == rustix::process::geteuid().as_raw() && identity::key(&program).ok()? == key;
         ours.then(|| ((link.ctime(), link.ctime_nsec()), Wish { key, program }))
     }
 

@@ -50,13 +50,14 @@ pub fn take(request: &Request) -> Result<Taken, NotTaken> {
     let _one_cpu = settle::keep_to_one_cpu(&request.program);
     let mut taking = Taking::at_entry(request)?;
     if request.locale {
-        taking.load_locale()?;
+        let is_large = taking.load_locale().and_then(|()| taking.has_large_locale());
         // Every snapshot would hold all of it.
-        if taking.has_large_locale()? {
+        if is_large.map_err(|why| why.having_asked_for(taking.files.all()))? {
             taking = Taking::at_entry(request)?;
         }
     }
-    taking.finish()
+    let files = taking.files.all();
+    taking.finish().map_err(|why| why.having_asked_for(files))
 }
 
 /// A program on its way to its entry.
@@ -91,10 +92,14 @@ impl Taking {
     /// The program at its entry, with one thread.
     fn at_entry(request: &Request) -> Result<Self, NotTaken> {
         let mut taking = Taking::start(request)?;
-        taking.reach_entry()?;
-        let _ = taking.debuggee.watch_nothing();
-        state::is_alone(&taking.debuggee)?;
-        Ok(taking)
+        let entered = taking.reach_entry().and_then(|()| {
+            let _ = taking.debuggee.watch_nothing();
+            state::is_alone(&taking.debuggee)
+        });
+        match entered {
+            Ok(()) => Ok(taking),
+            Err(why) => Err(why.having_asked_for(taking.files.all())),
+        }
     }
 
     fn start(request: &Request) -> Result<Self, NotTaken> {
@@ -238,7 +243,7 @@ impl Taking {
 }
 
 fn refused(why: impl Into<String>) -> NotTaken {
-    NotTaken::Refused(Refusal(why.into()))
+    Refusal(why.into()).into()
 }
 
 fn failed(error: io::Error) -> NotTaken {
