@@ -3,7 +3,7 @@
 mod steady;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -196,6 +196,62 @@ fn files_and_directories_that_changed_places_are_followed() {
     place.write("b", "now a file\n");
     let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b"]);
     assert_eq!(report["runs"], 4);
+}
+
+/// Files behind a link that the working tree has in place of a directory are not the tree's: they are neither copied nor removed.
+#[test]
+fn files_outside_the_repository_are_left_alone() {
+    let place = Place::new("outside");
+    place.write("a/x", "in the commit\n");
+    place.write("a/y", "in the commit\n");
+    place.write("b/x", "in the commit\n");
+    place.commit("one");
+    let outside = place.folder.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("x"), "precious\n").unwrap();
+    for name in ["a", "b"] {
+        fs::remove_dir_all(place.repo().join(name)).unwrap();
+        std::os::unix::fs::symlink(&outside, place.repo().join(name)).unwrap();
+    }
+    place.git(&["add", "a"]);
+    let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b/x"]);
+    assert_eq!(report["runs"], 4);
+    assert_eq!(fs::read_to_string(outside.join("x")).unwrap(), "precious\n");
+    // The other way round: the commit has the link, the working tree a directory.
+    place.git(&["add", "--all"]);
+    place.commit("two");
+    fs::remove_file(place.repo().join("a")).unwrap();
+    place.write("a/x", "in the working tree\n");
+    let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "grep -q tree a/x"]);
+    assert_eq!(report["runs"], 4);
+    assert_eq!(fs::read_to_string(outside.join("x")).unwrap(), "precious\n");
+}
+
+/// The directory of workspaces is also where the agent's socket lies by default.
+#[test]
+fn directories_that_are_not_workspaces_stay() {
+    let place = two_commits("neighbours");
+    let base = place.folder.join("tmp").join(format!("steady-{}", rustix::process::geteuid()));
+    fs::DirBuilder::new().mode(0o700).create(&base).unwrap();
+    let outside = place.folder.join("outside");
+    for folder in [base.join("store"), base.join("1234"), outside.clone()] {
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("data"), "precious").unwrap();
+    }
+    fs::write(base.join("agent.db"), "precious").unwrap();
+    std::os::unix::fs::symlink(&outside, base.join("workspace-1")).unwrap();
+    let words = ["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"];
+    assert_eq!(place.run(&words).0, 0);
+    for file in ["store/data", "1234/data", "workspace-1/data", "agent.db"] {
+        assert_eq!(fs::read_to_string(base.join(file)).unwrap(), "precious", "{file}");
+    }
+    // A link in the place of the directory itself.
+    let real = place.folder.join("real");
+    fs::rename(&base, &real).unwrap();
+    std::os::unix::fs::symlink(&real, &base).unwrap();
+    let (status, _, stderr) = place.run(&words);
+    assert!(status != 0 && stderr.contains("is not a directory"), "{status} {stderr}");
+    assert!(real.join("store/data").exists());
 }
 
 #[test]

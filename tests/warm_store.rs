@@ -222,3 +222,46 @@ fn no_folder_at_all_is_no_obstacle() {
     let (status, _, stderr) = told(command.env("XDG_CACHE_HOME", "/proc/none").output().unwrap());
     assert!(status == 4 && stderr.contains("not available here"), "{stderr}");
 }
+
+/// A snapshot that is not the file that was written is not executed: neither by the hook nor by `steady` itself.
+#[test]
+fn snapshots_that_were_changed_are_not_executed() {
+    let Some(kept) = available("snapshots_that_were_changed_are_not_executed") else { return };
+    kept.snapshot("/bin/cat");
+    let script = "/bin/cat /etc/hostname";
+    let hostname = fs::read_to_string("/etc/hostname").unwrap();
+    for damage in ["truncate -s 4096", "printf '#!/bin/echo wrong\\n' | tee", "sed -i 's/ELF/elf/'"] {
+        let damaged = format!("chmod 700 \"$file\"; {damage} \"$file\" >/dev/null");
+        let loops = format!("for file in {}/snapshots/*/*/cat; do {damaged}; done", kept.store().display());
+        assert_eq!(told(kept.shell(&loops).output().unwrap()).0, 0);
+        assert_eq!(kept.state("/bin/cat"), "stale", "{damage}");
+        for words in [&["sh", "-c", script][..], &["/bin/cat", "/etc/hostname"]] {
+            assert_eq!(kept.run(words), (0, hostname.clone(), String::new()), "{damage}");
+        }
+        let warm = || {
+            assert_eq!(kept.run(&["sh", "-c", script]).1, hostname);
+            kept.state("/bin/cat") == "warm"
+        };
+        assert!(within(20.0, warm), "{damage}: {}", kept.status());
+    }
+}
+
+#[test]
+fn directories_that_are_not_the_stores_own_stay() {
+    let Some(kept) = available("directories_that_are_not_the_stores_own_stay") else { return };
+    kept.run(&["true"]);
+    let store = kept.store();
+    let outside = kept.folder().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("file"), "precious").unwrap();
+    symlink(&outside, store.join("wanted/1-1-1")).unwrap();
+    symlink(&outside, store.join("snapshots/1-1-1")).unwrap();
+    symlink(&outside, store.join("snapshots/.new-4194305-0-x")).unwrap();
+    let name = store.file_name().unwrap().to_str().unwrap();
+    let earlier = store.with_file_name(format!("00000000{}", &name[8..]));
+    symlink(&outside, &earlier).unwrap();
+    kept.run(&["true"]);
+    assert!(within(10.0, || kept.keepers() == 0));
+    let (status, _, stderr) = told(kept.steady().args(["warm", "clear"]).output().unwrap());
+    assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "precious", "{status} {stderr}");
+}

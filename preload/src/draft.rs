@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use crate::card::{KIND_REFUSED, KIND_SCRIPT, KIND_WARM, LONGEST_CARD, MAGIC};
+use crate::card::{HEADER_BYTES, KIND_REFUSED, KIND_SCRIPT, KIND_WARM, LONGEST_CARD, MAGIC, checksum};
 use crate::identity::{Identity, Time};
 
 /// A [`Card`](crate::card::Card) that owns what it says.
@@ -18,6 +18,8 @@ pub enum CardDraft {
         program: CString,
         /// Why.
         reason: CString,
+        /// The files that it had asked for, as [`WarmDraft::dependencies`].
+        dependencies: Vec<(CString, Option<Identity>)>,
     },
     /// It begins with `#!`.
     Script {
@@ -38,7 +40,8 @@ pub enum CardDraft {
 pub struct WarmDraft {
     pub identity: Identity,
     pub uid: u32,
-    pub copies: u32,
+    /// The snapshots, as [`Warm::images`](crate::card::Warm::images).
+    pub images: Vec<Identity>,
     pub slot: u32,
     pub hook_inside: bool,
     pub stack_limits: [u64; 2],
@@ -58,10 +61,11 @@ impl CardDraft {
         let mut bytes = Writer::default();
         match self {
             CardDraft::Warm(warm) => warm.write(&mut bytes),
-            CardDraft::Refused { identity, program, reason } => {
+            CardDraft::Refused { identity, program, reason, dependencies } => {
                 bytes.begin(KIND_REFUSED, identity);
                 bytes.text(program);
                 bytes.text(reason);
+                bytes.dependencies(dependencies);
             }
             CardDraft::Script { identity, program, interpreter, argument } => {
                 bytes.begin(KIND_SCRIPT, identity);
@@ -77,18 +81,15 @@ impl CardDraft {
 impl WarmDraft {
     fn write(&self, bytes: &mut Writer) {
         bytes.begin(KIND_WARM, &self.identity);
+        bytes.length(self.images.len());
+        self.images.iter().for_each(|image| bytes.identity(image));
         bytes.u32(self.uid);
-        bytes.u32(self.copies);
         bytes.u32(self.slot);
         bytes.u32(self.hook_inside.into());
         self.stack_limits.iter().for_each(|limit| bytes.u64(*limit));
         bytes.text(&self.name);
         bytes.text(&self.program);
-        bytes.length(self.dependencies.len());
-        for (path, identity) in &self.dependencies {
-            bytes.text(path);
-            bytes.optional(identity.as_ref(), Writer::identity);
-        }
+        bytes.dependencies(&self.dependencies);
         bytes.length(self.conditions.len());
         for (name, value) in &self.conditions {
             bytes.text(name);
@@ -97,7 +98,7 @@ impl WarmDraft {
     }
 }
 
-/// The card so far. Its length stands behind the first word, and is set at the end.
+/// The card so far. Its length stands behind the first word, and is set at the end, as is the checksum.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -108,12 +109,15 @@ impl Writer {
         self.u64(MAGIC);
         self.u32(0);
         self.u32(kind);
+        self.u64(0);
         self.identity(identity);
     }
 
     fn end(mut self) -> Option<Vec<u8>> {
         let length = u32::try_from(self.bytes.len()).ok().filter(|_| self.bytes.len() <= LONGEST_CARD)?;
         self.bytes[8..12].copy_from_slice(&length.to_ne_bytes());
+        let sum = checksum(&self.bytes);
+        self.bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&sum.to_ne_bytes());
         Some(self.bytes)
     }
 
@@ -143,9 +147,18 @@ impl Writer {
         }
     }
 
+    fn dependencies(&mut self, files: &[(CString, Option<Identity>)]) {
+        self.length(files.len());
+        for (path, identity) in files {
+            self.text(path);
+            self.optional(identity.as_ref(), Writer::identity);
+        }
+    }
+
     fn identity(&mut self, identity: &Identity) {
         self.u64(identity.device);
         self.u64(identity.inode);
+        self.u64(identity.mount);
         self.u64(identity.bytes);
         for Time { seconds, nanoseconds } in [identity.modified, identity.changed] {
             self.bytes.extend(seconds.to_ne_bytes());

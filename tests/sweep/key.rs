@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::STEADY;
@@ -84,6 +84,21 @@ fn a_library_that_is_gone() {
     assert!(fs::read_to_string(swapped.path("told")).unwrap().contains("libanswer.so: cannot open shared object"));
     fs::rename(swapped.path("away.so"), swapped.path("bin/libanswer.so")).unwrap();
     swapped.tells("it is back", 1, 1);
+}
+
+/// A library that made its program be refused is replaced by another one.
+#[test]
+fn a_library_that_was_refused() {
+    let Some(swapped) = warm("a_library_that_was_refused") else { return };
+    swapped.constructed("open_file", "bin/libanswer.so").unwrap();
+    swapped.ask();
+    let refused = || swapped.place.kept(Path::new(STEADY)).into_values().any(|kept| kept.state == "refused");
+    assert!(within(20, || {
+        swapped.ask();
+        refused()
+    }));
+    swapped.library(9, "bin/libanswer.so").unwrap();
+    swapped.tells("a library that can be kept", 9, 1);
 }
 
 #[test]
@@ -184,5 +199,84 @@ fn what_all_programs_load() {
         let told = told(line.trim());
         assert!(told.answer == 1 && !told.warm, "{file} is another file: {told:?}");
         assert!(within(10, || swapped.ask().warm), "{file} is what it was");
+    }
+}
+
+/// A file system that is mounted; unmounted when dropped.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+/// An image with a program in it: inode and times are the same in all images, and so is its length.
+fn image(swapped: &Swapped, own: i32, name: &str) -> Result<PathBuf, String> {
+    swapped.program(own, "other")?;
+    let (image, program) = (swapped.path(name), swapped.path("other"));
+    File::create(&image).and_then(|file| file.set_len(4 << 20)).unwrap();
+    let run = |command: &mut Command| {
+        let done = command.output().map_err(|error| error.to_string())?;
+        if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+    };
+    let settings = "^has_journal,^metadata_csum";
+    run(Command::new("mkfs.ext4").args(["-q", "-I", "256", "-O", settings]).arg(&image))?;
+    let library = swapped.path("bin/libanswer.so");
+    let mut requests = vec![
+        format!("write {} asks", program.display()),
+        format!("write {} libanswer.so", library.display()),
+        "sif libanswer.so mode 0100755".to_owned(),
+    ];
+    let fields = ["mode 0100755", "uid 0", "gid 0"];
+    requests.extend(fields.map(|field| format!("sif asks {field}")));
+    for (file, time) in
+        ["asks", "libanswer.so"].into_iter().flat_map(|file| ["ctime", "mtime"].map(|time| (file, time)))
+    {
+        requests.extend([format!("sif {file} {time} 20240101000000"), format!("sif {file} {time}_extra 0")]);
+    }
+    for request in requests {
+        run(Command::new("debugfs").args(["-w", "-R", &request]).arg(&image))?;
+    }
+    Ok(image)
+}
+
+/// Two images with files of the same numbers and times, mounted one after the other at the same path.
+#[test]
+fn another_image_mounted_at_the_same_path() {
+    let test = "another_image_mounted_at_the_same_path";
+    if !mounted(test) {
+        return;
+    }
+    let Some(swapped) = warm(test) else { return };
+    let images = match [1, 2].map(|own| image(&swapped, own, &format!("image{own}"))) {
+        [Ok(one), Ok(other)] => [one, other],
+        [one, other] => return skip(test, &format!("an image cannot be made: {one:?} {other:?}")),
+    };
+    let place = swapped.path("place");
+    fs::create_dir(&place).unwrap();
+    let mut seen = Vec::new();
+    for (own, image) in (1..).zip(images) {
+        let mount = Command::new("mount").args(["-o", "loop,ro"]).arg(&image).arg(&place).output().unwrap();
+        if !mount.status.success() {
+            return skip(test, &format!("no image can be mounted: {}", String::from_utf8_lossy(&mount.stderr)));
+        }
+        let mounted = Mounted(place.clone());
+        seen.push({
+            use std::os::unix::fs::MetadataExt;
+            let file = fs::metadata(place.join("asks")).unwrap();
+            (file.dev(), file.ino(), file.size(), file.mtime(), file.ctime(), file.ctime_nsec())
+        });
+        let first = told(swapped.sh("place/asks").trim());
+        assert_eq!(first.own, own, "the program of image {own}: {first:?}");
+        assert!(within(20, || {
+            let line = told(swapped.sh("place/asks").trim());
+            assert_eq!(line.own, own, "the program of image {own}: {line:?}");
+            line.warm
+        }));
+        drop(mounted);
+    }
+    if seen[0] != seen[1] {
+        skip(test, &format!("the second image got other numbers: {seen:?}"));
     }
 }

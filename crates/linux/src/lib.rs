@@ -14,6 +14,7 @@ pub mod directory;
 pub mod exits;
 pub mod host;
 pub mod limits;
+pub mod private;
 pub mod process;
 pub mod procfs;
 mod root;

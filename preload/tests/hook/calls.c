@@ -63,6 +63,27 @@ static int many_threads(void) {
     return 0;
 }
 
+static int still_spawning = 1;
+
+static void *spawn_and_end(void *unused) {
+    for (int turn = 0; turn < 12; turn++) spawn_some(unused);
+    __atomic_store_n(&still_spawning, 0, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void *do_nothing(void *unused) { return unused; }
+
+// Creates threads for as long as another thread starts programs.
+static int threads_besides(void) {
+    pthread_t spawning, thread;
+    if (pthread_create(&spawning, NULL, spawn_and_end, NULL)) return failed("thread");
+    while (__atomic_load_n(&still_spawning, __ATOMIC_RELAXED)) {
+        if ((errno = pthread_create(&thread, NULL, do_nothing, NULL))) return failed("another thread");
+        pthread_join(thread, NULL);
+    }
+    return pthread_join(spawning, NULL);
+}
+
 // A page that ends with a text without an end, and one behind it that is not there.
 static char *endless(void) {
     char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -202,6 +223,7 @@ int main(int argc, char **argv) {
     if (is(way, "fopen-nowhere")) fopen((char *)4096, "r");
     if (strncmp(way, "small-", 6) == 0) return on_small_stack(way + 6, 0);
     if (strncmp(way, "painted-", 8) == 0) return on_small_stack(way + 8, 1);
+    if (is(way, "threads-besides")) return threads_besides();
     if (is(way, "leaves-mappings")) return leaves_mappings();
     if (is(way, "spawn-nowhere")) return spawned((program = (char *)-1, way));
     if (is(way, "execvp")) execvp(program, arguments);

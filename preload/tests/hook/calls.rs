@@ -161,6 +161,14 @@ fn many_threads_at_once() {
     assert_eq!(fake.count(Outcome::Warm), 320);
 }
 
+/// No thread is refused (EAGAIN) because another one starts a program.
+#[test]
+fn new_threads_while_another_spawns() {
+    let fake = Fake::new();
+    assert_eq!(call(&fake, "threads-besides", fake.tool.to_str().unwrap()), "warm a b\n".repeat(60));
+    assert_eq!(fake.count(Outcome::Warm), 60);
+}
+
 /// All ways that a thread can start a program, in the smallest stack that a thread can have; and what of the stack the hook
 /// takes there.
 #[test]

@@ -10,7 +10,7 @@ use steady_preload::card::{Card, FIRST_PROGRAM, Outcome};
 use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 
-use crate::fake::{Fake, identity, said, text};
+use crate::fake::{Fake, identity, said, text, there_is};
 
 /// The program itself is started, which is counted so.
 fn starts_cold(fake: &Fake, outcome: Outcome) {
@@ -53,9 +53,100 @@ fn a_wish_is_absolute() {
 fn refused() {
     let fake = Fake::empty();
     let (identity, program) = (identity(&fake.tool), text(&fake.tool));
-    fake.write_card(&fake.tool, &CardDraft::Refused { identity, program, reason: c"setuid".into() });
+    let reason = c"setuid".into();
+    fake.write_card(&fake.tool, &CardDraft::Refused { identity, program, reason, dependencies: vec![] });
     starts_cold(&fake, Outcome::Refused);
     assert_eq!(fake.wishes().len(), 0);
+}
+
+/// A refusal holds as long as each file that it is based on is what it was.
+#[test]
+fn refused_because_of_a_library() {
+    for change in ["touch library", "rm library", "touch absent"] {
+        let fake = Fake::empty();
+        let library = fake.folder.join("library");
+        fs::write(&library, "").unwrap();
+        let (identity, program) = (identity(&fake.tool), text(&fake.tool));
+        let dependencies =
+            vec![(text(&library), Some(crate::fake::identity(&library))), (text(&fake.folder.join("absent")), None)];
+        let card = CardDraft::Refused { identity, program, reason: c"it starts a thread".into(), dependencies };
+        fake.write_card(&fake.tool, &card);
+        starts_cold(&fake, Outcome::Refused);
+        assert_eq!(fake.wishes().len(), 0);
+        fake.sh(change);
+        starts_cold(&fake, Outcome::Changed);
+        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
+    }
+}
+
+/// A snapshot that is not the file that was written is not executed, whatever was done to it.
+#[test]
+fn snapshots_that_were_changed() {
+    for change in [
+        "truncate -s 100 $f",
+        "printf x | dd of=$f bs=1 seek=5000 conv=notrunc status=none",
+        "touch -r $f /tmp/$$; printf x | dd of=$f bs=1 seek=5000 conv=notrunc status=none; touch -r /tmp/$$ $f; rm /tmp/$$",
+        "printf '#!/bin/sh\\necho replaced\\n' >$f",
+        "printf '#!/bin/sh\\necho replaced\\n' >$f.new; chmod 700 $f.new; mv $f.new $f",
+        "cp -p $f $f.new; mv $f.new $f",
+        "ln -sf /bin/echo $f",
+    ] {
+        let fake = Fake::new();
+        assert_eq!(fake.sh("tool a b"), "warm a b\n");
+        fake.sh(&format!("for f in store/snapshots/*/*/tool; do {change}; done"));
+        let before = fake.count(Outcome::Warm);
+        assert_eq!(fake.sh("tool a b"), "cold a b\n", "{change}");
+        assert_eq!((fake.count(Outcome::Broken), fake.count(Outcome::Warm)), (1, before), "{change}");
+        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
+    }
+}
+
+/// The file of counts is cut off while programs have it mapped: they go on.
+#[test]
+fn counts_that_were_cut_off() {
+    let fake = Fake::new();
+    let starter = "import os
+for length in [None, 65536, 100, 0]:
+    if length is not None: os.truncate('store/counts', length)
+    for _ in range(3): os.waitpid(os.posix_spawn('bin/tool', ['tool', str(length)], os.environ), 0)";
+    if !there_is("counts_that_were_cut_off", "python3") {
+        return;
+    }
+    let lines = |length: &str| format!("warm {length}\n").repeat(3);
+    let expected = ["None", "65536", "100", "0"].map(lines).concat();
+    assert_eq!(fake.run(&["python3", "-c", starter]), expected);
+}
+
+/// As without the hook: the kernel does not execute what is open for writing.
+#[test]
+fn a_program_that_is_open_for_writing() {
+    let script = "exec 3>>bin/tool; bin/tool a b; exec 3>&-; bin/tool a b";
+    let fake = Fake::new();
+    let usual = said(Command::new("/bin/bash").args(["-c", script]).current_dir(&fake.folder).output().unwrap());
+    if !usual.contains("Text file busy") || !knows_execve_check() {
+        eprintln!("skipped: a_program_that_is_open_for_writing: this kernel does not say so");
+        return;
+    }
+    assert_eq!(fake.sh(script), usual.replace("cold", "warm"));
+    let fake = Fake::new();
+    let by_descriptor = "import os
+file = os.open('bin/tool', os.O_RDONLY)
+writer = os.open('bin/tool', os.O_WRONLY)
+try: os.execve(file, ['tool'], os.environ)
+except OSError as error: print(error.strerror)";
+    if there_is("a_program_that_is_open_for_writing", "python3") {
+        assert_eq!(fake.run(&["python3", "-c", by_descriptor]), "Text file busy\n");
+        let by_spawn = by_descriptor.replace("os.execve(file,", "os.posix_spawn('bin/tool',");
+        assert_eq!(fake.run(&["python3", "-c", &by_spawn]), "Text file busy\n");
+    }
+}
+
+/// Whether the kernel answers `AT_EXECVE_CHECK` (Linux 6.14).
+fn knows_execve_check() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers =
+        release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
 #[test]
@@ -191,6 +282,7 @@ fn snapshots_that_cannot_be_executed() {
         let file = fake.copies(&fake.tool).join(copy);
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
+    fake.accept_images(&fake.tool);
     starts_cold(&fake, Outcome::NotExecuted);
     assert_eq!((fake.counter(FIRST_PROGRAM), fake.counter(FIRST_PROGRAM + 1)), (0, 1));
 

@@ -3,12 +3,13 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome};
 use steady_preload::identity::{Identity, Time};
 use steady_preload::{CardDraft, HOOK, WarmDraft};
@@ -68,13 +69,17 @@ pub(crate) static COLD: LazyLock<PathBuf> = LazyLock::new(|| says("cold", 0));
 static WARM: LazyLock<PathBuf> = LazyLock::new(|| says("warm", 0));
 
 pub(crate) fn identity(path: &Path) -> Identity {
-    let stat = fs::metadata(path).expect("it is there");
+    let mount_id_unique = StatxFlags::from_bits_retain(0x4000);
+    let asked = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | mount_id_unique;
+    let stat = statx(CWD, path, AtFlags::empty(), asked).expect("it is there");
+    let time = |time: rustix::fs::StatxTimestamp| Time { seconds: time.tv_sec, nanoseconds: time.tv_nsec.into() };
     Identity {
-        device: stat.dev(),
-        inode: stat.ino(),
-        bytes: stat.size(),
-        modified: Time { seconds: stat.mtime(), nanoseconds: stat.mtime_nsec() },
-        changed: Time { seconds: stat.ctime(), nanoseconds: stat.ctime_nsec() },
+        device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        inode: stat.stx_ino,
+        mount: stat.stx_mnt_id,
+        bytes: stat.stx_size,
+        modified: time(stat.stx_mtime),
+        changed: time(stat.stx_ctime),
     }
 }
 
@@ -122,7 +127,6 @@ impl Fake {
     /// The same, with snapshots that are copies of another program.
     pub(crate) fn keep_warm_from(&self, program: &Path, snapshot: &Path, change: impl FnOnce(&mut WarmDraft)) {
         let program = fs::canonicalize(program).expect("it is there");
-        let identity = identity(&program);
         let name = Path::new(program.file_name().expect("it has a name"));
         for copy in 0..2 {
             let folder = self.copies(&program).join(copy.to_string());
@@ -130,20 +134,36 @@ impl Fake {
             let _ = fs::remove_file(folder.join(name));
             fs::copy(snapshot, folder.join(name)).expect("it can be copied");
         }
+        self.write_warm(&program, change);
+    }
+
+    fn write_warm(&self, program: &Path, change: impl FnOnce(&mut WarmDraft)) {
+        let identity = identity(program);
+        let name = Path::new(program.file_name().expect("it has a name"));
         let mut warm = WarmDraft {
             identity,
             uid: own_user(),
-            copies: 2,
+            images: self.images(program),
             slot: FIRST_PROGRAM as u32,
             hook_inside: false,
             stack_limits: [soft_stack_limit(); 2],
             name: text(name),
-            program: text(&program),
+            program: text(program),
             dependencies: vec![],
             conditions: vec![],
         };
         change(&mut warm);
-        self.write_card(&program, &CardDraft::Warm(warm));
+        self.write_card(program, &CardDraft::Warm(warm));
+    }
+
+    fn images(&self, program: &Path) -> Vec<Identity> {
+        let name = program.file_name().expect("it has a name");
+        ["0", "1"].map(|copy| identity(&self.copies(program).join(copy).join(name))).into()
+    }
+
+    /// Writes the card again, for the snapshots that are there now.
+    pub(crate) fn accept_images(&self, program: &Path) {
+        self.write_warm(program, |_| ());
     }
 
     /// The folder of a program's snapshots.
@@ -156,7 +176,7 @@ impl Fake {
         for copy in ["0", "1"] {
             let folder = self.copies(program).join(copy);
             let own = folder.join(program.file_name().expect("it has a name"));
-            fs::hard_link(own, folder.join(name)).expect("the name is new");
+            symlink(own, folder.join(name)).expect("the name is new");
         }
     }
 

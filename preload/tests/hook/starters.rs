@@ -106,6 +106,7 @@ fn both_snapshots_are_used() {
     let second = fake.copies(&fake.tool).join("1/tool");
     fs::remove_file(&second).unwrap();
     fs::copy(&*crate::fake::COLD, &second).unwrap();
+    fake.accept_images(&fake.tool);
     let said = fake.sh("for one in $(seq 60); do tool; done");
     // Each is drawn 30 times in the mean; 60 fair coins fall alike once in 2^59.
     assert!(said.contains("warm\n") && said.contains("cold\n"), "{said}");

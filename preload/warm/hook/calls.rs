@@ -13,6 +13,7 @@ const EPERM: Error = Error(1);
 pub(crate) const ENOENT: Error = Error(2);
 pub(crate) const ENOTDIR: Error = Error(20);
 const EINVAL: Error = Error(22);
+const ETXTBSY: Error = Error(26);
 const ENOSYS: Error = Error(38);
 
 pub(crate) const AT_FDCWD: c_int = -100;
@@ -25,7 +26,6 @@ const O_CLOEXEC: c_int = 0o2_000_000;
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
-const FSTAT: usize = 5;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
 const RT_SIGPROCMASK: usize = 14;
@@ -37,11 +37,13 @@ const READLINK: usize = 89;
 const GETRESUID: usize = 118;
 const GETRESGID: usize = 120;
 const PERSONALITY: usize = 135;
+const FUTEX: usize = 202;
 const OPENAT: usize = 257;
-const NEWFSTATAT: usize = 262;
 const FACCESSAT: usize = 269;
 const PRLIMIT64: usize = 302;
 const GETRANDOM: usize = 318;
+const EXECVEAT: usize = 322;
+const STATX: usize = 332;
 const FACCESSAT2: usize = 439;
 
 /// The call with this number and these arguments.
@@ -65,41 +67,73 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
     if (-4095..0).contains(&result) { Err(Error(-result as i32)) } else { Ok(result as usize) }
 }
 
-/// As stat(2) tells it, on this kind of machine.
+/// `struct statx_timestamp`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Stat {
-    device: u64,
-    inode: u64,
-    links: u64,
-    pub(crate) mode: u32,
-    pub(crate) uid: u32,
+#[derive(Default)]
+struct Timestamp {
+    seconds: i64,
+    nanoseconds: u32,
+    reserved: i32,
+}
+
+impl Timestamp {
+    fn time(&self) -> Time {
+        Time { seconds: self.seconds, nanoseconds: i64::from(self.nanoseconds) }
+    }
+}
+
+/// `struct statx` of statx(2).
+#[repr(C)]
+#[derive(Default)]
+struct Statx {
+    mask: u32,
+    block_bytes: u32,
+    attributes: u64,
+    links: u32,
+    uid: u32,
     gid: u32,
-    unused: u32,
-    special: u64,
-    pub(crate) bytes: i64,
-    block_bytes: i64,
-    blocks: i64,
-    accessed: [i64; 2],
-    modified: [i64; 2],
-    changed: [i64; 2],
-    more: [i64; 3],
+    mode: u16,
+    reserved: u16,
+    inode: u64,
+    bytes: u64,
+    blocks: u64,
+    attributes_mask: u64,
+    accessed: Timestamp,
+    born: Timestamp,
+    changed: Timestamp,
+    modified: Timestamp,
+    special: [u32; 2],
+    device: [u32; 2],
+    mount: u64,
+    more: [u64; 13],
+}
+
+impl Statx {
+    /// What is asked for: `STATX_BASIC_STATS`, and `STATX_MNT_ID_UNIQUE`, which kernels before 6.8 take no notice of.
+    const MASK: usize = 0x7ff | 0x1000 | 0x4000;
+
+    /// As makedev(3) composes it.
+    fn device(&self) -> u64 {
+        let [major, minor] = self.device.map(u64::from);
+        (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | minor & 0xff
+    }
+}
+
+/// What is used of [`Statx`], which would take much of a small stack.
+pub(crate) struct Stat {
+    pub(crate) identity: Identity,
+    pub(crate) uid: u32,
+    pub(crate) mode: u16,
+    blocks: u64,
 }
 
 impl Stat {
-    pub(crate) fn identity(&self) -> Identity {
-        let time = |[seconds, nanoseconds]: [i64; 2]| Time { seconds, nanoseconds };
-        Identity {
-            device: self.device,
-            inode: self.inode,
-            bytes: self.bytes as u64,
-            modified: time(self.modified),
-            changed: time(self.changed),
-        }
+    pub(crate) fn bytes(&self) -> u64 {
+        self.identity.bytes
     }
 
     /// What it takes of its disk.
-    pub(crate) fn disk_bytes(&self) -> i64 {
+    pub(crate) fn disk_bytes(&self) -> u64 {
         self.blocks.saturating_mul(512)
     }
 
@@ -112,16 +146,58 @@ impl Stat {
     }
 }
 
+#[inline(never)]
 pub(crate) fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
-    let mut stat = Stat::default();
-    let place = &raw mut stat as usize;
+    let mut found = Statx::default();
+    let place = &raw mut found as usize;
     // SAFETY: the path ends with a zero, and the struct is the kernel's.
-    unsafe { call(NEWFSTATAT, [folder as usize, path.as_ptr() as usize, place, flags as usize, 0, 0]) }?;
-    Ok(stat)
+    unsafe { call(STATX, [folder as usize, path.as_ptr() as usize, flags as usize, Statx::MASK, place, 0]) }?;
+    let identity = Identity {
+        device: found.device(),
+        inode: found.inode,
+        mount: found.mount,
+        bytes: found.bytes,
+        modified: found.modified.time(),
+        changed: found.changed.time(),
+    };
+    Ok(Stat { identity, uid: found.uid, mode: found.mode, blocks: found.blocks })
 }
 
 pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
     stat_at(AT_FDCWD, path, 0)
+}
+
+/// Whether execve(2) of this program would succeed now, as far as the kernel can say without executing it. That it is open for
+/// writing (ETXTBSY) is known since Linux 6.14; before, this is [`executable`].
+pub(crate) fn would_execute(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
+    const AT_EXECVE_CHECK: c_int = 0x10000;
+    let arguments = [path.as_ptr(), core::ptr::null()];
+    let (words, none) = (arguments.as_ptr() as usize, (&raw const arguments[1]) as usize);
+    let flags_and_check = (flags | AT_EXECVE_CHECK) as usize;
+    // SAFETY: the path ends with a zero and both vectors with a null pointer. Nothing is executed: kernels that do not know the
+    // flag refuse it.
+    match unsafe { call(EXECVEAT, [folder as usize, path.as_ptr() as usize, words, none, flags_and_check, 0]) } {
+        Ok(_) => Ok(()),
+        Err(ETXTBSY) => Err(ETXTBSY),
+        // Older kernels, and sandboxes.
+        Err(EINVAL | ENOSYS | EPERM) => executable(folder, path, flags),
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds 1 to or takes 1 from a number that other processes change too, atomically. The kernel does it (`FUTEX_WAKE_OP` of futex(2)),
+/// so that memory whose file has become shorter is an error here rather than a signal that ends the program.
+///
+/// # Safety
+///
+/// If the address is mapped, it must be a number that may be changed so.
+pub(crate) unsafe fn add(number: *const u32, less: bool) -> Result<(), Error> {
+    const WAKE_OP_PRIVATE: usize = 5 | 128;
+    const ADD: usize = 1 << 28;
+    let amount: usize = if less { 0xfff } else { 1 };
+    let place = number.expose_provenance();
+    // SAFETY: the caller vouches for the number; nobody waits for it, so that nobody is woken.
+    unsafe { call(FUTEX, [place, WAKE_OP_PRIVATE, 0, 0, place, ADD | amount << 12]) }.map(|_| ())
 }
 
 /// Whether the file may be executed, by this process's effective users, where it is mounted.
@@ -181,10 +257,7 @@ impl Descriptor {
     }
 
     pub(crate) fn stat(&self) -> Result<Stat, Error> {
-        let mut stat = Stat::default();
-        // SAFETY: the struct is the kernel's.
-        unsafe { call(FSTAT, [self.0, &raw mut stat as usize, 0, 0, 0, 0]) }?;
-        Ok(stat)
+        stat_at(self.number(), c"", AT_EMPTY_PATH)
     }
 
     pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Error> {

@@ -6,12 +6,12 @@ use core::ffi::{CStr, c_int};
 
 use super::buffer::{PathBuffer, of_descriptor};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
-use super::card::{Card, Outcome};
+use super::card::{Card, Dependencies, Outcome};
 use super::identity::{Identity, Key};
 use super::script::Script;
 use super::start::{Doubt, Wanted};
 use super::store::{Lookup, Store};
-use super::{environment, launch, process};
+use super::{environment, launch, process, real};
 
 /// A snapshot that may be executed.
 pub(crate) struct Ready<'a> {
@@ -19,6 +19,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) key: Key,
     /// Which one.
     pub(crate) copy: u32,
+    /// The file that it must be.
+    pub(crate) image: Identity,
     /// What it is called there.
     pub(crate) name: &'a [u8],
     /// Where it is counted.
@@ -52,17 +54,27 @@ pub(crate) fn decide<'a>(
     if !by_path || !launch::has_room(wanted.arguments) {
         return Err(Doubt::new(Outcome::OtherWay));
     }
-    program.may_be_executed()?;
+    program.may_be_executed(wanted)?;
     interpreter_of(script, wanted, store, memory, link)
 }
 
-/// Whether it is the card of a script; what that says is kept then, where it may be one.
+/// Whether these bytes are the card of a script rather than of a warm program; what that says is kept then, where it may be one.
+/// It must be a card of this very file that is not refused.
 #[inline(never)]
 fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>) -> Result<bool, Doubt> {
-    check(card_bytes, identity)?;
-    let Some(Card::Script { interpreter, argument, .. }) = Card::parse(card_bytes) else { return Ok(false) };
-    let kept = script.is_some_and(|script| script.set(interpreter, argument));
-    if kept { Ok(true) } else { Err(Doubt::new(Outcome::OtherWay)) }
+    let card = &Card::parse(card_bytes);
+    let Some(card) = card else { return Err(Doubt::new(Outcome::Broken)) };
+    if card.identity() != identity {
+        return Err(Doubt::new(Outcome::Changed));
+    }
+    match card {
+        Card::Warm(_) => Ok(false),
+        Card::Refused { dependencies, .. } => Err(refused(dependencies)),
+        Card::Script { interpreter, argument, .. } => {
+            let kept = script.is_some_and(|script| script.set(interpreter, *argument));
+            if kept { Ok(true) } else { Err(Doubt::new(Outcome::OtherWay)) }
+        }
+    }
 }
 
 /// The interpreter of a script: a program by its path, called by the script's name.
@@ -74,7 +86,7 @@ fn interpreter_of<'a>(
     link: &mut PathBuffer,
 ) -> Result<Ready<'a>, Doubt> {
     let path = script.interpreter().ok_or(Doubt::new(Outcome::OtherWay))?;
-    let identity = identity_at(path)?;
+    let identity = identity_of(path).map_err(|_| Doubt::of_nothing())?;
     let program = Program { folder: AT_FDCWD, path, flags: 0 };
     let key = identity.key();
     let checked = read_card(&key, store, memory)
@@ -92,8 +104,8 @@ fn interpreter_of<'a>(
 }
 
 #[inline(never)]
-fn identity_at(path: &CStr) -> Result<Identity, Doubt> {
-    calls::stat(path).map(|stat| stat.identity()).map_err(|_| Doubt::of_nothing())
+pub(crate) fn identity_of(path: &CStr) -> Result<Identity, calls::Error> {
+    calls::stat(path).map(|stat| stat.identity)
 }
 
 /// Reads the card with this key, and returns its length.
@@ -110,13 +122,6 @@ fn first(memory: &[u8], length: usize) -> &[u8] {
     memory.get(..length).unwrap_or(&[])
 }
 
-/// Whether these bytes are a card of this very file; the reason if not.
-#[inline(never)]
-fn check(bytes: &[u8], identity: &Identity) -> Result<(), Doubt> {
-    let card = Card::parse(bytes).ok_or(Doubt::new(Outcome::Broken))?;
-    if card.identity() == identity { Ok(()) } else { Err(Doubt::new(Outcome::Changed)) }
-}
-
 #[inline(never)]
 fn warm_program<'a>(
     program: &Program<'_>,
@@ -126,7 +131,7 @@ fn warm_program<'a>(
     store: &Store<'_>,
     link: &mut PathBuffer,
 ) -> Result<Ready<'a>, Doubt> {
-    let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Doubt::new(Outcome::Refused)) };
+    let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Doubt::new(Outcome::Broken)) };
     let slot = as_usual(warm.slot);
     let doubt = |outcome: Outcome| Doubt { slot, ..Doubt::new(outcome) };
     if warm.uid != store.user || !process::has_room(&warm) {
@@ -138,19 +143,27 @@ fn warm_program<'a>(
     if !program.is_called(warm.program, link) {
         return Err(doubt(Outcome::OtherName));
     }
-    program.may_be_executed()?;
+    program.may_be_executed(wanted)?;
     if !warm.dependencies().all(|file| is_still(file.path, file.identity.as_ref())) {
         return Err(doubt(Outcome::Changed));
     }
     let copy = if warm.copies == 1 { 0 } else { calls::random().checked_rem(warm.copies).unwrap_or(0) };
-    Ok(Ready { key, copy, name: wanted.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
+    let image = warm.images().nth(copy as usize).ok_or(doubt(Outcome::Broken))?;
+    Ok(Ready { key, copy, image, name: wanted.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
 }
 
+/// A refusal holds as long as the files that it is based on are what they were.
 #[inline(never)]
+fn refused(dependencies: &Dependencies<'_>) -> Doubt {
+    let holds = dependencies.iter().all(|file| is_still(file.path, file.identity.as_ref()));
+    Doubt::new(if holds { Outcome::Refused } else { Outcome::Changed })
+}
+
 /// Whether a file is what it was, or as absent as it was.
+#[inline(never)]
 fn is_still(path: &CStr, was: Option<&Identity>) -> bool {
-    match calls::stat(path) {
-        Ok(stat) => was == Some(&stat.identity()),
+    match identity_of(path) {
+        Ok(identity) => was == Some(&identity),
         Err(ENOENT | ENOTDIR) => was.is_none(),
         Err(_) => false,
     }
@@ -165,8 +178,11 @@ struct Program<'a> {
 
 impl Program<'_> {
     /// The real function says what is wrong, if anything is.
-    fn may_be_executed(&self) -> Result<(), Doubt> {
-        calls::executable(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
+    fn may_be_executed(&self, wanted: &Wanted<'_>) -> Result<(), Doubt> {
+        // While the kernel checks execve(2) in a thread, it refuses (EAGAIN) new threads to all other threads of the process.
+        let may_ask = !wanted.in_child || real::is_single_threaded();
+        let ask = if may_ask { calls::would_execute } else { calls::executable };
+        ask(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
     }
 
     /// Whether this is its path once symbolic links are followed: libraries may be found by where their program lies.

@@ -34,6 +34,8 @@ pub(crate) struct Given {
     pub(crate) environment: Texts,
     /// Whether something is done before the program is executed that changes what a path leads to, and must not be done twice.
     pub(crate) acts: bool,
+    /// Whether the program is executed in a child of this process, as by posix_spawn(3).
+    pub(crate) in_child: bool,
 }
 
 /// A program that is about to be started, as execveat(2) has it.
@@ -45,6 +47,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) flags: c_int,
     pub(crate) arguments: Texts,
     pub(crate) environment: Texts,
+    /// As [`Given::in_child`].
+    pub(crate) in_child: bool,
     /// What the process is called by; the program's own name where that is not known.
     pub(crate) name: Option<&'a [u8]>,
 }
@@ -52,17 +56,17 @@ pub(crate) struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// The program; none where it is not found. `found` has room for its path.
     fn new(program: Program<'a>, given: Given, found: &'a mut PathBuffer) -> Option<Self> {
-        let Given { arguments, environment, .. } = given;
+        let Given { arguments, environment, in_child, .. } = given;
         let (folder, path, flags) = match program {
             Program::Path(path) => (AT_FDCWD, path, 0),
             Program::Name(name) => (AT_FDCWD, search::find(name, found)?, 0),
             Program::At { folder, path, flags } => (folder, path, flags),
         };
         if let Some(path) = own::instead(path).filter(|_| flags == 0) {
-            return Some(Wanted { folder, path, flags, arguments, environment, name: None });
+            return Some(Wanted { folder, path, flags, arguments, environment, in_child, name: None });
         }
         let name = path.to_bytes().rsplit(|&letter| letter == b'/').next().filter(|_| flags == 0);
-        Some(Wanted { folder, path, flags, arguments, environment, name })
+        Some(Wanted { folder, path, flags, arguments, environment, in_child, name })
     }
 
     /// Whether its path leads to the same file whatever descriptors and working directory it has.
@@ -92,7 +96,7 @@ enum Prepared {
 /// Whether it was started: from a snapshot, as a rule.
 #[inline(never)]
 pub(crate) fn start(program: Program<'_>, given: Given, how: How<'_>) -> bool {
-    let Given { arguments, environment, acts } = given;
+    let Given { arguments, environment, acts, .. } = given;
     // The kernel looks at the texts of arguments itself; but it must not find out after something was done that is not done twice.
     let readable = is_vector(arguments) && (!acts || is_vector_of_texts(arguments)) && is_vector_of_texts(environment);
     if !readable {
@@ -171,14 +175,17 @@ fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepare
         let alone = !given.acts && alone::prepare(&wanted, launch);
         return if alone { Prepared::Alone } else { Prepared::AsUsual };
     };
-    let identity = stat.identity();
-    let ready = decide::decide(&wanted, &identity, &mut store, card, script, link);
-    let doubt = match ready.and_then(|ready| put_together(&wanted, &ready, &mut store, script, launch)) {
+    let ready = &decide::decide(&wanted, &stat.identity, &mut store, card, script, link);
+    let prepared = match ready {
+        Ok(ready) => put_together(&wanted, ready, &mut store, script, launch),
+        Err(doubt) => Err(*doubt),
+    };
+    let doubt = match prepared {
         Ok(slot) => return Prepared::Warm { slot },
         Err(doubt) => doubt,
     };
     if doubt.wish {
-        wish::make(&wanted, &identity.key(), &mut store, link);
+        wish::make(&wanted, &stat.identity.key(), &mut store, link);
     }
     if let Some(outcome) = doubt.outcome {
         counted::add(&mut store, outcome);
@@ -187,9 +194,9 @@ fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepare
     Prepared::AsUsual
 }
 
-#[inline(never)]
 /// Puts together what is executed, and counts the launch, which cannot be done any more once it is. Returns where else it is
 /// counted.
+#[inline(never)]
 fn put_together(
     wanted: &Wanted<'_>,
     ready: &Ready<'_>,
@@ -202,11 +209,15 @@ fn put_together(
     let copy = NumberText::new(ready.copy);
     let parts: [&[u8]; 6] = [b"/snapshots/", ready.key.as_bytes(), b"/", copy.bytes(), b"/", ready.name];
     let path = store.path(&parts).ok_or(failed(Outcome::NotExecuted, false))?;
-    calls::executable(AT_FDCWD, path, 0).map_err(|error| match error {
+    match decide::identity_of(path) {
+        // It was written to, cut off or replaced: the keeper makes it again.
+        Ok(identity) if identity != ready.image => return Err(failed(Outcome::Broken, true)),
+        Ok(_) => {}
         // Where it has no such name, the keeper gives it one.
-        ENOENT => failed(Outcome::OtherName, true),
-        _ => failed(Outcome::NotExecuted, false),
-    })?;
+        Err(ENOENT) => return Err(failed(Outcome::OtherName, true)),
+        Err(_) => return Err(failed(Outcome::NotExecuted, false)),
+    }
+    calls::executable(AT_FDCWD, path, 0).map_err(|_| failed(Outcome::NotExecuted, false))?;
     let mut complete = launch.add(path.to_bytes());
     if let Some(interpreter) = script.interpreter() {
         complete = complete && launch::has_room(wanted.arguments) && launch.add(interpreter.to_bytes());

@@ -106,7 +106,7 @@ impl<'m> Store<'m> {
 #[inline(never)]
 fn read_card(file: &Descriptor, user: u32, into: &mut [u8]) -> Option<usize> {
     let stat = file.stat().ok()?;
-    let bytes = usize::try_from(stat.bytes).ok().filter(|&bytes| bytes > 0)?;
+    let bytes = usize::try_from(stat.bytes()).ok().filter(|&bytes| bytes > 0)?;
     if !stat.is_file() || stat.uid != user || stat.mode & 0o022 != 0 {
         return None;
     }

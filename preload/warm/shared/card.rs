@@ -5,11 +5,11 @@
 //! - `hook.so`: the hook, which finds its store by where it lies. It stays there as long as it may be named in somebody's
 //!   `LD_PRELOAD`: of one that is gone ld.so complains at each start of a program;
 //! - `cards/KEY`: the [`Card`] of a program or script, replaced whole or not at all; a [key](super::identity::Key) is made of the numbers of
-//!   the file's device and inode;
+//!   the file's device, inode and mount;
 //! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is what the program is called by, for that is what the kernel calls
 //!   a process by: the last part of the path that the caller gave, so that a program with several names (`dash`, and
-//!   `sh` by a symbolic link) has the same file there under several (hard links), and so have its scripts' names. Where the
-//!   caller gave a descriptor, it is the card's own name;
+//!   `sh` by a symbolic link) has the same file there under several (symbolic links, so that the ctime of the file stays what
+//!   the card says), and so have its scripts' names. Where the caller gave a descriptor, it is the card's own name;
 //! - `wanted/KEY`: a symbolic link to a program or script that was started without a card, with one that does not hold
 //!   any more, or by a name that its snapshots do not have yet: made by the hook in one system call, read and removed by
 //!   the keeper. It leads to the path that the caller gave, made absolute;
@@ -24,13 +24,15 @@ use super::identity::Identity;
 use super::reader::Reader;
 
 /// The version of the format of a store: stands in its folder's name.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// How long a card is at most.
 pub const LONGEST_CARD: usize = 16 << 10;
 /// How many snapshots a program has at most.
 pub const MOST_COPIES: u32 = 64;
 /// How every card begins.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"steady1c");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"steady2c");
+/// What precedes the content: magic, length, kind and checksum.
+pub(crate) const HEADER_BYTES: usize = 24;
 /// The variable that stands in the environment of a program while it is taken, so that the hook in it finds its ways
 /// beforehand, and they are part of what is taken.
 pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
@@ -40,7 +42,7 @@ pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
 pub enum Card<'a> {
     /// It can be started from a snapshot.
     Warm(Warm<'a>),
-    /// It is started as usual, always, as long as it stays what it is.
+    /// It is started as usual, as long as it and the files that the refusal is based on stay what they are.
     Refused {
         /// The file that was refused.
         identity: Identity,
@@ -48,6 +50,8 @@ pub enum Card<'a> {
         program: &'a CStr,
         /// Why.
         reason: &'a CStr,
+        /// The files that it had asked for when it was refused.
+        dependencies: Dependencies<'a>,
     },
     /// It begins with `#!`.
     Script {
@@ -71,6 +75,7 @@ pub struct Warm<'a> {
     pub uid: u32,
     /// How many snapshots there are, at least one.
     pub copies: u32,
+    images: List<'a>,
     /// Where in `counts` its own [`PROGRAM_COUNTERS`] begin; 0 where it has none.
     pub slot: u32,
     /// Whether the hook is part of its snapshots.
@@ -103,6 +108,10 @@ pub struct Condition<'a> {
     pub value: Option<&'a CStr>,
 }
 
+/// Files, checked already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependencies<'a>(List<'a>);
+
 /// So many entries, checked already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct List<'a> {
@@ -123,10 +132,18 @@ impl<'a> Card<'a> {
             return None;
         }
         let kind = from.u32()?;
+        if from.u64()? != checksum(bytes) {
+            return None;
+        }
         let identity = from.identity()?;
         let card = match kind {
             KIND_WARM => Card::Warm(Warm::parse(identity, &mut from)?),
-            KIND_REFUSED => Card::Refused { identity, program: from.text()?, reason: from.text()? },
+            KIND_REFUSED => Card::Refused {
+                identity,
+                program: from.text()?,
+                reason: from.text()?,
+                dependencies: Dependencies(List::parse(&mut from, Dependency::parse)?),
+            },
             KIND_SCRIPT => Card::Script {
                 identity,
                 program: from.text()?,
@@ -150,10 +167,12 @@ impl<'a> Card<'a> {
 
 impl<'a> Warm<'a> {
     fn parse(identity: Identity, from: &mut Reader<'a>) -> Option<Self> {
+        let images = List::parse(from, Reader::identity)?;
         let warm = Warm {
             identity,
+            copies: images.entries,
+            images,
             uid: from.u32()?,
-            copies: from.u32()?,
             slot: from.u32()?,
             hook_inside: from.flag()?,
             stack_limits: [from.u64()?, from.u64()?],
@@ -178,6 +197,11 @@ impl<'a> Warm<'a> {
         (lowest..=highest).contains(&limit) && (lowest == highest || limit.is_multiple_of(PAGE))
     }
 
+    /// The snapshots as they were written: a file that is another one must not be executed.
+    pub fn images(&self) -> impl Iterator<Item = Identity> + use<'a> {
+        self.images.iter(Reader::identity)
+    }
+
     /// The files that must be as they were.
     pub fn dependencies(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
         self.dependencies.iter(Dependency::parse)
@@ -187,6 +211,29 @@ impl<'a> Warm<'a> {
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'a>> + use<'a> {
         self.conditions.iter(Condition::parse)
     }
+}
+
+impl<'a> Dependencies<'a> {
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
+        self.0.iter(Dependency::parse)
+    }
+}
+
+/// A checksum of a card, without the place of the checksum itself. Any change of a single word changes it, because each step
+/// is invertible.
+pub(crate) fn checksum(card: &[u8]) -> u64 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |sum: u64, word: u64| {
+        let sum = (sum ^ word).wrapping_mul(PRIME);
+        sum ^ sum >> 32
+    };
+    let (start, content) = card.split_at_checked(HEADER_BYTES).unwrap_or((card, &[]));
+    let (start, _) = start.split_at_checked(HEADER_BYTES - 8).unwrap_or((start, &[]));
+    start.chunks(8).chain(content.chunks(8)).fold(card.len() as u64, |sum, bytes| {
+        // The last one may be shorter.
+        step(sum, bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+    })
 }
 
 impl<'a> Dependency<'a> {

@@ -67,6 +67,7 @@ impl<'a> Reader<'a> {
         Some(Identity {
             device: self.u64()?,
             inode: self.u64()?,
+            mount: self.u64()?,
             bytes: self.u64()?,
             modified: self.time()?,
             changed: self.time()?,

@@ -36,6 +36,17 @@ pub(super) fn put(root: &Path, tree: &Path) -> Result<(), Failure> {
         }
         let (from, to) = (root.join(&path), tree.join(&path));
         let own = |error: io::Error| Failure::Own(format!("--rev WORK: '{}': {error}", path.display()));
+        // A directory has become a link, and the file below it that the commit has is gone, whatever the link leads to.
+        if is_behind_link(root, &path) {
+            if !is_behind_link(tree, &path) {
+                remove(&to).map_err(own)?;
+            }
+            continue;
+        }
+        // Each link that has become a directory was removed before, for git names it before what is in it.
+        if is_behind_link(tree, &path) {
+            return Err(own(io::Error::other("a symbolic link leads out of the tree that is compared")));
+        }
         match from.symlink_metadata() {
             // It is gone, or a directory on the way to it has become a file.
             Err(error) if is_gone(&error) => remove(&to).map_err(own)?,
@@ -47,6 +58,12 @@ pub(super) fn put(root: &Path, tree: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Returns whether one of the directories that lead from `base` to the path is a symbolic link.
+fn is_behind_link(base: &Path, path: &Path) -> bool {
+    let between = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    between.map(|above| base.join(above)).any(|above| above.is_symlink())
 }
 
 fn remove(path: &Path) -> io::Result<()> {

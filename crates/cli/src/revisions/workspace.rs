@@ -1,23 +1,35 @@
-//! The private place where revisions are built and snapshots to measure lie, and its removal, whoever left it behind.
+//! The private directory where revisions are built and snapshots to measure lie.
+//!
+//! Workspaces lie in `$TMPDIR/steady-UID`, which other parts of `steady` and the user's own programs may use too. Only a
+//! directory with a workspace's name and mark is ever removed, relative to descriptors of directories that are this user's.
 
-use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, StatVfsMountFlags, flock, statvfs};
+use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
+use steady_linux::private::PrivateDirectory;
 
 use crate::failure::{Failure, notice};
 
-/// Held by the process that a workspace belongs to, for as long as it lives.
+/// What the names of workspaces begin with; the number of the process follows, and another number where that is in use.
+const NAME: &str = "workspace-";
+/// Locked by the process that a workspace belongs to, for as long as it lives. Holds [`MARK`].
 const LOCK: &str = "lock";
+/// What tells a workspace from a directory of the same name that is not one.
+const MARK: &[u8] = b"steady workspace\n";
 /// The repository that the workspace's trees are registered in.
 const REPOSITORY: &str = "repository";
+/// The longest path of a repository, in bytes.
+const LONGEST_PATH: usize = 4096;
 
 /// A directory of this process's own. Dropping it removes it and what it registered.
 pub(crate) struct Workspace {
+    base: PrivateDirectory,
+    name: OsString,
     path: PathBuf,
     _lock: File,
 }
@@ -25,19 +37,20 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Makes one for trees of the repository at `common`, if any, and removes those that killed processes left.
     pub(crate) fn open(common: Option<&Path>) -> Result<Self, Failure> {
-        let base = std::env::temp_dir().join(format!("steady-{}", rustix::process::getuid().as_raw()));
-        let own = |error: io::Error| Failure::Own(format!("'{}': {error}; TMPDIR names another place", base.display()));
-        let base = private_directory(&base).map_err(own)?;
-        if statvfs(&base).is_ok_and(|facts| facts.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
+        let path = std::env::temp_dir().join(format!("steady-{}", rustix::process::geteuid().as_raw()));
+        let own = |error: io::Error| Failure::Own(format!("'{}': {error}; TMPDIR names another place", path.display()));
+        let base = private_directory(&path).map_err(own)?;
+        let real = path.canonicalize().map_err(own)?;
+        if statvfs(&real).is_ok_and(|facts| facts.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
             return Err(Failure::Usage(format!(
                 "no program may be run in '{}' (mounted noexec): let TMPDIR name another place",
-                base.display()
+                real.display()
             )));
         }
-        // What is half made or half removed is nobody else's business.
-        let gate = lock(&base.join(LOCK), FlockOperation::LockExclusive).map_err(own)?;
-        prune(&base);
-        let made = make(&base, common).map_err(own);
+        // Without it, another process could remove this workspace before its lock is held.
+        let gate = lock(&base, OFlags::CREATE, FlockOperation::LockExclusive).map_err(own)?;
+        prune(&base, &real);
+        let made = make(base, &real, common).map_err(own);
         drop(gate);
         made
     }
@@ -50,79 +63,92 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.path) {
+        if let Err(error) = remove(&self.base, &self.name, &self.path) {
             notice(&format!("'{}' could not be removed: {error}", self.path.display()));
         }
     }
 }
 
-/// The directory's full path; it is made where there is none, and refused where others may write to it.
-fn private_directory(path: &Path) -> io::Result<PathBuf> {
+/// Opens a directory, which is made where there is none.
+fn private_directory(path: &Path) -> io::Result<PrivateDirectory> {
     match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => PrivateDirectory::open(path),
     }
-    let metadata = path.symlink_metadata()?;
-    if !metadata.is_dir() || metadata.uid() != rustix::process::getuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return Err(io::Error::other("it is not a directory that you alone may write to"));
-    }
-    path.canonicalize()
 }
 
-fn make(base: &Path, common: Option<&Path>) -> io::Result<Workspace> {
+fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Result<Workspace> {
     let pid = std::process::id();
     for number in 0.. {
         // Elsewhere, in another container, a process may have the same number.
-        let path = base.join(if number == 0 { pid.to_string() } else { format!("{pid}-{number}") });
-        match fs::create_dir(&path) {
+        let name = if number == 0 { format!("{NAME}{pid}") } else { format!("{NAME}{pid}-{number}") };
+        let (name, path) = (OsString::from(&name), real.join(name));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             made => made?,
         }
-        let lock = lock(&path.join(LOCK), FlockOperation::NonBlockingLockExclusive)?;
+        let lock = lock(&base.open_in(&name)?, OFlags::CREATE, FlockOperation::NonBlockingLockExclusive)?;
+        (&lock).write_all(MARK)?;
         if let Some(common) = common {
-            fs::write(path.join(REPOSITORY), common.as_os_str().as_bytes())?;
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(path.join(REPOSITORY))?;
+            file.write_all(common.as_os_str().as_bytes())?;
         }
-        return Ok(Workspace { path, _lock: lock });
+        return Ok(Workspace { base, name, path, _lock: lock });
     }
     Err(ErrorKind::AlreadyExists.into())
 }
 
-fn lock(path: &Path, how: FlockOperation) -> io::Result<File> {
-    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+/// Locks the file [`LOCK`] of a directory.
+fn lock(directory: &PrivateDirectory, create: OFlags, how: FlockOperation) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | create;
+    let file = openat(directory, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
     flock(&file, how)?;
-    Ok(file)
+    Ok(file.into())
 }
 
 /// Removes the workspaces that no living process holds.
-fn prune(base: &Path) {
-    let Ok(entries) = fs::read_dir(base) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()) {
-        let Ok(_dead) = lock(&path.join(LOCK), FlockOperation::NonBlockingLockExclusive) else { continue };
-        if let Err(error) = remove(&path) {
+fn prune(base: &PrivateDirectory, real: &Path) {
+    for name in base.names().unwrap_or_default().into_iter().filter(|name| is_workspace(name)) {
+        let Ok(workspace) = base.open_in(&name) else { continue };
+        if !workspace.read(OsStr::new(LOCK), MARK.len()).is_ok_and(|found| found == MARK) {
+            continue;
+        }
+        let Ok(_dead) = lock(&workspace, OFlags::empty(), FlockOperation::NonBlockingLockExclusive) else { continue };
+        let path = real.join(&name);
+        if let Err(error) = remove(base, &name, &path) {
             notice(&format!("'{}' was left behind, and could not be removed: {error}", path.display()));
         }
     }
 }
 
-/// Removes a workspace: its trees, what the repository knows of them, and at last the place itself, so that what is
-/// cut short can be done again.
-fn remove(path: &Path) -> io::Result<()> {
-    let common = fs::read(path.join(REPOSITORY)).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
-    let entries = match fs::read_dir(path) {
+/// Returns whether a name is one that [`make`] gives: `workspace-PID` or `workspace-PID-NUMBER`.
+fn is_workspace(name: &OsStr) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name.to_str().and_then(|name| name.strip_prefix(NAME));
+    numbers.is_some_and(|numbers| match numbers.split_once('-') {
+        Some((pid, number)) => is_number(pid) && is_number(number),
+        None => is_number(numbers),
+    })
+}
+
+/// Removes a workspace: its trees, what the repository knows of them, and at last its lock and itself, so that a removal that
+/// was cut short can be done again.
+fn remove(base: &PrivateDirectory, name: &OsStr, path: &Path) -> io::Result<()> {
+    let workspace = match base.open_in(name) {
         // A launcher that had to end first has done it.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
+        workspace => workspace?,
     };
-    for entry in entries {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_tree(&entry.path())?;
-        }
+    let common =
+        workspace.read(OsStr::new(REPOSITORY), LONGEST_PATH).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+    for entry in workspace.names()?.iter().filter(|entry| *entry != LOCK && *entry != REPOSITORY) {
+        workspace.remove_tree(entry)?;
     }
     if let Ok(common) = common {
         forget(&common, path)?;
     }
-    remove_tree(path)
+    workspace.remove_tree(OsStr::new(REPOSITORY))?;
+    base.remove_tree(name)
 }
 
 /// Removes what the repository knows of working trees below `path` (gitrepository-layout(5), `worktrees`), and of no
@@ -134,10 +160,10 @@ fn forget(common: &Path, path: &Path) -> io::Result<()> {
         entries => entries?,
     };
     for entry in entries {
-        let entry = entry?.path();
-        let back = fs::read(entry.join("gitdir")).unwrap_or_default();
-        if Path::new(std::ffi::OsStr::from_bytes(back.trim_ascii_end())).starts_with(path) {
-            remove_tree(&entry)?;
+        let entry = entry?;
+        let back = fs::read(entry.path().join("gitdir")).unwrap_or_default();
+        if entry.file_type()?.is_dir() && Path::new(OsStr::from_bytes(back.trim_ascii_end())).starts_with(path) {
+            fs::remove_dir_all(entry.path())?;
         }
     }
     // As git itself does with the last: an error means that it was not the last.
@@ -145,24 +171,103 @@ fn forget(common: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a tree, directories that forbid writing included.
-fn remove_tree(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            permit(path)?;
-            fs::remove_dir_all(path)
-        }
-        done => done,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
-fn permit(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            permit(&entry.path())?;
-        }
+    use super::*;
+
+    /// A base directory with one workspace that nobody holds.
+    fn abandoned(test: &str) -> (PathBuf, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("steady-workspaces-{}-{test}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let base = private_directory(&folder).unwrap();
+        let made = make(base, &folder, None).unwrap();
+        let path = made.path.clone();
+        // As if the process had been killed.
+        let Workspace { _lock, .. } = &made;
+        flock(_lock, FlockOperation::Unlock).unwrap();
+        std::mem::forget(made);
+        fs::create_dir(path.join("build")).unwrap();
+        fs::write(path.join("build/file"), "").unwrap();
+        (folder, path)
     }
-    Ok(())
+
+    fn prune_in(folder: &Path) {
+        prune(&PrivateDirectory::open(folder).unwrap(), folder);
+    }
+
+    /// A directory with a file that must stay.
+    fn directory(path: &Path) {
+        fs::DirBuilder::new().mode(0o700).create(path).unwrap();
+        fs::write(path.join("precious"), "").unwrap();
+    }
+
+    #[test]
+    fn abandoned_workspaces_are_removed_and_nothing_else_is() {
+        let (folder, workspace) = abandoned("others");
+        let held = make(PrivateDirectory::open(&folder).unwrap(), &folder, None).unwrap();
+        let outside = folder.with_extension("outside");
+        let _ = fs::remove_dir_all(&outside);
+        directory(&outside);
+        fs::write(outside.join(LOCK), MARK).unwrap();
+        // Links with the name of a workspace to something with its mark, also in a workspace.
+        symlink(&outside, folder.join("workspace-1")).unwrap();
+        symlink(&outside, workspace.join("build/link")).unwrap();
+        symlink(outside.join("precious"), workspace.join("build/file-link")).unwrap();
+        // Other users of the same directory: with a lock, with the name, with both but without the mark.
+        for (name, mark) in [("store", MARK), ("4711", MARK), ("workspace-2", b"" as &[u8]), ("workspace-x", MARK)] {
+            directory(&folder.join(name));
+            fs::write(folder.join(name).join(LOCK), mark).unwrap();
+        }
+        directory(&folder.join("workspace-3"));
+        directory(&folder.join("workspace-4"));
+        symlink(outside.join(LOCK), folder.join("workspace-4").join(LOCK)).unwrap();
+        fs::write(folder.join("agent.sock"), "").unwrap();
+        prune_in(&folder);
+        assert!(!workspace.exists());
+        assert!(held.path().exists());
+        for name in ["store", "4711", "workspace-2", "workspace-x", "workspace-3", "workspace-4", "workspace-1"] {
+            assert!(folder.join(name).join("precious").exists(), "{name}");
+        }
+        assert!(outside.join("precious").exists() && folder.join("agent.sock").exists());
+        let path = held.path().to_owned();
+        drop(held);
+        assert!(!path.exists());
+        fs::remove_dir_all(folder).unwrap();
+        fs::remove_dir_all(outside).unwrap();
+    }
+
+    #[test]
+    fn workspaces_that_others_can_change_stay() {
+        let (folder, workspace) = abandoned("foreign");
+        fs::set_permissions(&workspace, fs::Permissions::from_mode(0o777)).unwrap();
+        prune_in(&folder);
+        assert!(workspace.join("build/file").exists());
+        fs::set_permissions(&workspace, fs::Permissions::from_mode(0o700)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            chown(&workspace, Some(12_345), None).unwrap();
+            prune_in(&folder);
+            assert!(workspace.join("build/file").exists());
+            chown(&workspace, Some(0), None).unwrap();
+        }
+        prune_in(&folder);
+        assert!(!workspace.exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_base_directory_that_is_a_link_or_foreign_is_refused() {
+        let (folder, _) = abandoned("base");
+        let link = folder.with_extension("link");
+        let _ = fs::remove_file(&link);
+        symlink(&folder, &link).unwrap();
+        assert!(private_directory(&link).is_err());
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(private_directory(&folder).is_err());
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(private_directory(&folder).is_ok());
+        fs::remove_file(link).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -1,13 +1,12 @@
 //! The command: with the hook before all other libraries, in the place of this process.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use steady_experiments::warm::launch::{Here, Launch, is_current, launch};
+use steady_experiments::warm::launch::{Here, Launch, is_done, launch};
 use steady_experiments::warm::make::{Made, Maker, Traced};
 use steady_experiments::warm::store::Store;
 use steady_experiments::warm::{identity, keeper};
@@ -82,20 +81,20 @@ fn warm(store: &Store, program: &Path, before: &Environment) -> (PathBuf, Enviro
 
 /// Whether a program has snapshots of its own.
 fn is_itself(store: &Store, path: &Path) -> bool {
-    let card = fs::metadata(path).ok().and_then(|file| store.card(&identity::key(&file)).ok().flatten());
+    let card = identity::key(path).ok().and_then(|key| store.card(&key).ok().flatten());
     card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
 }
 
 /// Has the keeper take the command's own program, where nobody has asked for that yet. This very program is not taken: it is
 /// large, and what it measures beside it would wait for that.
 fn wish(store: &Store, path: &Path) {
-    let Some(file) = fs::metadata(path).ok().filter(fs::Metadata::is_file) else { return };
-    let key = identity::key(&file);
-    if fs::metadata("/proc/self/exe").is_ok_and(|own| identity::key(&own) == key) {
+    let Some(key) = identity::key(path).ok().filter(|_| path.is_file()) else { return };
+    // The link leads to the same mount as the path that this program was executed by.
+    if identity::key(Path::new("/proc/self/exe")).is_ok_and(|own| own == key) {
         return;
     }
     let known = store.card(&key).ok().flatten();
-    if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_current(&card, path))) {
+    if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_done(store, &card, path))) {
         // Where there is one already, or there can be none, nothing is lost.
         let _ = symlink(path, store.wanted().join(key));
     }
@@ -139,6 +138,6 @@ fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
 }
 
 fn is_known(store: &Store, program: &Path) -> bool {
-    let card = fs::metadata(program).ok().and_then(|file| store.card(&identity::key(&file)).ok().flatten());
-    card.is_some_and(|card| Card::parse(&card.bytes).is_some_and(|card| is_current(&card, program)))
+    let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
+    card.is_some_and(|card| Card::parse(&card.bytes).is_some_and(|card| is_done(store, &card, program)))
 }

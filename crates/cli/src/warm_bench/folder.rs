@@ -1,12 +1,13 @@
 //! The folder in which sessions have their stores: beside the user's own, on the same file system, for the user alone.
 
 use std::env;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
+use steady_linux::private::remove_own_tree;
 
 use crate::failure::Failure;
 
@@ -37,6 +38,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // The stage has removed it, unless it was killed.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = remove_own_tree(&self.0);
     }
 }

@@ -1,13 +1,13 @@
 //! The launcher's side: read requests, make the runs, say what was measured.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use steady_linux::counters::Meter;
+use steady_linux::private::remove_own_tree;
 use steady_linux::{clock, process};
 use steady_model::{CounterScope, Nanos, Reading};
 
@@ -36,7 +36,7 @@ pub fn serve(environment: &[(OsString, OsString)], instrument: Instrument<'_>) {
     // Errors leave nothing to be done: there is nobody to tell.
     let _ = process::end_descendants();
     // `steady` may have been killed, and removes it as well where it was not.
-    let _ = folder.map(fs::remove_dir_all);
+    let _ = folder.map(|folder| remove_own_tree(&folder));
 }
 
 fn attend(

@@ -1,38 +1,101 @@
 //! Files as cards name them.
 
-use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, StatxTimestamp, makedev, statx};
+use rustix::io::Errno;
 use steady_preload::identity::{Identity, Time};
 
-/// What tells a file from others, and from itself before it was changed.
-#[must_use]
-pub fn of(file: &Metadata) -> Identity {
-    Identity {
-        device: file.dev(),
-        inode: file.ino(),
-        bytes: file.size(),
-        modified: Time { seconds: file.mtime(), nanoseconds: file.mtime_nsec() },
-        changed: Time { seconds: file.ctime(), nanoseconds: file.ctime_nsec() },
-    }
-}
+/// `STATX_MNT_ID_UNIQUE`: a number of the mount that is not used again until the next boot (since Linux 6.8).
+const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+/// `STATX_MNT_ID`, which kernels since 5.8 give where they do not know the other one.
+const MOUNT: StatxFlags = StatxFlags::MNT_ID;
 
-/// The identity of what a path leads to; nothing where nothing is there.
+/// The major number of loop devices.
+const LOOP: u32 = 7;
+/// File systems that are made as one image, by their numbers for statfs(2): cramfs, EROFS, ISO 9660, romfs, SquashFS, UDF, FUSE.
+const IMAGES: [u64; 7] = [0x28cd_3d45, 0xe0f5_e1e2, 0x9660, 0x7275, 0x7371_7368, 0x1501_3346, 0x6573_5546];
+
+/// Returns the identity of the file that a path leads to, or `None` if there is no file.
 ///
 /// # Errors
-/// Where it cannot be told, as in a folder that may not be looked into.
+/// As statx(2), such as for a directory that may not be searched.
 pub fn at(path: &Path) -> io::Result<Option<Identity>> {
-    match fs::metadata(path) {
-        Ok(found) => Ok(Some(of(&found))),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(error),
+    Ok(asked(path)?.as_ref().map(of))
+}
+
+/// Returns the identity of a file.
+///
+/// # Errors
+/// As statx(2), also if there is no file.
+pub fn existing(path: &Path) -> io::Result<Identity> {
+    at(path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Returns the name of a file in a store.
+///
+/// # Errors
+/// As [`existing`].
+pub fn key(path: &Path) -> io::Result<String> {
+    existing(path).map(|file| file.key().as_str().to_owned())
+}
+
+/// Returns whether another file could have the same identity as this one later, because its file system can be replaced by
+/// another image with the same numbers and times, and this kernel gives the number of a mount to later mounts again.
+///
+/// # Errors
+/// As statx(2) and statfs(2).
+pub fn is_ambiguous(path: &Path) -> io::Result<bool> {
+    let file = asked(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let is_unique = file.stx_mask & UNIQUE_MOUNT.bits() != 0;
+    Ok(!is_unique && is_of_an_image(file.stx_dev_major, rustix::fs::statfs(path)?.f_type as u64))
+}
+
+fn is_of_an_image(major: u32, file_system: u64) -> bool {
+    major == LOOP || IMAGES.contains(&file_system)
+}
+
+fn asked(path: &Path) -> io::Result<Option<Statx>> {
+    match statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS | MOUNT | UNIQUE_MOUNT) {
+        Ok(file) => Ok(Some(file)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// What a file is called by in a store.
-#[must_use]
-pub fn key(file: &Metadata) -> String {
-    of(file).key().as_str().to_owned()
+fn of(file: &Statx) -> Identity {
+    let time = |time: StatxTimestamp| Time { seconds: time.tv_sec, nanoseconds: i64::from(time.tv_nsec) };
+    Identity {
+        device: makedev(file.stx_dev_major, file.stx_dev_minor),
+        inode: file.stx_ino,
+        mount: file.stx_mnt_id,
+        bytes: file.stx_size,
+        modified: time(file.stx_mtime),
+        changed: time(file.stx_ctime),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_device_or_file_system() {
+        const EXT4: u64 = 0xef53;
+        assert!(is_of_an_image(LOOP, EXT4) && is_of_an_image(253, 0x7371_7368));
+        assert!(!is_of_an_image(253, EXT4));
+        assert!(!is_ambiguous(Path::new("/proc/self/stat")).unwrap());
+    }
+
+    #[test]
+    fn identities_are_those_of_stat() {
+        use std::os::unix::fs::MetadataExt;
+        let (own, stat) = (existing(Path::new("/bin/sh")).unwrap(), std::fs::metadata("/bin/sh").unwrap());
+        assert_eq!((own.device, own.inode, own.bytes), (stat.dev(), stat.ino(), stat.size()));
+        assert_eq!((own.changed.seconds, own.changed.nanoseconds), (stat.ctime(), stat.ctime_nsec()));
+        assert_eq!((own.modified.seconds, own.modified.nanoseconds), (stat.mtime(), stat.mtime_nsec()));
+        assert_eq!(at(Path::new("/bin/sh/x")).unwrap(), None);
+        assert_eq!(at(Path::new("/nonexistent")).unwrap(), None);
+    }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use steady_linux::private::remove_own_tree;
 use steady_linux::{Root, clock};
 use steady_model::{Cold, Command, Nanos};
 use steady_preload::card::Card;
@@ -191,7 +192,7 @@ impl<'a> Images<'a> {
         }
         drawn.iter().try_for_each(fs::remove_file)?;
         if self.draws > 0 {
-            fs::remove_dir_all(before)?;
+            remove_own_tree(&before)?;
         }
         self.draws += 1;
         Ok(snapshots)
@@ -201,7 +202,7 @@ impl<'a> Images<'a> {
 impl Program {
     /// Whether its file, and all that it loads, are what they were when it was taken.
     fn is_current(&self, store: &Store) -> bool {
-        let card = fs::metadata(&self.path).and_then(|file| store.card(&identity::key(&file)));
+        let card = identity::key(&self.path).and_then(|key| store.card(&key));
         let current = |bytes: &[u8]| Card::parse(bytes).is_some_and(|card| is_current(&card, &self.path));
         card.is_ok_and(|card| card.is_some_and(|card| current(&card.bytes)))
     }
@@ -213,7 +214,7 @@ impl Program {
 
     /// Keeps what the store has of it now, whatever is put in its place there.
     fn keep(&mut self, number: usize, store: &Store, folder: &Path) -> io::Result<()> {
-        let key = identity::key(&fs::metadata(&self.path)?);
+        let key = identity::key(&self.path)?;
         let name = self.path.file_name().unwrap_or_default();
         for copy in 0..COPIES {
             let image = folder.join(format!("image-{number}-{}", self.images));

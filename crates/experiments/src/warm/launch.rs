@@ -1,13 +1,12 @@
 //! Whether a program would be started from a snapshot here and now: what the hook looks at, in words.
 
 use std::ffi::{CStr, OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 use steady_linux::Root;
-use steady_preload::card::{Card, Warm};
+use steady_preload::card::{Card, Dependency, Warm};
 
 use super::identity;
 use super::make::speaks_to_loader;
@@ -39,19 +38,21 @@ pub fn launch(store: &Store, path: &Path, here: Here<'_>) -> Launch {
 
 /// The same, of a program that is called by a name: the interpreter of a script is by that of the script.
 fn called(store: &Store, path: &Path, name: &OsStr, here: Here<'_>) -> Launch {
-    let reasons = match fs::metadata(path) {
+    let reasons = match identity::existing(path) {
         Err(error) => vec![format!("its file cannot be looked at: {error}")],
         Ok(file) => {
-            let found = store.card(&identity::key(&file));
+            let found = store.card(file.key().as_str());
             match found.map(|found| found.map(|found| found.bytes)) {
                 Err(error) => vec![format!("its card cannot be read: {error}")],
                 Ok(None) => vec!["it has not been taken yet".to_owned()],
                 Ok(Some(bytes)) => match Card::parse(&bytes) {
                     None => vec!["its card makes no sense".to_owned()],
-                    Some(card) if *card.identity() != identity::of(&file) => {
+                    Some(card) if *card.identity() != file => {
                         vec!["its file has changed since".to_owned()]
                     }
-                    Some(Card::Refused { reason, .. }) => vec![reason.to_string_lossy().into_owned()],
+                    Some(Card::Refused { reason, dependencies, .. }) => {
+                        vec![changed(dependencies.iter()).unwrap_or_else(|| reason.to_string_lossy().into_owned())]
+                    }
                     Some(Card::Script { interpreter, .. }) => {
                         return called(store, Path::new(os(interpreter)), name, here);
                     }
@@ -69,7 +70,8 @@ fn of_warm(store: &Store, (path, name): (&Path, &OsStr), warm: &Warm<'_>, here: 
     let copy = std::process::id() % warm.copies;
     let snapshot = store.snapshot(warm.identity.key().as_str(), copy, name);
     match reasons.is_empty() {
-        true if snapshot.is_file() => Launch::Warm(snapshot),
+        true if is_written(&snapshot, warm, copy) => Launch::Warm(snapshot),
+        true if snapshot.is_file() => Launch::AsUsual(vec![DAMAGED.to_owned()]),
         true => Launch::AsUsual(vec!["its snapshots do not have that name yet".to_owned()]),
         false => Launch::AsUsual(reasons),
     }
@@ -84,27 +86,54 @@ fn against(store: &Store, path: &Path, warm: &Warm<'_>, here: Here<'_>) -> Vec<S
     if rustix::process::geteuid().as_raw() != warm.uid {
         reasons.push("another user had it taken".to_owned());
     }
-    reasons.extend(changed(warm));
+    reasons.extend(changed(warm.dependencies()));
     reasons.extend(of_environment(warm, here.environment, store.hook().as_os_str()));
     reasons.extend(of_limits(warm, here.root));
     reasons
 }
 
-/// Whether a card says what is so of its program and of the files that this loads.
+/// What is said of a snapshot that was written to, cut off or replaced.
+const DAMAGED: &str = "one of its snapshots is not the file that was written";
+
+/// Returns whether a card describes its program, and the files that this loads, as they are now.
 #[must_use]
 pub fn is_current(card: &Card<'_>, program: &Path) -> bool {
     let same = identity::at(program).is_ok_and(|now| now == Some(*card.identity()));
-    let loaded = match card {
-        Card::Warm(warm) => changed(warm).is_none(),
-        _ => true,
+    same && match card {
+        Card::Warm(warm) => changed(warm.dependencies()).is_none(),
+        Card::Refused { dependencies, .. } => changed(dependencies.iter()).is_none(),
+        Card::Script { .. } => true,
+    }
+}
+
+/// Returns whether there is nothing to do for a program: its card is current, and its snapshots are those that were written.
+#[must_use]
+pub fn is_done(store: &Store, card: &Card<'_>, program: &Path) -> bool {
+    let damage = match card {
+        Card::Warm(warm) => damaged(store, warm),
+        _ => None,
     };
-    same && loaded
+    is_current(card, program) && damage.is_none()
+}
+
+/// Says so if one of the snapshots is not the file that was written.
+#[must_use]
+pub fn damaged(store: &Store, warm: &Warm<'_>) -> Option<String> {
+    let key = warm.identity.key();
+    let is_whole = |copy| is_written(&store.snapshot(key.as_str(), copy, os(warm.name)), warm, copy);
+    (!(0..warm.copies).all(is_whole)).then(|| DAMAGED.to_owned())
+}
+
+/// Returns whether a path leads to the very file that was written as this copy.
+fn is_written(snapshot: &Path, warm: &Warm<'_>, copy: u32) -> bool {
+    let image = warm.images().nth(copy as usize);
+    image.is_some() && identity::at(snapshot).is_ok_and(|found| found == image)
 }
 
 /// Which of the files that it loads is not what it was, if any.
 #[must_use]
-pub fn changed(warm: &Warm<'_>) -> Option<String> {
-    warm.dependencies().find_map(|dependency| {
+pub fn changed<'a>(dependencies: impl IntoIterator<Item = Dependency<'a>>) -> Option<String> {
+    dependencies.into_iter().find_map(|dependency| {
         let path = Path::new(os(dependency.path));
         let name = path.display();
         match (identity::at(path), dependency.identity) {

@@ -1,6 +1,5 @@
 //! What a store has to tell.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use steady_preload::card::{Card, Outcome, Warm};
 
 use super::identity;
 use super::inspect::inspect;
-use super::launch::{Here, Launch, changed, launch, os};
+use super::launch::{Here, Launch, changed, damaged, launch, os};
 use super::store::{Counts, LIMIT, Store, StoredCard, Work};
 
 /// What is told of these programs, or of all where none is named. `here` is what would start them, for [`WarmQuestion::Why`].
@@ -80,8 +79,7 @@ fn rank(state: &WarmState) -> u8 {
 }
 
 fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Here<'_>>) -> KeptProgram {
-    let key = fs::metadata(program).map(|file| identity::key(&file));
-    let card = key.ok().and_then(|key| store.card(&key).ok().flatten());
+    let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
     let found = card.and_then(|card| known(store, counts, &card, Some(program)));
     let against = here.map(|here| match launch(store, program, here) {
         Launch::Warm(_) => vec![],
@@ -123,8 +121,10 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
         _ if !same => {
             KeptProgram { state: WarmState::Stale("its file has changed since".to_owned()), taken, ..program }
         }
-        Card::Refused { reason, .. } => {
-            KeptProgram { state: WarmState::Refused(reason.to_string_lossy().into_owned()), taken, ..program }
+        Card::Refused { reason, dependencies, .. } => {
+            let refused = || WarmState::Refused(reason.to_string_lossy().into_owned());
+            let state = changed(dependencies.iter()).map_or_else(refused, WarmState::Stale);
+            KeptProgram { state, taken, ..program }
         }
         Card::Script { interpreter, argument, .. } => {
             let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
@@ -141,7 +141,7 @@ fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, 
         slot => absent_if_broken(counts.launches(slot)),
     });
     KeptProgram {
-        state: changed(warm).map_or(WarmState::Warm, WarmState::Stale),
+        state: changed(warm.dependencies()).or_else(|| damaged(store, warm)).map_or(WarmState::Warm, WarmState::Stale),
         copies: warm.copies,
         size: Bytes(store.size(key)),
         warm_launches: launches.clone().map(|[warm, _]| warm),

@@ -185,10 +185,27 @@ pub struct Refusal(pub String);
 /// Why there is nothing taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NotTaken {
-    /// It lies in the program.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    /// It lies in the program or in one of these files, which it had asked for by then.
+    #[error("{0}")]
+    Refused(Refusal, Vec<AskedFile>),
     /// It lies in this machine, or in this moment; in these words.
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<Refusal> for NotTaken {
+    fn from(refusal: Refusal) -> Self {
+        NotTaken::Refused(refusal, vec![])
+    }
+}
+
+impl NotTaken {
+    /// Adds the files that the program had asked for to a refusal.
+    #[must_use]
+    pub fn having_asked_for(self, files: Vec<AskedFile>) -> Self {
+        match self {
+            NotTaken::Refused(refusal, _) => NotTaken::Refused(refusal, files),
+            failed @ NotTaken::Failed(_) => failed,
+        }
+    }
 }

@@ -48,12 +48,12 @@ impl Camera for &mut Fake {
         {
             fs::write(file, "changed").unwrap();
         }
+        let files = self.files.iter().map(|(path, found)| AskedFile { path: path.clone(), found: *found });
         match (self.refused, self.failed) {
-            (Some(why), _) => return Err(Refusal(why.to_owned()).into()),
+            (Some(why), _) => return Err(NotTaken::Refused(Refusal(why.to_owned()), files.collect())),
             (_, Some(why)) => return Err(NotTaken::Failed(why.to_owned())),
             _ => {}
         }
-        let files = self.files.iter().map(|(path, found)| AskedFile { path: path.clone(), found: *found });
         Ok(Taken {
             regions: vec![],
             entry: 0,
@@ -101,12 +101,12 @@ impl Bench {
     }
 
     fn key(&self) -> String {
-        identity::key(&fs::metadata(&self.program).unwrap())
+        identity::key(&self.program).unwrap()
     }
 
     /// As the hook has it.
     fn wish(&self, path: &Path) {
-        symlink(path, self.store.wanted().join(identity::key(&fs::metadata(path).unwrap()))).unwrap();
+        symlink(path, self.store.wanted().join(identity::key(path).unwrap())).unwrap();
     }
 
     fn launch(&self, environment: &[(&str, &str)]) -> Result<Vec<u8>, String> {
@@ -184,6 +184,86 @@ fn what_is_refused_is_remembered_and_what_fails_is_not() {
     assert_eq!(bench.store.size(&bench.key()), 0);
 }
 
+/// A library that is the reason for a refusal is replaced, comes or goes: the program is looked at again.
+#[test]
+fn a_refusal_ends_with_what_it_is_based_on() {
+    let bench = Bench::new("based");
+    let (library, absent) = (bench.folder.join("library"), bench.folder.join("absent"));
+    fs::write(&library, "").unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    let asked = vec![(library.clone(), true), (absent.clone(), false)];
+    let refuse = |bench: &Bench| {
+        let mut fake = Fake { refused: Some("it forks"), files: asked.clone(), ..Fake::default() };
+        assert_eq!(bench.make(&mut fake), Ok(Made::Refused(Refusal("it forks".to_owned()))));
+        assert_eq!(bench.launch(&[]), Err("it forks".to_owned()));
+    };
+    let changes: [fn(&Path, &Path); 3] = [
+        |library, _| fs::write(library, "other").unwrap(),
+        |_, absent| fs::write(absent, "").unwrap(),
+        |library, absent| fs::remove_file(library).and_then(|()| fs::remove_file(absent)).unwrap(),
+    ];
+    refuse(&bench);
+    for (number, change) in changes.into_iter().enumerate() {
+        change(&library, &absent);
+        let reasons = bench.launch(&[]).unwrap_err();
+        assert!(reasons.contains("changed since") || reasons.contains("there"), "{number}: {reasons}");
+        std::thread::sleep(Duration::from_millis(80));
+        bench.wish(&bench.program);
+        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+        assert!(bench.launch(&[]).is_ok(), "{number}");
+        if number == 0 {
+            refuse(&bench);
+        } else {
+            let asked = [(library.clone(), library.exists()), (absent.clone(), absent.exists())].to_vec();
+            let mut fake = Fake { refused: Some("it forks"), files: asked, ..Fake::default() };
+            assert!(matches!(bench.make(&mut fake), Ok(Made::Refused(_))));
+        }
+    }
+}
+
+/// A library is away for a moment while a program is taken: this is no reason to refuse the program for good.
+#[test]
+fn what_is_refused_while_files_come_and_go_is_tried_again() {
+    let bench = Bench::new("away");
+    let library = bench.folder.join("library");
+    fs::write(&library, "").unwrap();
+    std::thread::sleep(Duration::from_millis(80));
+    let mut fake = Fake { refused: Some("it ends"), files: vec![(library.clone(), false)], ..Fake::default() };
+    assert!(matches!(bench.make(&mut fake), Err(Unmade::Unsettled(_))), "it was not there, and now it is");
+    fs::remove_file(&library).unwrap();
+    let mut fake = Fake { refused: Some("it ends"), files: vec![(library.clone(), true)], ..Fake::default() };
+    assert!(matches!(bench.make(&mut fake), Err(Unmade::Unsettled(_))), "it was there, and now it is not");
+    fs::write(&library, "").unwrap();
+    assert!(matches!(bench.make(&mut fake), Err(Unmade::Unsettled(_))), "it was changed a moment ago");
+    assert_eq!(bench.store.card(&bench.key()).unwrap(), None);
+}
+
+#[test]
+fn snapshots_that_were_changed_are_not_used_and_made_again() {
+    let bench = Bench::new("damaged");
+    let damages: [fn(&Path); 3] = [
+        |path| drop(File::options().write(true).truncate(true).open(path).unwrap()),
+        |path| File::options().write(true).open(path).unwrap().write_all_at(b"#!", 0).unwrap(),
+        |path| {
+            fs::copy(path, path.with_extension("new"))
+                .and_then(|_| fs::rename(path.with_extension("new"), path))
+                .unwrap()
+        },
+    ];
+    bench.make(&mut Fake::default()).unwrap();
+    for damage in damages {
+        for copy in 0..COPIES {
+            let path = bench.store.snapshot(&bench.key(), copy, OsStr::new("program"));
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+            damage(&path);
+        }
+        assert!(bench.launch(&[]).unwrap_err().contains("not the file that was written"));
+        bench.wish(&bench.program);
+        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+        assert!(bench.launch(&[]).is_ok());
+    }
+}
+
 #[test]
 fn what_changes_while_it_is_taken_is_put_off() {
     let bench = Bench::new("changes");
@@ -222,7 +302,7 @@ fn names_are_kept_when_snapshots_are_made_anew() {
     let before = store.size(&key);
     bench.make(&mut Fake::default()).unwrap();
     for copy in 0..COPIES {
-        let inode = |name: &str| identity::key(&fs::metadata(store.snapshot(&key, copy, OsStr::new(name))).unwrap());
+        let inode = |name: &str| identity::key(&store.snapshot(&key, copy, OsStr::new(name))).unwrap();
         assert_eq!(inode("program"), inode("other"), "both names are of the new one");
     }
     assert_eq!(store.size(&key), before, "files with two names count once");

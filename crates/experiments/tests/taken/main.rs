@@ -32,7 +32,7 @@ fn request(program: &Path) -> Request {
 /// Why `program` is not taken.
 fn refusal(program: &Path) -> String {
     match take(&request(program)) {
-        Err(NotTaken::Refused(Refusal(why))) => why,
+        Err(NotTaken::Refused(Refusal(why), _)) => why,
         Err(why) => panic!("{} is not refused: {why}", program.display()),
         Ok(_) => panic!("{} is taken", program.display()),
     }

@@ -1,7 +1,7 @@
 //! What the demonstration is played in: a folder of its own, the agent, the server's socket; and one act of it.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io::{self, PipeWriter, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -19,6 +19,7 @@ use steady_agent::store::{Keep, Reader};
 use steady_agent::table::Limits;
 use steady_agent::{AgentError, Settings};
 use steady_linux::clock;
+use steady_linux::private::remove_own_tree;
 use steady_model::Nanos;
 
 use super::client;
@@ -241,6 +242,6 @@ pub(crate) fn sweep(words: &mut dyn Iterator<Item = OsString>) {
     let folder = Path::new(&folder);
     let ours = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("steady-release-demo-"));
     if ours {
-        let _ = fs::remove_dir_all(folder);
+        let _ = remove_own_tree(folder);
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use steady_linux::counters::{self, Event, Meter};
+use steady_linux::private::remove_own_tree;
 use steady_linux::process::{self, Child, Program, Status, Stdio};
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Nanos, Reading, WarmCounts, WarmMode, WarmSession, WarmSpent};
@@ -62,7 +63,7 @@ pub(super) fn session(
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
     let done = in_folder(setup, order, (environment, &folder), control);
     // Whatever became of it, the next one begins with an empty store.
-    fs::remove_dir_all(&folder)?;
+    remove_own_tree(&folder)?;
     done
 }
 

@@ -2,11 +2,11 @@
 //! whatever way.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+use steady_linux::private::remove_own_tree;
 use steady_linux::process;
 
 use super::protocol::{Reply, Setup};
@@ -25,7 +25,7 @@ pub fn serve(environment: &[(OsString, OsString)]) {
     }
     // Errors leave nothing to be done: there is nobody to tell.
     let _ = process::end_descendants();
-    let _ = fs::remove_dir_all(&setup.folder);
+    let _ = remove_own_tree(&setup.folder);
 }
 
 fn attend(

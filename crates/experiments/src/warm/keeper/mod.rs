@@ -18,8 +18,8 @@ use steady_model::Nanos;
 use steady_preload::card::{Card, Warm};
 
 use super::identity;
-use super::launch::{is_current, os};
-use super::make::{Camera, Made, Maker, Unmade, speaks_to_loader};
+use super::launch::{is_done, os};
+use super::make::{Camera, Made, Maker, Unmade, failed, speaks_to_loader};
 use super::store::{Store, StoredCard, Wish};
 use queue::Queue;
 use watch::{Seen, Watch};
@@ -101,7 +101,7 @@ impl<C: Camera> Keeper<'_, '_, C> {
         let store = self.maker.store();
         if let Some(known) = store.card(&wish.key).ok().flatten()
             && let Some(card) = Card::parse(&known.bytes)
-            && is_current(&card, &wish.program)
+            && is_done(store, &card, &wish.program)
         {
             return match card {
                 Card::Warm(warm) => self.name_too(&wish.key, &warm, wish.program.file_name()),
@@ -116,20 +116,20 @@ impl<C: Camera> Keeper<'_, '_, C> {
         }
     }
 
-    /// Gives a program's snapshots the name that it was called by; makes them anew where that cannot be.
+    /// Gives a program's snapshots the name that it was called by.
     fn name_too(&mut self, key: &str, warm: &Warm<'_>, name: Option<&OsStr>) -> Result<(), Unmade> {
-        let named = name.map_or(Ok(()), |name| self.maker.store().name_too(key, warm.copies, os(warm.name), name));
-        named.or_else(|_| self.make(Path::new(os(warm.program))).map(drop))
+        name.map_or(Ok(()), |name| self.maker.store().name_too(key, warm.copies, os(warm.name), name)).map_err(failed)
     }
 
     /// The interpreter of a script is called by the script's name.
     fn interpreter(&mut self, interpreter: &Path, script: &Path) -> Result<(), Unmade> {
         let store = self.maker.store();
         let known = || {
-            let key = identity::key(&std::fs::metadata(interpreter).ok()?);
+            let key = identity::key(interpreter).ok()?;
             store.card(&key).ok().flatten()
         };
-        let current = |card: &StoredCard| Card::parse(&card.bytes).is_some_and(|card| is_current(&card, interpreter));
+        let current =
+            |card: &StoredCard| Card::parse(&card.bytes).is_some_and(|card| is_done(store, &card, interpreter));
         if !known().is_some_and(|card| current(&card)) {
             self.make(interpreter)?;
         }
@@ -143,7 +143,7 @@ impl<C: Camera> Keeper<'_, '_, C> {
     fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
         let maker = AssertUnwindSafe(&mut *self.maker);
         let made = catch_unwind(move || { maker }.make(program));
-        made.unwrap_or_else(|_| self.maker.refuse_for_good(program, "it could not be understood"))
+        made.unwrap_or_else(|_| self.maker.refuse_after_panic(program, "it could not be understood"))
     }
 
     /// Makes snapshots anew whose time has come, one program at a time.

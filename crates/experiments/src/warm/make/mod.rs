@@ -6,7 +6,6 @@ mod stack;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,7 +24,7 @@ use super::identity;
 use super::image::Image;
 use super::inspect::{Inspected, Needs, Script, inspect};
 use super::store::{Shelf, Store, Work};
-use super::taken::{NotTaken, Refusal, Request, Taken};
+use super::taken::{AskedFile, NotTaken, Refusal, Request, Taken};
 use evidence::Evidence;
 
 /// How many snapshots a program has: what is taken twice in order to be understood becomes two.
@@ -68,6 +67,8 @@ pub struct Maker<'a, C> {
     loaders: HashMap<PathBuf, (Identity, Rc<Taken>)>,
     /// Whether what its programs start is to be started as usual.
     alone: bool,
+    /// What the program that is being made warm has asked for so far: what a refusal is based on.
+    asked: Vec<AskedFile>,
 }
 
 /// Which take it is.
@@ -93,7 +94,7 @@ impl<'a, C: Camera> Maker<'a, C> {
     /// are told by it.
     pub fn new(store: &'a Store, camera: C, environment: Vec<(OsString, OsString)>) -> Self {
         let environment = environment.into_iter().filter(|(name, _)| !speaks_to_loader(name)).collect();
-        Maker { store, camera, environment, loaders: HashMap::new(), alone: false }
+        Maker { store, camera, environment, loaders: HashMap::new(), alone: false, asked: vec![] }
     }
 
     /// The same for programs that are to start others as usual: these get no hook for that.
@@ -112,16 +113,20 @@ impl<'a, C: Camera> Maker<'a, C> {
     /// # Errors
     /// Why nothing became of it: what was there before is there still.
     pub fn make(&mut self, program: &Path) -> Result<Made, Unmade> {
-        let before = clock::process_cpu();
+        let (before, started) = (clock::process_cpu(), clock::real_time());
+        self.asked.clear();
         let subject = Subject::at(program)?;
         let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
         let made = match inspect(&subject.path) {
             Ok(Inspected::Script(script)) => self.script(&shelf, &subject, script),
-            Ok(Inspected::Program(needs)) => self.program(&shelf, &subject, needs),
-            Err(refusal) => Err(Stop::Refused(refusal)),
+            Ok(Inspected::Program(needs)) => self.program(&shelf, &subject, needs, started),
+            Err(refusal) => Err(Stop::Refused(refusal, None)),
         };
         let made = match made {
-            Err(Stop::Refused(refusal)) => self.refuse(&shelf, &subject, refusal),
+            Err(Stop::Refused(refusal, asked)) => {
+                self.asked.extend(asked.unwrap_or_default());
+                self.refuse(&shelf, &subject, refusal, started)
+            }
             Err(Stop::Unmade(unmade)) => Err(unmade),
             Ok(made) => Ok(made),
         };
@@ -159,11 +164,11 @@ impl<'a, C: Camera> Maker<'a, C> {
         Ok(true)
     }
 
-    /// Refuses a program that made this one fail.
-    pub(super) fn refuse_for_good(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
+    /// Refuses a program that made [`Maker::make`] panic.
+    pub(super) fn refuse_after_panic(&mut self, program: &Path, why: &str) -> Result<Made, Unmade> {
         let subject = Subject::at(program)?;
         let shelf = self.store.shelf(subject.identity.key().as_str()).map_err(failed)?.ok_or(Unmade::Busy)?;
-        self.refuse(&shelf, &subject, Refusal(why.to_owned()))
+        self.refuse(&shelf, &subject, Refusal(why.to_owned()), clock::real_time())
     }
 
     fn script(&self, shelf: &Shelf<'_>, subject: &Subject, script: Script) -> Result<Made, Stop> {
@@ -176,19 +181,18 @@ impl<'a, C: Camera> Maker<'a, C> {
         Ok(Made::Script(script))
     }
 
-    fn program(&mut self, shelf: &Shelf<'_>, subject: &Subject, needs: Needs) -> Result<Made, Stop> {
-        let started = clock::real_time();
+    fn program(&mut self, shelf: &Shelf<'_>, subject: &Subject, needs: Needs, started: Nanos) -> Result<Made, Stop> {
         let needs = Needs { hook: if self.alone { needs.own_path } else { needs.hook }, ..needs };
         let (needs, first) = self.first(subject, needs)?;
         let evidence = Evidence::of(&first, subject, &self.environment, started)?;
         let unbound = self.unbound(subject, needs, &first)?;
         let images = self.images([&first, &unbound], subject, needs, (started, &evidence))?;
-        self.put(shelf, subject, &images)?;
+        let images = self.put(shelf, subject, &images)?;
         subject.unchanged()?;
         let draft = WarmDraft {
             identity: subject.identity,
             uid: rustix::process::geteuid().as_raw(),
-            copies: COPIES,
+            images,
             slot: 0,
             hook_inside: needs.hook,
             stack_limits: stack::limits(),
@@ -213,7 +217,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         const TRIES: u32 = 2;
         let mut tries = 1;
         loop {
-            let second = self.camera.take(&self.request(subject, needs, Pass::Second))?;
+            let second = self.take(&self.request(subject, needs, Pass::Second))?;
             // What stands before and after the second take was there while it was taken; the first is compared with it.
             if *evidence != Evidence::of(&second, subject, &self.environment, started)? {
                 return Err(Stop::unsettled("it loads other files each time"));
@@ -227,14 +231,21 @@ impl<'a, C: Camera> Maker<'a, C> {
 
     /// The first take; again with what the libraries turn out to need.
     fn first(&mut self, subject: &Subject, needs: Needs) -> Result<(Needs, Taken), Stop> {
-        let taken = self.camera.take(&self.request(subject, needs, Pass::First))?;
+        let taken = self.take(&self.request(subject, needs, Pass::First))?;
         let of_libraries = evidence::needs(&taken, subject);
         let hook = needs.hook || (of_libraries.hook && !self.alone);
         let all = Needs { hook, locale: needs.locale || of_libraries.locale, ..needs };
         match all == needs {
             true => Ok((needs, taken)),
-            false => Ok((all, self.camera.take(&self.request(subject, all, Pass::First))?)),
+            false => Ok((all, self.take(&self.request(subject, all, Pass::First))?)),
         }
+    }
+
+    /// Takes it, and notes what it asked for.
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
+        let taken = self.camera.take(request)?;
+        self.asked.clone_from(&taken.files);
+        Ok(taken)
     }
 
     /// A take in which functions were not bound at once: what an earlier one of a program with the same loader has shown, for that
@@ -288,29 +299,36 @@ impl<'a, C: Camera> Maker<'a, C> {
         }
     }
 
-    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Image; 2]) -> Result<(), Stop> {
+    fn put(&self, shelf: &Shelf<'_>, subject: &Subject, images: &[Image; 2]) -> Result<Vec<Identity>, Stop> {
         let size = images.iter().map(Image::length).sum();
         if !self.store.make_room(size, shelf.key()).map_err(Stop::failed)? {
             return Err(Stop::Unmade(Unmade::NoRoom(size)));
         }
         let [name, other] = &subject.names;
+        let mut written = Vec::new();
         for (copy, image) in (0..).zip(images) {
             let put = shelf.put(copy, name, image);
-            put.map_err(|error| match error.raw_os_error() {
+            written.push(put.map_err(|error| match error.raw_os_error() {
                 Some(ENOSPC | EDQUOT) => Stop::Unmade(Unmade::NoRoom(size)),
                 _ => Stop::failed(error),
-            })?;
+            })?);
         }
-        match name == other {
-            true => Ok(()),
-            false => self.store.name_too(shelf.key(), COPIES, name, other).map_err(Stop::failed),
+        if name != other {
+            self.store.name_too(shelf.key(), COPIES, name, other).map_err(Stop::failed)?;
         }
+        Ok(written)
     }
 
-    fn refuse(&self, shelf: &Shelf<'_>, subject: &Subject, refusal: Refusal) -> Result<Made, Unmade> {
+    /// Refuses a program, as long as it and all that it had asked for stay what they are. If one of these files came, went or
+    /// changed since `started`, that may be why, and the program is tried again later.
+    fn refuse(&self, shelf: &Shelf<'_>, subject: &Subject, refusal: Refusal, started: Nanos) -> Result<Made, Unmade> {
         let reason = CString::new(refusal.0.replace('\0', " ")).unwrap_or_default();
         let program = CString::new(subject.path.as_os_str().as_bytes()).unwrap_or_default();
-        let card = CardDraft::Refused { identity: subject.identity, program, reason };
+        let dependencies = match evidence::files(&self.asked, subject, started) {
+            Err(Stop::Unmade(unmade)) => return Err(unmade),
+            files => files.unwrap_or_default(),
+        };
+        let card = CardDraft::Refused { identity: subject.identity, program, reason, dependencies };
         subject.unchanged().map_err(|_| Unmade::Unsettled("its file changed meanwhile".to_owned()))?;
         shelf.write_card_alone(&card).map_err(failed)?;
         Ok(Made::Refused(refusal))
@@ -333,7 +351,8 @@ const EDQUOT: i32 = 122;
 
 /// Why no card came of it.
 enum Stop {
-    Refused(Refusal),
+    /// And what the program had asked for, if that is known.
+    Refused(Refusal, Option<Vec<AskedFile>>),
     Unmade(Unmade),
 }
 
@@ -350,20 +369,21 @@ impl Stop {
 impl From<NotTaken> for Stop {
     fn from(why: NotTaken) -> Self {
         match why {
-            NotTaken::Refused(refusal) => Stop::Refused(refusal),
+            NotTaken::Refused(refusal, files) => Stop::Refused(refusal, Some(files)),
             NotTaken::Failed(why) => Stop::Unmade(Unmade::Failed(why)),
         }
     }
 }
 
-fn failed(error: std::io::Error) -> Unmade {
+/// What the store or the system said.
+pub(super) fn failed(error: std::io::Error) -> Unmade {
     Unmade::Failed(error.to_string())
 }
 
 impl Subject {
     fn at(program: &Path) -> Result<Self, Unmade> {
         let path = program.canonicalize().map_err(failed)?;
-        let identity = identity::of(&fs::metadata(&path).map_err(failed)?);
+        let identity = identity::existing(&path).map_err(failed)?;
         let name = |path: &Path| path.file_name().map(OsStr::to_owned);
         let called = name(program).or_else(|| name(&path)).unwrap_or_default();
         Ok(Subject { names: [name(&path).unwrap_or_default(), called], path, identity })

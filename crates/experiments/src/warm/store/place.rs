@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use steady_linux::private::remove_own_tree;
 use steady_linux::{Root, host, procfs};
 use steady_preload::card::VERSION;
 
@@ -60,17 +61,21 @@ impl Place {
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
             if self.is_earlier(&name) {
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = remove_own_tree(&entry.path());
             }
         }
     }
 
-    /// Whether a store's name tells of this host and another boot: `8-4-4-4-12-HOST-u...`.
+    /// Returns whether a name is that of a store of this user and host from another boot: `BOOT-HOST-uUSER-vVERSION-BUILD`.
     fn is_earlier(&self, name: &str) -> bool {
-        let length = self.boot.len();
-        let rest = name.is_char_boundary(length).then(|| name.split_at(length));
-        let of_host = format!("-{}-u", self.host);
-        rest.is_some_and(|(boot, rest)| boot != self.boot && rest.starts_with(&of_host))
+        let user = format!("-{}-u{}-v", self.host, rustix::process::geteuid().as_raw());
+        let Some((boot, version_and_build)) = name.split_once(user.as_str()) else { return false };
+        let Some((version, build)) = version_and_build.split_once('-') else { return false };
+        let is_hexadecimal = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let same_form = boot.len() == self.boot.len()
+            && boot.bytes().zip(self.boot.bytes()).all(|(other, own)| (other == b'-') == (own == b'-'))
+            && boot.split('-').all(is_hexadecimal);
+        boot != self.boot && same_form && version.parse::<u32>().is_ok() && build.len() == 16 && is_hexadecimal(build)
     }
 }
 
@@ -93,10 +98,22 @@ mod tests {
     fn stores_of_other_boots_are_told_from_those_of_others() {
         let place = Place::of(Path::new("/c"), &Root::default(), "1").unwrap();
         assert!(!place.is_earlier(&place.name));
-        let other = "0".repeat(place.boot.len());
+        let other: String = place.boot.chars().map(|digit| if digit == '-' { digit } else { '0' }).collect();
         assert!(place.is_earlier(&place.name.replace(&place.boot, &other)));
         assert!(!place.is_earlier(&place.name.replace(&place.boot, &other).replace(&place.host, "x")), "another host");
-        for strange in ["", "x", "data", &"ä".repeat(40)] {
+        let earlier = place.name.replace(&place.boot, &other);
+        let other_user = earlier.replace(&format!("-u{}-", rustix::process::geteuid()), "-u54321-");
+        let boot_path = earlier.replace(&other, "00000000-0000-0000-0000-00000000../x");
+        for strange in [
+            "",
+            "x",
+            "data",
+            &"ä".repeat(40),
+            &format!("{earlier}x"),
+            &earlier[..earlier.len() - 1],
+            &other_user,
+            &boot_path,
+        ] {
             assert!(!place.is_earlier(strange), "{strange}");
         }
         assert_ne!(place.name, Place::of(Path::new("/c"), &Root::default(), "2").unwrap().name, "another build");

@@ -3,19 +3,22 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use steady_linux::Root;
+use steady_linux::private::remove_own_tree;
 use steady_model::Timestamp;
 use steady_preload::CardDraft;
 use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_COUNTERS};
+use steady_preload::identity::Identity;
 
 use super::{
     CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, WANTED, beside, make_folder, write_whole,
 };
+use crate::warm::identity;
 use crate::warm::image::Image;
 
 /// A program's part, held by one who makes its snapshots.
@@ -103,14 +106,15 @@ impl Store {
         self.snapshots(key).join(copy.to_string()).join(name)
     }
 
-    /// Gives snapshots another name, for what is called by it. Those that have it keep it.
+    /// Gives snapshots another name, for what is called by it: a symbolic link, which leaves the ctime of the file as the card has
+    /// it. Those that have the name keep it.
     ///
     /// # Errors
     /// What the file system says.
     pub fn name_too(&self, key: &str, copies: u32, known: &OsStr, other: &OsStr) -> io::Result<()> {
         let _locked = self.lock()?;
         for copy in 0..copies {
-            match fs::hard_link(self.snapshot(key, copy, known), self.snapshot(key, copy, other)) {
+            match symlink(known, self.snapshot(key, copy, other)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
             }
@@ -138,7 +142,7 @@ impl Store {
         let folder = self.snapshots(key);
         let gone = beside(&folder);
         match fs::rename(&folder, &gone) {
-            Ok(()) => fs::remove_dir_all(gone),
+            Ok(()) => remove_own_tree(&gone),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
@@ -221,25 +225,17 @@ impl Shelf<'_> {
         now.is_ok_and(|(now, held)| (now.dev(), now.ino()) == (held.dev(), held.ino()))
     }
 
-    /// Puts the snapshot with that number there, in place of the one that was there before, by the names that it had. A
-    /// process that runs from that one keeps it.
+    /// Puts the snapshot with that number there, in place of the one that was there before, and returns its identity. A process
+    /// that runs from the one before keeps it.
     ///
     /// # Errors
     /// What the file system says; nothing half-written stays.
-    pub fn put(&self, copy: u32, name: &OsStr, image: &Image) -> io::Result<()> {
+    pub fn put(&self, copy: u32, name: &OsStr, image: &Image) -> io::Result<Identity> {
         let folder = self.folder.join(copy.to_string());
         make_folder(&folder)?;
         let path = folder.join(name);
         write_whole(&path, image.parts(), EXECUTABLE)?;
-        for other in names(&folder)?.iter().filter(|other| OsStr::new(other) != name) {
-            let link = beside(&folder.join(other));
-            let renamed = fs::hard_link(&path, &link).and_then(|()| fs::rename(&link, folder.join(other)));
-            if renamed.is_err() {
-                remove(&link)?;
-                return renamed;
-            }
-        }
-        Ok(())
+        identity::existing(&path)
     }
 
     /// Writes the card, last of all; `draft` makes it for a place in the counts.
@@ -262,8 +258,8 @@ impl Shelf<'_> {
     /// What the file system says.
     pub fn write_card_alone(&self, draft: &CardDraft) -> io::Result<()> {
         self.write_card(|_| draft.clone())?;
-        for copy in fs::read_dir(&self.folder)? {
-            fs::remove_dir_all(copy?.path())?;
+        for copy in names(&self.folder)?.iter().filter(|name| name.parse::<u32>().is_ok()) {
+            remove_own_tree(&self.folder.join(copy))?;
         }
         Ok(())
     }
@@ -287,9 +283,9 @@ fn remove(path: &Path) -> io::Result<()> {
 fn remove_half_made(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next());
+        let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|process| Root::default().read(&format!("/proc/{process}/stat")).is_err()) {
-            let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
+            let _ = fs::remove_file(entry.path()).or_else(|_| remove_own_tree(&entry.path()));
         }
     }
 }

@@ -39,8 +39,7 @@ impl Store {
         let link = fs::symlink_metadata(path).ok()?;
         let key = path.file_name()?.to_str()?.to_owned();
         let program = fs::read_link(path).ok().filter(|program| program.is_absolute())?;
-        let file = fs::metadata(&program).ok()?;
-        let ours = link.uid() == rustix::process::geteuid().as_raw() && identity::key(&file) == key;
+        let ours = link.uid() == rustix::process::geteuid().as_raw() && identity::key(&program).ok()? == key;
         ours.then(|| ((link.ctime(), link.ctime_nsec()), Wish { key, program }))
     }
 
@@ -56,9 +55,7 @@ impl Store {
     }
 }
 
-/// Removes what somebody else may be removing too.
+/// Removes a file or link, which another process may be removing too. A directory is not the hook's, and stays.
 fn forget(path: &Path) {
-    if fs::remove_file(path).is_err() {
-        let _ = fs::remove_dir_all(path);
-    }
+    let _ = fs::remove_file(path);
 }

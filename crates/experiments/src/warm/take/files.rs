@@ -146,8 +146,8 @@ impl Files {
         }
     }
 
-    pub(super) fn all(self) -> Vec<AskedFile> {
-        self.found
+    pub(super) fn all(&self) -> Vec<AskedFile> {
+        self.found.clone()
     }
 }
 

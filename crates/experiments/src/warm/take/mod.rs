@@ -53,13 +53,14 @@ pub fn take(request: &Request) -> Result<Taken, NotTaken> {
     let _one_cpu = settle::keep_to_one_cpu(&request.program);
     let mut taking = Taking::at_entry(request)?;
     if request.locale {
-        taking.load_locale()?;
+        let is_large = taking.load_locale().and_then(|()| taking.has_large_locale());
         // Every snapshot would hold all of it.
-        if taking.has_large_locale()? {
+        if is_large.map_err(|why| why.having_asked_for(taking.files.all()))? {
             taking = Taking::at_entry(request)?;
         }
     }
-    taking.finish()
+    let files = taking.files.all();
+    taking.finish().map_err(|why| why.having_asked_for(files))
 }
 
 /// A program on its way to its entry.
@@ -100,12 +101,19 @@ impl Taking {
     /// The program at its entry, with one thread.
     fn at_entry(request: &Request) -> Result<Self, NotTaken> {
         let mut taking = Taking::start(request)?;
-        taking.reach_entry()?;
-        let _ = taking.debuggee.watch_nothing();
-        state::is_alone(&taking.debuggee)?;
-        state::has_usual_registers(&taking.debuggee, taking.thread.pointer, taking.protection_keys)?;
-        taking.thread.floating_point = state::floating_point(&taking.debuggee)?;
-        Ok(taking)
+        match taking.go_to_entry() {
+            Ok(()) => Ok(taking),
+            Err(why) => Err(why.having_asked_for(taking.files.all())),
+        }
+    }
+
+    fn go_to_entry(&mut self) -> Result<(), NotTaken> {
+        self.reach_entry()?;
+        let _ = self.debuggee.watch_nothing();
+        state::is_alone(&self.debuggee)?;
+        state::has_usual_registers(&self.debuggee, self.thread.pointer, self.protection_keys)?;
+        self.thread.floating_point = state::floating_point(&self.debuggee)?;
+        Ok(())
     }
 
     fn start(request: &Request) -> Result<Self, NotTaken> {
@@ -233,7 +241,7 @@ impl Taking {
 }
 
 fn refused(why: impl Into<String>) -> NotTaken {
-    NotTaken::Refused(Refusal(why.into()))
+    Refusal(why.into()).into()
 }
 
 fn failed(error: io::Error) -> NotTaken {
