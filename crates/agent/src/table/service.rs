@@ -115,7 +115,7 @@ impl Service {
     fn add_to(&mut self, key: &Key, request: &RequestLine<'_>, second: u64) {
         let cost = RequestCost {
             route: key.route,
-            class: 0,
+            class: key.class.map_or(0, |class| class.saturating_add(1)),
             version: key.version,
             process: key.process,
             number: request.number,

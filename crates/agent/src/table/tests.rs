@@ -139,6 +139,50 @@ fn classes_have_rows_of_their_own_up_to_a_limit() {
     assert_eq!((plain.classes.len(), plain.requests[0].class), (0, 0));
 }
 
+/// A class has a usual cost of its own, and the ruler of a line is a covariate of its request.
+#[test]
+fn costs_in_levels_are_split_by_class_and_carry_the_ruler() {
+    let mut table = Table::new(limits());
+    let line = |number: u64, class: &str, cpu: u64, ruler: u64| {
+        let end = NOW.monotonic;
+        format!("r\t{end}\t{number}\tv1\t/\t200\t{cpu}\t90000\trandom{class}\truler=alu:{ruler}\n")
+    };
+    let mut lines = String::new();
+    for number in (151..191).step_by(4) {
+        lines += &line(number, "\tclass=small", 1_000, 500);
+        lines += &line(number + 1, "\tclass=large", 20_000, 500);
+        lines += &line(number + 2, "", 100, 500);
+        lines += &line(number + 3, "\tclass=too-many", 7_000, 500);
+        lines += &line(number + 3, "\tclass=too-many-2", 7_000, 500);
+    }
+    // With fewer requests the usual cost of a class is unknown.
+    for number in 191..200 {
+        lines += &line(number, "\tclass=small", 1_000, 500);
+        lines += &line(number, "\tclass=large", 20_000, 500);
+        lines += &line(number, "", 100, 500);
+    }
+    rows(&mut table, &lines);
+    let next = [("\tclass=small", 20_000), ("\tclass=large", 20_000), ("", 20_000), ("\tclass=too-many", 20_000)];
+    let lines: String = next.iter().map(|(class, cpu)| line(200, class, *cpu, 600)).collect();
+    let rows = rows(&mut table, &lines);
+    let levels = |class: &str| {
+        let of = |row: &&steady_model::ReleaseRow| rows.classes[row.class as usize] == class;
+        let found: Vec<_> = rows.requests.iter().filter(of).map(|row| row.sums.levels).collect();
+        assert_eq!(found.len(), 1, "{class}: {found:?}");
+        found[0]
+    };
+    let costs = |class: &str| (levels(class).requests, levels(class).base, levels(class).excess);
+    assert_eq!(costs("small"), (1, 3_000.0, 17_000.0));
+    assert_eq!(costs("large"), (1, 20_000.0, 0.0));
+    assert_eq!(costs(""), (1, 300.0, 19_700.0));
+    assert_eq!(costs("(other)"), (1, 20_000.0, 0.0), "20 requests of 7000");
+    let expected = 20_000.0 * (600.0_f64 / 500.0).ln();
+    let large = levels("large");
+    // The usual reading moves with the readings before it.
+    assert!((large.ruler / expected - 1.0).abs() < 0.05, "{large:?}, {expected}");
+    assert!((large.ruler_base / (large.ruler * large.base) - 1.0).abs() < 1e-9, "{large:?}");
+}
+
 /// Version, second, slot length, CPU time and that of requests of the processes' rows after these lines.
 fn cpu(table: &mut Table, lines: &str) -> Vec<(String, u64, u32, f64, f64)> {
     let rows = rows(table, lines);
