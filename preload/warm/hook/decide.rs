@@ -6,12 +6,12 @@ use core::ffi::{CStr, c_int};
 
 use super::buffer::{NumberText, ShortText};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
-use super::card::{Card, Dependencies, Outcome, Warm};
+use super::card::{Card, Dependencies, Outcome, Warm, demand};
 use super::identity::{Identity, Key};
 use super::script::Script;
-use super::start::{Doubt, Texts, Wanted};
+use super::start::{self, Doubt, Wanted};
 use super::store::{CardMemory, Lookup, Store};
-use super::{environment, process};
+use super::{counted, environment, process};
 
 /// A snapshot that may be executed.
 pub(crate) struct Ready {
@@ -45,7 +45,7 @@ pub(crate) fn decide(
     let program = Program { folder: wanted.folder, path: wanted.path, flags: wanted.flags };
     match card(&key, identity, store, memory)? {
         Card::Refused { dependencies, .. } => return Err(refused(&dependencies)),
-        Card::Warm(warm) => return warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
+        Card::Warm(warm) => return warm_program(&program, &warm, key, wanted, store),
         Card::Script { interpreter, argument, .. } => {
             // By a descriptor it would be told another path.
             let by_path = wanted.flags == 0 && wanted.folder == AT_FDCWD;
@@ -70,23 +70,24 @@ fn interpreter(
     let (identity, program) = (stat.identity(), Program { folder: AT_FDCWD, path, flags: 0 });
     let key = identity.key();
     match card(&key, &identity, store, memory) {
-        Ok(Card::Warm(warm)) => warm_program(&program, &warm, key, wanted.environment, store, wanted.name),
+        Ok(Card::Warm(warm)) => warm_program(&program, &warm, key, wanted, store),
         Ok(Card::Refused { dependencies, .. }) => {
             let doubt = refused(&dependencies);
-            if doubt.wish {
-                store.wish(&key, path);
-            }
-            Err(Doubt { wish: false, ..doubt })
+            Err(wished(doubt, &identity, path, store))
         }
         // The kernel knows how to go on from a script to a script.
         Ok(Card::Script { .. }) => Err(Doubt::new(Outcome::OtherWay)),
-        Err(doubt) => {
-            if doubt.wish {
-                store.wish(&key, path);
-            }
-            Err(Doubt { wish: false, ..doubt })
-        }
+        Err(doubt) => Err(wished(doubt, &identity, path, store)),
     }
+}
+
+/// Makes the wish of a doubt, for the interpreter rather than for the script.
+fn wished(doubt: Doubt, interpreter: &Identity, path: &CStr, store: &mut Store) -> Doubt {
+    if doubt.wish {
+        counted::add_at(store, demand(interpreter));
+        store.wish(&interpreter.key(), path);
+    }
+    Doubt { wish: false, ..doubt }
 }
 
 /// The card of this very file.
@@ -105,19 +106,21 @@ fn warm_program(
     program: &Program<'_>,
     warm: &Warm<'_>,
     key: Key,
-    environment: Texts,
+    wanted: &Wanted<'_>,
     store: &Store,
-    name: Option<&[u8]>,
 ) -> Result<Ready, Doubt> {
     let slot = as_usual(warm.slot);
     let doubt = |outcome: Outcome| Doubt { slot, ..Doubt::new(outcome) };
+    if start::is_excepted(wanted, warm.program) {
+        return Err(Doubt::of_nothing());
+    }
     if warm.uid != store.user || !process::has_room(warm) {
         return Err(doubt(Outcome::Limits));
     }
-    if !environment::fits(environment, store.hook, warm) {
+    if !environment::fits(wanted.environment, store.hook, warm) {
         return Err(doubt(Outcome::Environment));
     }
-    let name = ShortText::new(name.unwrap_or(warm.name.to_bytes())).ok_or(doubt(Outcome::OtherName))?;
+    let name = ShortText::new(wanted.name.unwrap_or(warm.name.to_bytes())).ok_or(doubt(Outcome::OtherName))?;
     if !program.is_called(warm.program) {
         return Err(doubt(Outcome::OtherName));
     }

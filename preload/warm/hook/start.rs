@@ -4,12 +4,12 @@ use core::ffi::{CStr, c_char, c_int};
 
 use super::buffer::NumberText;
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
-use super::card::Outcome;
+use super::card::{EXCEPT_VARIABLE, Outcome, excepts};
 use super::decide::{self, Ready};
 use super::pointers::may_lead;
 use super::script::Script;
 use super::store::{CardMemory, Store};
-use super::{alone, counted, own, wish};
+use super::{alone, counted, environment, own, wish};
 
 /// A vector of texts with a null pointer at its end.
 pub(crate) type Texts = *const *const c_char;
@@ -55,6 +55,9 @@ pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
         wanted.path = program;
         wanted.name = None;
     }
+    if is_excepted(&wanted, wanted.path) {
+        return false;
+    }
     let Ok(stat) = calls::stat_at(wanted.folder, wanted.path, wanted.flags) else { return false };
     if !stat.is_file() {
         return false;
@@ -71,13 +74,19 @@ pub(crate) fn start(mut wanted: Wanted<'_>, twice: bool, how: How<'_>) -> bool {
         Err(doubt) => doubt,
     };
     if doubt.wish {
-        wish::make(&wanted, &identity.key(), &mut store);
+        wish::make(&wanted, &identity, &mut store);
     }
     if let Some(outcome) = doubt.outcome {
         counted::add(&mut store, outcome);
         counted::add_at(&mut store, doubt.slot);
     }
     false
+}
+
+/// Whether the user has excepted the program at a path (`steady warm --except`).
+pub(crate) fn is_excepted(wanted: &Wanted<'_>, path: &CStr) -> bool {
+    environment::value(wanted.environment, EXCEPT_VARIABLE.as_bytes())
+        .is_some_and(|list| excepts(list, path.to_bytes()))
 }
 
 /// Counts a launch by a way that is left to the real function.
