@@ -31,7 +31,7 @@ pub enum Outcome {
     Limits = 5,
     /// As usual, for the snapshot could not be executed.
     NotExecuted = 6,
-    /// As usual, for the card could not be read or makes no sense.
+    /// As usual, for the card could not be read or makes no sense, or the snapshot is not the file that was written.
     Broken = 7,
     /// As usual: by a way that the hook does not know of, as a script with very many arguments.
     OtherWay = 8,
