@@ -216,3 +216,38 @@ impl Printed for std::process::Child {
         text
     }
 }
+
+/// Excepted programs start as usual, however they are named, and are not captured; all others are.
+#[test]
+fn excepted_programs_start_as_usual() {
+    let Some(kept) = available("excepted_programs_start_as_usual") else { return };
+    for program in ["/bin/cat", "/bin/sed", "/bin/sh"] {
+        kept.snapshot(program);
+    }
+    // What runs from a snapshot has another file as its own.
+    let own = |except: &str, words: &[&str]| {
+        let mut command = kept.steady();
+        command.args(["warm", "--except", except, "--"]).args(words);
+        let (status, stdout, stderr) = told(command.output().unwrap());
+        assert_eq!((status, stderr.as_str()), (0, ""), "{except}");
+        stdout.lines().map(|line| line.contains("/snapshots/")).collect::<Vec<_>>()
+    };
+    let maps = "head -1 /proc/self/maps >/dev/null; /bin/cat /proc/self/maps | grep -m1 -o '/.*'; \
+                cat /proc/self/maps | grep -m1 -o '/.*'; sed -n '/\\//{p;q}' /proc/self/maps";
+    let words = ["sh", "-c", maps];
+    assert_eq!(own("nothing", &words), [true, true, true]);
+    let real = fs::canonicalize("/bin/cat").unwrap().display().to_string();
+    for except in ["cat", "/bin/cat", real.as_str(), "other,cat"] {
+        assert_eq!(own(except, &words), [false, false, true], "{except}");
+    }
+    assert_eq!(own("cat", &["/bin/cat", "/proc/self/maps"])[0], false);
+    assert_eq!(own("sed", &["/bin/cat", "/proc/self/maps"])[0], true);
+    // An inner call keeps what the outer one excepts.
+    let inner = format!("{} warm --except sed -- sh -c \"$0\"", env!("CARGO_BIN_EXE_steady"));
+    assert_eq!(own("cat", &["sh", "-c", &inner, maps]), [false, false, false]);
+    assert!(own("expr", &["sh", "-c", "expr 1 + 1; expr 1 + 1"]).iter().all(|warm| !warm));
+    assert!(within(10.0, || kept.keepers() == 0));
+    assert_eq!(kept.state(&fs::canonicalize("/usr/bin/expr").unwrap().display().to_string()), "unknown");
+    let (status, _, stderr) = told(kept.steady().args(["warm", "--except", "a:b", "--", "true"]).output().unwrap());
+    assert!(status == 125 && stderr.contains("without a colon"), "{stderr}");
+}

@@ -110,16 +110,26 @@ pub fn wake_soon() -> Schedule {
     crate::sys::wake_soon(NICE, SLICE)
 }
 
+/// Gives this process, and what it starts, the share of the CPUs that its nice value stands for and short slices, so that it soon runs
+/// when it wakes. What is refused changes nothing.
+pub fn keep_priority() {
+    const SLICE: Nanos = Nanos(1_000_000);
+    let Ok(nice) = rustix::process::getpriority_process(None) else { return };
+    let _ = std::fs::write(AUTOGROUP, nice.to_string());
+    crate::sys::wake_soon(nice, SLICE);
+}
+
+/// Where the kernel groups tasks by session, nice values count within a session only, and sessions have one of their own
+/// (`/proc/PID/autogroup`, sched(7)).
+const AUTOGROUP: &str = "/proc/self/autogroup";
+
 /// Has this process give way to others, from now on and with all that it starts: for work that nobody waits for, but is of use
 /// only while they run. What is refused changes nothing.
 pub fn give_way() {
     /// A tenth of the usual share of a CPU that is wanted by others. With the least share, of a seventieth, a hundredth of a
     /// second's work lasted ten seconds beside a dozen others.
     const NICE: i32 = 10;
-    /// Where the kernel groups tasks by session, nice values count within a session only, and sessions have one of their own
-    /// (`/proc/PID/autogroup`, sched(7)).
-    const OF_THE_SESSION: &str = "/proc/self/autogroup";
-    let _ = std::fs::write(OF_THE_SESSION, NICE.to_string());
+    let _ = std::fs::write(AUTOGROUP, NICE.to_string());
     crate::sys::give_way(NICE);
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use steady_preload::card::{Card, FIRST_PROGRAM, Outcome};
+use steady_preload::card::{Card, FIRST_PROGRAM, Outcome, demand};
 use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 
@@ -123,7 +123,7 @@ fn a_program_that_is_open_for_writing() {
     let script = "exec 3>>bin/tool; bin/tool a b; exec 3>&-; bin/tool a b";
     let fake = Fake::new();
     let usual = said(Command::new("/bin/bash").args(["-c", script]).current_dir(&fake.folder).output().unwrap());
-    if !usual.contains("Text file busy") || !knows_execve_check() {
+    if !usual.contains("Text file busy") || !opens_first() {
         eprintln!("skipped: a_program_that_is_open_for_writing: this kernel does not say so");
         return;
     }
@@ -141,12 +141,12 @@ except OSError as error: print(error.strerror)";
     }
 }
 
-/// Whether the kernel answers `AT_EXECVE_CHECK` (Linux 6.14).
-fn knows_execve_check() -> bool {
+/// Whether the kernel opens programs before it looks at their arguments (Linux 6.8).
+fn opens_first() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers =
         release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
+    (numbers.next(), numbers.next()) >= (Some(6), Some(8))
 }
 
 #[test]
@@ -215,6 +215,44 @@ fn the_environment() {
     let both = format!("{} /lib/x86_64-linux-gnu/libm.so.6", fake.hook().display());
     let command = fake.command("/bin/bash").args(["-c", "tool"]).env("LD_PRELOAD", both).output();
     assert_eq!((said(command.unwrap()).as_str(), fake.count(Outcome::Environment)), ("cold\n", 1));
+}
+
+/// Programs that the user excepts are neither started from snapshots nor wished for nor counted.
+#[test]
+fn excepted_programs() {
+    let fake = Fake::new();
+    let tool = fake.tool.display().to_string();
+    for (list, expected) in [
+        ("", "warm"),
+        ("too:tools:bin", "warm"),
+        ("tool", "cold"),
+        ("a:tool:b", "cold"),
+        (tool.as_str(), "cold"),
+        ("/other/tool", "warm"),
+    ] {
+        let before = fake.count(Outcome::Warm);
+        let script = format!("export STEADY_WARM_EXCEPT={list}; tool; bin/tool; {tool}");
+        assert_eq!(fake.sh(&script), format!("{expected}\n").repeat(3), "{list}");
+        assert_eq!(fake.count(Outcome::Warm) - before, if expected == "warm" { 3 } else { 0 });
+    }
+    let fake = Fake::empty();
+    assert_eq!(fake.sh("STEADY_WARM_EXCEPT=tool tool"), "cold\n");
+    assert_eq!((fake.count(Outcome::NoCard), fake.wishes().len()), (0, 0));
+}
+
+#[test]
+fn what_is_launched_without_snapshots_is_counted() {
+    let fake = Fake::empty();
+    let place = demand(&identity(&fake.tool)) as usize;
+    assert!(place < FIRST_PROGRAM);
+    fake.sh("tool; tool; tool");
+    assert_eq!(fake.counter(place), 3);
+    let script = fake.script("script", &format!("#!{}\n", fake.tool.display()));
+    let (identity, program) = (identity(&script), text(&script));
+    let interpreter = text(&fake.tool);
+    fake.write_card(&script, &CardDraft::Script { identity, program, interpreter, argument: None });
+    fake.sh("script");
+    assert_eq!(fake.counter(place), 4);
 }
 
 #[test]

@@ -167,21 +167,18 @@ pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
     stat_at(AT_FDCWD, path, 0)
 }
 
-/// Whether execve(2) of this program would succeed now, as far as the kernel can say without executing it. That it is open for
-/// writing (ETXTBSY) is known since Linux 6.14; before, this is [`executable`].
+/// Whether the file may be executed, as [`executable`], and is not open for writing (ETXTBSY), as far as the kernel says so.
+///
+/// Kernels since 6.8 open the file before they look at the arguments, so that execve(2) with arguments that lead nowhere ends with
+/// EFAULT exactly if the file could be opened; older ones always end with EFAULT. The check that Linux 6.14 has for this
+/// (`AT_EXECVE_CHECK`) goes further, and makes pthread_create(3) fail in other threads of the process at that moment.
 pub(crate) fn would_execute(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
-    const AT_EXECVE_CHECK: c_int = 0x10000;
-    let arguments = [path.as_ptr(), core::ptr::null()];
-    let (words, none) = (arguments.as_ptr() as usize, (&raw const arguments[1]) as usize);
-    let flags_and_check = (flags | AT_EXECVE_CHECK) as usize;
-    // SAFETY: the path ends with a zero and both vectors with a null pointer. Nothing is executed: kernels that do not know the
-    // flag refuse it.
-    match unsafe { call(EXECVEAT, [folder as usize, path.as_ptr() as usize, words, none, flags_and_check, 0]) } {
-        Ok(_) => Ok(()),
+    const NOWHERE: usize = !7;
+    let arguments = [folder as usize, path.as_ptr() as usize, NOWHERE, 0, flags as usize, 0];
+    // SAFETY: the path ends with a zero. Nothing is executed: the arguments would be read first, and are no address of a program.
+    match unsafe { call(EXECVEAT, arguments) } {
         Err(ETXTBSY) => Err(ETXTBSY),
-        // Older kernels, and sandboxes.
-        Err(EINVAL | ENOSYS | EPERM) => executable(folder, path, flags),
-        Err(error) => Err(error),
+        _ => executable(folder, path, flags),
     }
 }
 

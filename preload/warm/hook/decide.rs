@@ -6,12 +6,12 @@ use core::ffi::{CStr, c_int};
 
 use super::buffer::{PathBuffer, of_descriptor};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
-use super::card::{Card, Dependencies, Outcome};
+use super::card::{Card, Dependencies, Outcome, demand};
 use super::identity::{Identity, Key};
 use super::script::Script;
-use super::start::{Doubt, Wanted};
+use super::start::{self, Doubt, Wanted};
 use super::store::{Lookup, Store};
-use super::{environment, launch, process, real};
+use super::{counted, environment, launch, process};
 
 /// A snapshot that may be executed.
 pub(crate) struct Ready<'a> {
@@ -54,7 +54,7 @@ pub(crate) fn decide<'a>(
     if !by_path || !launch::has_room(wanted.arguments) {
         return Err(Doubt::new(Outcome::OtherWay));
     }
-    program.may_be_executed(wanted)?;
+    program.may_be_executed()?;
     interpreter_of(script, wanted, store, memory, link)
 }
 
@@ -94,13 +94,18 @@ fn interpreter_of<'a>(
         .and_then(|length| is_script(first(memory, length), &identity, None).map(|_| length));
     match checked {
         Ok(length) => warm_program(&program, key, first(memory, length), wanted, store, link),
-        Err(doubt) => {
-            if doubt.wish {
-                store.wish(&key, path);
-            }
-            Err(Doubt { wish: false, ..doubt })
-        }
+        Err(doubt) => Err(wished(doubt, &identity, path, store)),
     }
+}
+
+/// Makes the wish of a doubt, for the interpreter rather than for the script.
+#[inline(never)]
+fn wished(doubt: Doubt, interpreter: &Identity, path: &CStr, store: &mut Store<'_>) -> Doubt {
+    if doubt.wish {
+        counted::add_at(store, demand(interpreter));
+        store.wish(&interpreter.key(), path);
+    }
+    Doubt { wish: false, ..doubt }
 }
 
 #[inline(never)]
@@ -134,6 +139,9 @@ fn warm_program<'a>(
     let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Doubt::new(Outcome::Broken)) };
     let slot = as_usual(warm.slot);
     let doubt = |outcome: Outcome| Doubt { slot, ..Doubt::new(outcome) };
+    if start::is_excepted(wanted, warm.program) {
+        return Err(Doubt::of_nothing());
+    }
     if warm.uid != store.user || !process::has_room(&warm) {
         return Err(doubt(Outcome::Limits));
     }
@@ -143,7 +151,7 @@ fn warm_program<'a>(
     if !program.is_called(warm.program, link) {
         return Err(doubt(Outcome::OtherName));
     }
-    program.may_be_executed(wanted)?;
+    program.may_be_executed()?;
     if !warm.dependencies().all(|file| is_still(file.path, file.identity.as_ref())) {
         return Err(doubt(Outcome::Changed));
     }
@@ -178,11 +186,8 @@ struct Program<'a> {
 
 impl Program<'_> {
     /// The real function says what is wrong, if anything is.
-    fn may_be_executed(&self, wanted: &Wanted<'_>) -> Result<(), Doubt> {
-        // While the kernel checks execve(2) in a thread, it refuses (EAGAIN) new threads to all other threads of the process.
-        let may_ask = !wanted.in_child || real::is_single_threaded();
-        let ask = if may_ask { calls::would_execute } else { calls::executable };
-        ask(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
+    fn may_be_executed(&self) -> Result<(), Doubt> {
+        calls::would_execute(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
     }
 
     /// Whether this is its path once symbolic links are followed: libraries may be found by where their program lies.

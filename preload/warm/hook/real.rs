@@ -45,7 +45,6 @@ macro_rules! functions {
         /// Finds them all.
         pub(crate) fn find_all() {
             environ();
-            is_single_threaded();
             $(let _ = $name();)*
         }
     };
@@ -64,14 +63,6 @@ pub(crate) fn environ() -> *const *const c_char {
     let place = found(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
     // SAFETY: it is the C library's own variable, or none.
     if place.is_null() { ptr::null() } else { unsafe { *place } }
-}
-
-/// Whether this process has never had a second thread; false where the C library does not say (before glibc 2.32).
-pub(crate) fn is_single_threaded() -> bool {
-    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    let place = found(&FOUND, RTLD_DEFAULT, "__libc_single_threaded\0").cast::<c_char>();
-    // SAFETY: it is the C library's own variable, or none. Other threads write to it only after this process has made one.
-    !place.is_null() && unsafe { place.read_volatile() } != 0
 }
 
 /// What a function returns that the C library does not have.

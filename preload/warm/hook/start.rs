@@ -4,14 +4,14 @@ use core::ffi::{CStr, c_char, c_int};
 
 use super::buffer::{NumberText, PathBuffer};
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
-use super::card::Outcome;
+use super::card::{EXCEPT_VARIABLE, Outcome, excepts};
 use super::decide::{self, Ready};
 use super::launch::{self, Launch};
 use super::pointers::{is_vector, is_vector_of_texts};
 use super::scratch::{Mapped, Memory, Scratch};
 use super::script::Script;
 use super::store::Store;
-use super::{alone, counted, own, search, wish};
+use super::{alone, counted, environment, own, search, wish};
 
 /// A vector of texts with a null pointer at its end.
 pub(crate) type Texts = *const *const c_char;
@@ -34,8 +34,6 @@ pub(crate) struct Given {
     pub(crate) environment: Texts,
     /// Whether something is done before the program is executed that changes what a path leads to, and must not be done twice.
     pub(crate) acts: bool,
-    /// Whether the program is executed in a child of this process, as by posix_spawn(3).
-    pub(crate) in_child: bool,
 }
 
 /// A program that is about to be started, as execveat(2) has it.
@@ -47,8 +45,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) flags: c_int,
     pub(crate) arguments: Texts,
     pub(crate) environment: Texts,
-    /// As [`Given::in_child`].
-    pub(crate) in_child: bool,
     /// What the process is called by; the program's own name where that is not known.
     pub(crate) name: Option<&'a [u8]>,
 }
@@ -56,17 +52,17 @@ pub(crate) struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// The program; none where it is not found. `found` has room for its path.
     fn new(program: Program<'a>, given: Given, found: &'a mut PathBuffer) -> Option<Self> {
-        let Given { arguments, environment, in_child, .. } = given;
+        let Given { arguments, environment, .. } = given;
         let (folder, path, flags) = match program {
             Program::Path(path) => (AT_FDCWD, path, 0),
             Program::Name(name) => (AT_FDCWD, search::find(name, found)?, 0),
             Program::At { folder, path, flags } => (folder, path, flags),
         };
         if let Some(path) = own::instead(path).filter(|_| flags == 0) {
-            return Some(Wanted { folder, path, flags, arguments, environment, in_child, name: None });
+            return Some(Wanted { folder, path, flags, arguments, environment, name: None });
         }
         let name = path.to_bytes().rsplit(|&letter| letter == b'/').next().filter(|_| flags == 0);
-        Some(Wanted { folder, path, flags, arguments, environment, in_child, name })
+        Some(Wanted { folder, path, flags, arguments, environment, name })
     }
 
     /// Whether its path leads to the same file whatever descriptors and working directory it has.
@@ -96,7 +92,7 @@ enum Prepared {
 /// Whether it was started: from a snapshot, as a rule.
 #[inline(never)]
 pub(crate) fn start(program: Program<'_>, given: Given, how: How<'_>) -> bool {
-    let Given { arguments, environment, acts, .. } = given;
+    let Given { arguments, environment, acts } = given;
     // The kernel looks at the texts of arguments itself; but it must not find out after something was done that is not done twice.
     let readable = is_vector(arguments) && (!acts || is_vector_of_texts(arguments)) && is_vector_of_texts(environment);
     if !readable {
@@ -121,6 +117,12 @@ fn execute(mut mapped: Mapped, slot: u32, given: Given, how: How<'_>) -> bool {
         counted::correct([Outcome::Warm as u32, slot], [Outcome::NotExecuted as u32, decide::as_usual(slot)]);
     }
     started
+}
+
+/// Whether the user has excepted the program at a path (`steady warm --except`).
+pub(crate) fn is_excepted(wanted: &Wanted<'_>, path: &CStr) -> bool {
+    environment::value(wanted.environment, EXCEPT_VARIABLE.as_bytes())
+        .is_some_and(|list| excepts(list, path.to_bytes()))
 }
 
 /// Counts a launch by a way that is left to the real function.
@@ -160,6 +162,9 @@ impl Doubt {
 fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepared {
     let Scratch { launch, memory, found } = scratch;
     let Some(wanted) = Wanted::new(program, given, found) else { return Prepared::AsUsual };
+    if is_excepted(&wanted, wanted.path) {
+        return Prepared::AsUsual;
+    }
     let Memory { store, script, card, link } = memory;
     if given.acts && !wanted.is_settled() {
         if let Some(mut store) = Store::open(store) {
@@ -185,7 +190,7 @@ fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepare
         Err(doubt) => doubt,
     };
     if doubt.wish {
-        wish::make(&wanted, &stat.identity.key(), &mut store, link);
+        wish::make(&wanted, &stat.identity, &mut store, link);
     }
     if let Some(outcome) = doubt.outcome {
         counted::add(&mut store, outcome);

@@ -2,13 +2,17 @@
 
 use super::buffer::{PathBuffer, of_descriptor};
 use super::calls::{self, AT_FDCWD};
-use super::identity::Key;
+use super::card::demand;
+use super::counted;
+use super::identity::Identity;
 use super::start::Wanted;
 use super::store::Store;
 
 /// Makes the wish, if the program's path can be told.
 #[inline(never)]
-pub(crate) fn make(wanted: &Wanted<'_>, key: &Key, store: &mut Store<'_>, path: &mut PathBuffer) {
+pub(crate) fn make(wanted: &Wanted<'_>, program: &Identity, store: &mut Store<'_>, path: &mut PathBuffer) {
+    counted::add_at(store, demand(program));
+    let key = &program.key();
     if wanted.flags == 0 && wanted.path.to_bytes().starts_with(b"/") {
         return store.wish(key, wanted.path);
     }

@@ -19,7 +19,7 @@
 
 use core::ffi::CStr;
 
-pub use super::counts::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS};
+pub use super::counts::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, demand};
 use super::identity::Identity;
 use super::reader::Reader;
 
@@ -36,6 +36,16 @@ pub(crate) const HEADER_BYTES: usize = 24;
 /// The variable that stands in the environment of a program while it is taken, so that the hook in it finds its ways
 /// beforehand, and they are part of what is taken.
 pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
+
+/// The variable that names programs that always start as usual, as [`excepts`] reads it.
+pub const EXCEPT_VARIABLE: &str = "STEADY_WARM_EXCEPT";
+
+/// Returns whether a list of paths and names, separated by colons, has this path or its last part.
+#[must_use]
+pub fn excepts(list: &[u8], path: &[u8]) -> bool {
+    let name = path.rsplit(|&letter| letter == b'/').next().unwrap_or(path);
+    list.split(|&letter| letter == b':').any(|entry| !entry.is_empty() && (entry == path || entry == name))
+}
 
 /// What is known of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

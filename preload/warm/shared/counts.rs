@@ -1,10 +1,15 @@
 //! What the hook counts, in the file `counts` of its store.
 
-/// How many 64-bit numbers `counts` holds: the first are of the store as a whole ([`Outcome`]), the others of programs, at
-/// the place that the card says.
+use super::identity::Identity;
+
+/// How many 64-bit numbers `counts` holds: the first are of the store as a whole ([`Outcome`]), then come launches of programs
+/// that have no snapshots yet ([`demand`]), then those of programs that have, at the place that the card says.
 pub const COUNTERS: usize = 8192;
-/// Where those of programs begin.
-pub const FIRST_PROGRAM: usize = 64;
+/// Where launches of programs without snapshots are counted.
+const FIRST_DEMAND: usize = 64;
+const DEMANDS: usize = 1024;
+/// Where counters of programs with snapshots begin.
+pub const FIRST_PROGRAM: usize = FIRST_DEMAND + DEMANDS;
 /// How many a program has: how often it was started from a snapshot, and how often as usual, though it had a card.
 pub const PROGRAM_COUNTERS: usize = 2;
 
@@ -26,11 +31,20 @@ pub enum Outcome {
     Limits = 5,
     /// As usual, for the snapshot could not be executed.
     NotExecuted = 6,
-    /// As usual, for the card could not be read or makes no sense.
+    /// As usual, for the card could not be read or makes no sense, or the snapshot is not the file that was written.
     Broken = 7,
     /// As usual: by a way that the hook does not know of, as a script with very many arguments.
     OtherWay = 8,
     /// As usual, for the program has another path than the one that it was taken by (a hard link, a bind mount), or its
     /// snapshots do not have the name yet that it was called by.
     OtherName = 9,
+}
+
+/// Where launches of a program are counted that should have snapshots and has none: what is launched most is captured first. Programs
+/// may share a place by chance, which only makes their order less good.
+#[must_use]
+pub fn demand(program: &Identity) -> u32 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = (program.inode ^ program.device.rotate_left(32) ^ program.mount.rotate_left(16)).wrapping_mul(PRIME);
+    (FIRST_DEMAND + (mixed >> 54) as usize % DEMANDS) as u32
 }

@@ -59,6 +59,10 @@ pub(crate) struct WarmFlags {
     #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
     pub(crate) programs: Vec<PathBuf>,
 
+    /// Start these programs as usual, always: paths, or names in any directory
+    #[arg(long, value_name = "PROGRAM,...", value_delimiter = ',')]
+    pub(crate) except: Vec<PathBuf>,
+
     /// The command and its words, behind --
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,

@@ -13,6 +13,7 @@ use steady_experiments::warm::keeper;
 use steady_experiments::warm::make::{Maker, Traced};
 use steady_experiments::warm::store::{Place, Store};
 use steady_linux::{Root, process};
+use steady_preload::card::EXCEPT_VARIABLE;
 
 use crate::failure::Failure;
 use crate::flags::{WarmCommands, WarmFlags};
@@ -37,9 +38,10 @@ pub(crate) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
 pub(crate) fn keep(folder: Option<OsString>) -> bool {
     let Some(Ok(Some(store))) = folder.map(|folder| Store::at(PathBuf::from(folder))) else { return false };
     let Ok(command) = std::io::stdin().as_fd().try_clone_to_owned() else { return false };
-    process::give_way();
+    process::keep_priority();
+    let except = env::var_os(EXCEPT_VARIABLE).unwrap_or_default();
     let mut maker = Maker::new(&store, Traced, environment());
-    keeper::keep(&mut maker, command).is_ok()
+    keeper::keep(&mut maker, command, &except).is_ok()
 }
 
 /// The place of this user's store.

@@ -1,6 +1,7 @@
 //! The command: with the hook before all other libraries, in the place of this process.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,7 +12,7 @@ use steady_experiments::warm::make::{Made, Maker, Traced};
 use steady_experiments::warm::store::Store;
 use steady_experiments::warm::{identity, keeper};
 use steady_linux::{Root, process};
-use steady_preload::card::Card;
+use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
 
 use super::{absolute, environment, named, store};
 use crate::attended;
@@ -32,14 +33,15 @@ pub(super) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
     if !wanted.is_empty() && flags.mode != ModeFlag::Prewarm {
         return Err(Failure::Own("--programs goes with --mode prewarm".to_owned()));
     }
-    let before = environment();
+    let before = excepting(environment(), &flags.except)?;
     let mut executes = program.clone();
     let mut after = before.clone();
     if flags.mode != ModeFlag::Off {
         match store() {
             Ok(store) => {
                 if flags.mode == ModeFlag::Prewarm {
-                    let wanted = if wanted.is_empty() { named::programs(&program, &flags.words) } else { wanted };
+                    let mut wanted = if wanted.is_empty() { named::programs(&program, &flags.words) } else { wanted };
+                    wanted.retain(|program| !is_excepted(&before, program));
                     prewarm(&store, wanted, &before);
                 }
                 (executes, after) = warm(&store, &program, &before);
@@ -55,6 +57,40 @@ pub(super) fn run(flags: &WarmFlags) -> Result<u8, Failure> {
     Err(attended::not_started(&command, &error))
 }
 
+/// Adds the programs of `--except` to those that an outer `steady warm` has excepted.
+fn excepting(environment: Environment, except: &[PathBuf]) -> Result<Environment, Failure> {
+    let mut entries: Vec<OsString> = Vec::new();
+    for program in except {
+        let text = program.as_os_str().as_encoded_bytes();
+        if text.is_empty() || text.contains(&b':') {
+            return Err(Failure::Own(format!("--except '{}': a path without a colon is needed", program.display())));
+        }
+        if !text.contains(&b'/') {
+            entries.push(program.clone().into_os_string());
+            continue;
+        }
+        // The hook compares paths as they are given and as they are without symbolic links.
+        let path = absolute(program);
+        entries.extend(path.canonicalize().ok().filter(|real| *real != path).map(PathBuf::into_os_string));
+        entries.push(path.into_os_string());
+    }
+    if entries.is_empty() {
+        return Ok(environment);
+    }
+    let (outer, mut others): (Environment, Environment) =
+        environment.into_iter().partition(|(name, _)| name == EXCEPT_VARIABLE);
+    entries.extend(outer.into_iter().map(|(_, list)| list));
+    others.push((EXCEPT_VARIABLE.into(), entries.join(OsStr::new(":"))));
+    Ok(others)
+}
+
+/// Returns whether the environment excepts a program, by the path that was given or by that without symbolic links.
+fn is_excepted(environment: &Environment, program: &Path) -> bool {
+    let list = environment.iter().find(|(name, _)| name == EXCEPT_VARIABLE).map(|(_, list)| list.as_bytes());
+    let is_in = |path: &Path| list.is_some_and(|list| excepts(list, path.as_os_str().as_bytes()));
+    is_in(program) || program.canonicalize().is_ok_and(|real| is_in(&real))
+}
+
 fn become_it(program: &Path, words: &[OsString], environment: &Environment) -> std::io::Error {
     let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     process::execute(program, words.iter().map(OsString::as_os_str), environment)
@@ -67,7 +103,8 @@ fn warm(store: &Store, program: &Path, before: &Environment) -> (PathBuf, Enviro
     let root = Root::default();
     let executes = match launch(store, &path, Here { environment: before, root: &root }) {
         // A script is started by its interpreter, whose arguments the kernel makes.
-        Launch::Warm(snapshot) if is_itself(store, &path) => snapshot,
+        Launch::Warm(snapshot) if is_itself(store, &path) && !is_excepted(before, &path) => snapshot,
+        _ if is_excepted(before, &path) => program.to_owned(),
         _ => {
             wish(store, &path);
             program.to_owned()

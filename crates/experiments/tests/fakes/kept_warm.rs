@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use steady_experiments::warm::image::Image;
 use steady_experiments::warm::launch::{Here, Launch, launch};
-use steady_experiments::warm::make::{COPIES, Camera, Made, Maker, Unmade};
+use steady_experiments::warm::make::{COPIES, Camera, Made, Maker, Unmade, Used};
 use steady_experiments::warm::store::{Place, Store, Work};
 use steady_experiments::warm::taken::{AskedFile, NotTaken, Refusal, Request, Stack, Taken, Thread};
 use steady_experiments::warm::{identity, keeper};
 use steady_linux::Root;
-use steady_preload::card::Card;
+use steady_model::Nanos;
+use steady_preload::card::{Card, Outcome, demand};
 
 /// Takes that show which files were asked for; images that say by whom.
 #[derive(Clone, Default)]
@@ -29,11 +30,18 @@ struct Fake {
     panics: bool,
     /// How many takes there are before a file is changed.
     changes: Option<(usize, PathBuf)>,
+    /// CPU time that others wanted, for each take.
+    cost: Nanos,
     /// What happens during the first take.
     meanwhile: Option<Rc<dyn Fn()>>,
 }
 
 impl Camera for &mut Fake {
+    fn used(&self) -> Used {
+        let cpu = Nanos(self.cost.0 * self.requests.len() as u64);
+        Used { cpu, waited: Ok(cpu) }
+    }
+
     fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
         self.requests.push(request.clone());
         if self.panics {
@@ -209,7 +217,7 @@ fn a_refusal_ends_with_what_it_is_based_on() {
         assert!(reasons.contains("changed since") || reasons.contains("there"), "{number}: {reasons}");
         std::thread::sleep(Duration::from_millis(80));
         bench.wish(&bench.program);
-        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended(), OsStr::new("")).unwrap();
         assert!(bench.launch(&[]).is_ok(), "{number}");
         if number == 0 {
             refuse(&bench);
@@ -259,7 +267,7 @@ fn snapshots_that_were_changed_are_not_used_and_made_again() {
         }
         assert!(bench.launch(&[]).unwrap_err().contains("not the file that was written"));
         bench.wish(&bench.program);
-        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+        keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended(), OsStr::new("")).unwrap();
         assert!(bench.launch(&[]).is_ok());
     }
 }
@@ -337,14 +345,52 @@ fn a_keeper_outlives_what_it_cannot_take() {
     let wish = |path: &Path| bench.wish(path);
     wish(&bench.program);
     let mut fake = Fake { panics: true, ..Fake::default() };
-    keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended()).unwrap();
+    keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended(), OsStr::new("")).unwrap();
     assert!(bench.launch(&[]).unwrap_err().contains("could not be understood"));
     assert_eq!(fs::read_dir(bench.store.wanted()).unwrap().count(), 0);
     fs::set_permissions(&bench.program, fs::Permissions::from_mode(0o700)).unwrap();
     std::thread::sleep(Duration::from_millis(80));
     wish(&bench.program);
-    keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended()).unwrap();
+    keeper::keep(&mut Maker::new(&bench.store, &mut Fake::default(), vec![]), ended(), OsStr::new("")).unwrap();
     assert!(bench.launch(&[]).is_ok());
+}
+
+/// What was launched most often comes first, and no more is spent than launches have saved.
+#[test]
+fn a_keeper_captures_what_pays() {
+    let bench = Bench::new("pays");
+    let counts = File::options().write(true).open(bench.store.folder().join("counts")).unwrap();
+    let write = |place: u32, number: u64| counts.write_all_at(&number.to_ne_bytes(), u64::from(place) * 8).unwrap();
+    let names = ["rare", "often", "sometimes", "never"];
+    let programs = names.map(|name| bench.folder.join(name));
+    for program in &programs {
+        fs::copy("/bin/true", program).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(80));
+    for (program, launches) in programs.iter().zip([1, 50, 7, 90]) {
+        bench.wish(program);
+        write(demand(&identity::existing(program).unwrap()), launches);
+    }
+    let keep = |fake: &mut Fake, command, except: &str| {
+        keeper::keep(&mut Maker::new(&bench.store, &mut *fake, vec![]), command, OsStr::new(except)).unwrap();
+        let mut captured: Vec<PathBuf> = fake.requests.iter().map(|request| request.program.clone()).collect();
+        captured.dedup();
+        captured
+    };
+    // Three takes are 30 ms, and six are more than there is to begin with.
+    let mut fake = Fake { cost: Nanos(10_000_000), ..Fake::default() };
+    assert_eq!(keep(&mut fake, ended(), "never"), [&programs[1], &programs[2]].map(PathBuf::clone));
+    assert_eq!(bench.store.wishes().unwrap().len(), 1, "the one that is excepted is forgotten");
+    bench.wish(&programs[1]);
+    assert_eq!(bench.store.wishes().unwrap()[1].launches, 0, "launches are counted from then on");
+    bench.store.clear().unwrap();
+    // Launches that happen meanwhile allow more.
+    programs.iter().for_each(|program| bench.wish(program));
+    let saved = counts.try_clone().unwrap();
+    let meanwhile = move || saved.write_all_at(&u64::to_ne_bytes(1_000), Outcome::Warm as u64 * 8).unwrap();
+    let cost = Nanos(10_000_000);
+    let mut fake = Fake { cost, meanwhile: Some(Rc::new(meanwhile)), ..Fake::default() };
+    assert_eq!(keep(&mut fake, ended(), &programs[0].display().to_string()).len(), 3);
 }
 
 #[test]
@@ -369,7 +415,7 @@ fn snapshots_are_made_anew_after_many_launches_or_some_minutes_of_use() {
         std::thread::sleep(Duration::from_millis(80));
         bench.wish(&other);
         let mut fake = Fake { meanwhile: Some(Rc::new(meanwhile)), ..Fake::default() };
-        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended()).unwrap();
+        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), ended(), OsStr::new("")).unwrap();
         let taken = |path: &Path| fake.requests.iter().filter(|request| request.program == path).count();
         let expected = if anew { TAKES } else { 0 };
         assert_eq!((taken(&other), taken(&bench.program)), (TAKES, expected), "{launches} launches, {seconds} s");

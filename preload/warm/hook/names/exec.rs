@@ -9,7 +9,7 @@ use crate::start::{self, Given, Program, Texts};
 
 /// Executes a snapshot, if there is one to be executed; returns otherwise.
 fn attempt(program: Program<'_>, arguments: Texts, environment: Texts) {
-    let given = Given { arguments, environment, acts: false, in_child: false };
+    let given = Given { arguments, environment, acts: false };
     // SAFETY: the vectors are the caller's, or made of it.
     start::start(program, given, &mut |path, arguments, environment| unsafe {
         calls::execve(path, arguments, environment)

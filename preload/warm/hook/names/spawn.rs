@@ -26,7 +26,7 @@ struct Others {
 fn attempt(program: Program<'_>, others: Others, arguments: Texts, environment: Texts) -> bool {
     // SAFETY: where it is not null it is such a struct.
     let acts = !others.actions.is_null() && unsafe { (*others.actions).used } != 0;
-    let given = Given { arguments, environment, acts, in_child: true };
+    let given = Given { arguments, environment, acts };
     start::start(program, given, &mut |path, arguments, environment| {
         Error(real_spawn(path.as_ptr(), others, arguments, environment))
     })

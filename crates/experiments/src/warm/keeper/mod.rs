@@ -1,26 +1,30 @@
 //! The keeper: makes programs warm in the background, while a command runs that wants them.
 //!
-//! It belongs to nobody: it has a session of its own, no streams, and gives way to all others. One works at a time in a
-//! store; keepers of other commands wait until that one ends, however it ends. What it does is whole after each step, so
-//! that it can be killed at any moment.
+//! It belongs to nobody: it has a session of its own and no streams. It runs at the priority of the command, captures what is
+//! launched most often first, and spends no more CPU time that others want than launches from snapshots have saved. One works at a
+//! time in a store; keepers of other commands wait until that one ends, however it ends. What it does is whole after each step,
+//! so that it can be killed at any moment.
 
+mod budget;
 mod queue;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use steady_linux::{clock, process};
 use steady_model::Nanos;
-use steady_preload::card::{Card, Warm};
+use steady_preload::card::{Card, Outcome, Warm, excepts};
 
 use super::identity;
 use super::launch::{is_done, os};
 use super::make::{Camera, Made, Maker, Unmade, failed, speaks_to_loader};
 use super::store::{Store, StoredCard, Wish};
+use budget::Budget;
 use queue::Queue;
 use watch::{Seen, Watch};
 
@@ -34,17 +38,21 @@ const LAUNCHES: u64 = 4096;
 const AGE_SECONDS: u64 = 600;
 /// How often it is looked whether that is so.
 const LOOK: Nanos = Nanos(30_000_000_000);
+/// How often it is looked whether enough was saved for the next program.
+const CREDIT_LOOK: Nanos = Nanos(20_000_000);
 
-/// Keeps programs warm until the process behind `command` has ended.
+/// Keeps programs warm until the process behind `command` has ended, but for those that `except` lists.
 ///
 /// # Errors
 /// What the file system says of the store.
-pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd) -> io::Result<()> {
+pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd, except: &OsStr) -> io::Result<()> {
     let store = maker.store();
     let watch = Watch::new(store, command)?;
     let Some(_lock) = watch.turn(store)? else { return Ok(()) };
     store.tidy()?;
-    let mut keeper = Keeper { maker, queue: Queue::default(), looked: Nanos::ZERO };
+    let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?);
+    let mut keeper =
+        Keeper { maker, except, queue: Queue::default(), looked: Nanos::ZERO, budget, waits_for_credit: false };
     let mut last: Option<Nanos> = None;
     // Now it is only noted how often each was started.
     keeper.renew(last)?;
@@ -52,38 +60,66 @@ pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd) -> io::Result<
         keeper.fulfil(last)?;
         keeper.renew(last)?;
         let now = clock::monotonic();
-        if last.is_some_and(|last| now >= last || keeper.queue.next().is_none()) {
+        // Once the command has ended nothing is saved any more.
+        let is_done = keeper.waits_for_credit || keeper.queue.next().is_none();
+        if last.is_some_and(|last| now >= last || is_done) {
             return Ok(());
         }
-        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK));
+        let patience = if keeper.waits_for_credit { CREDIT_LOOK } else { LOOK };
+        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last.unwrap_or(now + LOOK)).min(now + patience);
         if watch.wait(until - now)? == Seen::Ended && last.is_none() {
             last = Some(clock::monotonic() + AFTERWARDS);
+            process::give_way();
         }
     }
 }
 
 struct Keeper<'a, 'b, C> {
     maker: &'a mut Maker<'b, C>,
+    except: &'a OsStr,
     queue: Queue,
     looked: Nanos,
+    budget: Budget,
+    /// Whether something is wanted that the budget does not allow.
+    waits_for_credit: bool,
 }
 
 impl<C: Camera> Keeper<'_, '_, C> {
-    /// Makes what is wanted, one by one, until nothing is or the time has come.
+    /// Whether something is left to be spent.
+    fn has_credit(&self) -> io::Result<bool> {
+        Ok(self.budget.allows(self.maker.store().counts()?.outcome(Outcome::Warm)?))
+    }
+
+    /// Makes what is wanted, one by one, until nothing is, nothing more is allowed, or the time has come.
     fn fulfil(&mut self, last: Option<Nanos>) -> io::Result<()> {
         loop {
+            let has_credit = self.has_credit()?;
+            if self.waits_for_credit && !has_credit {
+                return Ok(());
+            }
+            self.waits_for_credit = false;
             let now = clock::monotonic();
             if last.is_some_and(|last| now >= last) {
                 return Ok(());
             }
             let wishes = self.maker.store().wishes()?;
             let Some(wish) = wishes.into_iter().find(|wish| self.queue.is_due(&wish.key, now)) else { return Ok(()) };
+            if excepts(self.except.as_bytes(), wish.program.as_os_str().as_bytes()) {
+                self.maker.store().fulfilled(&wish);
+                continue;
+            }
+            if !has_credit {
+                self.waits_for_credit = true;
+                return Ok(());
+            }
+            let before = self.maker.used();
             let made = self.made(&wish);
+            self.budget.spend(&before, &self.maker.used());
             match made {
                 Ok(()) => {
                     self.maker.store().note_trouble(None);
                     self.queue.forget(&wish.key);
-                    self.maker.store().fulfilled(&wish.key);
+                    self.maker.store().fulfilled(&wish);
                 }
                 // The wish stays where it is, so that the hook need not make it again.
                 Err(Unmade::NoRoom(_)) => self.queue.give_up(&wish.key),
@@ -163,10 +199,12 @@ impl<C: Camera> Keeper<'_, '_, C> {
             let Ok([launches, _]) = counts.launches(warm.slot) else { continue };
             let since = launches.saturating_sub(*self.queue.launches(&known.key, launches));
             let old = today.0.saturating_sub(known.written.0) >= AGE_SECONDS;
-            if since >= LAUNCHES || (old && since > 0) {
+            if (since >= LAUNCHES || (old && since > 0)) && self.has_credit()? {
                 self.queue.launched(&known.key, launches);
+                let before = self.maker.used();
                 // Where it fails, those that are there stay.
                 let _ = self.make(Path::new(os(warm.program)));
+                self.budget.spend(&before, &self.maker.used());
             }
         }
         Ok(())

@@ -1,13 +1,29 @@
 //! Who takes programs: the one effect that making them warm has besides files, and so the one that tests put another for.
 
+use steady_linux::procfs::parse_schedstat;
+use steady_linux::{Root, clock, process};
+use steady_model::{Nanos, Reading};
+
 use crate::warm::compose::compose;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 use crate::warm::compose::shows_binding;
 use crate::warm::image::{Image, image};
 use crate::warm::taken::{NotTaken, Refusal, Request, Taken};
 
+/// What capturing programs has used so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// CPU time of this process and of the programs that were captured.
+    pub cpu: Nanos,
+    /// How long this thread, or what it captured, was ready to run and had no CPU.
+    pub waited: Reading<Nanos>,
+}
+
 /// Takes programs, and makes images of what was taken.
 pub trait Camera {
+    /// What all that was done so far has used.
+    fn used(&self) -> Used;
+
     /// Takes a program at its entry.
     ///
     /// # Errors
@@ -35,6 +51,18 @@ pub trait Camera {
 pub struct Traced;
 
 impl Camera for Traced {
+    fn used(&self) -> Used {
+        let captured = process::children_usage().map_or(Nanos::ZERO, |usage| usage.user + usage.system);
+        let text = Root::default().read("/proc/thread-self/schedstat");
+        let cpu = clock::process_cpu() + captured;
+        // The two run in turns on one CPU, so that the programs wait as long for each of their CPU time.
+        let waited = text.and_then(|text| parse_schedstat(&text)).map(|own| {
+            let share = own.run_delay.0 as f64 / own.cpu.0.max(1) as f64;
+            Nanos((share * cpu.0 as f64) as u64)
+        });
+        Used { cpu, waited }
+    }
+
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
         crate::warm::take::take(request)

@@ -17,7 +17,7 @@ use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 use thiserror::Error;
 
-pub use camera::{Camera, Traced};
+pub use camera::{Camera, Traced, Used};
 
 use super::compose::{constants_of_loader, shows_binding};
 use super::identity;
@@ -101,6 +101,11 @@ impl<'a, C: Camera> Maker<'a, C> {
     #[must_use]
     pub fn alone(self) -> Self {
         Maker { alone: true, ..self }
+    }
+
+    /// What all that was done so far has used.
+    pub fn used(&self) -> Used {
+        self.camera.used()
     }
 
     /// The store.

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
-use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS};
+use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, demand};
+use steady_preload::identity::Identity;
 
 use super::beside;
 
@@ -74,6 +75,22 @@ impl Counts {
     pub fn launches(&self, slot: u32) -> io::Result<[u64; PROGRAM_COUNTERS]> {
         let first = place(slot)?;
         Ok([self.word(first)?, self.word(first + 1)?])
+    }
+
+    /// How often a program was launched that has no snapshots yet.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn demand(&self, program: &Identity) -> io::Result<u64> {
+        self.word(demand(program) as usize)
+    }
+
+    /// Begins again to count launches of a program that has no snapshots.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn forget_demand(&self, program: &Identity) -> io::Result<()> {
+        self.set(demand(program) as usize, 0)
     }
 
     /// What the keeper did.

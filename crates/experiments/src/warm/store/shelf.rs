@@ -15,9 +15,7 @@ use steady_preload::CardDraft;
 use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_COUNTERS};
 use steady_preload::identity::Identity;
 
-use super::{
-    CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, WANTED, beside, make_folder, write_whole,
-};
+use super::{CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, beside, make_folder, write_whole};
 use crate::warm::identity;
 use crate::warm::image::Image;
 
@@ -157,7 +155,7 @@ impl Store {
         let locked = self.lock()?;
         let keys = [names(&self.cards_folder())?, names(&self.folder().join(SNAPSHOTS))?].concat();
         keys.iter().try_for_each(|key| self.forget(key, &locked))?;
-        names(&self.folder().join(WANTED))?.iter().for_each(|key| self.fulfilled(key));
+        names(&self.wanted())?.iter().for_each(|key| super::wishes::forget(&self.wanted().join(key)));
         self.note_trouble(None);
         self.counts()?.clear_all()
     }
