@@ -60,6 +60,11 @@ fn is_from_snapshot() -> bool {
     found.is_some_and(|rest| rest.starts_with(b"/snapshots/"))
 }
 
+/// The last part of the path that the program was executed by.
+pub(crate) fn name() -> Option<&'static [u8]> {
+    program().and_then(|path| path.to_bytes().rsplit(|&letter| letter == b'/').next())
+}
+
 /// The program's path, which a snapshot holds in place of what it was executed by.
 fn program() -> Option<&'static CStr> {
     // SAFETY: takes a number.
