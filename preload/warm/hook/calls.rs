@@ -28,14 +28,12 @@ const CLOSE: usize = 3;
 const FSTAT: usize = 5;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
-const RT_SIGACTION: usize = 13;
 const RT_SIGPROCMASK: usize = 14;
 const GETPID: usize = 39;
 const EXECVE: usize = 59;
 const GETCWD: usize = 79;
 const SYMLINK: usize = 88;
 const READLINK: usize = 89;
-const GETSID: usize = 124;
 const GETRESUID: usize = 118;
 const GETRESGID: usize = 120;
 const PERSONALITY: usize = 135;
@@ -261,23 +259,6 @@ pub(crate) fn readlink(path: &CStr, into: &mut [u8]) -> Result<usize, Error> {
 pub(crate) fn getcwd(into: &mut [u8]) -> Result<usize, Error> {
     // SAFETY: the memory is ours, and so long.
     unsafe { call(GETCWD, [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0]) }
-}
-
-/// Whether the process leads a session.
-pub(crate) fn leads_session() -> bool {
-    // SAFETY: 0 is the process itself.
-    unsafe { call(GETSID, [0; 6]) }.is_ok_and(|session| session == getpid() as usize)
-}
-
-/// Whether this signal is ignored.
-pub(crate) fn ignores(signal: usize) -> bool {
-    const IGNORED: usize = 1;
-    const SET_BYTES: usize = 8;
-    // As the kernel has it: the handler comes first.
-    let mut action = [0_usize; 4];
-    // SAFETY: it writes four words there, and sets nothing.
-    let asked = unsafe { call(RT_SIGACTION, [signal, 0, &raw mut action as usize, SET_BYTES, 0, 0]) };
-    asked.is_ok() && action[0] == IGNORED
 }
 
 pub(crate) fn getpid() -> u32 {

@@ -28,11 +28,9 @@ pub(crate) fn has_room(warm: &Warm<'_>) -> bool {
         && calls::personality() == Ok(0)
 }
 
-/// Whether the process outlives whoever has started it, as services do: it leads a session, or the end of its terminal is no
-/// matter to it; or its program is one that starts services. What it starts must be known by its file, by which others find out
-/// whether the service runs.
+/// Whether this program is one that starts services: these must be known by their files, by which others find out whether
+/// they run.
 pub(crate) fn starts_services() -> bool {
-    const SIGHUP: usize = 1;
-    const STARTERS: [&[u8]; 4] = [b"start-stop-daemon", b"supervise-daemon", b"daemonize", b"daemon"];
-    calls::leads_session() || calls::ignores(SIGHUP) || own::name().is_some_and(|name| STARTERS.contains(&name))
+    const STARTERS: [&[u8]; 6] = [b"start-stop-daemon", b"supervise-daemon", b"daemonize", b"daemon", b"nohup", b"setsid"];
+    own::name().is_some_and(|name| STARTERS.contains(&name))
 }

@@ -1,29 +1,30 @@
-//! Functions that look at a file: where that is the program's own, by way of `/proc`, a program that runs from a snapshot
-//! is shown its own file in place of the snapshot.
+//! Functions that look at a file: where that is a snapshot that a process runs from, by way of `/proc/PID/exe`, programs are shown the
+//! file of the process's program in its place. So they find services by their files.
 //!
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
-use crate::own;
+use crate::own::{self, File};
 use crate::pointers::Prober;
 use crate::real::{self, real};
 
 type Path = *const c_char;
 
-/// The program's own file, if that is where the path leads.
+/// The program's file, if the path leads to a snapshot by way of `/proc`.
 ///
 /// # Safety
 ///
 /// The path is a text.
-unsafe fn own_file(path: Path) -> Option<Path> {
+unsafe fn file(path: Path) -> Option<File> {
     // SAFETY: the caller vouches for it.
-    own::instead(unsafe { CStr::from_ptr(path) }).map(CStr::as_ptr)
+    own::instead_of_any(unsafe { CStr::from_ptr(path) })
 }
 
-/// What the link holds, where it is the one to the program's own file; otherwise what `real` makes of it, which is given how many
+/// What the link holds, where it leads to a snapshot: the path of the program's file; otherwise what `real` makes of it, which is given how many
 /// bytes it may write.
 fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
-    let Some(program) = Prober::new().text(path).and_then(own::instead).map(CStr::to_bytes) else {
+    let mut file = Prober::new().text(path).and_then(own::instead_of_any);
+    let Some(program) = file.as_mut().and_then(File::path).map(CStr::to_bytes) else {
         return real(bytes);
     };
     // It says whether there is such memory, of which no more is changed than should be.
@@ -104,11 +105,12 @@ macro_rules! looking {
                 return result;
             }
             // SAFETY: the kernel has read the path.
-            match unsafe { own_file(path) } {
+            let mut file = unsafe { file(path) };
+            match file.as_mut().and_then(File::path) {
                 None => result,
                 Some(program) => {
                     $kind::undo(result);
-                    call(program)
+                    call(program.as_ptr())
                 }
             }
         }
@@ -163,8 +165,8 @@ macro_rules! naming {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: Path $(, $after: $after_type)*) -> *mut c_void {
             // SAFETY: what is not null is a text.
-            let own = if path.is_null() { None } else { unsafe { own_file(path) } };
-            let path = own.unwrap_or(path);
+            let mut file = if path.is_null() { None } else { unsafe { file(path) } };
+            let path = file.as_mut().and_then(File::path).map_or(path, CStr::as_ptr);
             real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else streaming::missing())
         }
     )*};
