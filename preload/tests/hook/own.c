@@ -37,6 +37,13 @@ int main(int argc, char **argv, char **environment) {
     if (!strcmp(way, "openat")) show(openat(AT_FDCWD, path, O_RDONLY), NULL);
     if (!strcmp(way, "fopen") && (file = fopen(path, "r"))) show(fileno(file), NULL);
     if (!strcmp(way, "fstatat")) show(0, path);
+    if (!strcmp(way, "in-folder")) {
+        char *slash = strrchr(path, '/');
+        *slash = 0;
+        int folder = open(path, O_PATH | O_DIRECTORY);
+        if (!fstatat(folder, slash + 1, &stat_, 0)) printf("%lu ", stat_.st_ino);
+        printf("%zd ", readlinkat(folder, slash + 1, buffer, sizeof buffer)), puts(buffer);
+    }
     if (!strcmp(way, "stat") && !stat(path, &stat_)) printf("%lu\n", stat_.st_ino);
     if (!strcmp(way, "statx") && !statx(AT_FDCWD, path, 0, STATX_INO, &more)) printf("%llu\n", more.stx_ino);
     if (!strcmp(way, "create")) {

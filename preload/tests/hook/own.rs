@@ -93,8 +93,10 @@ fn other_programs_are_found_by_their_files() {
     let inode = format!("{}\n", fs::metadata(path).unwrap().ino());
     let ask = |way: &str| fake.run(&[OWN.to_str().unwrap(), way, "/nothing", &exe]);
     let found = ["readlink", "stat", "fstatat", "open", "realpath"].map(ask);
+    let in_folder = ask("in-folder");
     waits.kill().unwrap();
     waits.wait().unwrap();
     let shown = format!("{} {path}\n", path.len());
+    assert_eq!(in_folder, format!("{} {shown}", inode.trim()));
     assert_eq!(found, [shown, inode.clone(), inode.clone(), inode, format!("{path}\n")]);
 }

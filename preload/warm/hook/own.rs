@@ -1,7 +1,9 @@
 //! The files of programs that run from snapshots: `/proc/PID/exe` is the snapshot.
 
-use core::ffi::{CStr, c_char, c_ulong};
+use core::ffi::{CStr, c_char, c_int, c_ulong};
 
+use super::buffer::{ShortText, of_descriptor};
+use super::calls::AT_FDCWD;
 use super::card::Card;
 use super::scratch::{Mapped, Memory, Scratch};
 use super::store::{Lookup, Store};
@@ -43,13 +45,26 @@ pub(crate) fn instead(path: &CStr) -> Option<&'static CStr> {
     if is_own(process_of(path)?) { own() } else { None }
 }
 
-/// The same, or the file of another program that runs from a snapshot of this store.
-pub(crate) fn instead_of_any(path: &CStr) -> Option<File> {
+/// The same of a path relative to a folder, or the file of another program that runs from a snapshot of this store.
+pub(crate) fn instead_of_any(folder: c_int, path: &CStr) -> Option<File> {
+    if path == c"exe" && folder >= 0 {
+        return in_folder(folder);
+    }
     let process = process_of(path)?;
     if is_own(process) {
         return own().map(File::Own);
     }
     decimal(process).and_then(|_| other(path)).map(File::Other)
+}
+
+/// The same of `exe` in a folder, which may be that of a process.
+#[inline(never)]
+fn in_folder(folder: c_int) -> Option<File> {
+    let mut path = ShortText::empty();
+    if !path.fill(|place| calls::readlink(of_descriptor(folder).path().unwrap_or(c""), place)) {
+        return None;
+    }
+    instead_of_any(AT_FDCWD, path.push(b"/exe").path()?)
 }
 
 /// The process whose program the path names in `/proc`.

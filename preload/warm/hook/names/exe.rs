@@ -4,6 +4,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
+use crate::calls::AT_FDCWD;
 use crate::own::{self, File};
 use crate::pointers::Prober;
 use crate::real::{self, real};
@@ -15,15 +16,15 @@ type Path = *const c_char;
 /// # Safety
 ///
 /// The path is a text.
-unsafe fn file(path: Path) -> Option<File> {
+unsafe fn file(folder: c_int, path: Path) -> Option<File> {
     // SAFETY: the caller vouches for it.
-    own::instead_of_any(unsafe { CStr::from_ptr(path) })
+    own::instead_of_any(folder, unsafe { CStr::from_ptr(path) })
 }
 
 /// What the link holds, where it leads to a snapshot: the path of the program's file; otherwise what `real` makes of it, which is given how many
 /// bytes it may write.
-fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
-    let mut file = Prober::new().text(path).and_then(own::instead_of_any);
+fn link(folder: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
+    let mut file = Prober::new().text(path).and_then(|path| own::instead_of_any(folder, path));
     let Some(program) = file.as_mut().and_then(File::path).map(CStr::to_bytes) else {
         return real(bytes);
     };
@@ -40,14 +41,14 @@ fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isi
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(path, into, bytes, |bytes| {
+    link(AT_FDCWD, path, into, bytes, |bytes| {
         real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize)
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlinkat(folder: c_int, path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(path, into, bytes, |bytes| {
+    link(folder, path, into, bytes, |bytes| {
         real!(
             readlinkat(folder, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
             else real::missing() as isize
@@ -87,6 +88,16 @@ unsafe extern "C" fn __readlinkat_chk(
     )
 }
 
+/// The folder that a path is relative to.
+macro_rules! folder_of {
+    () => {
+        AT_FDCWD
+    };
+    ($folder:ident) => {
+        $folder
+    };
+}
+
 /// Functions that are called again with the program's own path if they have succeeded with the snapshot's: then the path can
 /// be read. Where a function takes a mode only sometimes, it is handed on always: it comes in a register, which nobody looks at where none
 /// was given.
@@ -105,7 +116,7 @@ macro_rules! looking {
                 return result;
             }
             // SAFETY: the kernel has read the path.
-            let mut file = unsafe { file(path) };
+            let mut file = unsafe { file(folder_of!($($before)?), path) };
             match file.as_mut().and_then(File::path) {
                 None => result,
                 Some(program) => {
@@ -165,7 +176,7 @@ macro_rules! naming {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: Path $(, $after: $after_type)*) -> *mut c_void {
             // SAFETY: what is not null is a text.
-            let mut file = if path.is_null() { None } else { unsafe { file(path) } };
+            let mut file = if path.is_null() { None } else { unsafe { file(AT_FDCWD, path) } };
             let path = file.as_mut().and_then(File::path).map_or(path, CStr::as_ptr);
             real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else streaming::missing())
         }

@@ -41,8 +41,8 @@ pub struct Needs {
 const LONGEST: u64 = 96 << 20;
 /// How a program asks for its own path; what it finds in a snapshot's process is the snapshot.
 const OWN_PATH: &[u8] = b"/proc/self/exe";
-/// How the path ends by which a program asks for that of any process's program.
-const ANY_PATH: &[u8] = b"/exe\0";
+/// How the path ends by which a program asks for that of any process's program, which may be relative to the process's folder.
+const ANY_PATHS: [&[u8]; 2] = [b"/exe\0", b"\0exe\0"];
 
 /// Looks at a file.
 ///
@@ -66,7 +66,10 @@ pub fn inspect(path: &Path) -> Result<Inspected, Refusal> {
     }
     let imports = elf::program(&file)?;
     let own_path = holds(&mut file, OWN_PATH).map_err(said)?;
-    let hook = imports.starts_programs || own_path || holds(&mut file, ANY_PATH).map_err(said)?;
+    let mut hook = imports.starts_programs || own_path;
+    for path in ANY_PATHS {
+        hook = hook || holds(&mut file, path).map_err(said)?;
+    }
     Ok(Inspected::Program(Needs { hook, own_path, locale: imports.sets_locale }))
 }
 
