@@ -103,7 +103,8 @@ impl Taking {
         taking.reach_entry()?;
         let _ = taking.debuggee.watch_nothing();
         state::is_alone(&taking.debuggee)?;
-        state::has_usual_registers(&taking.debuggee, taking.thread.pointer, taking.protection_keys)?;
+        state::has_usual_registers(&taking.debuggee, taking.protection_keys)?;
+        taking.thread.pointer = taking.debuggee.registers().map_err(failed)?.fs_base();
         taking.thread.floating_point = state::floating_point(&taking.debuggee)?;
         Ok(taking)
     }
