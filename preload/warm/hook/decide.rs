@@ -146,8 +146,8 @@ fn warm_program<'a>(
     Ok(Ready { key, copy, name: wanted.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
 }
 
-#[inline(never)]
 /// Whether a file is what it was, or as absent as it was.
+#[inline(never)]
 fn is_still(path: &CStr, was: Option<&Identity>) -> bool {
     match calls::stat(path) {
         Ok(stat) => was == Some(&stat.identity()),

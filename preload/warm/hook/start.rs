@@ -187,9 +187,9 @@ fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepare
     Prepared::AsUsual
 }
 
-#[inline(never)]
 /// Puts together what is executed, and counts the launch, which cannot be done any more once it is. Returns where else it is
 /// counted.
+#[inline(never)]
 fn put_together(
     wanted: &Wanted<'_>,
     ready: &Ready<'_>,

@@ -112,6 +112,9 @@ impl Taking {
     fn start(request: &Request) -> Result<Self, NotTaken> {
         let mut debuggee = hold(request)?;
         let initial = Initial::of(&debuggee)?;
+        if u32::try_from(debuggee.pid()) == Ok(request.arguments) {
+            return Err(NotTaken::Failed("its process number is the number of its arguments, by chance".to_owned()));
+        }
         let [entry, base] = [stack::ENTRY, stack::BASE].map(|kind| initial.value(kind).unwrap_or(0));
         if entry == 0 || base == 0 {
             return Err(refused("it is linked statically"));
