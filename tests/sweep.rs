@@ -7,6 +7,8 @@ mod steady;
 mod constructors;
 #[path = "sweep/contexts.rs"]
 mod contexts;
+#[path = "sweep/debuggers.rs"]
+mod debuggers;
 #[path = "sweep/key.rs"]
 mod key;
 #[path = "sweep/lines.rs"]

@@ -57,7 +57,8 @@ impl Swapped {
         self.cc("asks.c", name, &[&own, &library, "-lanswer", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/first:$ORIGIN"])
     }
 
-    fn cc(&self, source: &str, name: &str, options: &[&str]) -> Result<(), String> {
+    /// Compiles a made program or library.
+    pub(crate) fn cc(&self, source: &str, name: &str, options: &[&str]) -> Result<(), String> {
         let made = self.path(name);
         fs::create_dir_all(made.parent().expect("it lies in a folder")).expect("a folder can be made");
         let mut command = self.place.command("cc", "C");

@@ -420,3 +420,17 @@ fn what_cannot_be_executed_fails_as_usual() {
     assert!(fake.run(&["env", "nothing"]).contains("No such file or directory"));
     assert_eq!((fake.count(Outcome::Warm), fake.wishes().len()), (0, 0));
 }
+
+/// Programs of services are started as usual: others find out by their files whether they run.
+#[test]
+fn what_starts_services() {
+    let fake = Fake::new();
+    let sh = |script: &str| fake.sh(script);
+    assert_eq!(sh("bin/tool a"), "warm a\n");
+    assert_eq!(sh("setsid -w bin/tool a"), "cold a\n");
+    assert_eq!(sh("nohup bin/tool a 2>/dev/null"), "cold a\n");
+    assert_eq!(sh("trap '' HUP; bin/tool a"), "warm a\n");
+    fs::copy("/usr/bin/env", fake.folder.join("bin/start-stop-daemon")).unwrap();
+    assert_eq!(sh("bin/start-stop-daemon bin/tool a"), "cold a\n");
+    assert_eq!((fake.count(Outcome::OtherWay), fake.count(Outcome::Warm)), (3, 2));
+}

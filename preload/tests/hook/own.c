@@ -23,6 +23,7 @@ int main(int argc, char **argv, char **environment) {
         if (entry->a_type == AT_EXECFN) entry->a_un.a_val = (unsigned long)argv[2];
     char own[64], buffer[PATH_MAX] = "";
     sprintf(own, "/proc/%d/exe", getpid());
+    if (!strcmp(argv[1], "wait")) return puts("waits"), fflush(stdout), pause();
     char *way = argv[1], *path = strcmp(argv[3], "by number") ? argv[3] : own;
     struct statx more;
     struct stat stat_;
@@ -36,6 +37,13 @@ int main(int argc, char **argv, char **environment) {
     if (!strcmp(way, "openat")) show(openat(AT_FDCWD, path, O_RDONLY), NULL);
     if (!strcmp(way, "fopen") && (file = fopen(path, "r"))) show(fileno(file), NULL);
     if (!strcmp(way, "fstatat")) show(0, path);
+    if (!strcmp(way, "in-folder")) {
+        char *slash = strrchr(path, '/');
+        *slash = 0;
+        int folder = open(path, O_PATH | O_DIRECTORY);
+        if (!fstatat(folder, slash + 1, &stat_, 0)) printf("%lu ", stat_.st_ino);
+        printf("%zd ", readlinkat(folder, slash + 1, buffer, sizeof buffer)), puts(buffer);
+    }
     if (!strcmp(way, "stat") && !stat(path, &stat_)) printf("%lu\n", stat_.st_ino);
     if (!strcmp(way, "statx") && !statx(AT_FDCWD, path, 0, STATX_INO, &more)) printf("%llu\n", more.stx_ino);
     if (!strcmp(way, "create")) {

@@ -77,3 +77,26 @@ fn it_starts_itself_again() {
     assert_eq!(look(&fake, "execv", "/proc/self/exe"), format!("{} {path}\n", path.len()));
     assert_eq!(fake.count(Outcome::Warm), 2);
 }
+
+/// A program that looks for a service finds its file, whichever way it looks, if it has the hook in it.
+#[test]
+fn other_programs_are_found_by_their_files() {
+    use std::io::Read;
+    let fake = with(&OWN);
+    let path = fake.tool.to_str().unwrap();
+    let mut waits = fake.command("env");
+    let mut waits = waits.args(["tool", "wait", path, "x"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    waits.stdout.as_mut().expect("it has an output").read_exact(&mut [0; 6]).expect("it says that it waits");
+    let exe = format!("/proc/{}/exe", waits.id());
+    let seen = fs::read_link(&exe).unwrap();
+    assert!(seen.starts_with(fake.store()), "it does not run from a snapshot: {}", seen.display());
+    let inode = format!("{}\n", fs::metadata(path).unwrap().ino());
+    let ask = |way: &str| fake.run(&[OWN.to_str().unwrap(), way, "/nothing", &exe]);
+    let found = ["readlink", "stat", "fstatat", "open", "realpath"].map(ask);
+    let in_folder = ask("in-folder");
+    waits.kill().unwrap();
+    waits.wait().unwrap();
+    let shown = format!("{} {path}\n", path.len());
+    assert_eq!(in_folder, format!("{} {shown}", inode.trim()));
+    assert_eq!(found, [shown, inode.clone(), inode.clone(), inode, format!("{path}\n")]);
+}

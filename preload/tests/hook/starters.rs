@@ -44,8 +44,6 @@ fn programs_that_start_one() {
     starts_warm(1, &["env", "x=1", "tool", "a", "b"]);
     starts_warm(1, &["nice", "tool", "a", "b"]);
     starts_warm(1, &["timeout", "10", "tool", "a", "b"]);
-    starts_warm(1, &["nohup", "tool", "a", "b"]);
-    starts_warm(1, &["setsid", "--wait", "tool", "a", "b"]);
     starts_warm(1, &["xargs", "tool", "a", "b"]);
     starts_warm(1, &["find", "bin", "-name", "tool", "-exec", "tool", "a", "b", ";"]);
     // From an empty environment the snapshot is started as well: it is `env` that has the hook.

@@ -115,7 +115,7 @@ pub(crate) fn identity_of(path: &CStr) -> Result<Identity, calls::Error> {
 
 /// Reads the card with this key, and returns its length.
 fn read_card(key: &Key, store: &mut Store<'_>, memory: &mut [u8]) -> Result<usize, Doubt> {
-    match store.card(key, memory) {
+    match store.card(key.as_bytes(), memory) {
         Lookup::Card(length) => Ok(length),
         Lookup::None => Err(Doubt::new(Outcome::NoCard)),
         Lookup::Broken => Err(Doubt::new(Outcome::Broken)),

@@ -27,3 +27,10 @@ pub(crate) fn has_room(warm: &Warm<'_>) -> bool {
         && calls::soft_limit(RLIMIT_DATA) == Ok(NO_LIMIT)
         && calls::personality() == Ok(0)
 }
+
+/// Whether this program is one that starts services: these must be known by their files, by which others find out whether
+/// they run.
+pub(crate) fn starts_services() -> bool {
+    const STARTERS: [&[u8]; 6] = [b"start-stop-daemon", b"supervise-daemon", b"daemonize", b"daemon", b"nohup", b"setsid"];
+    own::name().is_some_and(|name| STARTERS.contains(&name))
+}

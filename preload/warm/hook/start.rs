@@ -11,7 +11,7 @@ use super::pointers::{is_vector, is_vector_of_texts};
 use super::scratch::{Mapped, Memory, Scratch};
 use super::script::Script;
 use super::store::Store;
-use super::{alone, counted, environment, own, search, wish};
+use super::{alone, counted, environment, own, process, search, wish};
 
 /// A vector of texts with a null pointer at its end.
 pub(crate) type Texts = *const *const c_char;
@@ -166,7 +166,7 @@ fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepare
         return Prepared::AsUsual;
     }
     let Memory { store, script, card, link } = memory;
-    if given.acts && !wanted.is_settled() {
+    if process::starts_services() || (given.acts && !wanted.is_settled()) {
         if let Some(mut store) = Store::open(store) {
             counted::add(&mut store, Outcome::OtherWay);
         }

@@ -85,8 +85,8 @@ impl<'m> Store<'m> {
     }
 
     /// Reads the card of a file into memory that it is given.
-    pub(crate) fn card(&mut self, key: &Key, memory: &mut [u8]) -> Lookup {
-        let Some(path) = self.path(&[b"/cards/", key.as_bytes()]) else { return Lookup::Broken };
+    pub(crate) fn card(&mut self, key: &[u8], memory: &mut [u8]) -> Lookup {
+        let Some(path) = self.path(&[b"/cards/", key]) else { return Lookup::Broken };
         match Descriptor::to_read(path) {
             Ok(file) => read_card(&file, self.user, memory).map_or(Lookup::Broken, Lookup::Card),
             Err(ENOENT) => Lookup::None,

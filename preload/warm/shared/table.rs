@@ -48,6 +48,15 @@ pub struct Table {
     pub x87: [u32; 7],
     /// The control and status word of SSE.
     pub mxcsr: u32,
+    /// Where the program's code begins and ends, and its data: for `/proc/PID/stat` and prctl(2).
+    pub code: [u64; 2],
+    /// Where its data begin and end.
+    pub data: [u64; 2],
+    /// The part of the program's file that holds its headers: address, length, offset in the file. It is mapped from the file
+    /// itself, by which unwinders and debuggers find that file; length 0 for none.
+    pub headers: [u64; 3],
+    /// What the file must be for that: device, inode, length, and time of its last change in seconds and nanoseconds.
+    pub file: [u64; 5],
     /// How many random words are drawn.
     pub drawn: u64,
     /// How many [`Patch`]es follow.

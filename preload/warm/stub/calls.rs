@@ -2,10 +2,15 @@
 
 use core::arch::asm;
 
+const OPEN: u64 = 2;
+const CLOSE: u64 = 3;
+const FSTAT: u64 = 5;
+const MMAP: u64 = 9;
 const MPROTECT: u64 = 10;
 const BRK: u64 = 12;
 const MADVISE: u64 = 28;
 const EXECVE: u64 = 59;
+const PRCTL: u64 = 157;
 const ARCH_PRCTL: u64 = 158;
 const SET_TID_ADDRESS: u64 = 218;
 const EXIT_GROUP: u64 = 231;
@@ -17,6 +22,11 @@ const RSEQ: u64 = 334;
 const ARCH_SET_FS: u64 = 0x1002;
 /// Linux 5.14 and later know it.
 const MADV_POPULATE_WRITE: u64 = 23;
+const O_CLOEXEC: u64 = 0o2_000_000;
+const PROT_READ: u64 = 1;
+const MAP_PRIVATE_FIXED: u64 = 0x12;
+const PR_SET_MM: u64 = 35;
+const PR_SET_MM_MAP: u64 = 14;
 const RLIMIT_STACK: u64 = 3;
 const GRND_NONBLOCK: u64 = 1;
 /// What a C library finds in its rseq area's `cpu_id` where it could not be registered.
@@ -26,13 +36,76 @@ const RSEQ_CPU_ID_REGISTRATION_FAILED: u32 = -2_i32 as u32;
 /// As the call itself.
 #[inline(always)]
 unsafe fn call(number: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe { call_with_six(number, [a, b, c, d, 0, 0]) }
+}
+
+/// # Safety
+/// As the call itself.
+#[inline(always)]
+unsafe fn call_with_six(number: u64, arguments: [u64; 6]) -> u64 {
+    let [a, b, c, d, e, f] = arguments;
     let result;
     // SAFETY: the kernel keeps all registers but these three; what the call does is the caller's.
     unsafe {
         asm!("syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
-            lateout("rcx") _, lateout("r11") _, options(nostack));
+            in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
     }
     result
+}
+
+/// As fstat(2) fills it: device, inode, and what follows; the length, and the time of the last change.
+const STAT_WORDS: usize = 18;
+const STAT_LENGTH: usize = 6;
+const STAT_CHANGED: usize = 13;
+
+/// Maps a part of a file over memory that holds the same, to be read only. The file must be the one with these numbers: device, inode,
+/// length, time of the last change. Otherwise that memory stays as it is.
+///
+/// # Safety
+/// `path` is a text, and `address` the memory.
+pub(crate) unsafe fn map_file(path: u64, file: &[u64; 5], address: u64, bytes: u64, offset: u64) {
+    let mut stat = [0_u64; STAT_WORDS];
+    // SAFETY: the kernel writes so many words; the rest is as the caller says.
+    unsafe {
+        let descriptor = call(OPEN, path, O_CLOEXEC, 0, 0);
+        if descriptor.cast_signed() < 0 {
+            return;
+        }
+        let found = call(FSTAT, descriptor, (&raw mut stat).addr() as u64, 0, 0) == 0;
+        let [device, inode, ..] = stat;
+        let words = [device, inode, stat[STAT_LENGTH], stat[STAT_CHANGED], stat[STAT_CHANGED + 1]];
+        // There is no library to compare arrays with.
+        let difference = words.iter().zip(file).fold(0, |all, (word, expected)| all | word ^ expected);
+        if found && difference == 0 {
+            call_with_six(MMAP, [address, bytes, PROT_READ, MAP_PRIVATE_FIXED, descriptor, offset]);
+        }
+        call(CLOSE, descriptor, 0, 0, 0);
+    }
+}
+
+/// What the kernel shows of a process's memory, as prctl(2) takes it.
+#[repr(C)]
+pub(crate) struct Shown {
+    pub(crate) code: [u64; 2],
+    pub(crate) data: [u64; 2],
+    pub(crate) heap: [u64; 2],
+    pub(crate) stack: u64,
+    pub(crate) arguments: [u64; 2],
+    pub(crate) environment: [u64; 2],
+    pub(crate) auxiliary: u64,
+    pub(crate) auxiliary_bytes: u32,
+    /// -1: the file that was executed stays what it is, for it is mapped.
+    pub(crate) executable: u32,
+}
+
+/// Has the kernel show this, where it can: kernels without checkpoint and restore show the snapshot's.
+pub(crate) fn show(shown: &Shown) {
+    // SAFETY: the kernel reads so many bytes, and the auxiliary vector that they name.
+    unsafe {
+        let bytes = size_of::<Shown>() as u64;
+        call_with_six(PRCTL, [PR_SET_MM, PR_SET_MM_MAP, (&raw const *shown).addr() as u64, bytes, 0, 0]);
+    }
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! What the kernel has laid on the fresh stack.
 
+use crate::calls;
 use crate::table::Table;
 
 const AT_PHDR: u64 = 3;
@@ -109,4 +110,56 @@ impl Launch {
             pair = pair.wrapping_add(1);
         }
     }
+
+    /// Has the kernel show of the process what it would show of the program: in `/proc/PID/auxv` and core dumps, by which
+    /// debuggers find the program and its libraries.
+    ///
+    /// # Safety
+    /// The arguments, the environment and the auxiliary vector are the kernel's.
+    pub(crate) unsafe fn show(&self, table: &Table) {
+        // SAFETY: all three vectors end with a null pointer, or a pair of kind 0; their texts lie one behind the other, and end with
+        // zeros.
+        unsafe {
+            let mut pairs = 1;
+            while (*self.auxiliary.wrapping_add(pairs - 1))[0] != 0 {
+                pairs += 1;
+            }
+            let first = if self.count == 0 { 0 } else { self.arguments.read() };
+            let arguments_end = match self.environment.read() {
+                0 if self.count == 0 => return,
+                0 => end_of(self.arguments.wrapping_add(self.count as usize - 1).read()),
+                variable => variable,
+            };
+            let variables = self.auxiliary.cast::<u64>().addr().wrapping_sub(self.environment.addr()) / 8 - 1;
+            let environment_end = match variables {
+                0 => arguments_end,
+                _ => end_of(self.environment.wrapping_add(variables - 1).read()),
+            };
+            let heap = calls::heap_end();
+            calls::show(&calls::Shown {
+                code: table.code,
+                data: table.data,
+                heap: [heap, heap],
+                stack: self.stack.addr() as u64,
+                arguments: [if first == 0 { arguments_end } else { first }, arguments_end],
+                environment: [arguments_end, environment_end],
+                auxiliary: self.auxiliary.addr() as u64,
+                auxiliary_bytes: (pairs * size_of::<[u64; 2]>()) as u32,
+                executable: u32::MAX,
+            });
+        }
+    }
+}
+
+/// The address behind the zero at the end of a text.
+///
+/// # Safety
+/// It is a text.
+unsafe fn end_of(text: u64) -> u64 {
+    let mut at = text;
+    // SAFETY: as the caller says.
+    while unsafe { (at as *const u8).read() } != 0 {
+        at += 1;
+    }
+    at + 1
 }

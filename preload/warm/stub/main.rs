@@ -111,8 +111,15 @@ unsafe fn do_all(launch: &mut Launch, table: &Table) -> bool {
     // SAFETY: nothing that this stub has borrowed lies there.
     let protected = protections.iter().all(|it| unsafe { calls::mprotect(it.address, it.bytes, it.protection) });
     if protected {
-        // SAFETY: the vector is the kernel's, on this stack.
-        unsafe { launch.tell_of_the_program(table) };
+        // SAFETY: the vector is the kernel's, on this stack; the headers are mapped, and nothing has been changed in them.
+        unsafe {
+            launch.tell_of_the_program(table);
+            launch.show(table);
+            let [address, bytes, offset] = table.headers;
+            if bytes != 0 {
+                calls::map_file(table.program_path, &table.file, address, bytes, offset);
+            }
+        }
     }
     protected
 }

@@ -29,6 +29,11 @@ Whenever anything speaks against a snapshot (the program or a library has
 changed, a variable, a limit), the launch is as usual. Snapshots are this
 user's alone and last until the next boot.
 
+Do not start services this way: /proc/PID/exe of a program that runs from a
+snapshot is the snapshot, so that programs outside (pidof, start-stop-daemon)
+do not find it by its file. What nohup, setsid and start-stop-daemon start is
+started as usual.
+
 Exit status of 'steady warm -- COMMAND':
   that of the command, which takes the place of steady
   125  steady itself failed, wrong usage included

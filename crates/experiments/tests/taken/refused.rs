@@ -20,7 +20,7 @@ const WATCHED: [(&str, &str, &str); 3] = [
 ];
 
 /// A constructor's body, and what the refusal then says.
-const CONSTRUCTORS: [(&str, &str, &str); 49] = [
+const CONSTRUCTORS: [(&str, &str, &str); 51] = [
     ("thread", "pthread_t other; pthread_create(&other, 0, thread, 0);", "before its entry"),
     ("fork", "if (fork() == 0) for (;;) pause();", "it calls clone(2)|holds signals back"),
     ("exec", "execl(\"/bin/true\", \"true\", (char *)0);", "it calls execve(2)"),
@@ -73,6 +73,16 @@ const CONSTRUCTORS: [(&str, &str, &str); 49] = [
     ("base", "__asm__ volatile(\"wrgsbase %0\" :: \"r\"(kept));", "sets a segment of its own"),
     ("x87", "__asm__ volatile(\"fld1\");", "in the registers of the x87"),
     ("unregister", "syscall(SYS_rseq, kept, 32, 1, 0x53053053);", "it calls rseq(2)"),
+    (
+        "shared-file",
+        "mmap(0, 4096, PROT_READ, MAP_SHARED, open(HERE \"/made.c\", O_RDONLY), 0); close(3);",
+        "it shares memory",
+    ),
+    (
+        "guard",
+        "mprotect((void *)((long)&words & ~0xfff) - 16384, 4096, PROT_READ);",
+        "protects a part of its stack|memory lies",
+    ),
     ("keepcaps", "prctl(8, 1);", "it calls prctl(2) with 8"),
     ("umask", "umask(077);", "it calls umask(2)"),
     ("priority", "nice(1);", "it calls setpriority(2)|it calls getpriority(2)"),

@@ -1,29 +1,31 @@
-//! Functions that look at a file: where that is the program's own, by way of `/proc`, a program that runs from a snapshot
-//! is shown its own file in place of the snapshot.
+//! Functions that look at a file: where that is a snapshot that a process runs from, by way of `/proc/PID/exe`, programs are shown the
+//! file of the process's program in its place. So they find services by their files.
 //!
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
-use crate::own;
+use crate::calls::AT_FDCWD;
+use crate::own::{self, File};
 use crate::pointers::Prober;
 use crate::real::{self, real};
 
 type Path = *const c_char;
 
-/// The program's own file, if that is where the path leads.
+/// The program's file, if the path leads to a snapshot by way of `/proc`.
 ///
 /// # Safety
 ///
 /// The path is a text.
-unsafe fn own_file(path: Path) -> Option<Path> {
+unsafe fn file(folder: c_int, path: Path) -> Option<File> {
     // SAFETY: the caller vouches for it.
-    own::instead(unsafe { CStr::from_ptr(path) }).map(CStr::as_ptr)
+    own::instead_of_any(folder, unsafe { CStr::from_ptr(path) })
 }
 
-/// What the link holds, where it is the one to the program's own file; otherwise what `real` makes of it, which is given how many
+/// What the link holds, where it leads to a snapshot: the path of the program's file; otherwise what `real` makes of it, which is given how many
 /// bytes it may write.
-fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
-    let Some(program) = Prober::new().text(path).and_then(own::instead).map(CStr::to_bytes) else {
+fn link(folder: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
+    let mut file = Prober::new().text(path).and_then(|path| own::instead_of_any(folder, path));
+    let Some(program) = file.as_mut().and_then(File::path).map(CStr::to_bytes) else {
         return real(bytes);
     };
     // It says whether there is such memory, of which no more is changed than should be.
@@ -39,14 +41,14 @@ fn link(path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isi
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(path, into, bytes, |bytes| {
+    link(AT_FDCWD, path, into, bytes, |bytes| {
         real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize)
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlinkat(folder: c_int, path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(path, into, bytes, |bytes| {
+    link(folder, path, into, bytes, |bytes| {
         real!(
             readlinkat(folder, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
             else real::missing() as isize
@@ -86,6 +88,16 @@ unsafe extern "C" fn __readlinkat_chk(
     )
 }
 
+/// The folder that a path is relative to.
+macro_rules! folder_of {
+    () => {
+        AT_FDCWD
+    };
+    ($folder:ident) => {
+        $folder
+    };
+}
+
 /// Functions that are called again with the program's own path if they have succeeded with the snapshot's: then the path can
 /// be read. Where a function takes a mode only sometimes, it is handed on always: it comes in a register, which nobody looks at where none
 /// was given.
@@ -104,11 +116,12 @@ macro_rules! looking {
                 return result;
             }
             // SAFETY: the kernel has read the path.
-            match unsafe { own_file(path) } {
+            let mut file = unsafe { file(folder_of!($($before)?), path) };
+            match file.as_mut().and_then(File::path) {
                 None => result,
                 Some(program) => {
                     $kind::undo(result);
-                    call(program)
+                    call(program.as_ptr())
                 }
             }
         }
@@ -163,8 +176,8 @@ macro_rules! naming {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: Path $(, $after: $after_type)*) -> *mut c_void {
             // SAFETY: what is not null is a text.
-            let own = if path.is_null() { None } else { unsafe { own_file(path) } };
-            let path = own.unwrap_or(path);
+            let mut file = if path.is_null() { None } else { unsafe { file(AT_FDCWD, path) } };
+            let path = file.as_mut().and_then(File::path).map_or(path, CStr::as_ptr);
             real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else streaming::missing())
         }
     )*};

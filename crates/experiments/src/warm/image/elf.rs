@@ -67,7 +67,8 @@ pub(super) fn put_table(bytes: &mut Vec<u8>, table: &Table) {
     let floating_point = floating_point.map(|[low, high]| u64::from(low) | u64::from(high) << 32);
     let last = [table.drawn, table.patches, table.protections, table.ahead];
     let words = first.into_iter().chain(second).chain([rseq]).chain(headers);
-    let words = words.chain([table.program_path]).chain(floating_point).chain(last);
+    let words = words.chain([table.program_path]).chain(floating_point);
+    let words = words.chain(table.code).chain(table.data).chain(table.headers).chain(table.file).chain(last);
     words.for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 

@@ -8,14 +8,15 @@ mod segments;
 mod tests;
 
 use std::ops::{Deref, Range};
+use std::path::Path;
 
-use steady_preload::table::{ALIGNMENT, Ahead, MAGIC, MOST_DRAWN, Protection, Table};
+use steady_preload::table::{ALIGNMENT, Ahead, MAGIC, MOST_DRAWN, Protection as Reprotected, Table};
 use steady_preload::{STUB, STUB_ENTRY};
 
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
 use self::segments::{PAGE, Segment, segments};
 use super::snapshot::Snapshot;
-use super::taken::{Bytes, FloatingPoint, Refusal};
+use super::taken::{Bytes, FloatingPoint, Protection, Refusal, Region};
 
 /// Below this address nothing is mapped: processes may be forbidden to.
 const LOWEST: u64 = 1 << 16;
@@ -124,7 +125,7 @@ fn header(segment: &Segment, offset: u64) -> Header {
     }
 }
 
-fn table(snapshot: &Snapshot, protections: &[Protection], ahead: &[Ahead]) -> Result<Table, Refusal> {
+fn table(snapshot: &Snapshot, protections: &[Reprotected], ahead: &[Ahead]) -> Result<Table, Refusal> {
     let taken = &snapshot.taken;
     let told = |kind: u64| taken.stack.auxiliary.1.iter().find(|pair| pair.0 == kind).map_or(0, |pair| pair.1);
     let (robust_list, robust_list_bytes) = taken.thread.robust_list.unwrap_or_default();
@@ -148,12 +149,53 @@ fn table(snapshot: &Snapshot, protections: &[Protection], ahead: &[Ahead]) -> Re
         program_entry: told(elf::AT_ENTRY),
         interpreter: told(elf::AT_BASE),
         program_path: 0,
+        code: extent(snapshot, |region| region.protection.execute),
+        data: extent(snapshot, |region| region.protection.write),
+        headers: headers(snapshot),
+        file: file(&snapshot.program),
         x87: x87(taken.thread.floating_point),
         mxcsr: taken.thread.floating_point.mxcsr,
         drawn: taken.drawn.len() as u64,
         patches: snapshot.patches.len() as u64,
         protections: protections.len() as u64,
         ahead: ahead.len() as u64,
+    })
+}
+
+/// Where the parts of the program's file begin and end that are such.
+fn extent(snapshot: &Snapshot, is_such: impl Fn(&Region) -> bool) -> [u64; 2] {
+    let parts = || snapshot.taken.regions.iter().filter(|region| is_of_program(snapshot, region) && is_such(region));
+    let end = |region: &Region| region.address + region.bytes.len() as u64;
+    [parts().map(|region| region.address).min().unwrap_or(0), parts().map(end).max().unwrap_or(0)]
+}
+
+fn is_of_program(snapshot: &Snapshot, region: &Region) -> bool {
+    region.file.as_ref().is_some_and(|(path, _)| *path == snapshot.program)
+}
+
+/// The part of the program's file that holds its headers, if it is as it is in the file: address, length and offset.
+fn headers(snapshot: &Snapshot) -> [u64; 3] {
+    let headers = snapshot.taken.stack.auxiliary.1.iter().find(|pair| pair.0 == elf::AT_PHDR).map_or(0, |pair| pair.1);
+    let end = |region: &Region| region.address + region.bytes.len() as u64;
+    let holds = |region: &&Region| (region.address..end(region)).contains(&headers);
+    let patched =
+        |region: &Region| snapshot.patches.iter().any(|it| (region.address..end(region)).contains(&it.address));
+    let only_read = Protection { read: true, write: false, execute: false };
+    match snapshot.taken.regions.iter().find(holds) {
+        Some(region) if is_of_program(snapshot, region) && region.protection == only_read && !patched(region) => {
+            let offset = region.file.as_ref().map_or(0, |(_, offset)| *offset);
+            [region.address, region.bytes.len() as u64, offset]
+        }
+        _ => [0; 3],
+    }
+}
+
+/// By what the stub knows the program's file. One that cannot be looked at has no such numbers.
+fn file(program: &Path) -> [u64; 5] {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(program).map_or([0; 5], |file| {
+        let [seconds, nanoseconds] = [file.ctime(), file.ctime_nsec()].map(i64::cast_unsigned);
+        [file.dev(), file.ino(), file.len(), seconds, nanoseconds]
     })
 }
 
@@ -175,7 +217,7 @@ impl Start {
         snapshot: &Snapshot,
         headers: u64,
         table: &Table,
-        (protections, ahead): (&[Protection], &[Ahead]),
+        (protections, ahead): (&[Reprotected], &[Ahead]),
     ) -> Result<Start, Refusal> {
         let stub = headers.next_multiple_of(ALIGNMENT);
         let at = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);

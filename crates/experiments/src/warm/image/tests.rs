@@ -6,7 +6,7 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSegment, SegmentFlags};
 use proptest::prelude::*;
 use steady_preload::STUB;
-use steady_preload::table::{ALIGNMENT, MAGIC, Patch, kind};
+use steady_preload::table::{ALIGNMENT, MAGIC, Patch, Table, kind};
 
 use super::image;
 use crate::warm::snapshot::Snapshot;
@@ -134,10 +134,14 @@ fn table(segment: &[u8]) -> &[[u8; 8]] {
     segment[at * ALIGNMENT as usize..].as_chunks().0
 }
 
+/// How many words a table has before the lists that follow it, and where it says how long they are.
+const TABLE_WORDS: usize = size_of::<Table>() / 8;
+const COUNTS: usize = std::mem::offset_of!(Table, patches) / 8;
+
 fn protections(segment: &[u8]) -> Vec<[u64; 3]> {
     let words: Vec<u64> = table(segment).iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let (patches, count) = (words[15] as usize, words[16] as usize);
-    let first = 18 + patches * 3;
+    let (patches, count) = (words[COUNTS] as usize, words[COUNTS + 1] as usize);
+    let first = TABLE_WORDS + patches * 3;
     (0..count).map(|index| [0, 1, 2].map(|word| words[first + index * 3 + word])).collect()
 }
 
@@ -152,12 +156,18 @@ fn the_stub_stands_at_the_entry_and_is_followed_by_its_table() {
         first.data_range(stub, STUB.len() as u64).expect("it is in the file").expect("it is in the first segment");
     assert_eq!(code, STUB);
     let after = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);
-    let words = first.data_range(after, 18 * 8).expect("it is in the file").expect("it is in the first segment");
+    let words = first
+        .data_range(after, size_of::<Table>() as u64)
+        .expect("it is in the file")
+        .expect("it is in the first segment");
     let words: Vec<u64> = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     assert_eq!(words[..4], [MAGIC, LOWEST + 0x40, 5, LOWEST + 8]);
     assert_eq!(words[7..9], [LOWEST + 64, 32 | 7 << 32]);
     assert_eq!(words[9..13], [LOWEST + 0x40, 3, LOWEST + 0x80, 0]);
-    assert_eq!(words[14..], [1, 1, 0, 0]);
+    assert_eq!(words[COUNTS - 1..], [1, 1, 0, 0]);
+    let place = |offset: usize| words[offset / 8];
+    assert_eq!(place(std::mem::offset_of!(Table, x87)), 0x37f);
+    assert_eq!(place(std::mem::offset_of!(Table, mxcsr)) >> 32, 0x1f80);
     let path = first.data_range(words[13], PATH.len() as u64 + 1).expect("it is in the file");
     assert_eq!(path.expect("it is in the first segment"), b"/bin/made\0");
 }
@@ -187,8 +197,8 @@ fn what_every_launch_writes_to_is_got_ready_at_once() {
     let words: Vec<u64> = table(&segment).iter().map(|word| u64::from_le_bytes(*word)).collect();
     // Three patches, one protection; the second run has no patch, the third has its one page made to be written, the last is
     // long.
-    assert_eq!(words[15..18], [3, 1, 1]);
-    assert_eq!(words[18 + 9 + 3..][..2], [LOWEST, 3 * PAGE]);
+    assert_eq!(words[COUNTS..][..3], [3, 1, 1]);
+    assert_eq!(words[TABLE_WORDS + 9 + 3..][..2], [LOWEST, 3 * PAGE]);
 }
 
 #[test]

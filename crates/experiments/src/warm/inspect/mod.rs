@@ -29,7 +29,7 @@ pub enum Inspected {
 /// How a program has to be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// With the hook in it, for it starts other programs or asks for its own path.
+    /// With the hook in it, for it starts other programs, or asks for its own path or that of other processes' programs.
     pub hook: bool,
     /// It asks for its own path.
     pub own_path: bool,
@@ -41,6 +41,8 @@ pub struct Needs {
 const LONGEST: u64 = 96 << 20;
 /// How a program asks for its own path; what it finds in a snapshot's process is the snapshot.
 const OWN_PATH: &[u8] = b"/proc/self/exe";
+/// How the path ends by which a program asks for that of any process's program, which may be relative to the process's folder.
+const ANY_PATHS: [&[u8]; 2] = [b"/exe\0", b"\0exe\0"];
 
 /// Looks at a file.
 ///
@@ -64,7 +66,10 @@ pub fn inspect(path: &Path) -> Result<Inspected, Refusal> {
     }
     let imports = elf::program(&file)?;
     let own_path = holds(&mut file, OWN_PATH).map_err(said)?;
-    let hook = imports.starts_programs || own_path;
+    let mut hook = imports.starts_programs || own_path;
+    for path in ANY_PATHS {
+        hook = hook || holds(&mut file, path).map_err(said)?;
+    }
     Ok(Inspected::Program(Needs { hook, own_path, locale: imports.sets_locale }))
 }
 

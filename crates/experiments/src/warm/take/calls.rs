@@ -56,7 +56,6 @@ pub(super) enum Noted {
     Nothing,
     /// The call is about a descriptor, which the program must have opened itself.
     Descriptor(u32),
-    Pointer(u64),
     Feature(u64),
     /// The number of the process.
     ProcessNumber,
@@ -116,7 +115,8 @@ impl Taking {
             "prctl" if a == CAPABILITY || (a, b) == PASSED_ON => Noted::Capability,
             "prctl" => return Err(refused(format!("it calls prctl(2) with {a} before its entry"))),
             "brk" => Noted::Break,
-            "arch_prctl" if a == SET_FS => Noted::Pointer(b),
+            // The thread's pointer is read at the entry.
+            "arch_prctl" if a == SET_FS => Noted::Nothing,
             "arch_prctl" => Noted::Feature(a),
             "set_tid_address" => Noted::Tid(a),
             "set_robust_list" => Noted::RobustList(a, b),
@@ -143,7 +143,9 @@ impl Taking {
             "exit" | "exit_group" => {
                 return Err(refused(format!("it ends with status {} before its entry", a as u8)));
             }
-            // Which signals are ignored or held back is inherited from who starts it.
+            // Which signals are ignored or held back is inherited from who starts it. The hook asks for an invalid change, to find out
+            // whether a page can be read.
+            "rt_sigprocmask" if a == u64::MAX && c == 0 => Noted::Nothing,
             "rt_sigaction" if b == 0 => return Err(refused(format!("it asks how signal {a} is handled"))),
             "rt_sigaction" => return Err(refused(format!("it sets how signal {a} is handled before its entry"))),
             "rt_sigprocmask" if b == 0 => return Err(refused("it asks which signals are held back")),
@@ -177,7 +179,6 @@ impl Taking {
                 return Err(refused(format!("it asks for descriptor {descriptor}, which it has not opened itself")));
             }
             Noted::Descriptor(_) => {}
-            Noted::Pointer(address) => self.thread.pointer = address,
             Noted::Feature(code) if succeeded && !ASKS.contains(&code) => {
                 return Err(refused(format!("it sets the machine's feature {code:#x} by arch_prctl(2)")));
             }

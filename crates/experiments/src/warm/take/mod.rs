@@ -111,7 +111,8 @@ impl Taking {
         self.reach_entry()?;
         let _ = self.debuggee.watch_nothing();
         state::is_alone(&self.debuggee)?;
-        state::has_usual_registers(&self.debuggee, self.thread.pointer, self.protection_keys)?;
+        state::has_usual_registers(&self.debuggee, self.protection_keys)?;
+        self.thread.pointer = self.debuggee.registers().map_err(failed)?.fs_base();
         self.thread.floating_point = state::floating_point(&self.debuggee)?;
         Ok(())
     }
@@ -119,6 +120,9 @@ impl Taking {
     fn start(request: &Request) -> Result<Self, NotTaken> {
         let mut debuggee = hold(request)?;
         let initial = Initial::of(&debuggee)?;
+        if u32::try_from(debuggee.pid()) == Ok(request.arguments) {
+            return Err(NotTaken::Failed("its process number is the number of its arguments, by chance".to_owned()));
+        }
         let [entry, base] = [stack::ENTRY, stack::BASE].map(|kind| initial.value(kind).unwrap_or(0));
         if entry == 0 || base == 0 {
             return Err(refused("it is linked statically"));

@@ -11,6 +11,8 @@ use super::refused;
 const MOST: u64 = 256 << 20;
 /// What the kernel provides by itself, each time in another place or always in the same.
 const KERNELS: [&str; 5] = ["[stack]", "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]"];
+/// A file that the C library maps as shared memory.
+const NEVER_WRITTEN: &str = "gconv-modules.cache";
 /// The last address of a process, and how far below it the kernel may begin a stack: `STACK_TOP` and
 /// `stack_maxrandom_size` of arch/x86.
 const LAST: u64 = 1 << 47;
@@ -22,6 +24,9 @@ const ROOM: u64 = 1 << 30;
 pub(super) fn all(debuggee: &Debuggee, maps: &[Mapping], stack: &Stack) -> Result<Vec<Region>, NotTaken> {
     if maps.iter().any(|mapping| mapping.is_named("[stack]") && mapping.protection[2]) {
         return Err(refused("its stack may be executed"));
+    }
+    if maps.iter().filter(|mapping| mapping.is_named("[stack]")).count() > 1 {
+        return Err(refused("a constructor protects a part of its stack"));
     }
     let own: Vec<&Mapping> = maps.iter().filter(|mapping| !KERNELS.iter().any(|name| mapping.is_named(name))).collect();
     let whole: u64 = own.iter().map(|mapping| mapping.length()).sum();
@@ -64,8 +69,9 @@ fn held(debuggee: &Debuggee, mapping: &Mapping) -> Result<Vec<u8>, NotTaken> {
 
 fn can_be_taken(file: &Path, mapping: &Mapping) -> Result<(), NotTaken> {
     let name = file.display();
-    if mapping.shared && mapping.protection[1] {
-        return Err(refused(format!("it shares memory that it may write to at its entry: {name}")));
+    // What others write to it later would be missed. The C library's list of character sets is replaced, never written to.
+    if mapping.shared && (mapping.protection[1] || !file.ends_with(NEVER_WRITTEN)) {
+        return Err(refused(format!("it shares memory at its entry: {name}")));
     }
     if file.starts_with("/dev") || file.to_string_lossy().ends_with(" (deleted)") {
         return Err(refused(format!("it maps {name} at its entry")));

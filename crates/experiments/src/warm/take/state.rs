@@ -58,18 +58,12 @@ pub(super) fn has_left_nothing(debuggee: &Debuggee, given: Option<i64>) -> Resul
 
 /// What execve(2) sets and a constructor can set without a system call, but for the floating-point units: the flags, the segments,
 /// the rights of protection keys. What other functions rely on being unset must be so; the stub sets the thread's pointer.
-pub(super) fn has_usual_registers(
-    debuggee: &Debuggee,
-    thread_pointer: u64,
-    protection_keys: Option<u32>,
-) -> Result<(), NotTaken> {
+pub(super) fn has_usual_registers(debuggee: &Debuggee, protection_keys: Option<u32>) -> Result<(), NotTaken> {
     /// Direction, nested task, alignment check, and the flag that shows whether there is CPUID.
     const FLAGS: u64 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
     let registers = debuggee.registers().map_err(failed)?;
     let what = if registers.flags() & FLAGS != 0 {
         format!("flags of the CPU ({:#x})", registers.flags() & FLAGS)
-    } else if registers.fs_base() != thread_pointer {
-        "the thread's pointer by itself".to_owned()
     } else if registers.gs_base() != 0 || registers.data_segments() != [0; 4] {
         "a segment of its own".to_owned()
     } else if debuggee.protection_keys().map_err(failed)? != protection_keys {
