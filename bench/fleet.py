@@ -24,7 +24,7 @@ def main() -> None:
     simulate.add_argument("--trials", type=int, default=200, help="of each line (200)")
     simulate.add_argument("--only", default="", help="designs whose name holds this")
     of_store = commands.add_parser("store", help="ask real stores that hold many series")
-    of_store.add_argument("--hosts", type=int, nargs="+", default=[17, 33, 67], help="1,500 series each (17 33 67)")
+    of_store.add_argument("--hosts", type=int, nargs="+", default=[17, 33, 67], help="2,800 series each (17 33 67)")
     of_store.add_argument("--times", type=int, default=5, help="comparisons of each (5)")
     options = parser.parse_args()
     if "hosts" in options:

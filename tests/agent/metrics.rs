@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use steady_model::{ReleaseRows, RequestSums};
+use steady_model::{LevelSums, ProcessRow, ReleaseRows, RequestSums};
 
 use crate::running::{self, Agent, request, requests};
 use crate::steady::{self, skip, told};
@@ -91,8 +91,13 @@ fn send(agent: &Agent, number: u64) {
     requests(&agent.sender(), number, |number| {
         let (version, route) = (["v1", "v2"][number as usize % 2], ["/a", "/b"][number as usize / 2 % 2]);
         let assignment = if number % 5 == 0 { "none" } else { "random\tdelay=77\truler=syscall:31000" };
-        let cpu = 1_000_000 + number * 1_717;
-        request(number, version, route, assignment).replace("\t1500000\t", &format!("\t{cpu}\t"))
+        let cpu = 1_000_000 + number * 1_717 + if number % 29 == 0 { 9_000_000 } else { 0 };
+        let class = if number % 7 < 3 { "\tclass=hit" } else { "" };
+        let line = request(number, version, route, &format!("{assignment}{class}"));
+        // One process serves both versions; in its last hundred readings, v2 alone.
+        let served = if number > 300 { "\tversion=v2" } else { "" };
+        let (now, process, own) = (steady_linux::clock::monotonic().0, number * 3_000_000, number * 2_000_000);
+        line.replace("\t1500000\t", &format!("\t{cpu}\t")) + &format!("c\t{now}\t{process}\t{own}{served}\n")
     });
 }
 
@@ -129,7 +134,11 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
     for row in &rows.requests {
         let (version, route) = (&rows.versions[row.version as usize], &rows.routes[row.route as usize]);
         let assigned = row.assignment.name();
-        let labels = format!("service=\"shop\",version=\"{version}\",route=\"{route}\",assigned=\"{assigned}\"");
+        let class = match rows.classes[row.class as usize].as_str() {
+            "" => String::new(),
+            class => format!(",class=\"{class}\""),
+        };
+        let labels = format!("service=\"shop\",version=\"{version}\",route=\"{route}\",assigned=\"{assigned}\"{class}");
         *kept.entry(labels).or_default() += row.sums;
     }
     type Of = fn(&RequestSums) -> f64;
@@ -152,7 +161,7 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
         ("requests_watched_wall_seconds_total", |sums| sums.watched_wall / 1e9),
         ("requests_watched_waiting_seconds_total", |sums| sums.watched_delay / 1e9),
     ];
-    assert_eq!(kept.len(), 8, "{kept:?}");
+    assert_eq!(kept.len(), 16, "{kept:?}");
     for (name, of) in metrics {
         let shown = values(page, &format!("steady_{name}"));
         assert!(shown.keys().eq(kept.keys()), "{name}: {shown:?}");
@@ -161,11 +170,54 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
             assert!((shown - kept).abs() <= 1e-9 * kept.abs(), "{name}{{{labels}}}: {shown}, kept {kept}");
         }
     }
+    levels_as_kept(page, &kept);
+    let process_cpu = |name: &str, of: fn(&ProcessRow) -> f64| {
+        for (labels, version, readings) in [("", None, 299.0), (",version=\"v2\"", Some("v2"), 100.0)] {
+            let shown = values(page, name)[&format!("service=\"shop\"{labels}")];
+            let of_version =
+                |row: &&ProcessRow| row.version.map(|version| rows.versions[version as usize].as_str()) == version;
+            let kept: f64 = rows.processes.iter().filter(of_version).map(of).sum();
+            assert!((shown - kept / 1e9).abs() < 1e-9 && shown / readings > 0.0019, "{name}: {shown}, kept {kept}");
+        }
+    };
+    process_cpu("steady_process_cpu_seconds_total", |row| row.cpu);
+    process_cpu("steady_process_requests_cpu_seconds_total", |row| row.requests_cpu);
     let readings: f64 = values(page, "steady_ruler_readings_total").values().sum();
     let of_workers = rows.rulers.iter().filter(|row| row.process != 0);
     assert_eq!(readings, of_workers.map(|row| row.sums.readings).sum::<u64>() as f64);
     let walls: u32 = rows.walls.iter().flat_map(|row| &row.counts).map(|(_, requests)| requests).sum();
     assert_eq!(values(page, "steady_request_wall_seconds_count").values().sum::<f64>(), f64::from(walls));
+}
+
+/// The sums in levels are shown if they are known of all requests, and are those that are kept.
+fn levels_as_kept(page: &str, kept: &BTreeMap<String, RequestSums>) {
+    type Of = fn(&LevelSums) -> f64;
+    let metrics: [(&str, Of); 13] = [
+        ("exceeding_total", |levels| levels.exceeding as f64),
+        ("excess_cpu_seconds_total", |levels| levels.excess / 1e9),
+        ("excess_cpu_seconds_squared_total", |levels| levels.excess_squared / 1e18),
+        ("excess_product_total", |levels| levels.base_excess / 1e18),
+        ("recent_seconds", |levels| levels.recent / 1e9),
+        ("recent_seconds_squared_total", |levels| levels.recent_squared / 1e18),
+        ("recent_product", |levels| levels.recent_base / 1e18),
+        ("recent_excess_product", |levels| levels.recent_excess / 1e18),
+        ("ruler_seconds", |levels| levels.ruler / 1e9),
+        ("ruler_seconds_squared_total", |levels| levels.ruler_squared / 1e18),
+        ("ruler_product", |levels| levels.ruler_base / 1e18),
+        ("ruler_excess_product", |levels| levels.ruler_excess / 1e18),
+        ("recent_ruler_product", |levels| levels.recent_ruler / 1e18),
+    ];
+    let known: Vec<&String> =
+        kept.iter().filter(|(_, sums)| sums.levels.requests == sums.requests).map(|(labels, _)| labels).collect();
+    for (name, of) in metrics {
+        let shown = values(page, &format!("steady_requests_{name}"));
+        assert!(shown.keys().eq(known.iter().copied()), "{name}: {shown:?}");
+        for (labels, shown) in &shown {
+            let levels = &kept[labels].levels;
+            let (kept, scale) = (of(levels), of(levels).abs().max(1e-9));
+            assert!((shown - kept).abs() <= 1e-9 * scale, "{name}{{{labels}}}: {shown}, kept {kept}");
+        }
+    }
 }
 
 #[test]

@@ -99,6 +99,9 @@ pub struct AgentService {
     pub per_second: f64,
     /// Requests since the agent began.
     pub requests: u64,
+    /// Seconds since its last datagram.
+    #[serde(default)]
+    pub silent_seconds: u64,
 }
 
 /// The agent's own rulers, over the last seconds.

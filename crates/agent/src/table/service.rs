@@ -201,6 +201,7 @@ impl Service {
             processes: self.processes.since(then),
             per_second: if whole == 0 { 0.0 } else { requests as f64 / whole as f64 },
             requests: self.requests,
+            silent_seconds: (now.monotonic / SECOND).saturating_sub(self.heard),
         }
     }
 }

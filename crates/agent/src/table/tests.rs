@@ -76,6 +76,15 @@ fn slots_keep_their_first_second_and_their_place_in_the_pair() {
 }
 
 #[test]
+fn a_service_that_sends_only_faults_is_not_silent() {
+    let mut table = Table::new(limits());
+    table.take_in(&datagram("shop", 7, &request(NOW.monotonic, 202, "v1", "/", "slot\tslot=2:50")), NOW);
+    let later = |seconds| Now { monotonic: NOW.monotonic + seconds * SECOND, ..NOW };
+    let facts = |seconds| table.services(later(seconds)).remove(0);
+    assert_eq!((facts(44).versions, facts(44).silent_seconds), (vec![], 44));
+}
+
+#[test]
 fn an_end_that_cannot_be_gives_way_to_the_time_of_receipt() {
     let mut table = Table::new(limits());
     let later = NOW.monotonic + 3 * SECOND;

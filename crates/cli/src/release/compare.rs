@@ -19,14 +19,14 @@ pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
     let source = Source::open(flags)?;
     let window = Window::of(flags, clock::time_of_day())?;
     let service = source.service(flags.service.as_deref(), window)?;
-    let question = question(flags, &service, window);
     let report = if flags.watch {
         // The new version may have yet to be seen.
-        watch::follow(&source, &question, flags.output.quiet)?
+        watch::follow(&source, &question(flags, &service, window), flags.output.quiet)?
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
-        at_once(&source, question, &service)?
+        let window = if flags.from.is_none() { window.from_first_kept(&service) } else { window };
+        at_once(&source, question(flags, &service, window), &service)?
     };
     tell(flags, &destinations, &report)
 }

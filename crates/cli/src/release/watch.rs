@@ -24,7 +24,7 @@ const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -> Result<ReleaseReport, Failure> {
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
     let (interrupt, asked_to_stop) = Interrupt::catch().map_err(own)?;
-    let told = Told::new(question, quiet);
+    let mut told = Told::new(question, quiet);
     let mut watch = Watch::new(question.clone());
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
@@ -97,11 +97,39 @@ fn settled(report: &ReleaseReport) -> bool {
     total.interval.as_ref().is_ok_and(apart)
 }
 
-/// Where looks are told: on a line that is drawn anew on a terminal, else on a line each.
+/// Where looks are told: on a terminal on a line that is redrawn, else in a log.
 struct Told {
     bar: ProgressBar,
-    lines: bool,
+    log: Option<LookLog>,
     question: ReleaseQuestion,
+}
+
+/// The log gets a line after so many seconds even if the outcome is the same.
+const LOG_SECONDS: u64 = 60;
+
+/// What a look found, as far as a log needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Waiting,
+    Refused,
+    Verdict(Verdict),
+}
+
+/// Decides which looks get a line in a log: those with another outcome than the line before, and one a minute.
+#[derive(Debug, Default)]
+struct LookLog {
+    last: Option<(Outcome, u64)>,
+}
+
+impl LookLog {
+    /// Whether a look at second `now` gets a line.
+    fn wants(&mut self, outcome: Outcome, now: u64) -> bool {
+        let wants = self.last.is_none_or(|(last, at)| last != outcome || now >= at.saturating_add(LOG_SECONDS));
+        if wants {
+            self.last = Some((outcome, now));
+        }
+        wants
+    }
 }
 
 impl Told {
@@ -114,23 +142,44 @@ impl Told {
         if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {pos}/{len} s {wide_msg}") {
             bar.set_style(style.progress_chars("━━╌"));
         }
-        Told { bar, lines: !quiet && !terminal, question: question.clone() }
+        let log = (!quiet && !terminal).then(LookLog::default);
+        Told { bar, log, question: question.clone() }
     }
 
-    fn look(&self, looked: &Result<ReleaseReport, Failure>, now: u64) {
-        let said = match looked {
-            Ok(report) if !report.refused.is_empty() => "refused so far".to_owned(),
-            Ok(report) => report.looks.last().map_or_else(String::new, release_sight),
-            Err(error) => format!("waiting: {error}"),
+    fn look(&mut self, looked: &Result<ReleaseReport, Failure>, now: u64) {
+        let (outcome, said) = match looked {
+            Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
+            Ok(report) => {
+                let sight = report.looks.last().map_or_else(String::new, release_sight);
+                (Outcome::Verdict(report.total.verdict), sight)
+            }
+            Err(error) => (Outcome::Waiting, format!("waiting: {error}")),
         };
         self.bar.set_position(now.saturating_sub(self.question.from));
         self.bar.set_message(said.clone());
-        if self.lines {
+        if self.log.as_mut().is_some_and(|log| log.wants(outcome, now)) {
             eprintln!("{} {said}", at(now));
         }
     }
 
     fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_new_outcomes_and_a_line_a_minute() {
+        let mut log = LookLog::default();
+        let undecided = Outcome::Verdict(Verdict::Undecided);
+        // A look every five seconds of a ten-minute window.
+        let lines = (0..120).filter(|look| log.wants(undecided, 1_000 + look * 5)).count();
+        assert_eq!(lines, 10);
+        assert!(log.wants(Outcome::Verdict(Verdict::Slower), 1_596), "another verdict");
+        assert!(!log.wants(Outcome::Verdict(Verdict::Slower), 1_597));
+        assert!(log.wants(Outcome::Waiting, 1_598) && log.wants(Outcome::Refused, 1_599));
     }
 }

@@ -47,6 +47,12 @@ impl Window {
         Window { from: self.from.min(to.saturating_sub(USUAL.seconds() as u64)), to }
     }
 
+    /// The window without the time before anything was kept of the service: on a new agent, that time is no gap.
+    pub(super) fn from_first_kept(self, service: &Service) -> Window {
+        let first = service.kept.map_or(self.from, |(first, _)| first);
+        Window { from: self.from.max(first), ..self }
+    }
+
     /// Refuses a window that nothing is kept of, as far as that is known.
     pub(super) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
         let Some((first, last)) = service.kept else { return Ok(()) };
@@ -119,6 +125,16 @@ mod tests {
         assert_eq!(back(9_000, 9_500), Window { from: 9_000, to: 9_500 });
         assert_eq!(back(9_990, 11_000), Window { from: 9_700, to: 10_000 });
         assert_eq!(back(10_000, 10_300), Window { from: 9_700, to: 10_000 });
+    }
+
+    #[test]
+    fn time_before_anything_was_kept_is_not_in_the_window() {
+        let from = |kept| {
+            let service = Service { name: "shop".to_owned(), versions: vec![], kept };
+            Window { from: 1_000, to: 1_300 }.from_first_kept(&service)
+        };
+        assert_eq!(from(Some((1_200, 1_299))), Window { from: 1_200, to: 1_300 });
+        assert_eq!([from(Some((900, 1_299))), from(None)], [Window { from: 1_000, to: 1_300 }; 2]);
     }
 
     #[test]

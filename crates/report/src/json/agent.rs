@@ -81,6 +81,7 @@ fn service(service: &AgentService) -> Value {
     object.put("processes", service.processes);
     object.put("requests_per_second", service.per_second);
     object.put("requests", service.requests);
+    object.put("silent_seconds", service.silent_seconds);
     object.into()
 }
 

@@ -54,6 +54,7 @@ mod tests {
                 processes: 8,
                 per_second: 151.3,
                 requests: 12_400,
+                silent_seconds: 0,
             }],
             rulers: Ok(AgentRulers {
                 per_second: RequestRuler::ALL.map(|ruler| (ruler, 12.0)).to_vec(),
@@ -100,6 +101,22 @@ mod tests {
             store_path: Ok("/var/lib/steady/agent.db".to_owned()),
             store: Ok(store),
         }
+    }
+
+    #[test]
+    fn a_service_is_silent_only_if_it_sends_nothing() {
+        let text = |silent_seconds| {
+            let mut agent = running();
+            agent.services[0] =
+                AgentService { name: "shop".to_owned(), versions: vec![], silent_seconds, ..agent.services[0].clone() };
+            agent_text(&AgentStatus { agent: Ok(agent), ..status() }, Style { width: 80, color: false })
+        };
+        assert!(text(44).contains("no requests in the last minute, 8 processes"), "{}", text(44));
+        assert!(
+            text(150).contains("silent for 2 min 30 s") || text(150).contains("silent for 2.5 min"),
+            "{}",
+            text(150)
+        );
     }
 
     #[test]

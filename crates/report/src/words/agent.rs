@@ -98,7 +98,7 @@ fn arrived(agent: &RunningAgent) -> Vec<(String, Paint, String)> {
         items.push(open("wrong", faults.join(", ")));
     }
     items.extend(some(arrived.lost, "lost", "lines that services could not send"));
-    items.extend(some(arrived.folded, "folded", "requests of services, versions or routes that were one too many"));
+    items.extend(some(arrived.folded, "folded", "requests of services, versions, routes or classes that were one too many"));
     items.extend(some(
         arrived.ends_replaced,
         "ends",
@@ -124,7 +124,7 @@ fn fault_name(fault: LineFault) -> [&'static str; 2] {
 }
 
 fn service(service: &AgentService) -> (String, Paint, String) {
-    let named = versions(&service.versions);
+    let named = if service.versions.is_empty() { without_version(service) } else { versions(&service.versions) };
     let rate = format!("{}{TIE}requests a second", short(service.per_second));
     let (processes, routes) =
         (count(service.processes, "process", "processes"), count(service.routes, "route", "routes"));
@@ -132,9 +132,19 @@ fn service(service: &AgentService) -> (String, Paint, String) {
     plain(&one_line(&service.name), [named, processes, routes, rate, requests].join(", "))
 }
 
+/// What is known of a service that named no version within the last minute.
+fn without_version(service: &AgentService) -> String {
+    const SILENT_SECONDS: u64 = 60;
+    match service.silent_seconds {
+        seconds if seconds >= SILENT_SECONDS => {
+            format!("silent for {}", duration(Nanos(seconds.saturating_mul(1_000_000_000))))
+        }
+        _ => "no requests in the last minute".to_owned(),
+    }
+}
+
 fn versions(versions: &[String]) -> String {
     match versions {
-        [] => "silent for a minute".to_owned(),
         some if some.len() <= NAMED => some.iter().map(|version| one_line(version)).collect::<Vec<_>>().join(" and "),
         many => count(many.len(), "version", "versions"),
     }
