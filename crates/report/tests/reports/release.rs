@@ -81,7 +81,7 @@ fn requests_that_changed_otherwise_are_named() {
                  36 %), the others 4.0 % less (3.7 to 4.4 %)";
     assert!(mixture.contains(named), "{mixture}");
     let unexplained = said("release-unexplained");
-    let why = "+0.88 % (0.61 to 1.15 %, 95 %), but CPU time that no request explains could reverse that.";
+    let why = "by +1 % (-62 to 166 %, 95 %), which may be none";
     assert!(unexplained.starts_with("Undecided: ") && unexplained.contains(why), "{unexplained}");
 }
 

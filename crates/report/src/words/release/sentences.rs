@@ -78,7 +78,6 @@ fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
         interval.low > 0.0 || interval.high < 0.0 || (interval.low > -resolution && interval.high < resolution);
     let of = |warning: &ReleaseWarning| match warning {
         ReleaseWarning::RulersDisagree(_) => Some("the two kinds of rulers disagree"),
-        ReleaseWarning::UnexplainedCpu { .. } => Some("CPU time that no request explains could reverse that"),
         _ => None,
     };
     report.warnings.iter().filter(|_| decides).find_map(of)

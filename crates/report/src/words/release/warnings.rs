@@ -57,8 +57,8 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             let (_, range) = sized((interval.low + interval.high) / 2.0, *interval);
             format!(
                 "{} of the CPU time of the processes is not that of requests, such as of endpoints that run in a thread \
-                 pool, and may belong to either version. If all of it belongs to one, the change lies within {range}. \
-                 steadyhand.switchback would count the CPU time of whole processes.",
+                 pool. It may belong to either version, and the interval above holds both extremes; that of requests alone is \
+                 {range}. steadyhand.switchback counts the CPU time of whole processes.",
                 percent(*ratio)
             )
         }
