@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use steady_agent::store::{Batch, Keep, Writer};
 use steady_model::{Assignment, HostSecond, ReleaseRow, ReleaseRows, RequestSums, WALL_SECONDS, WallRow, wall_bucket};
-use steady_release::{Fold, Told};
+use steady_release::{Fold, RequestCost};
 
 use crate::steady::scratch;
 
@@ -115,13 +115,24 @@ impl<'a> Made<'a> {
     }
 
     /// A request; the load rises in the second half of the time.
-    fn told(&mut self, second: u64, process: u64, (version, route): (u32, u32)) -> Told {
+    fn told(&mut self, second: u64, process: u64, (version, route): (u32, u32)) -> RequestCost {
         let noise = ((self.share() + self.share() + self.share()) / 1.5 - 1.0) * 0.2;
         let load = if second >= self.dearer_from { 1.4 } else { 1.0 };
         let last = self.service.versions.len() as u32 - 1;
         let own = if version == last { self.service.factor } else { 1.0 };
         let cpu = 2e6 * load * own * (1.0 + f64::from(route)) * noise.exp();
         let number = 1_000 + self.served;
-        Told { route, version, process, number, failed: false, cpu: cpu as u64, wall: (3.0 * cpu) as u64, delay: None }
+        RequestCost {
+            route,
+            class: 0,
+            version,
+            process,
+            number,
+            failed: false,
+            cpu: cpu as u64,
+            wall: (3.0 * cpu) as u64,
+            delay: None,
+            ruler: None,
+        }
     }
 }

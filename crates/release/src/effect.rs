@@ -11,6 +11,8 @@ pub(crate) enum Effect {
     Student(Estimated, f64),
     /// By the coins of pairs of slots, with the estimate.
     Coins(Box<CoinPairs>, f64),
+    /// By another effect, and as far beyond its low and its high end as CPU time that no request explains could move it.
+    Unexplained(Box<Effect>, [f64; 2]),
     /// By what is known within hosts, or with the host as the unit, whichever reaches further: where hosts do not
     /// differ the first one is right, where they do the second.
     Hosts(Box<Effect>, Estimated),
@@ -30,7 +32,7 @@ impl Effect {
         match self {
             Effect::Student(estimated, _) => estimated.effect,
             Effect::Coins(_, estimate) => *estimate,
-            Effect::Hosts(within, _) => within.estimate(),
+            Effect::Unexplained(effect, _) | Effect::Hosts(effect, _) => effect.estimate(),
         }
     }
 
@@ -42,6 +44,10 @@ impl Effect {
                 Interval { low: low - beyond, high: high + beyond }
             }
             Effect::Coins(coins, _) => coins.interval(alpha),
+            Effect::Unexplained(effect, [below, above]) => {
+                let Interval { low, high } = effect.interval(alpha);
+                Interval { low: low - below, high: high + above }
+            }
             Effect::Hosts(within, between) => {
                 let (within, between) = (within.interval(alpha), between.interval(alpha));
                 Interval { low: within.low.min(between.low), high: within.high.max(between.high) }
@@ -59,7 +65,7 @@ impl Effect {
                 let error = coins.interval(ALPHA).half_width() / critical(ALPHA, freedom);
                 Estimated { effect: *estimate, variance: error * error, freedom }
             }
-            Effect::Hosts(within, _) => within.estimated(),
+            Effect::Unexplained(effect, _) | Effect::Hosts(effect, _) => effect.estimated(),
         }
     }
 }

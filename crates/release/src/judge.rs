@@ -47,7 +47,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
     let processes = ProcessCpu::new(question, rows, &lines);
-    let answer = match design {
+    let mut answer = match design {
         ReleaseDesign::RandomPerRequest => random::answer(&lines),
         ReleaseDesign::Switchback => switchback::answer(question, rows, &lines, &processes),
         ReleaseDesign::Canary => canary::answer(&lines, &processes),
@@ -55,25 +55,26 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     };
     let seconds = span(&lines);
     let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
-    let mut total = change(&answer.total, &Plain::of(&lines), &asked);
+    let plain = Plain::of(&lines);
     let mut warnings = answer.warnings.clone();
-    let interval = total.interval.as_ref().ok().copied();
-    warnings.extend(processes.warning(answer.counts_processes, interval, &Plain::of(&lines)));
     warnings.extend(hosts::differ(&answer.hosts, &answer.total));
-    warnings.extend(facts::warnings(question, rows, &lines, left_out));
-    if differ_by_host(&warnings) {
-        total.minutes_to_settle = None;
+    if answer.counts_processes {
+        warnings.extend(processes.counted());
+    } else if processes.counts() {
+        warnings.extend(processes.unexplained_warning(&answer.total, alpha));
+        answer.total = answer.total.map(|effect| processes.widened(effect, &plain));
     }
+    let mut total = change(&answer.total, &plain, &asked);
+    warnings.extend(facts::warnings(question, rows, &lines, left_out));
     let usual = estimate(&answer.usual, alpha);
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
         total.within_resolution = false;
+    }
+    if !narrows_with_traffic(design, &warnings) {
         total.minutes_to_settle = None;
     }
     let open = total.verdict == Verdict::Undecided;
-    if design == ReleaseDesign::OneAfterTheOther {
-        total.minutes_to_settle = None;
-    }
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
     let loads = course::loads_within(&lines, step, effect);
@@ -115,18 +116,24 @@ fn span(lines: &[Line]) -> f64 {
     last.saturating_sub(first) as f64
 }
 
-/// Whether hosts differ: more of the same traffic tells each of them better, and no more of them.
-pub(crate) fn differ_by_host(warnings: &[ReleaseWarning]) -> bool {
-    warnings.iter().any(|warning| matches!(warning, ReleaseWarning::HostsDiffer { .. }))
+/// Whether more of the same traffic narrows the interval. It does not where the model of the load, the differences of hosts, rulers
+/// that disagree or CPU time that no request explains determine its width.
+pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWarning]) -> bool {
+    let limits = |warning: &ReleaseWarning| {
+        matches!(
+            warning,
+            ReleaseWarning::HostsDiffer { .. }
+                | ReleaseWarning::RulersDisagree(_)
+                | ReleaseWarning::UnexplainedCpu { .. }
+        )
+    };
+    design != ReleaseDesign::OneAfterTheOther && !warnings.iter().any(limits)
 }
 
-/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none; or
-/// whether CPU time that no request explains could reverse it.
+/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none.
 pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     warnings.iter().any(|warning| match (warning, verdict) {
-        (ReleaseWarning::RulersDisagree(_) | ReleaseWarning::UnexplainedCpu { .. }, Verdict::Same) => true,
-        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Faster) => interval.high >= 0.0,
-        (ReleaseWarning::UnexplainedCpu { interval, .. }, Verdict::Slower) => interval.low <= 0.0,
+        (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
         (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
         _ => false,

@@ -5,11 +5,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use steady_model::{
-    Absent, Interval, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, ReleaseWarning, UnexplainedCpu,
-};
+use steady_model::{Absent, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, ReleaseWarning, UnexplainedCpu};
 
-use crate::effect::Plain;
+use crate::effect::{Effect, Plain, estimate};
 use crate::window::{Line, Sides};
 
 /// Below this share of the CPU time of processes, what requests do not explain is ignored.
@@ -83,20 +81,25 @@ impl<'a> ProcessCpu<'a> {
         sums
     }
 
-    /// The warning, if it counts: `counted` says whether the change is already that of the processes. `interval` is that of
-    /// the change otherwise.
-    pub(crate) fn warning(&self, counted: bool, interval: Option<Interval>, plain: &Plain) -> Option<ReleaseWarning> {
-        let ratio = self.unexplained.as_ref().ok().filter(|_| self.counts())?.ratio;
-        if counted {
-            return Some(ReleaseWarning::ProcessCpuCounted { ratio });
-        }
-        let interval = interval?;
-        // All of it may belong to one version.
-        let [old, new] = plain.cpu;
-        let [of_old, of_new] = [old, new].map(|own| 1.0 + ratio / (1.0 - ratio) * (old + new) / own);
-        let interval =
-            Interval { low: (1.0 + interval.low) / of_old - 1.0, high: (1.0 + interval.high) * of_new - 1.0 };
+    /// The warning that the change is that of the processes.
+    pub(crate) fn counted(&self) -> Option<ReleaseWarning> {
+        Some(ReleaseWarning::ProcessCpuCounted { ratio: self.unexplained.as_ref().ok()?.ratio })
+    }
+
+    /// The warning that the interval is widened; `effect` is that on the CPU time of requests.
+    pub(crate) fn unexplained_warning(&self, effect: &Reading<Effect>, alpha: f64) -> Option<ReleaseWarning> {
+        let ratio = self.unexplained.as_ref().ok()?.ratio;
+        let interval = estimate(effect, alpha).interval.ok()?;
         Some(ReleaseWarning::UnexplainedCpu { ratio, interval })
+    }
+
+    /// The effect, whose interval holds what it would be if all CPU time that no request explains belonged to the one version or
+    /// to the other.
+    pub(crate) fn widened(&self, effect: Effect, plain: &Plain) -> Effect {
+        let ratio = self.unexplained.as_ref().map_or(0.0, |unexplained| unexplained.ratio);
+        let [old, new] = plain.cpu;
+        let beyond = |own: f64| (ratio / (1.0 - ratio) * (old + new) / own).ln_1p();
+        Effect::Unexplained(Box::new(effect), [beyond(old), beyond(new)])
     }
 }
 

@@ -4,13 +4,13 @@
 //! intervals of all looks hold together, and so does what they have in common.
 
 use steady_model::{
-    Absent, Interval, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows,
-    ReleaseSight, Verdict,
+    Absent, Interval, Reading, ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows, ReleaseSight,
+    Verdict,
 };
 
 use crate::JudgeError;
 use crate::effect::{Asked, told_change};
-use crate::judge::{Judged, contradicted, differ_by_host, judge_at};
+use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic};
 
 /// A look is due whenever the share of the window that is over has grown by this factor.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
@@ -99,16 +99,11 @@ impl Watch {
         };
         let asked = Asked { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
         let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
-        if differ_by_host(&report.warnings) || report.design == ReleaseDesign::OneAfterTheOther {
+        if !narrows_with_traffic(report.design, &report.warnings) {
             total.minutes_to_settle = None;
         }
         if contradicted(&report.warnings, total.verdict) {
-            total = ReleaseChange {
-                verdict: Verdict::Undecided,
-                within_resolution: false,
-                minutes_to_settle: None,
-                ..total
-            };
+            total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
         }
         self.looks.push(ReleaseSight {
             to: report.question.to,

@@ -332,11 +332,11 @@ pub enum ReleaseWarning {
         /// The share of the processes' CPU time that is not that of requests.
         ratio: f64,
     },
-    /// The same, where coins choose between requests of one process: nobody knows which version it belongs to.
+    /// The same, where versions share processes: it may belong to either. The interval of the change holds both extremes.
     UnexplainedCpu {
         /// The share of the processes' CPU time that is not that of requests.
         ratio: f64,
-        /// The interval of the change if all of that belongs to the one version or to the other.
+        /// The interval of the change of the CPU time of requests alone.
         interval: Interval,
     },
     /// Requests that came to have their version in another way, which were left out.

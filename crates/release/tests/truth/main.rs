@@ -4,6 +4,7 @@
 #[path = "../kept/mod.rs"]
 mod kept;
 mod mixtures;
+mod processes;
 mod replays;
 mod same;
 mod simulated;

@@ -198,6 +198,64 @@ fn a_minority_of_other_assignments_is_left_out() {
     assert!(mixed.warnings.contains(&ReleaseWarning::OtherAssignments { requests }), "{:?}", mixed.warnings);
 }
 
+/// Rows of an earlier agent have no sums in levels: the plain ratio of means within seconds and routes, and a warning.
+#[test]
+fn rows_without_sums_in_levels_are_not_adjusted() {
+    let (question, mut rows) = rows_of(Way::Coin(0.5), 8);
+    let adjusted = judge(&question, &rows).unwrap();
+    let mut missing = 0;
+    for row in rows.requests.iter_mut().filter(|row| row.second < 310) {
+        row.sums.levels = LevelSums::default();
+        missing += row.sums.requests;
+    }
+    let plain = judge(&question, &rows).unwrap();
+    assert_eq!(plain.warnings, [ReleaseWarning::NotAdjusted { requests: missing }]);
+    let [one, other] = [&adjusted, &plain].map(|report| report.total.interval.clone().unwrap());
+    assert!(other.half_width() > one.half_width() && other.holds(0.03), "{one:?} {other:?}");
+    assert_eq!(adjusted.usual, plain.usual);
+}
+
+/// The agent or the service was started within the window: what came before is no gap; a gap after that is.
+#[test]
+fn time_before_the_first_row_is_no_gap() {
+    let (question, mut rows) = rows_of(Way::Coin(0.5), 9);
+    let gaps = |rows: &ReleaseRows, from: u64| {
+        let report = judge(&ReleaseQuestion { from, ..question.clone() }, rows).unwrap();
+        report.warnings.iter().any(|warning| matches!(warning, ReleaseWarning::Gaps { .. }))
+    };
+    assert!(!gaps(&rows, 120));
+    rows.requests.retain(|row| !(340..370).contains(&row.second));
+    assert!(gaps(&rows, 300));
+}
+
+/// One after the other and undecided: coins are advised, and no time that would not settle it.
+#[test]
+fn more_of_the_same_does_not_settle_one_after_the_other() {
+    let source = Source::recorded();
+    let mut open = 0;
+    for seed in 0..20 {
+        let rows = source.window(200, 440, Way::After, 0.004, &mut ChaCha8Rng::seed_from_u64(seed));
+        let report = judge(&made::question(200 + seed, 440), &rows).unwrap();
+        assert_eq!(report.total.minutes_to_settle, None);
+        let undecided = report.total.verdict == Verdict::Undecided;
+        assert_eq!(report.settle.is_some(), undecided, "{report:?}");
+        open += u32::from(undecided);
+    }
+    assert!(open > 0);
+}
+
+/// The first sentence and the table are about the same median.
+#[test]
+fn medians_of_wall_time_have_one_definition() {
+    for way in [Way::Coin(0.3), Way::Slots(1), Way::Processes, Way::After] {
+        let (question, rows) = rows_of(way, 10);
+        let wall = judge(&question, &rows).unwrap().wall.unwrap();
+        let [old, new] = wall.quantiles[0].1.map(|time| time.seconds());
+        let change = wall.median_change.unwrap();
+        assert!((new / old - 1.0 - change).abs() < 1e-6, "{way:?}: {old} {new} {change}");
+    }
+}
+
 /// One request in fifty of NEW became ten times as expensive: the usual one did not change, the total did.
 #[test]
 fn a_tail_that_is_paid_for_decides() {

@@ -1,11 +1,11 @@
 //! What a release changed, as comma-separated values.
 
-use steady_model::{Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseReport};
+use steady_model::{Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseReport, ReleaseRoute};
 
 use super::{field, number, quoted, seconds};
 
 /// The columns, in their order; those with a unit end with it.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 23] = [
     "service",
     "old",
     "new",
@@ -26,6 +26,9 @@ const COLUMNS: [&str; 20] = [
     "absent",
     "host",
     "outlying",
+    "usual_change",
+    "usual_low",
+    "usual_high",
 ];
 
 /// One line for the whole, whose `route` and `host` are empty, one per route and one per host, below a line of names; a
@@ -40,7 +43,7 @@ pub fn release_csv(report: &ReleaseReport) -> String {
     out.push_str(&line(report, (Of::All, &report.total), (None, median)));
     for route in &report.routes {
         let median = route.wall_median.as_ref().ok().copied();
-        out.push_str(&line(report, (Of::Route(&route.route), &route.change), (Some(route.cpu_ratio), median)));
+        out.push_str(&line(report, (Of::Route(route), &route.change), (Some(route.cpu_ratio), median)));
     }
     for host in &report.hosts {
         out.push_str(&line(report, (Of::Host(host), &host.change), (Some(host.cpu_ratio), None)));
@@ -51,7 +54,7 @@ pub fn release_csv(report: &ReleaseReport) -> String {
 /// What a line is of.
 enum Of<'a> {
     All,
-    Route(&'a str),
+    Route(&'a ReleaseRoute),
     Host(&'a ReleaseHost),
 }
 
@@ -63,9 +66,15 @@ fn line(
     let interval = change.interval.as_ref().ok();
     let (route, host, outlying) = match of {
         Of::All => ("", "", String::new()),
-        Of::Route(route) => (route, "", String::new()),
+        Of::Route(route) => (route.route.as_str(), "", String::new()),
         Of::Host(host) => ("", host.host.as_str(), host.outlying.to_string()),
     };
+    let usual = match of {
+        Of::All => Some(&report.usual),
+        Of::Route(route) => Some(&route.usual),
+        Of::Host(_) => None,
+    };
+    let usual_interval = usual.and_then(|usual| usual.interval.as_ref().ok());
     let refused = !report.refused.is_empty();
     let fields: [String; COLUMNS.len()] = [
         quoted(&report.question.service),
@@ -88,6 +97,9 @@ fn line(
         change.change.as_ref().err().map_or_else(String::new, |absent| quoted(&absent.0)),
         quoted(host),
         outlying,
+        field(usual.and_then(|usual| usual.change.as_ref().ok()).map(|change| number(*change))),
+        field(usual_interval.map(|interval| number(interval.low))),
+        field(usual_interval.map(|interval| number(interval.high))),
     ];
     fields.join(",") + "\n"
 }

@@ -36,7 +36,7 @@ pub fn release_markdown(report: &ReleaseReport) -> String {
             out.push_str(&format!("{}\n\n", plain(&more)));
         }
     }
-    open(&mut out, release::WALL_HEADING);
+    open(&mut out, release::wall_heading(report));
     match release::wall(report) {
         Ok(times) => {
             let versions = release::wall_heads(report);

@@ -48,7 +48,7 @@ pub fn release_text(report: &ReleaseReport, style: Style) -> String {
             page.paragraph(4, 4, &[(Paint::Plain, more)]);
         }
     }
-    page.heading(release::WALL_HEADING);
+    page.heading(release::wall_heading(report));
     match release::wall(report) {
         Ok(tree) => tree.write(&mut page),
         Err(absent) => page.paragraph(2, 2, &[(Paint::Plain, format!("absent: {}", release::named_reason(&absent.0)))]),

@@ -52,7 +52,7 @@ pub(super) fn draw(report: &ReleaseReport) -> Markup {
             h3 { "The load meanwhile" }
             figure { (load(&stretches, &time)) }
             p.note {
-                "Below: time since " (started(steady_model::Timestamp(report.question.from))) ". Means are geometric ones."
+                "Below: time since " (started(steady_model::Timestamp(report.question.from))) "."
                 @if merged > 1 { " Drawn are means of " (count(merged, "stretch", "stretches")) " in a row." }
             }
         }

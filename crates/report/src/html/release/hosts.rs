@@ -11,8 +11,8 @@ use crate::words::{count, release};
 /// More hosts than this are not drawn, and more than this not listed.
 const DRAWN: usize = 1_000;
 const LISTED: usize = 50;
-/// With more hosts than this there is room for the numbers of those alone that lie apart.
-const NUMBERED: usize = 12;
+/// With more hosts than this there is room for the names of those alone that lie apart.
+const NAMED: usize = 12;
 
 /// The hosts; nothing where there is one.
 pub(super) fn draw(report: &ReleaseReport) -> Markup {
@@ -32,23 +32,19 @@ pub(super) fn draw(report: &ReleaseReport) -> Markup {
 
 /// A dot for each, in the order of their changes; nothing where none has an interval.
 fn dots(report: &ReleaseReport) -> Markup {
-    let hosts = report.hosts.iter().zip(1..).take(DRAWN);
-    let few = report.hosts.len() <= NUMBERED;
-    let bar = |(host, number): (&steady_model::ReleaseHost, usize)| {
-        let name = if few || host.outlying { number.to_string() } else { String::new() };
+    let few = report.hosts.len() <= NAMED;
+    let bar = |host: &steady_model::ReleaseHost| {
+        let name = if few || host.outlying { host.host.clone() } else { String::new() };
         Bar::new(name, &host.change).map(|bar| bar.lying_apart(host.outlying))
     };
-    let mut known: Vec<Bar> = hosts.filter_map(bar).collect();
+    let mut known: Vec<Bar> = report.hosts.iter().take(DRAWN).filter_map(bar).collect();
     if known.is_empty() {
         return html! {};
     }
     known.sort_by(|one, other| other.change().total_cmp(&one.change()));
     let told: Vec<String> = known.iter().filter(|bar| bar.apart).map(Bar::told).collect();
     let told = if told.is_empty() { "None lies apart".to_owned() } else { format!("Apart: {}", told.join("; ")) };
-    let label = format!(
-        "Changes of {} in their order, as the table below numbers them. {told}.",
-        count(known.len(), "host", "hosts")
-    );
+    let label = format!("Changes of {} in their order. {told}.", count(known.len(), "host", "hosts"));
     let left_out = report.hosts.len().saturating_sub(known.len());
     html! {
         figure {
@@ -58,7 +54,7 @@ fn dots(report: &ReleaseReport) -> Markup {
                 @if known.iter().any(|bar| bar.apart) { span { (sample("dots apart")) "lies apart" } }
             }
             p.note {
-                "Hosts in the order of their changes, by their place in the table."
+                "Hosts in the order of their changes."
                 @if left_out > 0 { " " (count(left_out, "host", "hosts")) " not drawn." }
             }
         }

@@ -6,11 +6,17 @@ use steady_model::{Interval, ReleaseChange};
 use crate::html::scale::{Kind, Place, Scale};
 use crate::html::svg::{Chart, Path, down, rectangle, sample};
 use crate::units::setting;
-use crate::words::signed;
+use crate::words::{cut, one_line, signed};
+
+/// The most columns of a label.
+const LABEL: usize = 22;
+/// Labels that are names need more room on the left than numbers do.
+const STYLE: &str =
+    ".plot.named { grid-template-columns: min(10rem, 40%) minmax(0, 1fr); } .named .y { overflow: hidden; }";
 
 /// A change and its interval, as logarithms.
 pub(super) struct Bar {
-    /// What stands beside it; may be empty.
+    /// The label on its row; may be empty.
     name: String,
     change: f64,
     interval: Interval,
@@ -25,7 +31,7 @@ impl Bar {
         let interval = Interval { low: interval.low.ln_1p(), high: interval.high.ln_1p() };
         let change = change.change.as_ref().ok()?.ln_1p();
         let known = interval.low.is_finite() && interval.high.is_finite() && change.is_finite();
-        known.then_some(Bar { name, change, interval, apart: false })
+        known.then_some(Bar { name: cut(&one_line(&name), LABEL), change, interval, apart: false })
     }
 
     /// The same, drawn as one that lies apart where it does.
@@ -76,13 +82,14 @@ pub(super) fn draw(bars: &[Bar], resolution: f64, label: &str) -> Markup {
         .map(|(at, bar)| (place(at), bar.name.clone()))
         .collect();
     let height = if bars.len() <= 4 {
-        "low"
+        "low named"
     } else if bars.len() <= 7 {
-        "middle"
+        "middle named"
     } else {
-        "tall"
+        "tall named"
     };
-    Chart { label, height, x: &values.ticks(), x_labels: true, y: &names, inside }.draw()
+    let chart = Chart { label, height, x: &values.ticks(), x_labels: true, y: &names, inside }.draw();
+    html! { style { (maud::PreEscaped(STYLE)) } (chart) }
 }
 
 /// What the marks mean.

@@ -23,7 +23,7 @@ pub(super) fn draw(report: &ReleaseReport) -> Markup {
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     html! {
         section {
-            h2 { (release::WALL_HEADING) }
+            h2 { (release::wall_heading(report)) }
             @match (&report.wall, &release::wall(report)) {
                 (Ok(wall), Ok(times)) => {
                     @if !wall.distribution.is_empty() { (distribution(report, wall)) }

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Absent, Interval, Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseRoute, Verdict};
+use steady_model::{
+    Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, ReleaseHost, ReleaseRoute, ReleaseTail, Verdict,
+};
 
 use super::MINUTE;
 use crate::json::ReadError;
@@ -13,7 +15,7 @@ use crate::json::wire::{Seconds, join, required};
 const NO_LOW: &str = "no lower end";
 const NO_HIGH: &str = "no upper end";
 /// Why it is not told how long settling takes.
-const NOT_KNOWN: &str = "nothing is open, or it is not known";
+const NOT_KNOWN: &str = "it is decided, or more of the same traffic would not settle it";
 
 /// The change of the whole.
 pub(super) fn value(change: &ReleaseChange) -> Value {
@@ -38,12 +40,40 @@ fn put(object: &mut Object, change: &ReleaseChange) {
     }
 }
 
+/// The change of the usual request.
+pub(super) fn usual(estimate: &ChangeEstimate) -> Value {
+    let mut object = Object::new();
+    put_estimate(&mut object, "", estimate);
+    object.into()
+}
+
+/// An estimate whose fields begin with `prefix`.
+fn put_estimate(object: &mut Object, prefix: &str, estimate: &ChangeEstimate) {
+    object.reading(&format!("{prefix}change"), &estimate.change);
+    object.interval(&format!("{prefix}low"), &format!("{prefix}high"), &estimate.interval);
+}
+
+/// Requests of a route and class, split at a multiple of their usual cost.
+pub(super) fn tail(tail: &ReleaseTail) -> Value {
+    let mut object = Object::new();
+    object.put("route", tail.route.as_str());
+    object.put("class", tail.class.as_str());
+    object.number("cpu_ratio", tail.cpu_ratio, "not a number");
+    object.number("old_above_ratio", tail.above_ratio[0], "not a number");
+    object.number("new_above_ratio", tail.above_ratio[1], "not a number");
+    object.number("above_cpu_ratio", tail.above_cpu_ratio, "not a number");
+    object.put("above", usual(&tail.above));
+    object.put("below", usual(&tail.below));
+    object.into()
+}
+
 /// The change of a route.
 pub(super) fn route(route: &ReleaseRoute) -> Value {
     let mut object = Object::new();
     object.put("route", route.route.as_str());
     object.number("cpu_ratio", route.cpu_ratio, "not a number");
     put(&mut object, &route.change);
+    object.put("usual", usual(&route.usual));
     let median = |side: usize| route.wall_median.as_ref().map(|times| times[side]).map_err(Clone::clone);
     object.time("old_wall_median_seconds", &median(0));
     object.time("new_wall_median_seconds", &median(1));
@@ -139,11 +169,65 @@ impl ChangeWire {
     }
 }
 
+/// An estimate, to be read.
+#[derive(Deserialize)]
+pub(super) struct EstimateWire {
+    #[serde(deserialize_with = "required")]
+    change: Option<f64>,
+    #[serde(default)]
+    change_absent: Option<String>,
+    #[serde(flatten)]
+    ends: EndsWire,
+}
+
+impl EstimateWire {
+    /// The estimate; reports of earlier versions have none.
+    pub(super) fn read(wire: Option<EstimateWire>) -> Result<ChangeEstimate, ReadError> {
+        let Some(wire) = wire else {
+            let why = Absent::because("reports of earlier versions have none");
+            return Ok(ChangeEstimate { change: Err(why.clone()), interval: Err(why) });
+        };
+        Ok(ChangeEstimate {
+            change: join("change", wire.change, wire.change_absent)?,
+            interval: wire.ends.into_interval()?,
+        })
+    }
+}
+
+/// A split of requests, to be read.
+#[derive(Deserialize)]
+pub(super) struct TailWire {
+    route: String,
+    class: String,
+    cpu_ratio: f64,
+    old_above_ratio: f64,
+    new_above_ratio: f64,
+    above_cpu_ratio: f64,
+    above: EstimateWire,
+    below: EstimateWire,
+}
+
+impl TailWire {
+    pub(super) fn into_tail(self) -> Result<ReleaseTail, ReadError> {
+        Ok(ReleaseTail {
+            route: self.route,
+            class: self.class,
+            cpu_ratio: self.cpu_ratio,
+            above_ratio: [self.old_above_ratio, self.new_above_ratio],
+            above_cpu_ratio: self.above_cpu_ratio,
+            above: EstimateWire::read(Some(self.above)).map_err(|error| error.within("above"))?,
+            below: EstimateWire::read(Some(self.below)).map_err(|error| error.within("below"))?,
+        })
+    }
+}
+
 /// A route, to be read.
 #[derive(Deserialize)]
 pub(super) struct RouteWire {
     route: String,
     cpu_ratio: f64,
+    #[serde(default)]
+    usual: Option<EstimateWire>,
     #[serde(flatten)]
     change: ChangeWire,
     #[serde(deserialize_with = "required")]
@@ -166,6 +250,7 @@ impl RouteWire {
             route: self.route,
             cpu_ratio: self.cpu_ratio,
             change: self.change.into_change()?,
+            usual: EstimateWire::read(self.usual).map_err(|error| error.within("usual"))?,
             wall_median,
         })
     }

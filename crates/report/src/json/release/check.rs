@@ -1,6 +1,6 @@
 //! Whether what was read can be true.
 
-use steady_model::{Interval, ReleaseChange, ReleaseReport};
+use steady_model::{ChangeEstimate, Interval, Reading, ReleaseChange, ReleaseReport};
 
 use super::course::LONGEST;
 use crate::json::ReadError;
@@ -16,9 +16,15 @@ pub(super) fn check(report: &ReleaseReport) -> Result<(), ReadError> {
     change(&report.total, "total")?;
     for (at, route) in report.routes.iter().enumerate() {
         change(&route.change, &format!("routes[{at}]"))?;
+        estimate(&route.usual, &format!("routes[{at}].usual"))?;
     }
     for (at, host) in report.hosts.iter().enumerate() {
         change(&host.change, &format!("hosts[{at}]"))?;
+    }
+    estimate(&report.usual, "usual")?;
+    for (at, tail) in report.tails.iter().enumerate() {
+        estimate(&tail.above, &format!("tails[{at}].above"))?;
+        estimate(&tail.below, &format!("tails[{at}].below"))?;
     }
     let steps = report.course.step_seconds > 0 || report.course.moments.is_empty();
     holds(steps, "course.step_seconds", "it must be above zero")?;
@@ -29,6 +35,14 @@ pub(super) fn check(report: &ReleaseReport) -> Result<(), ReadError> {
 }
 
 fn change(change: &ReleaseChange, path: &str) -> Result<(), ReadError> {
+    in_order(&change.interval, path)
+}
+
+fn estimate(estimate: &ChangeEstimate, path: &str) -> Result<(), ReadError> {
+    in_order(&estimate.interval, path)
+}
+
+fn in_order(interval: &Reading<Interval>, path: &str) -> Result<(), ReadError> {
     let ordered = |interval: &Interval| interval.low <= interval.high;
-    holds(change.interval.as_ref().map_or(true, ordered), &format!("{path}.high"), "it is below the lower end")
+    holds(interval.as_ref().map_or(true, ordered), &format!("{path}.high"), "it is below the lower end")
 }

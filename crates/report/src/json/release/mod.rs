@@ -26,7 +26,7 @@ pub const RELEASE_SCHEMA: &str = "steady.release/1";
 const SCHEMA: Schema = Schema { name: RELEASE_SCHEMA, what: "what a release changed" };
 
 /// Why nothing is said about what would settle it.
-const SETTLED: &str = "nothing is open, or it is not known";
+const SETTLED: &str = "no other design is advised; total.settle_seconds says how long this one takes";
 /// Minutes are told in seconds.
 const MINUTE: f64 = 60.0;
 
@@ -62,11 +62,14 @@ pub fn release_json(report: &ReleaseReport) -> Value {
     }
     top.put("answer", said(report));
     top.put("total", change::value(&report.total));
+    top.put("usual", change::usual(&report.usual));
+    top.put("tails", report.tails.iter().map(change::tail).collect::<Vec<_>>());
     top.put("routes", report.routes.iter().map(change::route).collect::<Vec<_>>());
     top.put("hosts", report.hosts.iter().map(change::host).collect::<Vec<_>>());
     top.put("sides", report.sides.iter().map(side::value).collect::<Vec<_>>());
     part(&mut top, "wall", &report.wall.as_ref().map(wall::value).map_err(Clone::clone));
     part(&mut top, "saving", &report.saving.as_ref().map(side::saving).map_err(Clone::clone));
+    part(&mut top, "unexplained", &report.unexplained.as_ref().map(side::unexplained).map_err(Clone::clone));
     top.put("course", course::value(&report.course));
     top.put("looks", report.looks.iter().map(course::look).collect::<Vec<_>>());
     top.put("warnings", warned(report));

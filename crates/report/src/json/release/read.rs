@@ -2,18 +2,21 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling};
+use steady_model::{Absent, FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling};
 
-use super::change::{ChangeWire, HostWire, RouteWire};
+use super::change::{ChangeWire, EstimateWire, HostWire, RouteWire, TailWire};
 use super::check::check;
 use super::course::{CourseWire, LookWire, second};
 use super::refusal::{self, Any};
-use super::side::{SavingWire, SideWire};
+use super::side::{SavingWire, SideWire, UnexplainedWire};
 use super::wall::WallWire;
 use super::{MINUTE, SCHEMA};
 use crate::json::ReadError;
 use crate::json::schema::fields;
 use crate::json::wire::{join, required};
+
+/// Why readings are absent that earlier versions did not report.
+const NONE_BEFORE: &str = "reports of earlier versions have none";
 
 /// What of an export makes up the report; words and sums are derived from it.
 #[derive(Deserialize)]
@@ -39,6 +42,15 @@ struct ReleaseWire {
     #[serde(default)]
     settle_absent: Option<String>,
     total: ChangeWire,
+    /// Reports of before the total was estimated have none of these three.
+    #[serde(default)]
+    usual: Option<EstimateWire>,
+    #[serde(default)]
+    tails: Vec<TailWire>,
+    #[serde(default)]
+    unexplained: Option<UnexplainedWire>,
+    #[serde(default)]
+    unexplained_absent: Option<String>,
     routes: Vec<RouteWire>,
     /// Reports of before there were several hosts have none.
     #[serde(default)]
@@ -90,6 +102,7 @@ impl ReleaseWire {
             Err(absent) => Err(absent),
         };
         let [old, new] = self.sides;
+        let warnings = self.warnings.into_iter().filter(|any| !refusal::is_gone(&any.0)).collect();
         Ok(ReleaseReport {
             question: ReleaseQuestion {
                 service: self.service,
@@ -112,13 +125,19 @@ impl ReleaseWire {
                 new.into_side().map_err(|error| error.within("sides[1]"))?,
             ],
             total: self.total.into_change().map_err(|error| error.within("total"))?,
+            usual: EstimateWire::read(self.usual).map_err(|error| error.within("usual"))?,
+            tails: all("tails", self.tails, TailWire::into_tail)?,
             routes: all("routes", self.routes, RouteWire::into_route)?,
             hosts: all("hosts", self.hosts, HostWire::into_host)?,
             wall,
             saving: join("saving", self.saving, self.saving_absent)?.map(Into::into),
+            unexplained: match (self.unexplained, self.unexplained_absent) {
+                (None, why) => Err(Absent(why.unwrap_or_else(|| NONE_BEFORE.to_owned()))),
+                (unexplained, why) => join("unexplained", unexplained, why)?.map(UnexplainedWire::into_unexplained),
+            },
             course: self.course.into(),
             looks: all("looks", self.looks, LookWire::into_look)?,
-            warnings: all("warnings", self.warnings, |any| refusal::read_warning(any.0))?,
+            warnings: all("warnings", warnings, |any| refusal::read_warning(any.0))?,
         })
     }
 }

@@ -43,6 +43,11 @@ pub(super) fn read(value: Value) -> Result<Refusal, ReadError> {
     fields(value)
 }
 
+/// Whether it is a warning of earlier versions that none gives any more.
+pub(super) fn is_gone(value: &Value) -> bool {
+    value.get("kind").is_some_and(|kind| kind == "means-differ")
+}
+
 /// What [`warning`] wrote, its words aside.
 pub(super) fn read_warning(value: Value) -> Result<ReleaseWarning, ReadError> {
     fields(value)

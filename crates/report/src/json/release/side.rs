@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Interval, ReleaseSaving, ReleaseSide};
+use steady_model::{Interval, ReleaseSaving, ReleaseSide, UnexplainedCpu};
 
 use crate::json::ReadError;
 use crate::json::object::Object;
@@ -34,6 +34,35 @@ pub(super) fn saving(saving: &ReleaseSaving) -> Value {
     object.put("low", saving.interval.low);
     object.put("high", saving.interval.high);
     object.into()
+}
+
+/// CPU time of processes that is not that of requests.
+pub(super) fn unexplained(unexplained: &UnexplainedCpu) -> Value {
+    let mut object = Object::new();
+    object.put("ratio", unexplained.ratio);
+    for (side, name) in ["old_ratio", "new_ratio"].into_iter().enumerate() {
+        match unexplained.sides {
+            Some(sides) => object.put(name, sides[side]),
+            None => object.absent(name, "versions share processes"),
+        }
+    }
+    object.into()
+}
+
+/// The same, to be read.
+#[derive(Deserialize)]
+pub(super) struct UnexplainedWire {
+    ratio: f64,
+    #[serde(deserialize_with = "required")]
+    old_ratio: Option<f64>,
+    #[serde(deserialize_with = "required")]
+    new_ratio: Option<f64>,
+}
+
+impl UnexplainedWire {
+    pub(super) fn into_unexplained(self) -> UnexplainedCpu {
+        UnexplainedCpu { ratio: self.ratio, sides: self.old_ratio.zip(self.new_ratio).map(|(old, new)| [old, new]) }
+    }
 }
 
 /// A version, to be read.

@@ -81,6 +81,12 @@ pub(crate) fn settling(report: &ReleaseReport) -> Option<String> {
             ReleaseDesign::OneAfterTheOther => "run one after the other for longer, while the load is alike",
         };
         let time = minutes(settle.minutes);
+        if report.refused.is_empty() {
+            return Some(format!(
+                "More of the same traffic will hardly settle it, for the error is that of the model of the load. Better: \
+                 {how}; {time} of traffic would probably show a change of {resolution}."
+            ));
+        }
         return Some(format!(
             "What would settle it: {how}; {time} of the same traffic would probably show a change of {resolution}."
         ));

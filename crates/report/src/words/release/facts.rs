@@ -1,10 +1,10 @@
 //! What was looked at.
 
-use steady_model::{Interval, Reading, ReleaseReport, ReleaseSide, Timestamp};
+use steady_model::{Interval, Reading, ReleaseReport, ReleaseSide, Timestamp, UnexplainedCpu};
 
 use super::{named_reason, number, numbered};
 use crate::json::started;
-use crate::units::{duration, setting, short, time};
+use crate::units::{duration, percent, setting, short, time};
 use crate::words::{between, one_line};
 
 /// The window: `5.0 min from 2026-11-21T09:05:00Z`.
@@ -23,6 +23,7 @@ pub(crate) fn facts(report: &ReleaseReport) -> Vec<(&'static str, String)> {
     }
     facts.push(("design", report.design.name().to_owned()));
     facts.push(("CPUs", cpus(report)));
+    facts.extend(report.unexplained.as_ref().ok().map(|unexplained| ("process CPU", explained(report, unexplained))));
     let asked = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
     let gate = question.fail_if.map_or(String::new(), |condition| format!("; a failure if {condition}"));
     facts.push(("asked for", asked + &gate));
@@ -31,6 +32,15 @@ pub(crate) fn facts(report: &ReleaseReport) -> Vec<(&'static str, String)> {
         facts.push(("followed", format!("{looks}, the last at {}", started(Timestamp(last.to)))));
     }
     facts
+}
+
+/// How much of the CPU time of the processes is that of requests: `requests explain 97 % of it`.
+fn explained(report: &ReleaseReport, unexplained: &UnexplainedCpu) -> String {
+    let sides = unexplained.sides.map_or(String::new(), |[old, new]| {
+        let [first, second] = super::versions(report);
+        format!(" ({} of {first}, {} of {second})", percent(1.0 - old), percent(1.0 - new))
+    });
+    format!("requests explain {} of it{sides}", percent(1.0 - unexplained.ratio))
 }
 
 /// How many are used, and saved where the first sentence does not say it.

@@ -6,6 +6,7 @@ mod hosts;
 mod refused;
 mod sentences;
 mod table;
+mod usual;
 mod wall;
 mod warnings;
 
@@ -14,7 +15,7 @@ pub(crate) use hosts::{hosts, left_out as hosts_left_out};
 pub use sentences::{release_sight, release_summary};
 pub(crate) use sentences::{sentences, short_answer};
 pub(crate) use table::{HEADS as CHANGE_HEADS, changes, left_out, notes};
-pub(crate) use wall::{HEADING as WALL_HEADING, heads as wall_heads, wall};
+pub(crate) use wall::{heading as wall_heading, heads as wall_heads, wall};
 pub(crate) use warnings::warnings;
 
 use steady_model::{Interval, ReleaseReport};

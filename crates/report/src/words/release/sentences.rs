@@ -1,8 +1,8 @@
 //! The answer in sentences.
 
-use steady_model::{Interval, ReleaseReport, ReleaseSaving, ReleaseSight, Verdict};
+use steady_model::{Interval, ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning, Verdict};
 
-use super::{design, hosts, moved, number, refused, sized, versions, wall};
+use super::{design, hosts, moved, number, refused, sized, usual, versions, wall};
 use crate::text::{Paint, Span};
 use crate::units::{TIE, decimals, decimals_of, fixed, setting, time};
 use crate::words::{Effect, capital, signed};
@@ -10,9 +10,12 @@ use crate::words::{Effect, capital, signed};
 /// What is judged.
 const WHAT: &str = "CPU time per request";
 
-/// What changed and how sure that is, what it saves, what it rests on, and what the plain means would have said.
+/// The change of the total and what it saves, the change of the usual request, which requests changed, what that rests on, and
+/// what the plain means would have said.
 pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     let mut all = vec![answer(report)];
+    all.extend(usual::line(report).map(|told| vec![(Paint::Plain, told)]));
+    all.extend(usual::tails(report).map(|told| vec![(Paint::Plain, told)]));
     all.extend(refused::reasons(report).map(|why| vec![(Paint::Plain, why)]));
     all.extend(design::settling(report).map(|what| vec![(Paint::Plain, what)]));
     all.push(design::design(report));
@@ -56,13 +59,28 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
             (Paint::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
         ],
         Verdict::Undecided => {
-            let why = format!(
-                " the {WHAT} of {new} differs from that of {old} by {size} ({range}, {level}), which may be none, or \
-                 more than ±{limit}."
-            );
-            vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, why)]
+            let reason = match (contradiction(report), interval.low <= 0.0 && interval.high >= 0.0) {
+                (Some(contradiction), _) => format!(", but {contradiction}"),
+                (None, true) => format!(", which may be none, or more than ±{limit}"),
+                (None, false) => String::new(),
+            };
+            let told = format!(" the {WHAT} of {new} differs from that of {old} by {size} ({range}, {level}){reason}.");
+            vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, told)]
         }
     }
+}
+
+/// What contradicts the interval, where the verdict is undecided although the interval alone would decide it.
+fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
+    let interval = report.total.interval.as_ref().ok()?;
+    let resolution = report.question.resolution;
+    let decides =
+        interval.low > 0.0 || interval.high < 0.0 || (interval.low > -resolution && interval.high < resolution);
+    let of = |warning: &ReleaseWarning| match warning {
+        ReleaseWarning::RulersDisagree(_) => Some("the two kinds of rulers disagree"),
+        _ => None,
+    };
+    report.warnings.iter().filter(|_| decides).find_map(of)
 }
 
 /// How sure it is: by coins, or by a model of the noise.

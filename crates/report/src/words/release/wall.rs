@@ -1,14 +1,19 @@
 //! Wall time: how it is distributed, and where it goes.
 
-use steady_model::{Absent, Nanos, Reading, ReleaseReport, ReleaseWall, WallPart};
+use steady_model::{Absent, Nanos, Reading, ReleaseDesign, ReleaseReport, ReleaseWall, WallPart};
 
 use super::{moved, sized, versions};
 use crate::text::tree::{Branch, Tree};
 use crate::units::{setting, time};
 use crate::words::cut;
 
-/// What stands above it.
-pub(crate) const HEADING: &str = "Wall time, as it was (what load did is in it)";
+/// The heading of the table: one after the other, the versions have no times in common.
+pub(crate) fn heading(report: &ReleaseReport) -> &'static str {
+    match report.design {
+        ReleaseDesign::OneAfterTheOther => "Wall time, as it was (what load did is in it)",
+        _ => "Wall time, both versions at the same times and mix of routes",
+    }
+}
 /// How much of a version's name fits above a column.
 const HEAD: usize = 16;
 

@@ -42,11 +42,24 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             percent(*one),
             percent(*other)
         ),
-        ReleaseWarning::MeansDiffer { by_means, interval } => {
-            let (size, range) = sized(*by_means, *interval);
+        ReleaseWarning::NotAdjusted { requests } => format!(
+            "{} in rows of an earlier version of the agent, which has no sums for a precise total. The change is the plain \
+             ratio of means within seconds and routes; its interval is wider than it will be.",
+            numbered(*requests, "request is", "requests are")
+        ),
+        ReleaseWarning::ProcessCpuCounted { ratio } => format!(
+            "Requests explain only {} of the CPU time of their processes. The change above is that of the CPU time of the \
+             processes per request, which has other threads and the time between requests in it; those of routes are of \
+             requests alone.",
+            percent(1.0 - ratio)
+        ),
+        ReleaseWarning::UnexplainedCpu { ratio, interval } => {
+            let (_, range) = sized((interval.low + interval.high) / 2.0, *interval);
             format!(
-                "By the means of CPU time, taken at the same time and place, {new} needs {size} ({range}): a few requests \
-                 became much dearer or cheaper, which the figure above, of the usual request, does not show."
+                "{} of the CPU time of the processes is not that of requests, such as of endpoints that run in a thread \
+                 pool. It may belong to either version, and the interval above holds both extremes; that of requests alone is \
+                 {range}. steadyhand.switchback counts the CPU time of whole processes.",
+                percent(*ratio)
             )
         }
         ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio } => format!(

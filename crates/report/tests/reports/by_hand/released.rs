@@ -21,6 +21,8 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-nothing", nothing()),
         ("release-fleet", fleet()),
         ("release-hosts", hosts_of_one_version()),
+        ("release-mixture", mixture()),
+        ("release-unexplained", unexplained()),
         ("release-hostile", hostile()),
     ]
 }
@@ -74,7 +76,12 @@ fn change(requests: [u64; 2], change: f64, low: f64, high: f64, raw: f64) -> Rel
 
 fn route(name: &str, share: f64, change: ReleaseChange, medians: [u64; 2]) -> ReleaseRoute {
     let wall_median = Ok(medians.map(Nanos::from_micros));
-    ReleaseRoute { route: name.to_owned(), cpu_ratio: share, change, wall_median }
+    let usual = ChangeEstimate { change: change.change.clone(), interval: change.interval.clone() };
+    ReleaseRoute { route: name.to_owned(), cpu_ratio: share, change, usual, wall_median }
+}
+
+fn estimate(change: f64, low: f64, high: f64) -> ChangeEstimate {
+    ChangeEstimate { change: Ok(change), interval: Ok(Interval { low, high }) }
 }
 
 /// Two humps: pages and their slow tail.
@@ -141,6 +148,8 @@ pub(crate) fn random() -> ReleaseReport {
         settle: None,
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
         total: change([15_210, 15_043], -0.0748, -0.0779, -0.0716, -0.0732),
+        usual: estimate(-0.0731, -0.0752, -0.071),
+        tails: vec![],
         routes: vec![
             route("/item/<id>", 0.61, change([9_100, 9_020], -0.1203, -0.1258, -0.1147, -0.1199), [9_200, 8_700]),
             route("/search", 0.31, change([3_010, 2_950], 0.0012, -0.0081, 0.0106, 0.0034), [31_000, 31_100]),
@@ -149,9 +158,60 @@ pub(crate) fn random() -> ReleaseReport {
         hosts: vec![],
         wall: Ok(wall(0.97)),
         saving: saving(24.1, 1.8, 0.08),
+        unexplained: Ok(UnexplainedCpu { ratio: 0.031, sides: None }),
         course: course(0.925, |_| [true, true]),
         looks: vec![],
         warnings: vec![],
+    }
+}
+
+/// A tenth of the requests costs 16 times as much and became more expensive; the others became cheaper.
+fn mixture() -> ReleaseReport {
+    let tail = |route: &str, class: &str, share: f64| ReleaseTail {
+        route: route.to_owned(),
+        class: class.to_owned(),
+        cpu_ratio: share,
+        above_ratio: [0.1013, 0.0994],
+        above_cpu_ratio: 0.64,
+        above: estimate(0.281, 0.205, 0.362),
+        below: estimate(-0.0402, -0.0436, -0.0368),
+    };
+    let tails = vec![
+        tail("/page", "", 0.71),
+        ReleaseTail { above_ratio: [0.0021, 0.013], ..tail("/page", "large", 0.11) },
+        ReleaseTail {
+            above: ChangeEstimate { change: absent("too few requests"), interval: absent("too few requests") },
+            ..tail("/a", "", 0.1)
+        },
+        tail("/b", "", 0.08),
+    ];
+    ReleaseReport {
+        total: change([15_210, 15_043], 0.166, 0.112, 0.222, 0.171),
+        usual: estimate(-0.029, -0.034, -0.024),
+        tails,
+        routes: vec![],
+        wall: Ok(wall(1.02)),
+        saving: saving(24.1, -3.6, 1.1),
+        course: course(1.166, |_| [true, true]),
+        warnings: vec![ReleaseWarning::NotAdjusted { requests: 1_204 }],
+        ..random()
+    }
+}
+
+/// A thread pool that no request measured: what requests say decides nothing.
+fn unexplained() -> ReleaseReport {
+    ReleaseReport {
+        total: change([15_210, 15_043], 0.0088, -0.621, 1.66, 0.0093),
+        usual: estimate(0.0085, 0.0066, 0.0104),
+        routes: vec![],
+        wall: Ok(wall(1.04)),
+        saving: saving(24.1, -0.21, 0.06),
+        unexplained: Ok(UnexplainedCpu { ratio: 0.451, sides: None }),
+        warnings: vec![ReleaseWarning::UnexplainedCpu {
+            ratio: 0.451,
+            interval: Interval { low: 0.0061, high: 0.0115 },
+        }],
+        ..random()
     }
 }
 
@@ -168,7 +228,9 @@ fn switchback() -> ReleaseReport {
         wall: Ok(ReleaseWall { parts: absent("no service told how long requests waited for a CPU"), ..wall(1.04) }),
         saving: saving(3.07, -0.077, 0.026),
         course: course(1.05, |at| if (at / 5) % 2 == 0 { [true, false] } else { [false, true] }),
-        warnings: vec![ReleaseWarning::Gaps { seconds: 12 }],
+        usual: estimate(0.0498, 0.0401, 0.0596),
+        unexplained: Ok(UnexplainedCpu { ratio: 0.412, sides: Some([0.39, 0.43]) }),
+        warnings: vec![ReleaseWarning::Gaps { seconds: 12 }, ReleaseWarning::ProcessCpuCounted { ratio: 0.412 }],
         ..random()
     }
 }
@@ -179,6 +241,7 @@ fn canary() -> ReleaseReport {
         design: ReleaseDesign::Canary,
         rests_on: RestsOn::SameTime,
         total: change([15_210, 15_043], 0.0008, -0.0061, 0.0077, 0.0023),
+        usual: estimate(0.0005, -0.0059, 0.0069),
         routes: vec![],
         hosts: vec![],
         wall: Ok(wall(1.0)),
@@ -186,7 +249,6 @@ fn canary() -> ReleaseReport {
         course: course(1.001, |_| [true, true]),
         warnings: vec![
             ReleaseWarning::OneProcessASide,
-            ReleaseWarning::MeansDiffer { by_means: 0.061, interval: Interval { low: 0.035, high: 0.088 } },
             ReleaseWarning::FewProcesses { processes: [1, 3] },
             ReleaseWarning::UnequalFailures { shares: [0.0003, 0.021] },
             ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.034 },
@@ -217,6 +279,7 @@ fn refused() -> ReleaseReport {
             load_shift: absent(why),
             ..change([15_210, 15_043], 0.0, 0.0, 0.0, 0.294)
         },
+        usual: ChangeEstimate { change: absent(why), interval: absent(why) },
         routes: vec![],
         hosts: vec![],
         wall: Ok(ReleaseWall { median_change: absent(why), median_interval: absent(why), ..wall(1.29) }),
@@ -231,7 +294,9 @@ fn undecided() -> ReleaseReport {
     ReleaseReport {
         design: ReleaseDesign::OneAfterTheOther,
         rests_on: RestsOn::AgentRulers,
-        total: ReleaseChange { minutes_to_settle: Some(17.5), ..change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11) },
+        total: change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11),
+        usual: estimate(-0.011, -0.045, 0.025),
+        settle: Some(Settling { design: ReleaseDesign::RandomPerRequest, minutes: 3.5 }),
         routes: vec![],
         hosts: vec![],
         wall: Ok(ReleaseWall { median_interval: absent("too few stretches of time"), ..wall(0.98) }),
@@ -258,6 +323,8 @@ fn outside() -> ReleaseReport {
             ..side
         }),
         total: change([15_210, 15_043], -0.562, -0.581, -0.542, -0.563),
+        usual: estimate(-0.561, -0.58, -0.541),
+        unexplained: absent("the CPU time of the processes was not reported"),
         routes: vec![],
         hosts: vec![],
         wall: absent(why),
@@ -282,6 +349,7 @@ fn followed() -> ReleaseReport {
     ReleaseReport {
         question: ReleaseQuestion { to: BEGUN + 170, fail_if: "slower>1%".parse().ok(), ..question() },
         total: change([8_670, 8_466], -0.0211, -0.0405, -0.0016, -0.0211),
+        usual: estimate(-0.0198, -0.031, -0.0085),
         looks: (1..=17).map(look).collect(),
         ..random()
     }
@@ -310,6 +378,8 @@ fn nothing() -> ReleaseReport {
             verdict: Verdict::Undecided,
             ..change([0, 0], 0.0, 0.0, 0.0, 0.0)
         },
+        usual: ChangeEstimate { change: absent(why), interval: absent(why) },
+        unexplained: absent(why),
         routes: vec![],
         hosts: vec![],
         wall: absent(why),
@@ -347,6 +417,7 @@ fn fleet() -> ReleaseReport {
             ..side
         }),
         total: change([15_210, 15_043], 0.0171, 0.0138, 0.0204, 0.0216),
+        usual: estimate(0.0166, 0.0142, 0.019),
         routes: vec![],
         hosts,
         wall: absent("no distribution of wall times was kept of both versions"),
@@ -376,7 +447,8 @@ fn hosts_of_one_version() -> ReleaseReport {
         ReleaseHost { host: name.to_owned(), cpu_ratio: 0.2, change: none, outlying: false }
     };
     ReleaseReport {
-        total: ReleaseChange { minutes_to_settle: None, ..change([15_210, 15_043], 0.021, -0.061, 0.11, 0.034) },
+        total: ReleaseChange { minutes_to_settle: Some(17.5), ..change([15_210, 15_043], 0.021, -0.061, 0.11, 0.034) },
+        usual: estimate(0.019, -0.058, 0.1),
         routes: vec![],
         hosts: vec![host("web-1", 0), host("web-2", 0), host("web-3", 0), host("web-4", 1), host("web-5", 1)],
         saving: saving(24.1, -0.25, 0.99),

@@ -1,0 +1,88 @@
+//! CPU time of processes that no request explains.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use steady_model::{ProcessRow, ReleaseDesign, ReleaseReport, ReleaseRows, ReleaseWarning, Verdict};
+use steady_release::judge;
+
+use crate::kept::made;
+use crate::kept::trials::{Source, Way};
+
+const SECONDS: (u64, u64) = (300, 420);
+
+/// Rows of requests that cost alike, with processes that use more than their requests: for each second of requests' CPU time
+/// the processes of OLD and of NEW use `factors`.
+fn rows(way: Way, factors: [f64; 2]) -> ReleaseRows {
+    let (from, to) = SECONDS;
+    let source = if way == Way::Drawn { Source::stretch("canary") } else { Source::recorded() };
+    let mut rows = source.window(from, to, way, 0.0, &mut ChaCha8Rng::seed_from_u64(1));
+    let shared = matches!(way, Way::Coin(_));
+    let process = |row: &steady_model::ReleaseRow| ProcessRow {
+        second: row.second,
+        slot_seconds: row.slot_seconds,
+        host: row.host,
+        process: row.process,
+        version: (!shared).then_some(row.version),
+        cpu: row.sums.cpu * factors[row.version as usize],
+        requests_cpu: row.sums.cpu,
+    };
+    rows.processes = rows.requests.iter().map(process).collect();
+    rows
+}
+
+fn report(rows: &ReleaseRows) -> ReleaseReport {
+    judge(&made::question(SECONDS.0, SECONDS.1), rows).unwrap()
+}
+
+/// NEW does a third more outside of its requests. Where versions have slots or processes of their own, it is seen.
+#[test]
+fn work_outside_of_requests_is_counted_by_slot_and_process() {
+    for (way, design) in [
+        (Way::Slots(2), ReleaseDesign::Switchback),
+        (Way::Drawn, ReleaseDesign::Canary),
+        (Way::Processes, ReleaseDesign::Canary),
+    ] {
+        let plain = report(&rows(way, [1.0, 1.0]));
+        let counted = report(&rows(way, [1.3, 1.3 * 4.0 / 3.0]));
+        assert_eq!((plain.design, counted.design), (design, design));
+        let apart = counted.total.change.unwrap().ln_1p() - plain.total.change.unwrap().ln_1p();
+        assert!((apart - (4.0_f64 / 3.0).ln()).abs() < 1e-6, "{way:?}: {apart}");
+        assert_eq!(counted.total.verdict, Verdict::Slower, "{way:?}");
+        let told = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+        assert!(counted.warnings.iter().any(told) && !plain.warnings.iter().any(told), "{way:?}");
+        assert!(counted.unexplained.unwrap().sides.is_some(), "{way:?}");
+    }
+}
+
+/// Versions share processes: what no request explains may belong to either.
+#[test]
+fn work_outside_of_requests_leaves_coins_undecided() {
+    let coin = Way::Coin(0.5);
+    let widened = report(&rows(coin, [1.3, 1.3]));
+    let (interval, ratio) = (widened.total.interval.unwrap(), widened.unexplained.unwrap().ratio);
+    assert!((ratio - 0.3 / 1.3).abs() < 1e-9, "{ratio}");
+    // All of it belongs to the one or to the other: with half of the requests each, a factor of 1.6.
+    assert!(interval.low < -0.35 && interval.high > 0.55, "{interval:?}");
+    assert_eq!((widened.total.verdict, widened.total.minutes_to_settle), (Verdict::Undecided, None));
+    let told = |warning: &ReleaseWarning| match warning {
+        ReleaseWarning::UnexplainedCpu { interval, .. } => interval.half_width() < 0.02,
+        _ => false,
+    };
+    assert!(widened.warnings.iter().any(told), "{:?}", widened.warnings);
+    // A few per cent for background threads are ignored.
+    let plain = report(&rows(coin, [1.05, 1.05]));
+    assert!(
+        plain.warnings.is_empty() && plain.total.interval.as_ref().unwrap().half_width() < 0.02,
+        "{:?}",
+        plain.total
+    );
+}
+
+#[test]
+fn absent_process_rows_say_so() {
+    let mut rows = rows(Way::Coin(0.5), [1.3, 1.3]);
+    let all = rows.processes.len();
+    rows.processes.truncate(all / 3);
+    let few = report(&rows);
+    assert!(few.unexplained.is_err() && few.total.interval.as_ref().unwrap().half_width() < 0.02, "{:?}", few.warnings);
+}

@@ -1,0 +1,68 @@
+//! The usual request, and which requests changed otherwise than it did.
+
+use steady_model::{ChangeEstimate, ReleaseReport, ReleaseTail};
+
+use super::{moved, named, sized, versions};
+use crate::units::{percent, setting};
+use crate::words::Effect;
+
+/// At most this many routes and classes are named.
+const NAMED: usize = 3;
+/// Shares of requests that differ by more than this factor are both named.
+const ALIKE: f64 = 1.15;
+
+/// The change of the usual request: `The usual request: -2.9 % (-3.4 to -2.4 %, 95 %).`
+pub(super) fn line(report: &ReleaseReport) -> Option<String> {
+    let ChangeEstimate { change, interval } = &report.usual;
+    let (change, interval) = (change.as_ref().ok()?, interval.as_ref().ok()?);
+    let (size, range) = sized(*change, *interval);
+    Some(format!("The usual request: {size} ({range}, {}).", setting(report.question.confidence)))
+}
+
+/// Which requests changed, where the total and the usual request disagree.
+pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
+    let named = report.tails.iter().take(NAMED).map(|tail| of_tail(report, tail)).collect::<Vec<_>>();
+    let more = report.tails.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" ({more} more in the JSON.)") } else { String::new() };
+    (!named.is_empty()).then(|| format!("They differ because requests changed unequally: {}.{more}", named.join("; ")))
+}
+
+/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more; the others 4.0 % less`
+fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
+    let [old, new] = tail.above_ratio;
+    let alike = old.max(new) <= ALIKE * old.min(new);
+    let share = match alike {
+        true => format!("{} of requests", percent((old + new) / 2.0)),
+        false => {
+            let [first, second] = versions(report);
+            format!("{} of requests of {first}, {} of {second}", percent(old), percent(new))
+        }
+    };
+    format!(
+        "{}requests above 3 times the usual cost ({share}, {} of CPU time) need {}, the others {}",
+        place(report, tail),
+        percent(tail.above_cpu_ratio),
+        told(&tail.above),
+        told(&tail.below)
+    )
+}
+
+/// Where it is, unless there is one route and class alone: `on /item/<id> (class large), `.
+fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
+    let class = if tail.class.is_empty() { String::new() } else { format!(" (class {})", named(&tail.class)) };
+    match report.tails.len() {
+        1 if tail.class.is_empty() => String::new(),
+        _ => format!("on {}{class}, ", named(&tail.route)),
+    }
+}
+
+fn told(estimate: &ChangeEstimate) -> String {
+    match (&estimate.change, &estimate.interval) {
+        (Ok(change), Ok(interval)) => {
+            let effect = Effect::beside_first(*change, *interval);
+            format!("{} ({})", effect.relative(), effect.range)
+        }
+        (Ok(change), Err(_)) => moved(*change),
+        (Err(absent), _) => format!("an unknown amount more or less ({})", super::named_reason(&absent.0)),
+    }
+}
