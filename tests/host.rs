@@ -397,8 +397,8 @@ fn long(host: &Copied, mark: &str) -> std::process::Child {
     let mut command = steady();
     command.args(["host", "quiet", "--root", host.root(), "--", "sh", "-c", &format!("sleep 60.{mark} & wait")]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
-    // The front, the guardian, the shell and what it started.
-    assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 4), "it runs");
+    // The front, the sentinel, the guardian, the shell and what it started.
+    assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 5), "it runs");
     assert_eq!(host.text(GOVERNOR), "performance");
     child
 }

@@ -284,6 +284,90 @@ fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
 }
 
 #[test]
+fn a_kill_of_the_process_group_or_of_steady_leaves_nothing() {
+    for (number, words) in [&["limit", "--cpu", "100s"][..], &["explain"], &["locks"]].into_iter().enumerate() {
+        for round in 0..5 {
+            for is_group in [true, false] {
+                let time = format!("71{}{number}{round}{}", std::process::id(), u8::from(is_group));
+                let sleep = format!("sleep {time}");
+                // Sessions of their own, daemons that have forked twice, and children.
+                let daemon = format!("setsid sh -c '(setsid {sleep} &); {sleep}'");
+                let script = format!("setsid {sleep} & ({daemon} &); ({sleep} &); echo ready; {sleep}");
+                let mut command = steady();
+                command.args(words).args(["--no-history", "--quiet", "--", "sh", "-c", &script]);
+                command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+                let mut child = command.spawn().unwrap();
+                ready(&mut child);
+                assert!(within_a_second(|| sleepers(&time) == 5), "{words:?}: {} run", sleepers(&time));
+                let victim = if is_group { format!("-{}", child.id()) } else { child.id().to_string() };
+                assert!(Command::new("kill").args(["-KILL", "--", &victim]).status().unwrap().success());
+                assert_eq!(child.wait().unwrap().signal(), Some(9));
+                // Neither the command's processes nor helpers, which have the same words.
+                let left = || processes_with(&sleep);
+                assert!(
+                    within_a_second(|| left() == 0),
+                    "{words:?}, round {round}, group: {is_group}: {} left",
+                    left()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_ends_commands_as_usual() {
+    let file = scratch("limit-too-large");
+    let below = |line: &str| {
+        let script = format!("ulimit -f 0; {line}; echo $?");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_steady"), file.to_str().unwrap()]);
+        told(command.env("XDG_DATA_HOME", steady::data_home()).output().unwrap())
+    };
+    let (_, stdout, stderr) = below("\"$0\" limit --cpu 5s --no-history --export-json \"$1\" -- true");
+    assert!(stdout == "125\n" && stderr.contains("File too large"), "{stdout} {stderr}");
+    let (_, stdout, stderr) = below("\"$0\" compare --runs 6 --quiet true true");
+    assert!(stdout == "0\n" && stderr.contains("not kept in the history"), "{stdout} {stderr}");
+    // The command is ended by the signal, and so is steady, which says what ended it.
+    let writes = "\"$0\" limit --cpu 5s --no-history --quiet -- sh -c 'exec echo text >> \"$0\"' \"$1\"";
+    let (direct, limited) = ("sh -c 'exec echo text >> \"$0\"' \"$1\"", writes);
+    let status = |line: &str| below(line).1.lines().last().map(str::to_owned);
+    assert_eq!(status(limited), status(direct));
+    assert_ne!(status(direct), Some("0".to_owned()));
+    let _ = fs::remove_file(file);
+}
+
+#[test]
+fn where_no_process_can_be_started_that_is_said() {
+    let test = "where_no_process_can_be_started_that_is_said";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root can become somebody else");
+    }
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let run = |limit: &str, words: &[&str]| {
+        let mut command = Command::new(user[0]);
+        command.args(&user[1..]).args(["prlimit", &format!("--nproc={limit}"), env!("CARGO_BIN_EXE_steady")]);
+        command.args(words).env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
+        told(command.output().expect("setpriv (util-linux) starts"))
+    };
+    if run("100", &["--version"]).0 != 0 {
+        return skip(test, "nobody may not run the binary");
+    }
+    for words in [
+        &["limit", "--cpu", "1s", "--", "true"][..],
+        &["explain", "--", "true"],
+        &["explain", "true", "true"],
+        &["locks", "--", "true"],
+        &["compare", "--runs", "6", "true", "true"],
+    ] {
+        for limit in ["0", "1", "2", "3"] {
+            let (status, _, stderr) = run(limit, words);
+            assert!(status == 125 && stderr.contains("steady: "), "{words:?} with {limit}: {status} {stderr}");
+            assert!(!stderr.contains("panicked"), "{words:?} with {limit}: {stderr}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_run_has_the_statuses_of_shells() {
     let status = |words: &[&str]| {
         let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], words].concat());

@@ -220,7 +220,7 @@ fn nothing_is_left_whoever_is_killed() {
         command.args(["locks", "--quiet", "--no-history", "--", KNOWN.to_str().unwrap()]);
         command.args(["mutex", "2", &mark, "1000", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        assert!(within_a_second(|| processes_with(&format!("mutex 2 {mark}")) == 3));
+        assert!(within_a_second(|| processes_with(&format!("mutex 2 {mark}")) == 4));
         let victim = if guardian { child_of(child.id()) } else { child.id() };
         Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap();
         let status = child.wait().unwrap();

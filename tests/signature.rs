@@ -234,7 +234,16 @@ fn a_file_that_changes_while_it_is_read_has_no_signature() {
     };
     let (status, stdout, stderr) = disturbed("is-written-to", &["--single"], write);
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
-    assert!(stderr.contains("it was written to while it was read"), "{stderr}");
+    assert!(stderr.contains("it was written to, or its attributes changed, while it was read"), "{stderr}");
+
+    let restore = |path: &Path| {
+        let file = File::options().write(true).open(path).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"other", 5).unwrap();
+        file.set_modified(modified).unwrap();
+    };
+    let (status, stdout, stderr) = disturbed("is-written-to-in-secret", &["--single"], restore);
+    assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
 }
 
 /// The processes whose parent this is.

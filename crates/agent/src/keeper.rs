@@ -1,6 +1,7 @@
 //! The thread that writes: what it cannot write waits, and what there is no room for is given up, counted and told.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -40,11 +41,15 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Begins to write to the store.
-    pub(crate) fn begin(writer: Writer, events: Sender<Event>) -> Keeper {
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub(crate) fn begin(writer: Writer, events: Sender<Event>) -> io::Result<Keeper> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
-        let thread = thread::spawn(move || Hand { writer, events, writes: 0, is_gone: false }.write_all(&theirs));
-        Keeper { shared, thread }
+        let hand = Hand { writer, events, writes: 0, is_gone: false };
+        let thread = thread::Builder::new().spawn(move || hand.write_all(&theirs))?;
+        Ok(Keeper { shared, thread })
     }
 
     /// Hands a batch over; back comes one that there is no room for.

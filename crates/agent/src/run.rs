@@ -171,7 +171,7 @@ impl<'a> Agent<'a> {
             settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
         let outside = outside.transpose().map_err(AgentError::Outside)?;
         let shown = settings.listen.as_ref().map(|plan| show(plan, settings.limits, began)).transpose()?;
-        let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop)));
+        let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop))).transpose()?;
         Ok(Agent {
             settings,
             clocks,
@@ -181,7 +181,7 @@ impl<'a> Agent<'a> {
             table: Table::new(settings.limits),
             watch: Watch::new(ahead, by_day),
             stop,
-            keeper: Keeper::begin(writer, sender),
+            keeper: Keeper::begin(writer, sender)?,
             witness,
             outside,
             shown,

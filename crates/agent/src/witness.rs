@@ -2,6 +2,7 @@
 //! a share of one CPU by its own CPU clock.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -48,11 +49,11 @@ pub(crate) struct Witness {
 
 impl Witness {
     /// Begins; `ahead` leads to seconds since 1970.
-    pub(crate) fn begin(ahead: i64, seed: u64, stop: Arc<Stop>) -> Witness {
+    pub(crate) fn begin(ahead: i64, seed: u64, stop: Arc<Stop>) -> io::Result<Witness> {
         let gathered = Arc::new(Mutex::new(Gathered::default()));
         let theirs = Arc::clone(&gathered);
-        let thread = thread::spawn(move || Reader::new(ahead, seed).read(&theirs, &stop));
-        Witness { gathered, thread }
+        let thread = thread::Builder::new().spawn(move || Reader::new(ahead, seed).read(&theirs, &stop))?;
+        Ok(Witness { gathered, thread })
     }
 
     /// What was read since it was asked last.

@@ -43,11 +43,13 @@ use steady_experiments::{
     locks as watched, rulers,
 };
 use steady_linux::counters::{self, HARDWARE};
+use steady_linux::signals;
 
 use failure::Failure;
 use flags::{Flags, Subcommands};
 
 fn main() -> ExitCode {
+    signals::survive_file_size_limit();
     if let Some(status) = helper() {
         return status;
     }

@@ -22,6 +22,14 @@ pub(crate) struct Bar {
     running: Arc<(AtomicU64, AtomicU64)>,
 }
 
+/// Draws a bar again every so often, by a thread of its own. Not where the bar is hidden, or where no thread can be started:
+/// the library would panic.
+pub(crate) fn draw_steadily(bar: &ProgressBar, every: Duration) {
+    if !bar.is_hidden() && std::thread::Builder::new().spawn(|| ()).is_ok() {
+        bar.enable_steady_tick(every);
+    }
+}
+
 impl Bar {
     /// A bar; an invisible one if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
@@ -37,7 +45,7 @@ impl Bar {
             bar.set_style(style.progress_chars("━━╌").with_key("pair", pair));
         }
         bar.set_message("warming up");
-        bar.enable_steady_tick(TICK);
+        draw_steadily(&bar, TICK);
         Bar { bar, running }
     }
 
@@ -82,7 +90,7 @@ impl Spinner {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>3} {wide_msg}") {
             spinner.set_style(style);
         }
-        spinner.enable_steady_tick(TICK);
+        draw_steadily(&spinner, TICK);
         Spinner(spinner)
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 use rustix::thread::CpuSet;
 use steady_model::{Absent, Bytes, Nanos, Reading};
 
@@ -43,6 +43,42 @@ pub fn become_subreaper() -> io::Result<()> {
 /// What prctl(2) says; none that is known.
 pub fn die_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Puts a sentinel between this process and its parent, and returns in a child that goes on in its place: in the same session
+/// and process group, with the same descriptors.
+///
+/// The process that called this becomes the sentinel: in a session of its own, without descriptors, and the subreaper of all
+/// that descends from the child. Once the child is gone, however it ended, the sentinel kills what is left and ends too. A
+/// signal to the child's whole process group does not reach it. The child is killed if the sentinel dies first. This
+/// process must have one thread.
+///
+/// # Errors
+/// What prctl(2) and fork(2) say; there is no sentinel then.
+pub fn go_on_below_a_sentinel() -> io::Result<()> {
+    become_subreaper()?;
+    let sentinel = rustix::process::getpid();
+    match crate::sys::fork()? {
+        None => {
+            die_with_parent()?;
+            let lives = rustix::process::getppid() == Some(sentinel);
+            if lives { Ok(()) } else { Err(io::Error::other("the sentinel was killed")) }
+        }
+        Some(child) => {
+            // It leads no process group unless its parent has made it do so.
+            let _ = leave_session();
+            crate::sys::close_all();
+            loop {
+                match rustix::process::wait(WaitOptions::empty()) {
+                    Ok(Some((pid, _))) if pid == child => break,
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(_) => break,
+                }
+            }
+            let _ = end_descendants();
+            std::process::exit(0)
+        }
+    }
 }
 
 /// Leaves the terminal and the process group of the parent, so that signals sent to those do not reach this process.

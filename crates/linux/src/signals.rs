@@ -115,6 +115,14 @@ pub fn stop_by(signal: i32) -> io::Result<()> {
     stopped
 }
 
+/// Has a write beyond the limit on the size of files (`RLIMIT_FSIZE`) fail with EFBIG in this process, in place of ending it
+/// by SIGXFSZ. Programs that it starts are ended as usual, unless this process was started with the signal ignored.
+pub fn survive_file_size_limit() {
+    if !signals::is_ignored(libc::SIGXFSZ) {
+        signals::absorb(libc::SIGXFSZ);
+    }
+}
+
 /// Ends this process by `signal`, without a core file: whoever waits for it sees what ended the command. Returns where
 /// the signal ends nobody.
 pub fn die_of(signal: i32) {

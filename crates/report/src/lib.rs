@@ -66,6 +66,7 @@ pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::locks::locks_summary;
+pub use words::one_line;
 pub use words::release::{release_sight, release_summary};
 pub use words::rulers::rulers_summary;
 pub use words::signature::signature_name;

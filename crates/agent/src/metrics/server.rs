@@ -71,7 +71,8 @@ impl Server {
         let counts = Arc::new(Counts::default());
         let desk = Arc::new(Desk::new(metrics, token, Arc::clone(&counts)));
         let (stop, stopped) = oneshot::channel();
-        let thread = thread::spawn(move || serve(runtime, listener, tls, desk, stopped));
+        let serve = move || serve(runtime, listener, tls, desk, stopped);
+        let thread = thread::Builder::new().spawn(serve).map_err(said)?;
         Ok(Server { url, counts, stop, thread })
     }
 

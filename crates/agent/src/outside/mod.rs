@@ -81,7 +81,8 @@ impl Outside {
         };
         let state = Arc::new(Mutex::new(State { rows: Vec::new(), told }));
         let theirs = Arc::clone(&state);
-        let thread = thread::spawn(move || count(counter, ahead, &theirs, (&stop, &events)));
+        let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, (&stop, &events)));
+        let thread = thread.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(Outside { state, thread })
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steady_experiments::costs::Event;
 
+use crate::progress::draw_steadily;
+
 /// The bar's whole length, and how much of it making ready is.
 const PARTS: u64 = 1_000;
 const READY: u64 = 100;
@@ -22,10 +24,7 @@ impl RoundBar {
             bar.set_style(style.progress_chars("━━╌"));
         }
         bar.set_message("getting ready");
-        // It has a thread of its own, which is not wanted where nobody sees it.
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(TICK);
-        }
+        draw_steadily(&bar, TICK);
         RoundBar(bar)
     }
 

@@ -26,7 +26,7 @@ pub(super) fn judged(logged: Logged) -> Option<Box<dyn Run>> {
 /// Imports what others left behind, or says why it cannot: whatever else is wanted of the history is done all the same.
 pub(super) fn or_warn(home: &Home, history: &mut History) {
     if let Err(why) = orphans(home, history) {
-        eprintln!("steady: an earlier run is not imported into the history: {why}");
+        crate::failure::notice(&format!("an earlier run is not imported into the history: {why}"));
     }
 }
 

@@ -152,5 +152,5 @@ impl Log {
 }
 
 fn not_kept(why: &str) {
-    eprintln!("steady: not kept in the history: {why}");
+    crate::failure::notice(&format!("not kept in the history: {why}"));
 }

@@ -10,6 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use steady_experiments::load::Event;
 use steady_model::{LoadPlan, LoadWork, Machine, Nanos};
 
+use crate::progress::draw_steadily;
+
 /// The bar's whole length: parts of the effort.
 const PARTS: f64 = 1_000.0;
 const TICK: Duration = Duration::from_millis(500);
@@ -40,10 +42,7 @@ impl RowBar {
             bar.set_style(style.progress_chars("━━╌").with_key("row", row));
         }
         bar.set_message("getting ready");
-        // It has a thread of its own, which is not wanted where nobody sees it.
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(TICK);
-        }
+        draw_steadily(&bar, TICK);
         let usable_cpus = machine.usable_cpus();
         RowBar { bar, plan: plan.clone(), usable_cpus, running, done: Cell::new(0) }
     }

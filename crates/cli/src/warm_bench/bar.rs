@@ -7,6 +7,7 @@ use steady_experiments::warm::bench::Event;
 use steady_model::WarmBenchPlan;
 
 use crate::letters::readable;
+use crate::progress::draw_steadily;
 
 const TICK: Duration = Duration::from_millis(500);
 
@@ -25,10 +26,7 @@ impl SessionBar {
             bar.set_style(style.progress_chars("━━╌"));
         }
         bar.set_message("getting ready");
-        // It has a thread of its own, which is not wanted where nobody sees it.
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(TICK);
-        }
+        draw_steadily(&bar, TICK);
         let visible = |name: &String| readable(name.chars().filter(|letter| !letter.is_control()).collect());
         SessionBar { bar, names: plan.programs.iter().map(|command| visible(&command.name)).collect() }
     }

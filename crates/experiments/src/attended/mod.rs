@@ -1,11 +1,12 @@
 //! A command of the user's that is run once, as if `steady` were not there: with its own streams, terminal, signals and
 //! job control.
 //!
-//! Three processes: the **front**, which the shell knows; a **guardian**, which is this same program called with a hidden
-//! word and stands between; and the command. All are of one session and, unless the command decides otherwise, one
-//! process group, so that terminal and job control work as they do without them. The guardian starts, reaps and ends; what
-//! it does besides, to limit the command or to explain it, is an [`Attendant`]. If one of front and guardian dies, the
-//! other ends the command and all that descends from it.
+//! Four processes: the **front**, which the shell knows; a **sentinel**; a **guardian**, which is this same program called with
+//! a hidden word; and the command, each the parent of the next. All but the sentinel are of one session and, unless the command
+//! decides otherwise, one process group, so that terminal and job control work as they do without them. The guardian starts,
+//! reaps and ends; what it does besides, to limit the command or to explain it, is an [`Attendant`]. If one of front and
+//! guardian dies, the other ends the command and all that descends from it. If both die, by a signal to their process group,
+//! the sentinel does: it is in a session of its own, and the kernel hands it what loses its parent.
 
 mod front;
 mod group;

@@ -80,10 +80,13 @@ pub fn serve_counter() {
     // ends this process with its parent. What a tracer watches is killed when it ends.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let Ok(watched) = control.try_clone() else { return };
-    thread::spawn(move || {
+    let listener = thread::Builder::new().spawn(move || {
         let _ = poll(&mut [PollFd::new(&watched, PollFlags::RDHUP)], None);
         std::process::exit(1);
     });
+    if listener.is_err() {
+        return;
+    }
     let _ = process::leave_session();
     for line in BufReader::new(&control).lines() {
         let Ok(Ok(job)) = line.map(|line| serde_json::from_str::<Job>(&line)) else { return };

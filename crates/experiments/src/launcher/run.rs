@@ -51,6 +51,16 @@ pub(super) struct Stand {
     meter: Reading<Meter>,
 }
 
+/// A command that cannot be executed is the user's mistake; a system without room for a process is not.
+fn not_started(command: usize, error: &io::Error) -> Reply {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
+            Reply::Failed(format!("no process could be started: {error}"))
+        }
+        _ => Reply::CannotStart { command, reason: error.to_string() },
+    }
+}
+
 /// What was seen of a child until it became a zombie.
 struct Seen {
     ended: Nanos,
@@ -109,9 +119,8 @@ impl Stand {
         if let Ok(meter) = &mut self.meter {
             meter.begin();
         }
-        let (started, child) = self
-            .start((job, start), word)
-            .map_err(|error| Stop::Say(Reply::CannotStart { command: job.command, reason: error.to_string() }))?;
+        let (started, child) =
+            self.start((job, start), word).map_err(|error| Stop::Say(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);

@@ -112,12 +112,12 @@ pub fn be(words: &mut dyn Iterator<Item = OsString>) {
     };
     let ended = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&ended);
-    thread::spawn(move || {
+    let listener = thread::Builder::new().spawn(move || {
         // Nothing is ever written there: it ends, with or without an error, when its other end is closed.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         seen.store(true, Ordering::Relaxed);
     });
-    if io::stdout().write_all(b".").and_then(|()| io::stdout().flush()).is_err() {
+    if listener.is_err() || io::stdout().write_all(b".").and_then(|()| io::stdout().flush()).is_err() {
         return;
     }
     let done = || ended.load(Ordering::Relaxed);

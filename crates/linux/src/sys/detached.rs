@@ -46,6 +46,29 @@ pub fn start_detached<'a>(
     }
 }
 
+/// Forks this process, which must have one thread: returns the child's number in the parent, and `None` in the child.
+///
+/// # Errors
+/// What fork(2) says.
+pub(crate) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: this process has one thread, so the child finds no lock held by another.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
+/// Closes all descriptors but the three streams, and points those at nothing. Only for a process that uses no other
+/// descriptor afterwards, and drops none.
+pub(crate) fn close_all() {
+    // SAFETY: the caller uses none of these descriptors any more; the path ends with NUL.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        (0..3).for_each(|stream| _ = libc::dup2(null, stream));
+    }
+}
+
 /// Leaves the session, and has a child of one's own become the program.
 ///
 /// # Safety

@@ -21,6 +21,7 @@ mod wait;
 pub use atstart::stdout_was_closed;
 pub use attached::{Attached, Begun, Joining, NotStarted};
 pub(crate) use datagrams::receive;
+pub(crate) use detached::{close_all, fork};
 pub use detached::{execute, start_detached};
 pub use inherited::inherited_descriptor;
 pub(crate) use memory::drop_clean_file_pages;

@@ -50,6 +50,20 @@ pub(crate) fn dispose(signal: i32, disposition: Disposition) {
     unsafe { libc::signal(signal, action) };
 }
 
+/// Has `signal` interrupt nothing and do nothing in this process. Unlike one that is ignored, programs that are executed get
+/// it with the system's own effect again (execve(2)).
+pub(crate) fn absorb(signal: i32) {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the action is initialised and outlives the call; its handler does nothing, which is safe at any moment.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(signal, &action, ptr::null_mut());
+    }
+}
+
 /// Holds `signals` back from this thread, or lets them through.
 pub(crate) fn hold(signals: &[i32], held: bool) -> io::Result<()> {
     let set = set_of(signals);

@@ -1,7 +1,7 @@
 //! Lines that fit: wrapping, hanging indents, colour.
 
 use super::Style;
-use crate::words::width;
+use crate::words::{one_line, width};
 
 /// What a piece of text is, for its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +107,10 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// Text in its colour; ties become the spaces that they look like.
+    /// Text in its colour; ties become the spaces that they look like. Names and reasons come from files, programs and the
+    /// kernel: no letter of theirs may move the cursor or change the terminal.
     fn paint(&mut self, paint: Paint, text: &str) {
-        let text = text.replace('\u{a0}', " ");
+        let text = one_line(text).replace('\u{a0}', " ");
         match paint.code().filter(|_| self.style.color && !text.is_empty()) {
             Some(code) => self.out.extend([code, &text, "\x1b[0m"]),
             None => self.out.push_str(&text),
@@ -134,7 +135,8 @@ fn words(spans: &[Span]) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     let mut word: Vec<Span> = Vec::new();
     for (paint, text) in spans {
-        for (index, piece) in text.split(' ').enumerate() {
+        // Before the words are measured, because what is spelled out is wider.
+        for (index, piece) in one_line(text).split(' ').enumerate() {
             if index > 0 && !word.is_empty() {
                 all.push(std::mem::take(&mut word));
             }
@@ -147,4 +149,23 @@ fn words(spans: &[Span]) -> Vec<Vec<Span>> {
         all.push(word);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_move_the_cursor_is_spelled_out_and_fits() {
+        let mut page = Page::new(Style { width: 40, color: true });
+        let hostile = "/proc/x\u{1b}[2J\r\u{202e}is\nempty \u{7}\u{9b}31m".to_owned();
+        page.heading(&hostile);
+        page.item(&hostile, 4, &[(Paint::Plain, hostile.clone())]);
+        page.line(&[(Paint::More, hostile)]);
+        let text = page.finish();
+        let ours = ["\u{1b}[1m", "\u{1b}[1;31m", "\u{1b}[0m", "\n"];
+        let left = ours.iter().fold(text.clone(), |text, code| text.replace(code, ""));
+        assert!(!left.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{left:?}");
+        assert!(text.contains("\\u{1b}[2J\\r\\u{202e}is\\nempty"), "{text}");
+    }
 }

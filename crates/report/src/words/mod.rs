@@ -87,7 +87,7 @@ pub(crate) fn name(plan: &Plan, command: usize) -> String {
 }
 
 /// `name` on one line: what would move the cursor is spelled out.
-pub(crate) fn one_line(name: &str) -> String {
+pub fn one_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for letter in name.chars() {
         if letter.is_control()

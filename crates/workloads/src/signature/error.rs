@@ -34,8 +34,8 @@ pub enum SignError {
         /// Where it ended after.
         size: u64,
     },
-    /// Its time of modification moved.
-    #[error("it was written to while it was read, somewhere in bytes 0 to {size}")]
+    /// Its time of modification or of change moved.
+    #[error("it was written to, or its attributes changed, while it was read, somewhere in bytes 0 to {size}")]
     Written {
         /// How long it is.
         size: u64,

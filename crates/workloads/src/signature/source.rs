@@ -24,6 +24,8 @@ pub(super) struct Look {
     kind: FileType,
     pub(super) size: u64,
     modified: (i64, i64),
+    /// When contents or attributes changed. Unlike the time above, no program can set it.
+    changed: (i64, i64),
 }
 
 impl Look {
@@ -34,7 +36,8 @@ impl Look {
             return Err(SignError::Directory);
         }
         let size = if kind == FileType::RegularFile { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
-        Ok(Look { kind, size, modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64) })
+        let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
+        Ok(Look { kind, size, modified, changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64) })
     }
 
     /// Whether workers may read parts of it by their places. Files of the kernel's say that they are empty and are not.
@@ -53,7 +56,7 @@ impl Look {
         if now.size > self.size.max(read) || now.size > self.size && self.size > 0 {
             return Err(SignError::Grew { offset: self.size, size: now.size });
         }
-        if now.modified != self.modified {
+        if (now.modified, now.changed) != (self.modified, self.changed) {
             return Err(SignError::Written { size: self.size });
         }
         Ok(())

@@ -111,7 +111,7 @@ impl<A: Attendant> Guardian<A> {
         self.attendant.went_on(self.stops.at(now));
         say(socket, &Told::<A::Run>::Continued)?;
         // Whoever let the command go on by its number alone means the front too, which has stopped likewise.
-        if let Some(front) = rustix::process::getppid() {
+        if let Some(front) = self.front {
             let _ = rustix::process::kill_process(front, Signal::CONT);
         }
         Ok(())

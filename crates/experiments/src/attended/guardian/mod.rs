@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 
+use rustix::process::Pid;
 use steady_linux::process::{Begun, Child};
 use steady_linux::{clock, process};
 use steady_model::{Nanos, Outcome};
@@ -38,6 +39,9 @@ fn attend<A: Attendant>(socket: &UnixStream, program: &OsStr, words: &[OsString]
     let mut line = String::new();
     orders.read_line(&mut line).map_err(failed)?;
     let Setup { task, passed, ignored } = serde_json::from_str(&line).map_err(|error| failed(error.into()))?;
+    let front = rustix::process::getppid();
+    process::go_on_below_a_sentinel()
+        .map_err(|error| Unattended::Refused(format!("no process could be started: {error}")))?;
     let signals = GroupSignals::of(&passed).map_err(failed)?;
     process::become_subreaper().map_err(failed)?;
     // Before the start, so that the time of the start is told in time; the command is scheduled as it would have been.
@@ -47,7 +51,7 @@ fn attend<A: Attendant>(socket: &UnixStream, program: &OsStr, words: &[OsString]
     // Pipes end when the command closes them, and not when this process does.
     let_go_of_streams().map_err(failed)?;
     let group = attendant.group().map(|group| group.directory().to_owned());
-    let mut guardian = Guardian::new(begun, attendant, signals);
+    let mut guardian = Guardian::new(begun, attendant, signals, front);
     let guarded = say(socket, &Told::<A::Run>::Started(group)).and_then(|()| guardian.guard(socket, &mut orders));
     let run = guarded.and_then(|()| guardian.finish());
     // However that went, nothing is left behind.
@@ -68,6 +72,8 @@ struct Guardian<A> {
     attendant: A,
     child: Child,
     signals: GroupSignals,
+    /// The process that the shell knows.
+    front: Option<Pid>,
     stops: Stops,
     /// When what is left is killed, once it was asked to end.
     kill_at: Option<Nanos>,
@@ -78,9 +84,9 @@ struct Guardian<A> {
 }
 
 impl<A: Attendant> Guardian<A> {
-    fn new(begun: Begun, attendant: A, signals: GroupSignals) -> Self {
+    fn new(begun: Begun, attendant: A, signals: GroupSignals, front: Option<Pid>) -> Self {
         let stops = Stops::default();
-        Guardian { attendant, child: begun.child, signals, stops, kill_at: None, ended: None, alone: false }
+        Guardian { attendant, child: begun.child, signals, front, stops, kill_at: None, ended: None, alone: false }
     }
 
     /// Until nothing is left of the tree, the command has ended by itself, or it is time to kill.

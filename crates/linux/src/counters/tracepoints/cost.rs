@@ -46,7 +46,8 @@ pub fn cost() -> Reading<CountingCost> {
         (0..ROUNDS).map(|_| extra(event)).collect()
     };
     // A thread of its own, which may be pinned and takes its counters with it.
-    let rounds = thread::spawn(rounds).join();
+    let rounds = thread::Builder::new().spawn(rounds);
+    let rounds = rounds.map_err(|error| Absent::because(format!("no thread could be started: {error}")))?.join();
     let rounds = rounds.unwrap_or_else(|_| Err(Absent::because("it could not be measured")))?;
     let middle = |place: usize, events: u64| {
         let mut extra: Vec<i64> = rounds.iter().map(|round| round[place]).collect();
