@@ -10,8 +10,8 @@ use steady_model::{Absent, Bytes, Nanos, Reading};
 
 pub use crate::sys::{
     Attached, Begun, Change, Child, ChildUsage, Joining, NotStarted, Program, Reaped, Schedule, Status, Stdio,
-    children_usage, execute, fix_addresses, inherited_descriptor, next_change, own_usage, start_detached, stdout_was_closed, thread_usage,
-    wait_any, wait_for,
+    children_usage, execute, fix_addresses, inherited_descriptor, next_change, own_usage, start_detached,
+    stdout_was_closed, thread_usage, wait_any, wait_for,
 };
 use crate::{Root, procfs};
 
