@@ -152,3 +152,26 @@ fn changed_samples_stop_nothing() {
     assert!(joined.get() > 20, "only {} of the changes could be read", joined.get());
     remove(&files);
 }
+
+/// Devices never end, and a text of another kind is refused before it is turned into values.
+#[test]
+fn what_is_no_export_costs_little_memory_and_time() {
+    let refused = |file: &str, wanted: &str| {
+        // Address space in KiB: the text of 32 MiB fits, its values do not.
+        let script = "ulimit -v 600000; exec \"$0\" judge \"$1\"";
+        let words = ["-c", script, env!("CARGO_BIN_EXE_steady"), file];
+        let (status, _, stderr) = told(std::process::Command::new("sh").args(words).output().unwrap());
+        assert!(status == 2 && stderr.contains(wanted), "{status} {stderr}");
+    };
+    refused("/dev/zero", "it is a device");
+    refused("/", "it is a directory");
+    let large = scratch("large.json");
+    fs::write(&large, format!("{{\"a\": [{}0]}}", "0,".repeat(16 << 20))).unwrap();
+    refused(large.to_str().unwrap(), "its schema is missing");
+    // A hole takes no room on the disk.
+    let file = fs::File::create(&large).unwrap();
+    file.set_len(300 << 20).unwrap();
+    let (status, _, stderr) = run(&["judge", large.to_str().unwrap()]);
+    assert!(status == 2 && stderr.contains("larger than 256 MiB"), "{stderr}");
+    fs::remove_file(large).unwrap();
+}

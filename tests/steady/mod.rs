@@ -43,6 +43,12 @@ pub(crate) fn data_home() -> &'static Path {
     &HOME
 }
 
+/// Whether tests that repeat something do so as often as it takes to find what is rare: `STEADY_TESTS=all` in the
+/// environment, which `./test --all` sets.
+pub(crate) fn at_length() -> bool {
+    std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all")
+}
+
 /// Runs `steady` with these words; status, standard output, standard error.
 pub(crate) fn run(words: &[&str]) -> (i32, String, String) {
     told(steady().args(words).output().expect("steady starts"))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::STEADY;
 use crate::round::Place;
-use crate::steady::{processes_with, scratch};
+use crate::steady::{at_length, processes_with, scratch};
 use crate::swapped::within;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -83,13 +83,13 @@ fn many_commands_share_a_store() {
 /// Kills commands and keepers at moments drawn at random, while programs are taken and started.
 #[test]
 fn killed_at_any_moment() {
-    const TIMES: u32 = 200;
+    let times = if at_length() { 200 } else { 80 };
     let place = Place::make(&scratch("killed_at_any_moment"));
     let mut random: u64 = 20_261_121;
     let script =
         "for i in 1 2 3 4; do sort files/words.txt; sed p files/old.txt; cat files/old.txt; grep a files/old.txt; done";
     let usual = place.command("bash", "C").args(["-c", script]).output().expect("bash starts").stdout;
-    for time in 0..TIMES {
+    for time in 0..times {
         let mut command = warm(&place, script);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("steady starts");

@@ -1,8 +1,10 @@
 //! `steady judge`: the verdicts of saved samples, again; those of several runs as one.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
+use rustix::fs::FileType;
 use steady_experiments::{join, judge};
 use steady_model::Record;
 
@@ -13,6 +15,8 @@ use crate::output::Destinations;
 
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
+/// The largest export that is read, in bytes: some 500,000 runs. Reading one takes several times its size in memory.
+const LARGEST: u64 = 256 << 20;
 
 /// Judges one file or joins several, and reports it; the exit status.
 pub(crate) fn run(flags: &JudgeFlags) -> Result<u8, Failure> {
@@ -61,11 +65,31 @@ fn record(flags: &JudgeFlags, file: &Path) -> Result<(String, Record), Failure> 
     Ok((name, record))
 }
 
+/// The text of an ordinary file, a pipe or a terminal, up to [`LARGEST`] bytes.
 fn read(path: &Path) -> io::Result<String> {
     if path == Path::new(STANDARD_INPUT) {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
+        let stdin = io::stdin();
+        return bounded(stdin.lock(), rustix::fs::fstat(&stdin)?.st_mode, stdin.is_terminal());
     }
-    std::fs::read_to_string(path)
+    let file = File::open(path)?;
+    let mode = rustix::fs::fstat(&file)?.st_mode;
+    let terminal = file.is_terminal();
+    bounded(file, mode, terminal)
+}
+
+fn bounded(input: impl Read, mode: u32, terminal: bool) -> io::Result<String> {
+    let kind = FileType::from_raw_mode(mode);
+    match kind {
+        FileType::RegularFile | FileType::Fifo | FileType::Socket => {}
+        FileType::CharacterDevice if terminal => {}
+        FileType::Directory => return Err(io::Error::other("it is a directory")),
+        _ => return Err(io::Error::other("it is a device; exports are read from files and pipes")),
+    }
+    let mut text = String::new();
+    input.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        let most = LARGEST >> 20;
+        return Err(io::Error::other(format!("larger than {most} MiB, the largest export that is read")));
+    }
+    Ok(text)
 }

@@ -1,9 +1,20 @@
 //! Whether a text is an export of the one kind that is looked for.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ReadError;
+
+/// The longest name of a schema that an error repeats.
+const LONGEST_NAME: usize = 60;
+
+/// The only field that is looked at before all of a text is turned into values.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: Option<Value>,
+}
 
 /// A kind of export.
 pub(super) struct Schema {
@@ -16,14 +27,26 @@ pub(super) struct Schema {
 impl Schema {
     /// The JSON in a text, if it says that it is of this kind and version.
     pub(super) fn value(&self, json: &str) -> Result<Value, ReadError> {
-        let value: Value = serde_json::from_str(json).map_err(|error| ReadError::NotJson(error.to_string()))?;
+        self.check(json)?;
+        serde_json::from_str(json).map_err(|error| ReadError::NotJson(error.to_string()))
+    }
+
+    /// Whether a text is JSON of this kind and version. Nothing else of it is kept in memory: as values, a text takes 36
+    /// times its size.
+    fn check(&self, json: &str) -> Result<(), ReadError> {
         let other = |found: String| Err(ReadError::OtherSchema { what: self.what, known: self.name, found });
-        match value.get("schema") {
-            Some(Value::String(found)) if found == self.name => Ok(value),
-            Some(Value::String(found)) if self.version(found) > self.version(self.name) => {
-                Err(ReadError::NewerVersion { known: self.name, found: found.clone() })
+        let head: Head = match serde_json::from_str(json) {
+            Ok(head) => head,
+            // JSON, but no object.
+            Err(error) if error.is_data() => return other("missing".to_owned()),
+            Err(error) => return Err(ReadError::NotJson(error.to_string())),
+        };
+        match head.schema {
+            Some(Value::String(found)) if found == self.name => Ok(()),
+            Some(Value::String(found)) if self.version(&found) > self.version(self.name) => {
+                Err(ReadError::NewerVersion { known: self.name, found })
             }
-            Some(found) => other(found.to_string()),
+            Some(found) => other(found.to_string().chars().take(LONGEST_NAME).collect()),
             None => other("missing".to_owned()),
         }
     }

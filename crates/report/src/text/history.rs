@@ -12,6 +12,8 @@ use crate::words::{Effect, capital, cut, noun, one_line, width};
 /// Columns: between two, and for a verdict at most.
 const GAP: usize = 2;
 const VERDICT: usize = 22;
+/// In fewer columns commands cannot be told apart: the verdict and the commands then have a line of their own.
+const LEAST_ROOM: usize = 12;
 /// How many there are, less the one of commands.
 const COLUMNS: usize = 5;
 
@@ -55,9 +57,20 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
     };
     let widths: [usize; COLUMNS] = std::array::from_fn(wide);
     let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
-    page.line(&[(Paint::Heading, line(&heads, widths, "Commands"))]);
+    let wide_enough = room >= LEAST_ROOM;
+    let (verdict, commands_head) = if wide_enough { ("Verdict", "Commands") } else { ("", "") };
+    page.line(&[(Paint::Heading, line(&["ID", "Started (UTC)", "Kind", "Pairs", verdict], widths, commands_head))]);
     for (kept, cells) in runs.iter().zip(&lines) {
-        page.line(&[(Paint::Plain, line(&cells.each_ref().map(String::as_str), widths, &commands(&kept.facts, room)))]);
+        let cells = cells.each_ref().map(String::as_str);
+        if wide_enough {
+            page.line(&[(Paint::Plain, line(&cells, widths, &commands(&kept.facts, room)))]);
+        } else {
+            let [id, time, kind, pairs, verdict] = cells;
+            let below = page.width().saturating_sub(GAP + width(verdict) + ": ".len());
+            page.line(&[(Paint::Plain, line(&[id, time, kind, pairs, ""], widths, ""))]);
+            let commands = commands(&kept.facts, below);
+            page.line(&[(Paint::Plain, format!("{}{verdict}: {commands}", " ".repeat(GAP)))]);
+        }
     }
     if runs.iter().any(|kept| !kept.facts.complete) {
         page.blank();
@@ -138,7 +151,7 @@ fn line(cells: &[&str; COLUMNS], widths: [usize; COLUMNS], commands: &str) -> St
     let gap = " ".repeat(GAP);
     let [id, time, kind, pairs, verdict] = cells;
     let left = format!("{}{id}{gap}{time}{}{gap}{kind}{}{gap}{}{pairs}", pad(0), pad(1), pad(2), pad(3));
-    format!("{left}{gap}{verdict}{}{gap}{commands}", pad(4))
+    format!("{left}{gap}{verdict}{}{gap}{commands}", pad(4)).trim_end().to_owned()
 }
 
 /// The commands in `room` columns: all of them where they fit, else a share for each.

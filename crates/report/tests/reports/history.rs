@@ -33,6 +33,16 @@ fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
 }
 
 #[test]
+fn a_narrow_list_still_shows_the_commands() {
+    let runs = runs();
+    for columns in [40, 60] {
+        let text = runs_text(&runs, Style { width: columns, color: false });
+        assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= columns), "{text}");
+        assert!(text.lines().nth(2).unwrap().starts_with("  38.2 % more: sha2"), "{text}");
+    }
+}
+
+#[test]
 fn verdicts_are_summed_up() {
     let summaries: Vec<(&str, String)> =
         comparisons::all().iter().map(|(name, report)| (*name, summary(report))).collect();

@@ -66,18 +66,11 @@ fn covers(weighed: &Weighed, change: f64) -> bool {
     mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high)
 }
 
+/// `./test --all` makes more experiments.
 #[test]
 fn equal_commands_with_two_modes_seldom_differ() {
-    false_alarms(40);
-}
-
-#[test]
-#[ignore = "takes minutes: ./test --all"]
-fn equal_commands_with_two_modes_seldom_differ_in_many_experiments() {
-    false_alarms(1_000);
-}
-
-fn false_alarms(experiments: usize) {
+    let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
+    let experiments = if all { 1_000 } else { 40 };
     let (mut table, mut total, mut wrong, mut by_mean) = (String::new(), 0, 0, 0);
     for noise in [Noise::Heavy, Noise::Bursts] {
         for share in [0.01, 0.05, 0.2, 0.5] {

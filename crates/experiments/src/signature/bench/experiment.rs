@@ -4,8 +4,9 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha12Rng;
 use steady_model::{Ending, Host, Nanos, SignatureBenchPlan, SignatureBenchRecord, SignatureRun, Timestamp};
+use steady_stats::MIN_PAIRS;
 
-use super::plan::asked_of;
+use super::plan::{asked_of, headline};
 use super::runner::{BenchError, SignatureRunner};
 
 /// What is shorter is repeated within a run, so that clocks and ticks have something to tell.
@@ -82,10 +83,21 @@ fn all<R: SignatureRunner>(
 ) -> Result<(), BenchError> {
     let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
     let costs = costs(plan, runner)?;
+    let spent = |now: Nanos| (now.seconds() / plan.budget.seconds()).min(1.0);
+    // On a busy machine one round of all conditions may take the whole budget.
+    let mut compared = headline(&plan.conditions);
+    while rounds.len() < MIN_PAIRS && runner.now() < plan.budget {
+        compared.shuffle(&mut coins);
+        rounds.push(Vec::with_capacity(compared.len()));
+        for &at in &compared {
+            let run = runner.run(at, &plan.conditions[at], times(costs[at]))?;
+            rounds.last_mut().into_iter().for_each(|round| round.push(run.clone()));
+            events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
+        }
+    }
     let asked: Vec<bool> = asked_of(&plan.conditions);
     let turns = turns(&costs, &asked, plan.budget - runner.now());
-    while rounds.is_empty() || runner.now() < plan.budget {
-        let number = rounds.len() as u64;
+    for number in 0u64.. {
         let mut order: Vec<usize> = (0..turns.len()).filter(|at| number.is_multiple_of(turns[*at].every)).collect();
         order.shuffle(&mut coins);
         rounds.push(Vec::with_capacity(order.len()));
@@ -94,15 +106,22 @@ fn all<R: SignatureRunner>(
             if let Some(round) = rounds.last_mut() {
                 round.push(run);
             }
-            let spent = (runner.now().seconds() / plan.budget.seconds()).min(1.0);
-            events(Event { spent, rounds: rounds.len() - 1 });
+            events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
             // The first is finished, so that nothing is missing altogether.
             if number > 0 && runner.now() >= plan.budget {
                 return Ok(());
             }
         }
+        if runner.now() >= plan.budget {
+            return Ok(());
+        }
     }
     Ok(())
+}
+
+/// How many signatures in a row make a run long enough for the clock.
+fn times(cost: Nanos) -> u32 {
+    (LEAST.0 / cost.0.max(1)).clamp(0, 1_000) as u32 + 1
 }
 
 /// What a signature in each way costs, nearly: measured on little, and in proportion to the size where there is more.
@@ -128,7 +147,7 @@ fn costs<R: SignatureRunner>(plan: &SignatureBenchPlan, runner: &mut R) -> Resul
 /// of a power of two, so that those which are seldom meet.
 fn turns(costs: &[Nanos], asked: &[bool], left: Nanos) -> Vec<Turn> {
     let run = |(cost, asked): (&Nanos, &bool)| {
-        let times = (LEAST.0 / cost.0.max(1)).clamp(0, 1_000) as u32 + 1;
+        let times = times(*cost);
         (times, cost.seconds() * f64::from(times), if *asked { PRECEDENCE } else { 1.0 })
     };
     let runs: Vec<(u32, f64, f64)> = costs.iter().zip(asked).map(run).collect();

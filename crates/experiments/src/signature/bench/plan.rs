@@ -79,6 +79,17 @@ pub(super) fn asked_of(conditions: &[SignatureCondition]) -> Vec<bool> {
     conditions.iter().map(|one| one.bytes == bytes && about(one)).collect()
 }
 
+/// The conditions that the first sentence of the report compares: a pool and the global list.
+pub(super) fn headline(conditions: &[SignatureCondition]) -> Vec<usize> {
+    let sizes: Vec<u64> = conditions.iter().map(|one| one.bytes).collect();
+    let bytes = asked(&sizes);
+    let compared = |one: &SignatureCondition| {
+        let allocators = [SignatureAllocator::Pool, SignatureAllocator::Global];
+        one.bytes == bytes && one.workers == ASKED && !one.kept && allocators.contains(&one.allocator)
+    };
+    (0..conditions.len()).filter(|at| compared(&conditions[*at])).collect()
+}
+
 /// Sizes of pools that fit into each cache, fill it, and do not fit.
 pub fn pools(caches: &[(String, Bytes)]) -> Vec<Bytes> {
     let around = caches.iter().flat_map(|(_, size)| [size.0 / 2, size.0, 2 * size.0, 4 * size.0]);
