@@ -251,7 +251,7 @@ _speakers_lock = threading.Lock()
 
 def speaker(service: str, path: str | None, rulers: bool | Iterable[str]) -> Speaker:
     """The one of a service: all its applications in this process share their numbers."""
-    kinds: tuple[str, ...] = _rulers.KINDS if rulers is True else () if rulers is False else tuple(rulers)
+    kinds: tuple[str, ...] = _rulers.USUAL if rulers is True else () if rulers is False else tuple(rulers)
     unknown = set(kinds) - set(_rulers.KINDS)
     if unknown:
         raise ValueError(f"rulers are {', '.join(_rulers.KINDS)}, not {', '.join(map(repr, sorted(unknown)))}")

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import inspect
 import os
+import statistics
 import sys
 import threading
 import time
@@ -529,6 +530,34 @@ class Versions(Telling):
         for begin in whole:
             self.assertEqual(slots[begin] | slots[begin + 1], {"v1", "v2"})
 
+    def test_a_request_belongs_to_the_slot_in_which_it_begins(self):
+        served = []
+
+        def version(name):
+            def app(environ, start_response):
+                served.append(name)
+                time.sleep(environ["seconds"])
+                return plain(environ, start_response)
+            return app
+
+        app = steadyhand.switchback(version("v1"), version("v2"), self.service, ("v1", "v2"), seconds=1, rulers=False,
+                                    socket=self.listener.path)
+        # Three slots long, while another thread serves requests of the slots that follow.
+        long_one = threading.Thread(target=serve, args=(app, {"seconds": 2.2}))
+        long_one.start()
+        count = 1
+        while long_one.is_alive():
+            serve(app, {"seconds": 0.05})
+            count += 1
+        requests = self.told(count)
+        [spanning] = [told for told in requests if told.wall > 2e9]
+        length, begin = map(int, spanning.more["slot"].split(":"))
+        start = spanning.end - spanning.wall
+        self.assertTrue(begin * 10**9 <= start < (begin + length) * 10**9 + 10**7)
+        self.assertGreater(spanning.end, (begin + 2 * length) * 10**9)
+        self.assertEqual(spanning.version, served[0])
+        self.assertGreater(len({told.more["slot"] for told in requests}), 2)
+
     def test_what_makes_no_sense_is_refused(self):
         for wrong in (lambda: steadyhand.split(plain, plain, "s", ("a", "a")),
                       lambda: steadyhand.split(plain, plain, "s", ("a", "b"), share=1),
@@ -586,7 +615,7 @@ class Rulers(Telling):
         requests = self.told(count)
         kinds = [told.more["ruler"].split(":") for told in requests if "ruler" in told.more]
         self.assertGreater(len(kinds), 60)
-        self.assertEqual({kind for kind, _ in kinds}, set(_speaker._rulers.KINDS))
+        self.assertEqual({kind for kind, _ in kinds}, set(_speaker._rulers.USUAL))
         self.assertTrue(all(1_000 < int(took) < 50_000_000 for _, took in kinds), kinds)
         watched = [told for told in requests if "delay" in told.more]
         self.assertTrue(all("ruler" in told.more for told in watched))
@@ -759,8 +788,9 @@ class Follow(Telling):
             await asyncio.gather(step(), asyncio.ensure_future(child()))
             await asyncio.to_thread(spin, milliseconds=6)
 
-        for cost in self.costs(app, 5):
-            self.assertTrue(20 <= cost < 23, cost)
+        costs = self.costs(app, 5)
+        self.assertGreaterEqual(min(costs), 20)
+        self.assertLess(statistics.median(costs), 23)
 
     def test_what_goes_on_after_the_request_is_not(self):
         going = []
@@ -794,12 +824,12 @@ class Follow(Telling):
 
         async def serve_all():
             await asyncio.gather(*(asyncio.ensure_future(wrapped({"type": "http", "cost": cost}, None, None))
-                                   for cost in (5, 20, 5, 20)))
+                                   for cost in (20, 60, 20, 60)))
 
         asyncio.run(serve_all())
         for told in self.told(4):
             cost = int(told.route)
-            self.assertTrue(2 * cost <= told.cpu / 1e6 < 2 * cost * 1.15 + 1, (cost, told.cpu))
+            self.assertTrue(2 * cost <= told.cpu / 1e6 < 2 * cost * 1.15 + 2, (cost, told.cpu))
 
     def test_tasks_are_what_they_were(self):
         seen = {}
