@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable
 
 from . import _versions
 from ._classes import Classes
-from ._follow import Cost, Timed, current, follow
+from ._follow import OUTSIDE, Cost, current, follow, steps
 from ._routes import Routes
 from ._speaker import GATHER_NS, TOGETHER, Speaker, speaker
 
@@ -64,11 +64,13 @@ class AsgiApp:
         self._classes = None if classify is None else Classes(classify, speaker.fail)
         self._timing = timing
         self._follows = follows
+        speaker.follows = speaker.follows or follows
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
+            self._loop(OUTSIDE)
             try:
-                await self._other(scope, receive, send)
+                await steps(self._other, scope, receive, send, Cost())
             finally:
                 # Servers may end by the signal that told them to, and what happens at the end of a program does not then.
                 self._speaker.flush()
@@ -88,7 +90,7 @@ class AsgiApp:
         else:
             begin = _now()
         try:
-            await _steps(choice[0], scope, receive, sender.send, cost)
+            await steps(choice[0], scope, receive, sender.send, cost)
         except BaseException:
             sender.status = 0
             raise
@@ -104,7 +106,7 @@ class AsgiApp:
                     route = self._routes.of_scope(scope)
                     cpu = cost.cpu + sum(cost.threads) if cost.threads else cost.cpu
                     lines = speaker.lines
-                    lines.append((now, choice, route, sender.status, cpu, now - begin, more))
+                    lines.append((now, choice, route, sender.status, cpu, now - begin, more, None, 0))
                     if now >= speaker.due or len(lines) >= TOGETHER:
                         speaker.send(now)
                     elif len(lines) == 1 and loop is not None:
@@ -126,40 +128,6 @@ class AsgiApp:
         except Exception as error:
             self._speaker.fail(error)
             return None
-
-
-def _steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) -> Timed:
-    """The call of the application, to be awaited. Each of its steps is timed."""
-    begin = cost.begin = time.thread_time_ns()
-    try:
-        called = app(scope, receive, send)
-        return Timed(called if hasattr(called, "send") else _Awaited(called.__await__()), cost)
-    finally:
-        cost.cpu = time.thread_time_ns() - begin
-        cost.begin = 0
-
-
-class _Awaited:
-    """What is awaited but is no coroutine, with a coroutine's methods."""
-
-    def __init__(self, iterator: Any) -> None:
-        self._iterator = iterator
-
-    def send(self, value: Any) -> Any:
-        if value is None or not hasattr(self._iterator, "send"):
-            return next(self._iterator)
-        return self._iterator.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        throw = getattr(self._iterator, "throw", None)
-        if throw is None:
-            raise error[1] if len(error) > 1 and error[1] is not None else error[0]
-        return throw(*error)
-
-    def close(self) -> None:
-        close = getattr(self._iterator, "close", None)
-        if close is not None:
-            close()
 
 
 class Sender:

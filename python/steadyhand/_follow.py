@@ -1,8 +1,8 @@
-"""CPU time of a request outside its own coroutine: in tasks that it starts, and in worker threads.
+"""CPU time of a request under an event loop: of its own coroutine, of tasks that it starts, and of worker threads.
 
 Tasks and threads inherit the context of the request that starts them, and with it the request. Tasks are timed through the
 task factory of the event loop (asyncio, uvloop), threads through `anyio.to_thread.run_sync` (Starlette and FastAPI run `def`
-endpoints by it) and `asyncio.to_thread`. Work that goes on after the request has ended is not the request's.
+endpoints by it) and `asyncio.to_thread`. Work that goes on after the request has ended is not the request's, and is not the server's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import collections.abc
 import functools
 import sys
+import threading
 import time
 from contextvars import ContextVar
 from typing import Any
@@ -38,17 +39,42 @@ class Cost:
         return self.cpu + step + sum(self.threads)
 
 
+    def end_step(self) -> None:
+        """Adds the current step."""
+        global _stepped
+        took = _cpu() - self.begin
+        self.begin = 0
+        _stepped += took
+        if not self.is_over:
+            self.cpu += took
+
+
 # The request that a piece of code runs for.
 current: ContextVar[Cost | None] = ContextVar("steadyhand_request", default=None)
 
 _loop: Any = None
+# The thread of the loop; 0 before there is one, and if there are several.
+_thread = 0
+# CPU time of all steps of applications on the loop.
+_stepped = 0
+
+
+def server_cpu(thread_cpu: int) -> int:
+    """Of the CPU time of this thread, that of the server: what no application used. 0 where that is not known."""
+    return thread_cpu - _stepped if _thread and threading.get_ident() == _thread else 0
+
+
+# What applications start outside of requests.
+OUTSIDE = Cost()
+OUTSIDE.is_over = True
 
 
 def follow(loop: Any) -> None:
-    """Times what requests start on this loop from here on."""
-    global _loop
+    """Times what applications start on this loop from here on."""
+    global _loop, _thread
     if loop is _loop:
         return
+    _thread = threading.get_ident() if _loop is None or _thread == threading.get_ident() else 0
     _loop = loop
     before = loop.get_task_factory()
     if not isinstance(before, _Factory):
@@ -67,7 +93,7 @@ class _Factory:
     def __call__(self, loop: Any, coroutine: Any, **options: Any) -> Any:
         context = options.get("context")
         cost = current.get() if context is None else context.get(current)
-        if cost is not None and not cost.is_over:
+        if cost is not None:
             coroutine = Timed(coroutine, cost)
         if self._before is not None:
             return self._before(loop, coroutine, **options)
@@ -89,27 +115,25 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
     def send(self, value: Any) -> Any:
         """Goes on with what was waited for."""
         cost = self._cost
-        # A step within a step of the same request (an eager task) is already timed.
-        if cost.is_over or cost.begin:
+        # A step within a step (an eager task) is already timed.
+        if cost.begin:
             return self._coroutine.send(value)
-        begin = cost.begin = _cpu()
+        cost.begin = _cpu()
         try:
             return self._coroutine.send(value)
         finally:
-            cost.cpu += _cpu() - begin
-            cost.begin = 0
+            cost.end_step()
 
     def throw(self, *error: Any) -> Any:
         """Goes on with an exception."""
         cost = self._cost
-        if cost.is_over or cost.begin:
+        if cost.begin:
             return self._coroutine.throw(*error)
-        begin = cost.begin = _cpu()
+        cost.begin = _cpu()
         try:
             return self._coroutine.throw(*error)
         finally:
-            cost.cpu += _cpu() - begin
-            cost.begin = 0
+            cost.end_step()
 
     def close(self) -> None:
         """Ends it."""
@@ -126,6 +150,39 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._coroutine, name)
+
+
+def steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) -> Timed:
+    """The call of an application, to be awaited. Each of its steps is timed."""
+    cost.begin = _cpu()
+    try:
+        called = app(scope, receive, send)
+        return Timed(called if hasattr(called, "send") else _Awaited(called.__await__()), cost)
+    finally:
+        cost.end_step()
+
+
+class _Awaited:
+    """What is awaited but is no coroutine, with a coroutine's methods."""
+
+    def __init__(self, iterator: Any) -> None:
+        self._iterator = iterator
+
+    def send(self, value: Any) -> Any:
+        if value is None or not hasattr(self._iterator, "send"):
+            return next(self._iterator)
+        return self._iterator.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        throw = getattr(self._iterator, "throw", None)
+        if throw is None:
+            raise error[1] if len(error) > 1 and error[1] is not None else error[0]
+        return throw(*error)
+
+    def close(self) -> None:
+        close = getattr(self._iterator, "close", None)
+        if close is not None:
+            close()
 
 
 def _timed(cost: Cost, function: Any, *args: Any, **named: Any) -> Any:

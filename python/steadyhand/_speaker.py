@@ -7,9 +7,9 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Iterable, Tuple
+from typing import Any, Iterable, Optional, Tuple
 
-from . import _rulers
+from . import _follow, _rulers
 from ._agent import Line
 from ._routes import rule_text
 from ._text import field
@@ -27,11 +27,19 @@ SOON_NS = 5_000_000
 # How often a missing agent is looked for.
 LATER_NS = 1_000_000_000
 
-# A finished request: end, what was chosen for it, route, status, CPU time, wall time, and further fields. To keep the
-# request's path short, route and status are still what the framework gave (see `Routes.text`) and become text when sent.
-Request = Tuple[int, Choice, Any, Any, int, int, str]
-# A change of slots: when, the CPU time of the process, and what was chosen for the requests before.
-Change = Tuple[int, int, Choice]
+# A finished request: end, what was chosen for it, route, status, CPU time, wall time, further fields, and under WSGI its thread
+# and the CPU time of that when it began. To keep the request's path short, route and status are still what the framework
+# gave and become text when sent.
+Request = Tuple[int, Choice, Any, Any, int, int, str, Optional[int], int]
+# A change of slots: when, what was chosen for the requests before, and the CPU time of the process, as `Speaker.read_cpu` has it.
+Change = Tuple[int, Choice, Tuple[int, int, int, int]]
+# A thread that had a request which could not be measured.
+Unknown = Tuple[int]
+# Their lengths, by which they are told apart.
+REQUEST, CHANGE, UNKNOWN = 9, 3, 1
+
+# How many threads are followed.
+MOST_THREADS = 256
 
 # In place of a choice: several versions or slots served.
 _SEVERAL: Choice = (None, "", "")
@@ -52,7 +60,7 @@ def status_number(status: str) -> int:
 
 def request_line(number: int, request: Request) -> str:
     """The line of a request."""
-    end, (_, version, said), route, status, cpu, wall, more = request
+    end, (_, version, said), route, status, cpu, wall, more, _, _ = request
     if status.__class__ is not int:
         status = status_number(status)
     if route.__class__ is not str:
@@ -61,39 +69,60 @@ def request_line(number: int, request: Request) -> str:
 
 
 class ProcessCpu:
-    """Readings of the CPU time of the whole process next to that of its requests: `c` lines.
+    """Readings of the CPU time of the process next to that of its requests: `c` lines.
 
-    A reading names the version and the slot of the requests since the reading before, if all of them had the same.
+    CPU time of the server itself, between requests on the threads that serve them, is left out of both: it is the same for
+    all versions. What remains of the process beyond its requests is other threads' and tasks'. A reading names the version
+    and the slot of the requests since the reading before, if all of them had the same.
     """
 
-    __slots__ = ("requests", "served")
+    __slots__ = ("ends", "last", "requests", "served", "server")
 
     def __init__(self) -> None:
         # CPU time of all requests so far, and what was chosen for those since the last reading.
         self.requests = 0
         self.served: Choice | None = None
+        # CPU time of the server in threads of WSGI, and for each of these its CPU time when its last request ended.
+        self.server = 0
+        self.ends: dict[int, int] = {}
+        # The CPU time of the process in the last reading.
+        self.last = 0
 
     def copy(self) -> ProcessCpu:
         """A copy, which becomes valid once its lines were delivered."""
         other = ProcessCpu()
-        other.requests, other.served = self.requests, self.served
+        other.requests, other.served, other.server, other.last = self.requests, self.served, self.server, self.last
+        other.ends = dict(self.ends)
         return other
 
     def add(self, request: Request) -> None:
         """Adds a request."""
-        self.requests += request[4]
+        cpu, thread, begin = request[4], request[7], request[8]
+        self.requests += cpu
         choice = request[1]
         if self.served is not choice:
             self.served = choice if self.served is None and choice[2] != "random" else _SEVERAL
+        if thread is not None:
+            self.server += self._gap(thread, begin)
+            if len(self.ends) >= MOST_THREADS:
+                self.ends.clear()
+            self.ends[thread] = begin + cpu
 
-    def line(self, now: int, cpu: int, before: Choice | None = None) -> str:
+    def _gap(self, thread: int, cpu: int) -> int:
+        """What a thread has used since its last request; 0 if it is another thread with the same number."""
+        return max(0, cpu - self.ends.get(thread, cpu))
+
+    def line(self, now: int, read: tuple[int, int, int, int], before: Choice | None = None) -> str:
         """A reading as a line. `before` is what was chosen before a change of slots."""
         served, self.served = self.served, None
         label = ""
         if served is not None and served is not _SEVERAL and (before is None or before is served):
             slot = served[2].partition("\t")[2]
             label = f"\t{slot}\tversion={served[1]}" if slot else f"\tversion={served[1]}"
-        return f"c\t{now}\t{cpu}\t{self.requests}{label}\n"
+        process, thread, thread_cpu, of_loop = read
+        # Gaps of other threads are known later only, which must not take the counter back.
+        self.last = max(self.last, process - self.server - self._gap(thread, thread_cpu) - of_loop)
+        return f"c\t{now}\t{self.last}\t{self.requests}{label}\n"
 
     def lose(self) -> None:
         """A reading was lost: the next one is of more requests than are known here."""
@@ -104,12 +133,14 @@ class Speaker:
     """Numbers, gathers and sends what is said of a service. Any thread may speak."""
 
     # What a request touches lies together.
-    __slots__ = ("skip", "lines", "due", "began", "rulers", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
+    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
                  "dropped", "_line", "_head", "_unsaid", "_process", "_sending", "_deaf_until")
 
     def __init__(self, service: str, path: str | None, kinds: Iterable[str]) -> None:
         self.service = service
         self.rulers = _rulers.Rulers(kinds)
+        # Whether it has applications under an event loop, of which everything that they start there is timed.
+        self.follows = False
         self._line = Line(path)
         self._begin()
 
@@ -121,7 +152,7 @@ class Speaker:
         self.sent = self.dropped = self.unmeasured = self.failed = 0
         self.failure: str | None = None
         self._unsaid = 0
-        self.lines: deque[Request | Change] = deque()
+        self.lines: deque[Request | Change | Unknown] = deque()
         self._process = ProcessCpu()
         self._sending = threading.Lock()
         # When what was gathered goes out, and until when it is dropped instead, because nobody listens.
@@ -143,7 +174,18 @@ class Speaker:
 
     def slot_changes(self, before: Choice) -> None:
         """Reads the CPU time of the process between the requests of one slot and those of the next."""
-        self.lines.append((time.monotonic_ns(), time.process_time_ns(), before))
+        self.lines.append((time.monotonic_ns(), before, self.read_cpu()))
+
+    def read_cpu(self) -> tuple[int, int, int, int]:
+        """CPU time of the process, this thread, its CPU time, and that of the event loop's server."""
+        thread_cpu = time.thread_time_ns()
+        of_loop = _follow.server_cpu(thread_cpu) if self.follows else 0
+        return time.process_time_ns(), threading.get_ident(), thread_cpu, of_loop
+
+    def not_measured(self, thread: int) -> None:
+        """A request that began in this thread could not be measured."""
+        self.unmeasured += 1
+        self.lines.append((thread,))
 
     def flush(self) -> None:
         """Sends what has been gathered."""
@@ -175,7 +217,7 @@ class Speaker:
         finally:
             self._sending.release()
 
-    def _datagram(self, taken: list[Request | Change], now: int) -> tuple[bytes, int, ProcessCpu]:
+    def _datagram(self, taken: list[Request | Change | Unknown], now: int) -> tuple[bytes, int, ProcessCpu]:
         """Formats records. Returns the datagram, how many requests are in it, and what is known of the process after it."""
         process = self._process.copy()
         number = self.answered
@@ -183,17 +225,19 @@ class Speaker:
         if self._unsaid:
             lines.append(f"l\t{self._unsaid}\n")
         for record in taken:
-            if len(record) == 3:
-                lines.append(process.line(*record))
-            else:
+            if len(record) == REQUEST:
                 number += 1
                 process.add(record)
                 lines.append(request_line(number, record))
+            elif len(record) == CHANGE:
+                lines.append(process.line(record[0], record[2], record[1]))
+            else:
+                process.ends.pop(record[0], None)
         if not self.lines:
-            lines.append(process.line(now, time.process_time_ns()))
+            lines.append(process.line(now, self.read_cpu()))
         return "".join(lines).encode("utf-8", "replace"), number - self.answered, process
 
-    def _delivered(self, datagram: bytes, taken: list[Request | Change], now: int) -> bool:
+    def _delivered(self, datagram: bytes, taken: list[Request | Change | Unknown], now: int) -> bool:
         """Sends a datagram. Returns whether the agent has it; else its records are kept for later or dropped."""
         done = self._line.send(datagram)
         if done:
@@ -215,9 +259,11 @@ class Speaker:
         while self.lines:
             self._drop(self.lines.popleft())
 
-    def _drop(self, record: Request | Change) -> None:
+    def _drop(self, record: Request | Change | Unknown) -> None:
         self._process.lose()
-        if len(record) == 7:
+        if len(record) == UNKNOWN:
+            self._process.ends.pop(record[0], None)
+        elif len(record) == REQUEST:
             self._process.add(record)
             self.answered += 1
             self.dropped += 1
@@ -231,7 +277,7 @@ class Speaker:
     def status(self) -> dict[str, Any]:
         """How it stands."""
         rulers = self.rulers
-        gathered = sum(len(record) == 7 for record in list(self.lines))
+        gathered = sum(len(record) == REQUEST for record in list(self.lines))
         passed = max(time.monotonic_ns() - self.began, 1)
         return {
             "service": self.service, "pid": self.pid, "socket": self._line.path,

@@ -181,7 +181,7 @@ class Answer:
             speaker = of._speaker
             if self.thread != _thread() or cpu < 0:
                 # Another thread's clock, or that of a forked child.
-                speaker.unmeasured += 1
+                speaker.not_measured(self.thread)
             else:
                 try:
                     if self.delay is not None:
@@ -190,7 +190,7 @@ class Answer:
                     if rule is None or of._asks_route:
                         rule = of._routes.of_environ(self.environ)
                     lines = speaker.lines
-                    lines.append((now, self.choice, rule, self.status, cpu, now - self.begin, self.more))
+                    lines.append((now, self.choice, rule, self.status, cpu, now - self.begin, self.more, self.thread, self.cpu))
                     if now >= speaker.due or len(lines) >= TOGETHER:
                         speaker.send(now)
                 except Exception as error:

@@ -74,6 +74,9 @@ class Telling(unittest.TestCase):
         self.assertEqual(len(requests), count)
         return requests
 
+    def between(self, first, last):
+        return last.process_cpu - first.process_cpu, last.requests_cpu - first.requests_cpu
+
     def status(self):
         return next(status for status in steadyhand.status() if status["service"] == self.service)
 
@@ -332,9 +335,6 @@ class Datagrams(Telling):
 class ProcessCpu(Telling):
     """Readings of the CPU time of the process next to that of its requests."""
 
-    def between(self, first, last):
-        return last.process_cpu - first.process_cpu, last.requests_cpu - first.requests_cpu
-
     def test_what_requests_do_not_explain_is_seen(self):
         app = self.wsgi(lambda environ, start: (spin(10), plain(environ, start))[1])
 
@@ -362,6 +362,33 @@ class ProcessCpu(Telling):
                 self.assertGreater(requests, 100e6)
                 self.assertLess(process - requests, 0.2 * process)
             self.assertEqual(self.listener.readings[-1].more, {"version": "v1"})
+
+    def test_what_the_server_does_is_no_part_of_it(self):
+        app = self.wsgi(lambda environ, start: (spin(5), plain(environ, start))[1])
+        serve(app)
+        self.told(1)
+        for _ in range(20):
+            # As a server does before and after each request.
+            spin(5)
+            serve(app)
+        self.told(21)
+        process, requests = self.between(self.listener.readings[0], self.listener.readings[-1])
+        # The test has threads of its own.
+        self.assertTrue(requests <= process < 1.3 * requests, (process, requests))
+
+    def test_a_request_that_is_not_measured_is_not_the_servers(self):
+        app = self.wsgi()
+        serve(app)
+        self.told(1)
+        response = self.wsgi(lambda environ, start: (spin(50), plain(environ, start))[1])(dict(ENVIRON), lambda *_: None)
+        thread = threading.Thread(target=response.close)
+        thread.start()
+        thread.join()
+        serve(app)
+        self.told(2)
+        process, requests = self.between(self.listener.readings[0], self.listener.readings[-1])
+        self.assertEqual(self.status()["unmeasured"], 1)
+        self.assertGreater(process - requests, 50e6)
 
     def test_readings_of_several_versions_name_none(self):
         app = steadyhand.split(plain, plain, self.service, ("v1", "v2"), rulers=False, socket=self.listener.path)
@@ -894,6 +921,41 @@ class Follow(Telling):
 
         asyncio.run(main())
         self.told(1)
+
+    def test_what_no_request_explains_under_a_loop(self):
+        async def later(milliseconds):
+            await asyncio.sleep(0)
+            spin(milliseconds)
+
+        async def app(scope, receive, send):
+            if scope["type"] == "lifespan":
+                # A task that the application starts outside of requests.
+                asyncio.ensure_future(later(40))
+            else:
+                asyncio.ensure_future(later(20))
+                spin(5)
+
+        for follow, least, most in ((True, 80, 100), (False, 120, 160)):
+            wrapped = steadyhand.asgi(app, f"{self.service} {follow}", "v1", rulers=False, socket=self.listener.path, follow=follow)
+            readings = len(self.listener.readings)
+
+            async def served(scope):
+                await asyncio.ensure_future(wrapped(scope, None, None))
+                await asyncio.sleep(0.01)
+
+            async def server():
+                await served({"type": "http", "path": "/"})
+                await served({"type": "lifespan"})
+                # The server's own.
+                spin(40)
+                await served({"type": "http", "path": "/"})
+                await served({"type": "lifespan"})
+
+            asyncio.run(server())
+            self.listener.wait_for(len(self.listener.requests) + 1, 0.5)
+            process, requests = self.between(*self.listener.readings[readings:])
+            unexplained = (process - requests) / 1e6
+            self.assertTrue(least <= unexplained < most, (follow, unexplained))
 
     def test_a_loop_sends_the_last_lines_of_a_burst(self):
         async def app(scope, receive, send):
