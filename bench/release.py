@@ -35,7 +35,7 @@ from common.verdicts import is_wrong, percent, table, with_interval
 HERE = ROOT / "bench" / "releases"
 KEPT = TARGET / "bench-release"
 DESIGNS = ("random", "switchback", "canary", "one")
-NEEDS = ["flask==3.1.3", "gunicorn==27.0.1"]
+NEEDS = ["django==4.2.24", "flask==3.1.3", "gunicorn==27.0.1"]
 SIDE_SECONDS = 150
 # The windows that are judged, in seconds, by design.
 WINDOWS = {"random": (15, 40, 120), "switchback": (120, 300), "canary": (300,), "one": (2 * SIDE_SECONDS,)}
@@ -85,20 +85,27 @@ def python() -> Path:
     """An interpreter that has what the server needs."""
     place = TARGET / "bench-tools" / "release-venv"
     program = place / "bin" / "python"
-    if not (place / "made").exists():
+    made = place / "made"
+    if not made.exists() or made.read_text() != " ".join(NEEDS):
         venv.create(place, with_pip=True, clear=True)
         subprocess.run([program, "-m", "pip", "install", "--quiet", *NEEDS], check=True)
-        (place / "made").touch()
+        made.write_text(" ".join(NEEDS))
     return program
 
 
 class Recording:
     """A server that is recorded, with everything around it."""
 
+    # The application, the lowest and the highest rate of requests, and the client's routes ([]: its own).
+    app = "app:app"
+    rates = RATES
+    routes: list = []
+    kept = KEPT
+
     def __init__(self, design: str, extra: int, seconds: float, random: Random, seed: int):
         self.design, self.extra, self.seconds, self.random, self.seed = design, extra, seconds, random, seed
         self.python = python()
-        self.folder = KEPT / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
+        self.folder = self.kept / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
         self.running: dict = {}
         self.phases: list = []
         self.segments: list = []
@@ -126,7 +133,7 @@ class Recording:
         self._serve(0)
         begin, end = time.time(), time.time() + self.seconds
         self._start("client", [self.python, HERE / "client.py", f"127.0.0.1:{self.port}", self.seconds + 1,
-                               self.random.getrandbits(32), *RATES], stdout=open(self.folder / "client.txt", "w"))
+                               self.random.getrandbits(32), *self.rates, *self.routes], stdout=open(self.folder / "client.txt", "w"))
         change, switch = begin, begin + SIDE_SECONDS
         self.segments.append([begin, self._version(0)])
         while time.time() < end:
@@ -157,9 +164,9 @@ class Recording:
         if self.design == "one":
             environment["RELEASE_VERSION"] = self._version(segment)
         self._start("server", [self.python, "-m", "gunicorn", "--bind", f"127.0.0.1:{self.port}", "--workers",
-                               WORKERS[self.design], "--config", HERE / "gunicorn_conf.py", "--chdir", HERE, "app:app"],
+                               WORKERS[self.design], "--config", HERE / "gunicorn_conf.py", "--chdir", HERE, self.app],
                     env=environment)
-        self._until(lambda: _answers(self.port), "the server")
+        self._until(lambda: _answers(self.port, (self.routes or ["page"])[0]), "the server")
 
     def _neighbours(self, phase: str) -> None:
         for name in [name for name in self.running if name.startswith("neighbour")]:
@@ -206,10 +213,10 @@ def _free_port() -> int:
         return any_port.getsockname()[1]
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, route: str) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), 1) as connection:
-            connection.sendall(b"GET /page/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+            connection.sendall(f"GET /{route}/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
             return connection.recv(12) == b"HTTP/1.1 200"
     except OSError:
         return False

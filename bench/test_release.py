@@ -5,6 +5,7 @@ import unittest
 from pathlib import Path
 
 import release
+import release_mixed
 from common import compact
 
 
@@ -43,6 +44,21 @@ class Lines(unittest.TestCase):
         self.assertAlmostEqual(answers["cpu"].change, 2004 / 2003 - 1)
         self.assertEqual(answers["wall"].p, 1.0)
         self.assertEqual(release.plain(requests, (100, 103, "v1", "v2")), {})
+
+
+class Mixed(unittest.TestCase):
+    def test_the_truth_is_that_of_the_total(self):
+        costs = {"v1": {"common": 1.0, "expensive": 16.0}, "v2": {"common": 0.96, "expensive": 20.48}}
+        self.assertAlmostEqual(release_mixed.change_of(costs), (9 * 0.96 + 20.48) / 25 - 1)
+
+    def test_an_answer_that_misses_the_truth_is_marked(self):
+        total = {"change": -0.013, "low": -0.025, "high": 0.0, "verdict": "faster"}
+        about = {"classes": False}
+        said = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": False})
+        self.assertEqual(said[5:], ["faster", "NO", "passes"])
+        total.update(change=0.16, low=0.1, high=0.22, verdict="slower")
+        said = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": True})
+        self.assertEqual(said[5:], ["slower", "yes", "fails"])
 
 
 class Small(unittest.TestCase):

@@ -1,6 +1,6 @@
 """An open-loop client: requests begin when their time has come, whether or not others have been answered; rate and mix move.
 
-    client.py ADDRESS SECONDS SEED LOWEST HIGHEST     requests a second; prints how many were answered, failed, and given up
+    client.py ADDRESS SECONDS SEED LOWEST HIGHEST [ROUTE...]     requests a second; prints how many were answered, failed, and given up
 """
 
 import asyncio
@@ -26,24 +26,24 @@ async def one(host: str, port: int, route: str, number: int, counts: dict) -> No
         counts["failed"] += 1
 
 
-async def main(address: str, seconds: float, seed: int, lowest: float, highest: float) -> None:
+async def main(address: str, seconds: float, seed: int, lowest: float, highest: float, routes: list) -> None:
     """Requests at random moments; the rate and the mix are drawn anew every few seconds."""
     host, port = address.rsplit(":", 1)
     random, counts, running = Random(seed), {"answered": 0, "failed": 0, "given-up": 0}, set()
     begin = due = time.monotonic()
     changes = due
-    rate, weights = lowest, (1.0, 1.0, 1.0)
+    rate, weights = lowest, [1.0] * len(routes)
     while due < begin + seconds:
         if due >= changes:
             changes = due + random.uniform(0.5, 4.0)
             rate = random.uniform(lowest, highest)
-            weights = tuple(random.uniform(0.5, 2.0) for _ in ROUTES)
+            weights = [random.uniform(0.5, 2.0) for _ in routes]
         due += random.expovariate(rate)
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         if len(running) >= MOST_AT_ONCE:
             counts["given-up"] += 1
             continue
-        task = asyncio.create_task(one(host, int(port), random.choices(ROUTES, weights)[0], random.randrange(1000), counts))
+        task = asyncio.create_task(one(host, int(port), random.choices(routes, weights)[0], random.randrange(1000), counts))
         running.add(task)
         task.add_done_callback(running.discard)
     if running:
@@ -52,4 +52,5 @@ async def main(address: str, seconds: float, seed: int, lowest: float, highest: 
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])))
+    asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]),
+                     sys.argv[6:] or list(ROUTES)))

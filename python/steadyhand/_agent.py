@@ -6,6 +6,8 @@ import os
 import socket
 
 LATER = "the agent did not keep up"
+# A plain number: the enumeration's costs more.
+_DONTWAIT = int(socket.MSG_DONTWAIT)
 
 
 def default_path() -> str:
@@ -32,7 +34,7 @@ class Line:
         """Whether it was sent; None where it may be tried again soon. `why` has the reason then."""
         for again in (True, False):
             try:
-                self._connected().send(datagram, socket.MSG_DONTWAIT)
+                self._connected().send(datagram, _DONTWAIT)
             except (BlockingIOError, InterruptedError):
                 self.why = LATER
                 return None

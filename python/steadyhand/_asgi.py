@@ -1,164 +1,154 @@
 """Middleware for ASGI.
 
-The CPU time of a request is that of all steps of its coroutine. Tasks and threads that it starts are not seen.
+The CPU time of a request is that of all steps of its coroutine, of the tasks that it starts, and of its worker threads as far as
+`_follow` sees them.
 """
 
 from __future__ import annotations
 
-import random
 import time
+from asyncio import get_running_loop
 from typing import Any, Callable, Iterable
 
 from . import _versions
+from ._classes import Classes
+from ._follow import OUTSIDE, Cost, current, follow, steps
 from ._routes import Routes
-from ._speaker import Speaker, speaker
+from ._speaker import GATHER_NS, TOGETHER, Speaker, speaker
 
-_cpu = time.thread_time_ns
 _now = time.monotonic_ns
-_coin = random.random
 
 
 def asgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
-         rulers: bool | Iterable[str] = True, server_timing: bool = False, socket: str | None = None) -> AsgiApp:
-    """As `wsgi` is for applications of WSGI; `route` gets the scope. What is not HTTP is passed on."""
+         classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
+         server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
+    """As `wsgi` is for applications of WSGI; `route` and `classify` get the scope. What is not HTTP is passed on.
+
+    With `follow` the CPU time of tasks and worker threads that a request starts is part of the request's.
+    """
     choice = _versions.fixed(app, version, assigned)
-    return AsgiApp(app, lambda: choice, speaker(service, socket, rulers), route, server_timing)
+    return AsgiApp(app, lambda: choice, speaker(service, socket, rulers), route, classify, server_timing, follow)
 
 
 def split_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], share: float = 0.5,
-               route: Callable[[dict[str, Any]], str] | None = None, rulers: bool | Iterable[str] = True,
-               server_timing: bool = False, socket: str | None = None) -> AsgiApp:
+               route: Callable[[dict[str, Any]], str] | None = None,
+               classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
+               server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
     """As `split` is for applications of WSGI. What is not HTTP is the old version's, but both start up and shut down."""
     choose = _versions.coin(old_app, new_app, versions, share)
     app = _Both(old_app, new_app)
-    return AsgiApp(app, choose, speaker(service, socket, rulers), route, server_timing)
+    return AsgiApp(app, choose, speaker(service, socket, rulers), route, classify, server_timing, follow)
 
 
 def switchback_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int = 2,
-                    route: Callable[[dict[str, Any]], str] | None = None, rulers: bool | Iterable[str] = True,
-                    server_timing: bool = False, socket: str | None = None) -> AsgiApp:
+                    route: Callable[[dict[str, Any]], str] | None = None,
+                    classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
+                    server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
     """As `switchback` is for applications of WSGI; for what is not HTTP see `split_asgi`."""
-    choose = _versions.slots(old_app, new_app, service, versions, seconds)
+    own = speaker(service, socket, rulers)
+    choose = _versions.slots(old_app, new_app, service, versions, seconds, own.slot_changes)
     app = _Both(old_app, new_app)
-    return AsgiApp(app, choose, speaker(service, socket, rulers), route, server_timing)
+    return AsgiApp(app, choose, own, route, classify, server_timing, follow)
 
 
 class AsgiApp:
-    """An application that tells what its requests cost."""
+    """An application that reports what its requests cost."""
 
     def __init__(self, other: Any, choose: Callable[[], _versions.Choice], speaker: Speaker,
-                 route: Callable[[dict[str, Any]], Any] | None, timing: bool) -> None:
+                 route: Callable[[dict[str, Any]], Any] | None, classify: Callable[[dict[str, Any]], Any] | None,
+                 timing: bool, follows: bool) -> None:
         self._other = other
         self._choose = choose
         self._speaker = speaker
         self._routes = Routes(route, speaker.fail)
+        self._classes = None if classify is None else Classes(classify, speaker.fail)
         self._timing = timing
+        self._follows = follows
+        speaker.follows = speaker.follows or follows
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
+            self._loop(OUTSIDE)
             try:
-                await self._other(scope, receive, send)
+                await steps(self._other, scope, receive, send, Cost())
             finally:
                 # Servers may end by the signal that told them to, and what happens at the end of a program does not then.
                 self._speaker.flush()
             return
+        cost = Cost()
+        loop = self._loop(cost)
+        # A class comes before the version, so that it cannot depend on it.
+        more = "" if self._classes is None else self._classes.field_of(scope)
         choice = self._choose()
-        app, more = choice[0], ""
-        steps = Steps(send, self._timing)
+        sender = Sender(send, cost, self._timing)
         speaker = self._speaker
-        pid, delay = speaker.began, None
-        if _coin() < speaker.rulers.chance:
-            begin, more, delay = speaker.rulers.run(speaker.answered)
+        began, delay = speaker.began, None
+        speaker.skip -= 1
+        if speaker.skip < 0:
+            begin, said, delay = speaker.ruler()
+            more += said
         else:
             begin = _now()
         try:
-            await steps.of(app, scope, receive)
+            await steps(choice[0], scope, receive, sender.send, cost)
         except BaseException:
-            steps.status = 0
+            sender.status = 0
             raise
         finally:
             now = _now()
+            cost.is_over = True
             try:
-                if pid != speaker.began:
+                if began != speaker.began:
                     speaker.unmeasured += 1
                 else:
                     if delay is not None:
                         more += speaker.rulers.delay_since(delay)
                     route = self._routes.of_scope(scope)
-                    speaker.say(now, choice, route, steps.status, steps.cpu, now - begin, more)
+                    cpu = cost.cpu + sum(cost.threads) if cost.threads else cost.cpu
+                    lines = speaker.lines
+                    lines.append((now, choice, route, sender.status, cpu, now - begin, more, None, 0))
+                    if now >= speaker.due or len(lines) >= TOGETHER:
+                        speaker.send(now)
+                    elif len(lines) == 1 and loop is not None:
+                        # Else the last lines of a burst would wait for the next one.
+                        loop.call_later(GATHER_NS / 1e9, speaker.flush)
             except Exception as error:
                 speaker.fail(error)
 
-
-class Steps:
-    """Drives a coroutine by hand, from one wait to the next, and adds up the CPU time of each step."""
-
-    __slots__ = ("begin", "coroutine", "cpu", "send_on", "status", "timing")
-
-    def __init__(self, send: Any, timing: bool) -> None:
-        self.send_on = send
-        self.timing = timing
-        self.cpu = self.begin = self.status = 0
-        self.coroutine: Any = None
-
-    def of(self, app: Any, scope: dict[str, Any], receive: Any) -> Steps:
-        """The call of the application, to be awaited."""
-        begin = self.begin = _cpu()
+    def _loop(self, cost: Cost) -> Any:
+        """The loop of asyncio, if there is one, with the request as what it serves."""
         try:
-            called = app(scope, receive, self.sending)
-            self.coroutine = called if hasattr(called, "send") else called.__await__()
-        finally:
-            self.cpu = _cpu() - begin
-        return self
+            loop = get_running_loop()
+            if self._follows:
+                follow(loop)
+                current.set(cost)
+            return loop
+        except RuntimeError:
+            return None
+        except Exception as error:
+            self._speaker.fail(error)
+            return None
 
-    def sending(self, message: dict[str, Any]) -> Any:
-        """The `send` that the application gets."""
+
+class Sender:
+    """The `send` that the application gets."""
+
+    __slots__ = ("_cost", "_send", "_timing", "status")
+
+    def __init__(self, send: Any, cost: Cost, timing: bool) -> None:
+        self._send = send
+        self._cost = cost
+        self._timing = timing
+        self.status = 0
+
+    def send(self, message: dict[str, Any]) -> Any:
+        """Passes a message on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if self.timing:
-                said = f"cpu;dur={(self.cpu + _cpu() - self.begin) / 1e6:.3f}"
+            if self._timing:
+                said = f"cpu;dur={self._cost.so_far() / 1e6:.3f}"
                 message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", said.encode())]}
-        return self.send_on(message)
-
-    def __await__(self) -> Steps:
-        return self
-
-    def __iter__(self) -> Steps:
-        return self
-
-    def __next__(self) -> Any:
-        begin = self.begin = _cpu()
-        try:
-            return next(self.coroutine) if not hasattr(self.coroutine, "send") else self.coroutine.send(None)
-        finally:
-            self.cpu += _cpu() - begin
-
-    def send(self, value: Any) -> Any:
-        """Goes on with what was waited for."""
-        if value is None:
-            return self.__next__()
-        begin = self.begin = _cpu()
-        try:
-            return self.coroutine.send(value)
-        finally:
-            self.cpu += _cpu() - begin
-
-    def throw(self, *error: Any) -> Any:
-        """Goes on with what went wrong, or with the end that was asked for."""
-        throw = getattr(self.coroutine, "throw", None)
-        if throw is None:
-            raise error[1] if len(error) > 1 and error[1] is not None else error[0]
-        begin = self.begin = _cpu()
-        try:
-            return throw(*error)
-        finally:
-            self.cpu += _cpu() - begin
-
-    def close(self) -> None:
-        """Ends it."""
-        close = getattr(self.coroutine, "close", None)
-        if close is not None:
-            close()
+        return self._send(message)
 
 
 class _Both:

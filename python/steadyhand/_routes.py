@@ -28,15 +28,13 @@ class Routes:
     def __init__(self, given: Callable[[Any], Any] | None, fail: Callable[[Exception], None]) -> None:
         self._given = given
         self._fail = fail
-        # Rules whose field is known; none where they are not asked.
-        self.of_rules: dict[str | None, str] = {}
         self._fields: dict[str, str] = {}
         self._paths: dict[str, str] = {}
 
-    def of_environ(self, environ: dict[str, Any], rule: str | None) -> str:
-        """The template of a WSGI request that has been answered; `rule` is the framework's, where it told one."""
+    def of_environ(self, environ: dict[str, Any]) -> str:
+        """The template of a WSGI request that has been answered, where the framework has not named a rule."""
         try:
-            return self._of_environ(environ, rule)
+            return self._of_environ(environ)
         except Exception as error:
             # A request whose route cannot be told is told all the same.
             self._fail(error)
@@ -50,12 +48,9 @@ class Routes:
             self._fail(error)
             return NONE
 
-    def _of_environ(self, environ: dict[str, Any], rule: str | None) -> str:
+    def _of_environ(self, environ: dict[str, Any]) -> str:
         if self._given is not None:
             return self._field(self._given(environ))
-        if rule is not None:
-            made = self.of_rules[rule] = self._field(rule)
-            return made
         template = environ.get("steadyhand.route")
         if template is not None:
             return self._field(template)
@@ -100,13 +95,29 @@ class Routes:
         return made
 
 
-def rule_of_response(response: Any) -> str | None:
-    """What Django makes of the path: its responses know their request, until they are closed, by what is to be closed with them."""
-    for closer in getattr(response, "_resource_closers", ()):
-        match = getattr(getattr(closer, "__self__", None), "resolver_match", None)
-        if match is not None:
-            return f"/{match.route}" if isinstance(match.route, str) else None
-    return None
+def rule_of_closers(closers: Any) -> Any:
+    """What Django makes of the path, or None. Its responses know their request by what is closed with them."""
+    try:
+        # The first one is the request, unless the response streams files.
+        return closers[0].__self__.resolver_match
+    except (AttributeError, LookupError, TypeError):
+        owners = [getattr(closer, "__self__", None) for closer in closers]
+        return next((owner.resolver_match for owner in owners if hasattr(owner, "resolver_match")), None)
+
+
+# The templates of this process as fields.
+_templates: dict[str, str] = {}
+
+
+def rule_text(rule: Any) -> str:
+    """The template of Flask's rule or of Django's match as a field."""
+    template = rule.rule if hasattr(rule, "rule") else f"/{getattr(rule, 'route', '')}"
+    known = _templates.get(template)
+    if known is None:
+        if len(_templates) >= MOST_TEMPLATES:
+            return OTHER
+        known = _templates[template] = field(template)
+    return known
 
 
 _endpoints: dict[Any, str | None] = {}

@@ -6,6 +6,7 @@ Their library comes with `steady`. Without it requests are told all the same, wi
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import random
 import shutil
@@ -16,18 +17,25 @@ import time
 from typing import Callable, Iterable
 
 KINDS = ("icode", "syscall", "alu", "memory")
+# Those that run unless kinds are named. The memory ruler explains little of what requests cost, and costs much itself.
+USUAL = ("icode", "syscall", "alu")
 VERSION = 1
 NAME = "libsteady_rulers.so"
 
-# How many a second of each kind are wanted, and the share of a CPU that all of them together may take.
-WANTED = 25.0
-BUDGET = 0.005
-# What may have been spent beyond the budget when there is little time to take a share of: some rulers.
-AHEAD_NS = 500_000
-# Of the requests that have a ruler, the share whose waiting for CPUs is read, too: that takes as long as a ruler.
-WATCHED = 0.25
-# How long the rate of requests is looked at before the chance follows it.
-LOOK_NS = 250_000_000
+# What rulers may cost a request on average, in nanoseconds of CPU time, and the share of a CPU that they may take.
+REQUEST_BUDGET_NS = 4_000
+CPU_BUDGET = 0.005
+# What a request pays for the cache lines that a ruler before it evicted, at most (bench/run middleware).
+EVICTION_NS = 30_000
+# What a ruler is taken to cost before any was timed.
+EXPECTED_NS = 120_000
+# Rulers are planned in groups: of a first one, by which costs are learnt, and of later ones.
+FIRST_GROUP = 8
+GROUP = 32
+# Of the requests that have a ruler, one in so many has its waiting for CPUs read, too.
+WATCHED = 4
+# The gap where there are no rulers. Greater numbers are slower.
+NO_RULERS = (1 << 30) - 1
 
 _ABSENT = 2**64 - 1
 _lock = threading.Lock()
@@ -75,7 +83,13 @@ def _load(folder: str) -> ctypes.PyDLL:
 
 
 class Rulers:
-    """Which requests have a ruler before them, and how much that may cost."""
+    """Decides which requests have a ruler before them, from what rulers really cost, and runs them.
+
+    A ruler may cost a request `REQUEST_BUDGET_NS` on average, and all rulers together `CPU_BUDGET` of a CPU. The cost is
+    the CPU time of the whole call, which is mostly that of cold caches, and what the request pays for evicted cache lines.
+    Kinds share that time equally, so cheap kinds run more often. Decisions are made for groups of rulers, so that a
+    single ruler runs little code.
+    """
 
     def __init__(self, kinds: Iterable[str], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self.kinds = [KINDS.index(kind) for kind in kinds]
@@ -89,57 +103,89 @@ class Rulers:
         """Counts from here on; also in a forked child."""
         # The parent's coins would be the same in all of its children.
         self._random = random.Random(os.urandom(16))
-        self.chance = 1.0 if self._ruler else 0.0
+        self._draw = self._random.random
         self.samples = [0] * len(KINDS)
         self.failed = 0
         self.spent = 0
-        self._began = self._clock()
-        self._look = self._began
-        self._seen = 0
+        # The mean cost of each kind in nanoseconds, and those of the current group.
+        self._costs = [EXPECTED_NS] * len(KINDS)
+        self._group: list[tuple[int, int]] = []
+        # The kinds that come next, and twice the mean number of requests between two rulers.
+        self._next: list[int] = []
+        self._twice_gap = 0
+        # The requests that were let pass since the group began.
+        self._passed = 0
+        self._planned = self._clock()
+        if self._ruler is not None:
+            self._plan()
 
-    def run(self, number: int) -> tuple[int, str, int | None]:
-        """Runs one, if it may be afforded: now, what a line says of it, and how long the thread has waited for CPUs so far.
+    def gap(self) -> int:
+        """Draws how many requests come before the next one with a ruler."""
+        if self._ruler is None:
+            return NO_RULERS
+        gap = int(self._draw() * self._twice_gap)
+        self._passed += gap + 1
+        return gap
 
-        `number` is how many requests have been answered.
+    def run(self) -> tuple[int, str, int | None]:
+        """Runs a ruler.
+
+        Returns the time after it, its field for the request's line, and how long the thread has waited for a CPU so far
+        where that is read.
         """
+        if self._ruler is None:
+            return self._clock(), "", None
         begin = time.thread_time_ns()
-        now = self._clock()
-        if now - self._look > LOOK_NS:
-            self._follow(now, number)
-        if self._ruler is None or self._run_delay is None or self.spent > AHEAD_NS + BUDGET * (now - self._began):
-            return now, "", None
-        kind = self._random.choice(self.kinds)
+        try:
+            kind = self._next.pop()
+        except IndexError:
+            # Another thread is planning.
+            return self._clock(), "", None
         took = self._ruler(kind)
+        delay = None
+        cost = EVICTION_NS - begin
+        if len(self._next) % WATCHED == 0:
+            # It is read again at the end of the request.
+            cost -= time.thread_time_ns()
+            delay = self._run_delay()  # type: ignore[misc]
+            cost += time.thread_time_ns()
+            if delay == _ABSENT:
+                delay = None
+        if not self._next:
+            self._plan()
         said = ""
         if took:
             self.samples[kind] += 1
             said = f"\truler={KINDS[kind]}:{took}"
         else:
             self.failed += 1
-        delay: int | None = None
-        done = time.thread_time_ns()
-        if self._random.random() < WATCHED:
-            delay = self._run_delay()
-            if delay == _ABSENT:
-                delay = None
-            # What it takes at the end of the request.
-            self.spent += time.thread_time_ns() - done
-            done = time.thread_time_ns()
-        self.spent += done - begin
+        cost += time.thread_time_ns()
+        self.spent += cost
+        self._group.append((kind, cost))
         return self._clock(), said, delay
 
     def delay_since(self, before: int) -> str:
-        """What a line says of the time that the thread has waited since."""
+        """The field for the time that the thread has waited for a CPU since then."""
         after = self._run_delay() if self._run_delay else _ABSENT
         return "" if after == _ABSENT or after < before else f"\tdelay={after - before}"
 
-    def _follow(self, now: int, number: int) -> None:
-        """The chance of a request: as many as are wanted and can be afforded, at the rate of the last look."""
-        seconds = (now - self._look) / 1e9
-        rate = (number - self._seen) / seconds
-        self._look, self._seen = now, number
-        ran = sum(self.samples)
-        wanted = WANTED * len(self.kinds)
-        if ran:
-            wanted = min(wanted, BUDGET * 1e9 / (self.spent / ran))
-        self.chance = min(1.0, wanted / rate) if rate > 0 else 1.0
+    def _plan(self) -> None:
+        """Plans the next group by the costs and the rate of the last one."""
+        for kind in self.kinds:
+            costs = sorted(cost for ran, cost in self._group if ran == kind)
+            if costs:
+                # Not the mean: the first run of a kind gets its memory, and interrupts are nobody's cost.
+                self._costs[kind] = costs[len(costs) // 2]
+        shares = [1 / self._costs[kind] for kind in self.kinds]
+        # Equal times have the harmonic mean of the kinds as their mean cost.
+        cost = len(self.kinds) / sum(shares)
+        now = self._clock()
+        rate = self._passed * 1e9 / max(now - self._planned, 1)
+        gap = max(cost / REQUEST_BUDGET_NS, cost * rate / (CPU_BUDGET * 1e9)) - 1
+        count = GROUP if self._group else FIRST_GROUP
+        self._next = [kind for kind, share in zip(self.kinds, shares) for _ in range(max(1, round(count * share / sum(shares))))]
+        self._random.shuffle(self._next)
+        self._twice_gap = max(0, 2 * gap) + 1
+        self._group = []
+        self._passed = 0
+        self._planned = now

@@ -34,8 +34,12 @@ def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) ->
     return lambda: choices[throw() < share]
 
 
-def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int) -> Callable[[], Choice]:
-    """A coin for each pair of slots, the same one in all processes of a host."""
+def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int,
+          changed: Callable[[Choice], None] = lambda before: None) -> Callable[[], Choice]:
+    """A coin for each pair of slots, the same one in all processes of a host.
+
+    `changed` is called before the first request of each slot, with the choice of the requests before.
+    """
     if not (isinstance(seconds, int) and seconds >= 1):
         raise ValueError(f"seconds is a whole number from 1 on, not {seconds!r}")
     old, new = _two(versions)
@@ -50,6 +54,7 @@ def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], s
         if number != slot:
             is_new = slot % 2 ^ pair_coin(host, service, versions, seconds, slot // 2)
             said = f"slot\tslot={seconds}:{slot * seconds}"
+            changed(choice)
             choice = (new_app, new, said) if is_new else (old_app, old, said)
             known = (slot, choice)
         return choice

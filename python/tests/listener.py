@@ -80,7 +80,17 @@ class Told:
         self.status, self.cpu, self.wall = (int(number) for number in fields[5:8])
         self.assignment = fields[8]
         self.more = dict(pair.split("=", 1) for pair in fields[9:])
-        assert all(len(field.encode()) <= 500 for field in fields), line
+        assert all(len(text.encode()) <= 500 for text in [*fields[:9], *self.more.values()]), line
+
+
+class Reading:
+    """A line about the CPU time of a process and of its requests, taken apart."""
+
+    def __init__(self, pid: int, began: int, line: str):
+        self.pid, self.began = pid, began
+        fields = line.split("\t")
+        self.time, self.process_cpu, self.requests_cpu = (int(number) for number in fields[1:4])
+        self.more = dict(pair.split("=", 1) for pair in fields[4:])
 
 
 class Listener:
@@ -90,6 +100,7 @@ class Listener:
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "agent.sock")
         self.requests: "list[Told]" = []
+        self.readings: "list[Reading]" = []
         self.dropped = 0
         self.datagrams: "list[bytes]" = []
         self.listen()
@@ -118,6 +129,8 @@ class Listener:
         for line in lines:
             if line.startswith("l\t"):
                 self.dropped += int(line[2:])
+            elif line.startswith("c\t"):
+                self.readings.append(Reading(int(pid), int(began), line))
             else:
                 self.requests.append(Told(unescaped(service), int(pid), int(began), line))
         self.datagrams.append(datagram)

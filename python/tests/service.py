@@ -1,7 +1,9 @@
 """The services that test_servers.py runs under real servers."""
 
+import functools
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import steadyhand
 
@@ -87,3 +89,62 @@ def starlette_service():
     app = Starlette(routes=[Route("/item/{number}", item), Route("/broken", broken),
                             Mount("/below", routes=[Route("/stream/{name}", stream)])])
     return steadyhand.asgi(app, service="async", version="v1")
+
+
+def fastapi_app(with_middleware):
+    import asyncio
+
+    from fastapi import BackgroundTasks, FastAPI
+
+    app = FastAPI()
+    pool = ThreadPoolExecutor(2)
+
+    @app.get("/thread")
+    def thread():
+        spin(20)
+
+    @app.get("/loop")
+    async def loop():
+        spin(10)
+        await asyncio.sleep(0.001)
+        spin(10)
+
+    @app.get("/background")
+    def background(tasks: BackgroundTasks):
+        tasks.add_task(spin, 20)
+
+    @app.get("/pool")
+    def own_pool():
+        pool.submit(spin, 20).result()
+
+    @app.get("/cheap")
+    async def cheap():
+        pass
+
+    if with_middleware:
+        # Starlette's BaseHTTPMiddleware: everything below runs in a task of its own.
+        @app.middleware("http")
+        async def passes_on(request, call_next):
+            return await call_next(request)
+
+    return app
+
+
+def fastapi_service():
+    return steadyhand.asgi(fastapi_app(False), service="fast", version="v1")
+
+
+def fastapi_service_with_middleware():
+    return steadyhand.asgi(fastapi_app(True), service="fast", version="v1")
+
+
+def fastapi_split():
+    """Its new version takes 30 % more."""
+    import fastapi
+
+    apps = []
+    for milliseconds in (10, 13):
+        app = fastapi.FastAPI()
+        app.get("/work")(functools.partial(spin, milliseconds))
+        apps.append(app)
+    return steadyhand.split_asgi(*apps, service="fast", versions=("v1", "v2"))

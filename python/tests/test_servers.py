@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import socket
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -12,6 +13,8 @@ import time
 import unittest
 
 from listener import HERE, PYTHON, Listener, run, steady_folder, web_environment
+
+from steadyhand import _speaker
 
 
 def free_port() -> int:
@@ -99,8 +102,6 @@ class Servers(unittest.TestCase):
         self.assertEqual([told.number for told in requests], list(range(1, 7)))
         self.assertTrue(3e6 <= requests[0].cpu < 20e6 and 10e6 <= requests[1].cpu < 40e6)
         self.assertEqual({told.assignment for told in requests}, {"canary"})
-        if steady_folder():
-            self.assertTrue(any("ruler" in told.more for told in requests))
 
     def test_threads_of_gunicorn(self):
         words = [*GUNICORN, "--workers", "1", "--worker-class", "gthread", "--threads", "4"]
@@ -112,6 +113,8 @@ class Servers(unittest.TestCase):
         self.assertEqual(sorted(told.number for told in requests), list(range(1, 91)))
         self.assertTrue(all(3e6 <= told.cpu < 20e6 for told in requests), max(told.cpu for told in requests))
         self.assertEqual({told.route for told in requests}, {"/item/<int:number>"})
+        if steady_folder():
+            self.assertTrue(any("ruler" in told.more for told in requests))
 
     def test_workers_that_were_forked_after_the_import(self):
         with self.server([*GUNICORN, "--workers", "3", "--preload"], "service:flask_service()") as server:
@@ -128,9 +131,11 @@ class Servers(unittest.TestCase):
 
     def test_a_worker_that_dies_in_a_request_takes_only_that_along(self):
         with self.server([*GUNICORN, "--workers", "1"], "service:flask_service()") as server:
-            for _ in range(5):
+            for _ in range(4):
                 server.get("/item/5")
-                time.sleep(0.06)
+            # The next one is late enough that all lines go out with its own.
+            time.sleep(_speaker.GATHER_NS / 1e9 + 0.1)
+            server.get("/item/5")
             with self.assertRaises(OSError):
                 server.get("/die")
             self.assertEqual(server.get("/item/6")[0], 200)
@@ -184,6 +189,45 @@ class Servers(unittest.TestCase):
         # Starlette answers with 500 and hands the exception on to the server.
         self.assertEqual([told.status for told in requests], [200, 0, 200, 404])
         self.assertTrue(3e6 <= requests[0].cpu < 20e6, requests[0].cpu)
+
+    def test_what_fastapi_does_elsewhere_is_the_requests(self):
+        for service in ("fastapi_service", "fastapi_service_with_middleware"):
+            before, readings = len(self.listener.requests), len(self.listener.readings)
+            paths = ["/cheap"] * 5 + ["/thread", "/loop", "/background"] * 10
+            with self.server(UVICORN, f"service:{service}") as server:
+                for path in paths:
+                    self.assertEqual(server.get(path)[0], 200)
+            requests = self.listener.wait_for(before + len(paths))[before:]
+            # Background work ends after the client has its answer, and may be overtaken by the next request.
+            self.assertEqual(sorted(told.route for told in requests), sorted(paths))
+            cheap = min(told.cpu for told in requests)
+            for path in ("/thread", "/loop", "/background"):
+                costs = [told.cpu - cheap for told in requests if told.route == path]
+                # Within 15 % of what each took.
+                self.assertTrue(20e6 * 0.85 < statistics.median(costs) < 20e6 * 1.15, (service, path, costs))
+            first, last = self.listener.readings[readings], self.listener.readings[-1]
+            process = last.process_cpu - first.process_cpu
+            explained = last.requests_cpu - first.requests_cpu
+            # The server's own is in neither; what is left is what hands work on to threads.
+            self.assertTrue(0.9 * process < explained < 1.02 * process, (service, explained, process))
+
+    def test_what_runs_in_a_pool_of_its_own_is_not_explained(self):
+        with self.server(UVICORN, "service:fastapi_service") as server:
+            for path in ["/cheap"] * 3 + ["/pool"] * 10:
+                self.assertEqual(server.get(path)[0], 200)
+        requests = self.listener.wait_for(13)
+        self.assertLess(statistics.median(told.cpu for told in requests[3:]), 10e6)
+        first, last = self.listener.readings[0], self.listener.readings[-1]
+        unexplained = (last.process_cpu - first.process_cpu) - (last.requests_cpu - first.requests_cpu)
+        self.assertGreater(unexplained, 10 * 20e6)
+
+    def test_a_version_of_endpoints_in_threads_that_costs_more(self):
+        with self.server(UVICORN, "service:fastapi_split") as server:
+            for _ in range(80):
+                self.assertEqual(server.get("/work")[0], 200)
+        requests = self.listener.wait_for(80)[5:]
+        old, new = (statistics.median(told.cpu for told in requests if told.version == version) for version in ("v1", "v2"))
+        self.assertTrue(1.2 < new / old < 1.35, (old, new))
 
 
 if __name__ == "__main__":

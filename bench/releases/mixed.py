@@ -1,0 +1,105 @@
+"""A Django application with one route of unequal requests, as the bench of mixed releases serves it under gunicorn.
+
+Every tenth response (those whose number ends in 0) costs sixteen times as much. The new version makes those 28 % more expensive
+and the others 4 % cheaper. With MIXED_CLASSES=1 the application names the class of a request before it runs.
+
+    mixed.py CALLS     measures both versions directly, call by call in random order: JSON, seconds of CPU time by version and kind
+"""
+
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse
+from django.urls import path
+
+VERSIONS = ("v1", "v2")
+# Units of work by version: of a common request, and of every tenth.
+WORK = {"v1": (400, 6400), "v2": (384, 8192)}
+
+
+def is_expensive(number: int) -> bool:
+    """Whether the request of this number is one of those that cost sixteen times as much."""
+    return number % 10 == 0
+
+
+def work(units: int) -> int:
+    """Some microseconds of interpreted code for each unit."""
+    total = 0
+    for unit in range(units):
+        total += len("".join(sorted(f"{(unit * step) % 997:03d}" for step in range(8))))
+    return total
+
+
+def view(version: str):
+    """The only page of a version."""
+    common, expensive = WORK[version]
+
+    def mixed(request, number):
+        return HttpResponse(str(work(expensive if is_expensive(number) else common)))
+
+    return mixed
+
+
+def application():
+    """Both versions of the site in this process. They share what Django has only one of, and differ in their page."""
+    made = [path(f"{version}/mixed/<int:number>", view(version)) for version in VERSIONS]
+    settings.configure(ROOT_URLCONF=type("urls", (), {"urlpatterns": made}), ALLOWED_HOSTS=["*"])
+    django.setup()
+    site = get_wsgi_application()
+
+    def version(name):
+        def app(environ, start_response):
+            environ["PATH_INFO"] = f"/{name}{environ['PATH_INFO']}"
+            return site(environ, start_response)
+        return app
+
+    return [version(name) for name in VERSIONS]
+
+
+def classify(environ) -> str:
+    """What is known of a request before it runs."""
+    return "expensive" if is_expensive(int(environ["PATH_INFO"].rpartition("/")[2])) else "common"
+
+
+def served():
+    """What gunicorn serves."""
+    import steadyhand
+
+    return steadyhand.split(*application(), service="shop", versions=VERSIONS, route=lambda environ: "/mixed/<int:number>",
+                            classify=classify if os.environ.get("MIXED_CLASSES") else None)
+
+
+def measured(calls: int) -> dict:
+    """CPU time by version and kind, each the mean of so many calls, in random order."""
+    import io
+
+    apps = dict(zip(VERSIONS, application()))
+    kinds = [(version, number) for version in VERSIONS for number in (0, 1)]
+    spent = {kind: [] for kind in kinds}
+    for turn in range(calls + 20):
+        random.shuffle(kinds)
+        for version, number in kinds:
+            environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "PATH_INFO": f"/mixed/{number}", "SERVER_NAME": "mixed",
+                       "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "QUERY_STRING": "", "wsgi.url_scheme": "http",
+                       "wsgi.input": io.BytesIO()}
+            begin = time.thread_time()
+            response = apps[version](environ, lambda status, headers: None)
+            b"".join(response)
+            response.close()
+            if turn >= 20:
+                spent[version, number].append(time.thread_time() - begin)
+    return {version: {"expensive": sum(spent[version, 0]) / calls, "common": sum(spent[version, 1]) / calls} for version in VERSIONS}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    print(json.dumps(measured(int(sys.argv[1]))))
+elif os.environ.get("RELEASE_DESIGN"):
+    app = served()

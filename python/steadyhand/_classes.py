@@ -1,0 +1,39 @@
+"""Classes of requests, which the application names before the version is chosen."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ._routes import OTHER
+from ._text import field
+
+# How many classes a process distinguishes.
+MOST_CLASSES = 16
+
+
+class Classes:
+    """The classes of a process as fields of its lines."""
+
+    def __init__(self, classify: Callable[[Any], Any], fail: Callable[[Exception], None]) -> None:
+        self._classify = classify
+        self._fail = fail
+        self._fields: dict[Any, str] = {}
+
+    def field_of(self, asked: dict[str, Any]) -> str:
+        """The field of a request that is about to be served, from its environ or scope; empty if it has no class."""
+        try:
+            name = self._classify(asked)
+            known = self._fields.get(name)
+            return self._new(name) if known is None else known
+        except Exception as error:
+            # The request is served and counted without a class.
+            self._fail(error)
+            return ""
+
+    def _new(self, name: Any) -> str:
+        if name is None or name == "":
+            return ""
+        if len(self._fields) >= MOST_CLASSES:
+            return f"\tclass={OTHER}"
+        made = self._fields[name] = f"\tclass={field(name)}"
+        return made

@@ -1,0 +1,210 @@
+"""CPU time of a request under an event loop: of its own coroutine, of tasks that it starts, and of worker threads.
+
+Tasks and threads inherit the context of the request that starts them, and with it the request. Tasks are timed through the
+task factory of the event loop (asyncio, uvloop), threads through `anyio.to_thread.run_sync` (Starlette and FastAPI run `def`
+endpoints by it) and `asyncio.to_thread`. Work that goes on after the request has ended is not the request's, and is not the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc
+import functools
+import sys
+import threading
+import time
+from contextvars import ContextVar
+from typing import Any
+
+_cpu = time.thread_time_ns
+
+
+class Cost:
+    """The CPU time of a request so far."""
+
+    __slots__ = ("begin", "cpu", "is_over", "threads")
+
+    def __init__(self) -> None:
+        # That of its coroutine and its tasks.
+        self.cpu = 0
+        # When the current step began by the thread's CPU time; 0 between steps.
+        self.begin = 0
+        # Pieces of other threads: appending is safe from any thread.
+        self.threads: list[int] = []
+        self.is_over = False
+
+    def so_far(self) -> int:
+        """All of it in nanoseconds, including the current step."""
+        step = _cpu() - self.begin if self.begin else 0
+        return self.cpu + step + sum(self.threads)
+
+
+    def end_step(self) -> None:
+        """Adds the current step."""
+        global _stepped
+        took = _cpu() - self.begin
+        self.begin = 0
+        _stepped += took
+        if not self.is_over:
+            self.cpu += took
+
+
+# The request that a piece of code runs for.
+current: ContextVar[Cost | None] = ContextVar("steadyhand_request", default=None)
+
+_loop: Any = None
+# The thread of the loop; 0 before there is one, and if there are several.
+_thread = 0
+# CPU time of all steps of applications on the loop.
+_stepped = 0
+
+
+def server_cpu(thread_cpu: int) -> int:
+    """Of the CPU time of this thread, that of the server: what no application used. 0 where that is not known."""
+    return thread_cpu - _stepped if _thread and threading.get_ident() == _thread else 0
+
+
+# What applications start outside of requests.
+OUTSIDE = Cost()
+OUTSIDE.is_over = True
+
+
+def follow(loop: Any) -> None:
+    """Times what applications start on this loop from here on."""
+    global _loop, _thread
+    if loop is _loop:
+        return
+    _thread = threading.get_ident() if _loop is None or _thread == threading.get_ident() else 0
+    _loop = loop
+    before = loop.get_task_factory()
+    if not isinstance(before, _Factory):
+        loop.set_task_factory(_Factory(before))
+    _wrap(asyncio, "to_thread")
+    if "anyio.to_thread" in sys.modules:
+        _wrap(sys.modules["anyio.to_thread"], "run_sync")
+
+
+class _Factory:
+    """A task factory on top of another one."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before
+
+    def __call__(self, loop: Any, coroutine: Any, **options: Any) -> Any:
+        context = options.get("context")
+        cost = current.get() if context is None else context.get(current)
+        if cost is not None:
+            coroutine = Timed(coroutine, cost)
+        if self._before is not None:
+            return self._before(loop, coroutine, **options)
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+
+class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
+    """A coroutine that adds the CPU time of its steps to a request's.
+
+    Everything else about it, such as its state and its name, is that of the coroutine itself.
+    """
+
+    __slots__ = ("_coroutine", "_cost", "__weakref__")
+
+    def __init__(self, coroutine: Any, cost: Cost) -> None:
+        self._coroutine = coroutine
+        self._cost = cost
+
+    def send(self, value: Any) -> Any:
+        """Goes on with what was waited for."""
+        cost = self._cost
+        # A step within a step (an eager task) is already timed.
+        if cost.begin:
+            return self._coroutine.send(value)
+        cost.begin = _cpu()
+        try:
+            return self._coroutine.send(value)
+        finally:
+            cost.end_step()
+
+    def throw(self, *error: Any) -> Any:
+        """Goes on with an exception."""
+        cost = self._cost
+        if cost.begin:
+            return self._coroutine.throw(*error)
+        cost.begin = _cpu()
+        try:
+            return self._coroutine.throw(*error)
+        finally:
+            cost.end_step()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._coroutine.close()
+
+    def __await__(self) -> Any:
+        return self
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._coroutine, name)
+
+
+def steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) -> Timed:
+    """The call of an application, to be awaited. Each of its steps is timed."""
+    cost.begin = _cpu()
+    try:
+        called = app(scope, receive, send)
+        return Timed(called if hasattr(called, "send") else _Awaited(called.__await__()), cost)
+    finally:
+        cost.end_step()
+
+
+class _Awaited:
+    """What is awaited but is no coroutine, with a coroutine's methods."""
+
+    def __init__(self, iterator: Any) -> None:
+        self._iterator = iterator
+
+    def send(self, value: Any) -> Any:
+        if value is None or not hasattr(self._iterator, "send"):
+            return next(self._iterator)
+        return self._iterator.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        throw = getattr(self._iterator, "throw", None)
+        if throw is None:
+            raise error[1] if len(error) > 1 and error[1] is not None else error[0]
+        return throw(*error)
+
+    def close(self) -> None:
+        close = getattr(self._iterator, "close", None)
+        if close is not None:
+            close()
+
+
+def _timed(cost: Cost, function: Any, *args: Any, **named: Any) -> Any:
+    begin = _cpu()
+    try:
+        return function(*args, **named)
+    finally:
+        cost.threads.append(_cpu() - begin)
+
+
+def _wrap(module: Any, name: str) -> None:
+    """Replaces a function that runs another one in a thread."""
+    original = getattr(module, name)
+    if hasattr(original, "steadyhand_wraps"):
+        return
+
+    @functools.wraps(original)
+    async def in_thread(function: Any, *args: Any, **named: Any) -> Any:
+        cost = current.get()
+        if cost is None or cost.is_over:
+            return await original(function, *args, **named)
+        return await original(functools.partial(_timed, cost, function), *args, **named)
+
+    in_thread.steadyhand_wraps = original  # type: ignore[attr-defined]
+    setattr(module, name, in_thread)
