@@ -98,7 +98,11 @@ fn arrived(agent: &RunningAgent) -> Vec<(String, Paint, String)> {
         items.push(open("wrong", faults.join(", ")));
     }
     items.extend(some(arrived.lost, "lost", "lines that services could not send"));
-    items.extend(some(arrived.folded, "folded", "requests of services, versions, routes or classes that were one too many"));
+    items.extend(some(
+        arrived.folded,
+        "folded",
+        "requests of services, versions, routes or classes that were one too many",
+    ));
     items.extend(some(
         arrived.ends_replaced,
         "ends",
