@@ -25,7 +25,7 @@ pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
-        let window = if flags.from.is_none() { window.from_first_kept(&service) } else { window };
+        let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
         at_once(&source, question(flags, &service, window), &service)?
     };
     tell(flags, &destinations, &report)

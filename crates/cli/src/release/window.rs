@@ -48,7 +48,7 @@ impl Window {
     }
 
     /// The window without the time before anything was kept of the service: on a new agent, that time is no gap.
-    pub(super) fn from_first_kept(self, service: &Service) -> Window {
+    pub(super) fn since_first_kept(self, service: &Service) -> Window {
         let first = service.kept.map_or(self.from, |(first, _)| first);
         Window { from: self.from.max(first), ..self }
     }
@@ -131,7 +131,7 @@ mod tests {
     fn time_before_anything_was_kept_is_not_in_the_window() {
         let from = |kept| {
             let service = Service { name: "shop".to_owned(), versions: vec![], kept };
-            Window { from: 1_000, to: 1_300 }.from_first_kept(&service)
+            Window { from: 1_000, to: 1_300 }.since_first_kept(&service)
         };
         assert_eq!(from(Some((1_200, 1_299))), Window { from: 1_200, to: 1_300 });
         assert_eq!([from(Some((900, 1_299))), from(None)], [Window { from: 1_000, to: 1_300 }; 2]);

@@ -3,6 +3,7 @@
 //! This program plays all parts: the server's processes, a client that does not wait for answers, neighbours, and the agent.
 //! What is told is measured while it runs.
 
+mod calibration;
 mod client;
 mod neighbour;
 mod scene;
@@ -43,6 +44,7 @@ pub(super) fn run(flags: &ReleaseDemoFlags) -> Result<u8, Failure> {
     };
     told::intro(flags.seconds)?;
     let mut scene = Scene::set(stop).map_err(ended)?;
+    let truth = calibration::calibrate().map_err(own)?;
     let each = Nanos(flags.seconds.0 / 2);
 
     told::heading("1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile")?;
@@ -59,7 +61,7 @@ pub(super) fn run(flags: &ReleaseDemoFlags) -> Result<u8, Failure> {
     let coins = judged(&scene, from)?;
     told::verdict(&coins)?;
     page(flags.pages.as_deref(), "random-per-request", &coins)?;
-    told::moral(&after, &coins)?;
+    told::moral(&truth, &after, &coins)?;
     Ok(0)
 }
 
