@@ -193,7 +193,9 @@ fn a_sweep_goes_through_the_lengths() {
     }
     let left_out = of("fork_exit").into_iter().filter(|probe| probe["median_seconds"].is_null());
     let reasons: Vec<String> = left_out.map(|probe| probe["median_seconds_absent"].to_string()).collect();
-    assert!(!reasons.is_empty() && reasons.iter().all(|reason| reason.contains("budget")), "{reasons:?}");
+    // On a busy machine some lengths are begun, and the budget ends before there are enough repetitions.
+    let by_budget = |reason: &String| reason.contains("budget") || reason.contains("there was time for");
+    assert!(reasons.iter().any(|reason| reason.contains("budget")) && reasons.iter().all(by_budget), "{reasons:?}");
 }
 
 #[test]

@@ -154,20 +154,21 @@ impl<'a> Measuring<'a> {
     }
 
     /// How many rounds of a layout to ask for now; zero when the effort is spent. A budget that holds too few pairs for a
-    /// verdict is exceeded until there are enough, at most by itself.
+    /// verdict, or no run of a single command, is exceeded until there are enough: at most twice.
     fn rounds_that_fit(&self, pace: usize, now: Nanos) -> u64 {
         let pace = &self.layouts[pace];
         let planned = self.rounds_within(pace, self.plan.effort, now);
         match self.plan.effort {
-            Effort::Budget(budget) if planned == 0 && self.evidence.pairs() < MIN_PAIRS && self.has_contenders() => {
+            Effort::Budget(budget) if planned == 0 && self.too_few() => {
                 self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
             }
             _ => planned,
         }
     }
 
-    fn has_contenders(&self) -> bool {
-        !self.evidence.contenders().is_empty()
+    /// Whether there are too few pairs for a verdict, or no run of a command that is measured alone.
+    fn too_few(&self) -> bool {
+        if self.evidence.contenders().is_empty() { self.blocks.is_empty() } else { self.evidence.pairs() < MIN_PAIRS }
     }
 
     /// How many rounds of a layout fit into `effort`.

@@ -183,6 +183,15 @@ fn one_command_is_measured_without_a_verdict() {
 }
 
 #[test]
+fn one_command_is_measured_at_least_once_however_busy_the_machine_is() {
+    let busy = Conditions { queueing: 3.0, ..Conditions::QUIET };
+    let mut machine = SimulatedMachine::new(&[0.1], busy, 11);
+    let report = judge(measure(&plan(1, 0.5, 11), &mut machine).unwrap());
+    assert_eq!(report.runs(), 1, "the warm-up took most of the budget");
+    assert!((report.breakdowns[0].cpu.mean - 0.1).abs() < 0.01);
+}
+
+#[test]
 fn waiting_commands_are_judged_by_elapsed_time_in_turns() {
     let waiting = Conditions { cpu_share: 0.2, ..Conditions::QUIET };
     let report = report(&plan(2, 5.0, 12), &[0.002, 0.003], waiting);
