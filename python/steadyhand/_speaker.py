@@ -132,7 +132,6 @@ class ProcessCpu:
 class Speaker:
     """Numbers, gathers and sends what is said of a service. Any thread may speak."""
 
-    # What a request touches lies together.
     __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
                  "dropped", "_line", "_head", "_unsaid", "_process", "_sending", "_deaf_until")
 
