@@ -1,6 +1,6 @@
 """The Python middleware: CPU time that it costs a request, in service and in a hot loop, and what its rulers take.
 
-    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]   measures (four minutes); nothing is kept
+    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]   measures (five minutes); nothing is kept
 
 In service: one process serves requests that arrive at random moments at a server's pace, so that caches are as cold as they
 are there. A coin decides for each request whether the application is called bare (a quarter) or wrapped. `Outer` is the thread's
@@ -96,6 +96,15 @@ def django_app():
     django.setup()
     template = engines["django"].from_string(text)
     return get_wsgi_application()
+
+
+def small_app():
+    """A page that costs nothing, for the hot loop."""
+    import flask
+
+    app = flask.Flask("small")
+    app.get("/item/<int:number>")(lambda number: "page")
+    return app
 
 
 APPS = {"flask": flask_app, "django": django_app}
@@ -219,7 +228,7 @@ def hot(requests: int) -> None:
     """What a request costs more where they follow each other at once."""
     import steadyhand
 
-    bare = flask_app()
+    bare = small_app()
     wrapped = steadyhand.wsgi(bare, service="hot", version="v1", rulers=False)
     drawn = random.Random()
     times = {False: [], True: []}
@@ -249,7 +258,7 @@ def main() -> None:
     options.add_argument("--rates", default="20", help="wrapped requests a second, separated by commas (20)")
     options.add_argument("--seconds", type=float, default=60.0, help="of each measurement (60)")
     options.add_argument("--frameworks", default="flask,django")
-    options.add_argument("--requests", type=int, default=6_000, help="of the hot loop (6000; 0: none)")
+    options.add_argument("--requests", type=int, default=40_000, help="of the hot loop (40000; 0: none)")
     options.add_argument("--inside", help=argparse.SUPPRESS)
     options.add_argument("--listen", help=argparse.SUPPRESS)
     given = options.parse_args()

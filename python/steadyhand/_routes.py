@@ -97,12 +97,8 @@ class Routes:
 
 def rule_of_closers(closers: Any) -> Any:
     """What Django makes of the path, or None. Its responses know their request by what is closed with them."""
-    try:
-        # The first one is the request, unless the response streams files.
-        return closers[0].__self__.resolver_match
-    except (AttributeError, LookupError, TypeError):
-        owners = [getattr(closer, "__self__", None) for closer in closers]
-        return next((owner.resolver_match for owner in owners if hasattr(owner, "resolver_match")), None)
+    owners = [getattr(closer, "__self__", None) for closer in closers]
+    return next((owner.resolver_match for owner in owners if hasattr(owner, "resolver_match")), None)
 
 
 # The templates of this process as fields.

@@ -15,10 +15,10 @@ from ._routes import rule_text
 from ._text import field
 from ._versions import Choice
 
-# A datagram costs a system call and wakes the agent, and what formats it is no longer in the caches: the lines of two
+# A datagram costs a system call and wakes the agent, and what formats it is no longer in the caches: the lines of three
 # seconds share one.
 TOGETHER = 64
-GATHER_NS = 2_000_000_000
+GATHER_NS = 3_000_000_000
 # The longest datagram (docs/protocol.md).
 LONGEST = 65_000
 # How many lines wait for an agent that does not keep up for a moment, and how soon it is tried again.
@@ -132,7 +132,6 @@ class ProcessCpu:
 class Speaker:
     """Numbers, gathers and sends what is said of a service. Any thread may speak."""
 
-    # What a request touches lies together.
     __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
                  "dropped", "_line", "_head", "_unsaid", "_process", "_sending", "_deaf_until")
 

@@ -167,7 +167,11 @@ class Answer:
                 # Django's responses, until they are closed.
                 closers = getattr(result, "_resource_closers", None)
                 if closers:
-                    self.rule = rule_of_closers(closers)
+                    try:
+                        # The first one is the request, unless the response streams files.
+                        self.rule = closers[0].__self__.resolver_match
+                    except (AttributeError, LookupError, TypeError):
+                        self.rule = rule_of_closers(closers)
             try:
                 close()
             except BaseException as error:

@@ -187,6 +187,34 @@ class Wsgi(Telling):
         self.assertRegex(value, r"^cpu;dur=\d+\.\d{3}$")
         self.assertTrue(3 <= float(value.split("=")[1]) < 50, value)
 
+    def test_djangos_requests_are_found_among_what_is_closed(self):
+        class Match:
+            route = "item/<int:number>/"
+
+        class Request:
+            resolver_match = Match()
+
+            def close(self):
+                pass
+
+        class Response(list):
+            def close(self):
+                for close in self._resource_closers:
+                    close()
+
+        def app(closers):
+            def answer(environ, start_response):
+                start_response("200 OK", [])
+                response = Response([b"done"])
+                response._resource_closers = closers
+                return response
+            return answer
+
+        file = open(os.devnull)
+        for closers in ([Request().close], [file.close, Request().close], [file.close, lambda: None]):
+            serve(self.wsgi(app(closers)))
+        self.assertEqual([told.route for told in self.told(3)], ["/item/<int:number>/"] * 2 + ["/item/<n>"])
+
     def test_a_route_that_cannot_be_told_fails_no_request(self):
         self.assertEqual(serve(self.wsgi(route=lambda environ: environ["missing"]))["body"], [b"done"])
         self.assertEqual((self.status()["failed"], self.status()["failure"]), (1, "KeyError: 'missing'"))
