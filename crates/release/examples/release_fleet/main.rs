@@ -113,6 +113,7 @@ fn interaction(source: &Source) -> f64 {
                 version: request.version.min(1),
                 assignment: Assignment::Random,
                 slot_seconds: 0,
+                class: 0,
                 factor: if request.version == 2 { 0.0 } else { 1.0 },
             };
             let rows = made::rows(&own.collect::<Vec<_>>(), &[], label);
