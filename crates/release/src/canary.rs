@@ -228,31 +228,23 @@ impl Units {
 
     /// One unit a side: the ratio of their costs, with an error from slots of time.
     fn single_totals(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
-        // CPU time and requests by stratum, of OLD and NEW, in each slot and in all.
-        let (mut slots, mut all) = (BTreeMap::<u64, BTreeMap<_, [(f64, f64); 2]>>::new(), BTreeMap::<_, _>::new());
-        for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
-            let slot = slots.entry(line.row.second / SLOT).or_default();
-            let sums: [&mut [(f64, f64); 2]; 2] =
-                [slot.entry(line.stratum()).or_default(), all.entry(line.stratum()).or_default()];
-            for own in sums.map(|sums| &mut sums[line.side]) {
-                *own = (own.0 + line.row.sums.cpu, own.1 + line.requests());
-            }
+        let slots = slots(lines, weights);
+        let mut all: BTreeMap<(u32, u32), Served> = BTreeMap::new();
+        for (stratum, sides) in slots.values().flatten() {
+            sides.iter().for_each(|own| all.entry(*stratum).or_default().add(own));
         }
-        // Both versions at the mix of the slots in which both served, so that load moves them alike.
-        let mean: BTreeMap<_, f64> =
-            all.iter().map(|(stratum, [old, new])| (*stratum, (old.0 + new.0) / (old.1 + new.1))).collect();
-        let ratios: Vec<(f64, [f64; 2])> = slots
-            .values()
-            .filter_map(|strata| {
-                let sum = |side: usize, of: &dyn Fn(&(u32, u32), (f64, f64)) -> f64| {
-                    strata.iter().map(|(stratum, sides)| of(stratum, sides[side])).sum::<f64>()
-                };
-                let cpu = [0, 1].map(|side| sum(side, &|_, own| own.0));
-                let expected = [0, 1].map(|side| sum(side, &|stratum, own| mean[stratum] * own.1));
-                let both = expected.iter().all(|expected| *expected > 0.0);
-                both.then(|| (expected[0] + expected[1], [0, 1].map(|side| cpu[side] / expected[side])))
-            })
-            .collect();
+        let ratio = |strata: &Strata| {
+            let cpu = |side: usize| strata.values().map(|sides| sides[side].cpu).sum::<f64>();
+            let expected = |side: usize| {
+                let one =
+                    |(stratum, sides): (&(u32, u32), &[Served; 2])| sides[side].requests * all[stratum].mean_cpu();
+                strata.iter().map(one).sum::<f64>()
+            };
+            let expected = [0, 1].map(expected);
+            let both = expected.iter().all(|expected| *expected > 0.0);
+            both.then(|| (expected[0] + expected[1], [0, 1].map(|side| cpu(side) / expected[side])))
+        };
+        let ratios: Vec<(f64, [f64; 2])> = slots.values().filter_map(ratio).collect();
         let total = [0, 1].map(|side| ratios.iter().map(|(weight, costs)| weight * costs[side]).sum::<f64>());
         let effect = total[1].ln() - total[0].ln();
         // What each slot adds to the logarithm of the ratio of the sums, to first order.
@@ -383,24 +375,52 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
+/// Sums over requests of one version.
+#[derive(Clone, Copy, Default)]
+struct Served {
+    requests: f64,
+    cpu: f64,
+    log: f64,
+}
+
+impl Served {
+    fn add(&mut self, other: &Served) {
+        self.requests += other.requests;
+        self.cpu += other.cpu;
+        self.log += other.log;
+    }
+
+    fn mean_cpu(&self) -> f64 {
+        self.cpu / self.requests
+    }
+}
+
+/// OLD and NEW, by route and class.
+type Strata = BTreeMap<(u32, u32), [Served; 2]>;
+
+/// The requests of the routes and classes that count, by slot of time.
+fn slots(lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
+    let mut slots: BTreeMap<u64, Strata> = BTreeMap::new();
+    for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
+        let own = &mut slots.entry(line.row.second / SLOT).or_default().entry(line.stratum()).or_default()[line.side];
+        own.add(&Served { requests: line.requests(), cpu: line.row.sums.cpu, log: line.log() });
+    }
+    slots
+}
+
 /// One unit a side: the difference of their usual requests by slots of time.
 fn singles(lines: &[Line], weights: &Weights) -> Option<Estimated> {
-    let mut slots: BTreeMap<u64, BTreeMap<(u32, u32), [(f64, f64); 2]>> = BTreeMap::new();
-    for line in lines {
-        let slot = slots.entry(line.row.second / SLOT).or_default();
-        let own = &mut slot.entry(line.stratum()).or_default()[line.side];
-        own.0 += line.requests();
-        own.1 += line.log();
-    }
-    let difference = |strata: &BTreeMap<(u32, u32), [(f64, f64); 2]>| {
+    let difference = |strata: &Strata| {
         let (mut sum, mut all) = (0.0, 0.0);
         for (stratum, [old, new]) in strata {
-            if let Some(weight) = weights.get(stratum).filter(|_| old.0 > 0.0 && new.0 > 0.0) {
-                sum += weight * (new.1 / new.0 - old.1 / old.0);
+            if old.requests > 0.0 && new.requests > 0.0 {
+                let weight = weights[stratum];
+                sum += weight * (new.log / new.requests - old.log / old.requests);
                 all += weight;
             }
         }
         (all > 0.0).then(|| sum / all)
     };
+    let slots = slots(lines, weights);
     mean_in_time(&slots.values().filter_map(difference).collect::<Vec<f64>>())
 }

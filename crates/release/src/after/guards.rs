@@ -13,7 +13,7 @@ const MOST_DEVIATIONS: f64 = 1.0;
 const LEAST_ROWS: u64 = 60;
 const LEAST_CLUSTERS: u64 = 6;
 pub(super) const LEAST_READINGS: f64 = 20.0;
-/// Requests that a coin for each needs in all to find an effect, over variance and squared effect.
+/// Requests that a coin for each needs in all to find an effect, over the relative variance of costs and the squared effect.
 const REQUESTS_NEEDED: f64 = 42.0;
 
 impl Course<'_> {
@@ -43,19 +43,21 @@ impl Course<'_> {
         refused
     }
 
-    /// A coin for each request, and how long it would take: from what requests differ by within a second.
+    /// A coin for each request, and how long it would take: from what costs of one route and class differ by within a second.
     pub(super) fn settling(&self, resolution: f64) -> Option<Settling> {
-        let (mut squares, mut freedom, mut requests) = (0.0, 0.0, 0.0);
+        let (mut squares, mut freedom, mut requests, mut cpu) = (0.0, 0.0, 0.0, 0.0);
         for line in self.lines.iter().filter(|line| line.row.process != 0) {
             let sums = &line.row.sums;
-            squares += (sums.log_squared - sums.log * sums.log / line.requests()).max(0.0);
+            squares += (sums.cpu_squared - sums.cpu * sums.cpu / line.requests()).max(0.0);
+            cpu += sums.cpu;
             freedom += line.requests() - 1.0;
             requests += line.requests();
         }
         let first = self.lines.iter().map(|line| line.row.second).min()?;
         let last = self.lines.iter().map(Line::end).max()?;
         let per_minute = requests / (last - first) as f64 * 60.0;
-        let minutes = REQUESTS_NEEDED * squares / freedom / (resolution * resolution) / per_minute;
+        let variance = squares / freedom / (cpu / requests).powi(2);
+        let minutes = REQUESTS_NEEDED * variance / (resolution * resolution) / per_minute;
         minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, minutes })
     }
 }

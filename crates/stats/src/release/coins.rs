@@ -75,9 +75,9 @@ pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
     let sum = |side: usize| pairs.iter().map(|pair| pair.weight * pair.costs[side]).sum::<f64>();
     let mut theta = sum(1).ln() - sum(0).ln();
     let used = used_covariates(pairs.len(), pairs.iter().map(|pair| pair.covariates.len()));
-    let (mut left, mut levels) = (Vec::new(), Vec::new());
+    let (mut left, mut levels, mut columns) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..MOST_STEPS {
-        (left, levels) = beyond_load(pairs, theta, used);
+        (left, levels, columns) = beyond_load(pairs, theta, used);
         let step = left.iter().sum::<f64>() / levels.iter().sum::<f64>();
         theta += step;
         if !step.is_finite() || step.abs() < CONVERGED {
@@ -90,16 +90,20 @@ pub fn paired_total(pairs: &[CostPair]) -> Option<PairedTotal> {
     // As many pairs as would count alike.
     let counting = power(2) * power(2) / power(4);
     let freedom = (counting - 1.0 - used as f64).max(1.0);
-    let squares: f64 = left.iter().map(|left| left * left).sum();
-    let variance = squares / (all * all) * n / (n - 1.0 - used as f64);
+    // A pair that slopes were learned from lies closer to what they explain than it would otherwise (HC3 as of MacKinnon and
+    // White 1985; where there is no covariate, the usual variance of a mean).
+    let leverages = linear::leverages(&columns).into_iter().chain(std::iter::repeat(0.0));
+    let squares: f64 = left.iter().zip(leverages).map(|(left, own)| (left / (1.0 - own)).powi(2)).sum();
+    let variance = squares / (all * all) * n / (n - 1.0);
     let share = |(left, level): (&f64, &f64)| HostShare { share: level / all, beyond: left / all };
     let shares = left.iter().zip(&levels).map(share).collect();
     let known = theta.is_finite() && variance > 0.0 && variance.is_finite();
     known.then_some(PairedTotal { estimated: Estimated { effect: theta, variance, freedom }, shares })
 }
 
-/// How much more than `theta` NEW costs in each pair, with what covariates explain taken out; and the level of each pair.
-fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f64>) {
+/// How much more than `theta` NEW costs in each pair, with what covariates explain taken out; the level of each pair; and the
+/// covariates as they were used.
+fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let halves = |pair: &CostPair| [pair.costs[0] * (theta / 2.0).exp(), pair.costs[1] * (-theta / 2.0).exp()];
     let sign = |pair: &CostPair| if pair.new_first { 1.0 } else { -1.0 };
     let difference = |pair: &CostPair| {
@@ -115,7 +119,7 @@ fn beyond_load(pairs: &[CostPair], theta: f64, used: usize) -> (Vec<f64>, Vec<f6
     let column = |at: usize| pairs.iter().zip(&levels).map(|(pair, level)| level * pair.covariates[at]).collect();
     let columns: Vec<Vec<f64>> = (0..used).map(column).collect();
     let left = linear::residuals(&columns, &robust_slopes(&columns, &differences), &differences);
-    (pairs.iter().zip(left).map(|(pair, left)| sign(pair) * left).collect(), levels)
+    (pairs.iter().zip(left).map(|(pair, left)| sign(pair) * left).collect(), levels, columns)
 }
 
 /// How many covariates there are pairs enough to learn from.

@@ -44,6 +44,18 @@ pub(super) fn regress(columns: &[Vec<f64>], target: &[f64], weights: &[f64]) -> 
     solve(&gram(columns, weights), &right)
 }
 
+/// How much each row weighs in its own fitted value; nothing without columns, or where columns cannot be told apart.
+pub(super) fn leverages(columns: &[Vec<f64>]) -> Vec<f64> {
+    let rows = columns.first().map_or(0, Vec::len);
+    let squares = gram(columns, &vec![1.0; rows]);
+    let leverage = |row: usize| {
+        let own: Vec<f64> = columns.iter().map(|column| column[row]).collect();
+        let solved = solve(&squares, &own)?;
+        Some(own.iter().zip(solved).map(|(one, other)| one * other).sum())
+    };
+    (0..rows).map(|row| leverage(row).unwrap_or(0.0)).collect()
+}
+
 /// The logarithm of the determinant of the columns' products with each other; 0 without any.
 pub(super) fn log_determinant(columns: &[Vec<f64>]) -> Option<f64> {
     let ones = vec![1.0; columns.first().map_or(0, Vec::len)];
@@ -69,6 +81,14 @@ fn product(one: &[f64], other: &[f64], weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn leverages_add_up_to_the_number_of_columns() {
+        let columns = [vec![1.0; 5], vec![0.0, 1.0, 2.0, 3.0, 10.0]];
+        let found = leverages(&columns);
+        assert!((found.iter().sum::<f64>() - 2.0).abs() < 1e-9 && found[4] > 0.9, "{found:?}");
+        assert!(leverages(&[]).is_empty());
+    }
 
     #[test]
     fn a_plane_is_found_again() {
