@@ -1,4 +1,4 @@
-//! What is executed in the end: on the stack then, for nothing else of the hook's own is mapped any more.
+//! What is executed in the end: copied to the stack then, for the scratch memory has been given back.
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -24,14 +24,21 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+        self.texts = 0;
+    }
+
     /// Adds a text; false if there is no room for it.
     pub(crate) fn add(&mut self, text: &[u8]) -> bool {
         let end = self.length.wrapping_add(text.len());
         match self.bytes.get_mut(self.length..end) {
-            // A zero follows it.
             Some(place) if end < LONGEST => {
                 for (to, from) in place.iter_mut().zip(text) {
                     *to = *from;
+                }
+                if let Some(place) = self.bytes.get_mut(end) {
+                    *place = 0;
                 }
                 self.length = end.wrapping_add(1);
                 self.texts = self.texts.wrapping_add(1);

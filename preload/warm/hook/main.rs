@@ -6,7 +6,7 @@
 //!
 //! It runs where little may be done: in the child of vfork(2), in whose memory the parent goes on; between fork(2) and
 //! execve(2) of a process with threads; on the smallest stacks that threads can have. So it takes no locks, uses less than
-//! 2.5 KiB of stack (what is larger is mapped, and unmapped before the program is executed), and leaves nothing but
+//! 2.5 KiB of stack (what is larger is mapped), and leaves nothing but
 //! addresses in its own memory, which are the same whoever finds them. It reads no memory of the caller's that the
 //! kernel could not read. Whatever it is not sure of, it leaves to the function that it stands in for.
 #![no_std]

@@ -1,7 +1,9 @@
 //! Memory for what is too large for the smallest stacks.
 //!
-//! It is mapped for each launch and unmapped before the program is executed: the child of vfork(2) has the memory of its
-//! parent, which goes on with whatever is still mapped then.
+//! It is given back before the program is executed: the child of vfork(2) has the memory of its parent, which goes on with it.
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::buffer::PathBuffer;
 use super::calls;
@@ -30,12 +32,33 @@ pub(crate) struct Scratch {
     pub(crate) found: PathBuffer,
 }
 
-/// A mapping that holds a [`Scratch`], unmapped at its end.
+impl Scratch {
+    /// Forgets what it was used for before.
+    fn clear(&mut self) {
+        let Memory { store, script, link, .. } = &mut self.memory;
+        self.launch.clear();
+        script.clear();
+        for path in [store, link, &mut self.found] {
+            path.clear();
+        }
+    }
+}
+
+/// One that nobody uses now: the next launch saves the mapping. It is null while it is used.
+static KEPT: AtomicPtr<Scratch> = AtomicPtr::new(ptr::null_mut());
+
+/// A mapping that holds a [`Scratch`], kept or unmapped at its end.
 pub(crate) struct Mapped(*mut Scratch);
 
 impl Mapped {
-    /// Maps it; `None` where there is no memory, or a limit on it.
+    /// The one that is kept, or a new one; `None` where there is no memory, or a limit on it.
     pub(crate) fn new() -> Option<Self> {
+        let kept = KEPT.swap(ptr::null_mut(), Ordering::AcqRel);
+        if !kept.is_null() {
+            let mut mapped = Mapped(kept);
+            mapped.get().clear();
+            return Some(mapped);
+        }
         calls::map_memory(size_of::<Scratch>()).ok().map(|place| Mapped(place.cast()))
     }
 
@@ -47,7 +70,9 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: what was borrowed from it is gone.
-        unsafe { calls::unmap(self.0.cast(), size_of::<Scratch>()) };
+        if KEPT.compare_exchange(ptr::null_mut(), self.0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // SAFETY: what was borrowed from it is gone.
+            unsafe { calls::unmap(self.0.cast(), size_of::<Scratch>()) };
+        }
     }
 }

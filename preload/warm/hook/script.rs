@@ -11,6 +11,11 @@ pub(crate) struct Script {
 }
 
 impl Script {
+    pub(crate) fn clear(&mut self) {
+        self.interpreter.clear();
+        self.argument.clear();
+    }
+
     /// Keeps what the card says; whether it is what can be followed: an absolute path, for from where else it counts
     /// depends on the process.
     pub(crate) fn set(&mut self, interpreter: &CStr, argument: Option<&CStr>) -> bool {

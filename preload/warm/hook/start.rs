@@ -107,7 +107,7 @@ pub(crate) fn start(program: Program<'_>, given: Given, how: How<'_>) -> bool {
     }
 }
 
-/// Executes a snapshot, once nothing is mapped any more.
+/// Executes a snapshot, once the scratch memory is given back.
 #[inline(never)]
 fn execute(mut mapped: Mapped, slot: u32, given: Given, how: How<'_>) -> bool {
     let launch = mapped.get().launch.clone();
