@@ -18,11 +18,12 @@ fn the_first_launch_is_as_usual_and_later_ones_are_from_snapshots() {
     let usual = told(Command::new("sh").args(["-c", script]).output().unwrap());
     assert_eq!(kept.run(&["sh", "-c", script]), usual);
     assert!(kept.launches("no_card") > 0, "{}", kept.status());
-    assert!(
-        within(10.0, || kept.state("/bin/cat") == "warm" && kept.state("/bin/true") == "warm"),
-        "{}",
-        kept.status()
-    );
+    // On a busy machine a keeper may spend no more before something is saved: the next one goes on.
+    let is_warm = || {
+        kept.run(&["sh", "-c", script]);
+        kept.state("/bin/cat") == "warm" && kept.state("/bin/true") == "warm"
+    };
+    assert!(within(20.0, is_warm), "{}", kept.status());
     let before = kept.launches("warm");
     assert_eq!(kept.run(&["sh", "-c", script]), usual);
     assert!(kept.launches("warm") >= before + 4, "{}", kept.status());
@@ -91,7 +92,11 @@ fn a_command_that_is_steady_itself_is_not_taken() {
     assert_eq!(kept.run(&[own, "warm", "--", "sh", "-c", script]).0, 0);
     assert!(within(10.0, || kept.state("/bin/true") == "warm"), "{}", kept.status());
     assert_ne!(kept.state(own), "warm", "{}", kept.status());
-    assert!(within(10.0, || kept.state("/bin/sh") == "warm"), "the command of that is: {}", kept.status());
+    let is_warm = || {
+        kept.run(&[own, "warm", "--", "sh", "-c", script]);
+        kept.state("/bin/sh") == "warm"
+    };
+    assert!(within(20.0, is_warm), "the command of that is: {}", kept.status());
 }
 
 #[test]
@@ -240,8 +245,8 @@ fn excepted_programs_start_as_usual() {
     for except in ["cat", "/bin/cat", real.as_str(), "other,cat"] {
         assert_eq!(own(except, &words), [false, false, true], "{except}");
     }
-    assert_eq!(own("cat", &["/bin/cat", "/proc/self/maps"])[0], false);
-    assert_eq!(own("sed", &["/bin/cat", "/proc/self/maps"])[0], true);
+    assert!(!own("cat", &["/bin/cat", "/proc/self/maps"])[0]);
+    assert!(own("sed", &["/bin/cat", "/proc/self/maps"])[0]);
     // An inner call keeps what the outer one excepts.
     let inner = format!("{} warm --except sed -- sh -c \"$0\"", env!("CARGO_BIN_EXE_steady"));
     assert_eq!(own("cat", &["sh", "-c", &inner, maps]), [false, false, false]);

@@ -60,3 +60,12 @@ fn areas() {
 fn answers() {
     replay("answers", steady_fuzz::answers, &["fleet"]);
 }
+
+/// The seeds are cards of the present format, so that the fuzzer begins with what is accepted.
+#[test]
+fn seeds_of_cards_are_cards() {
+    for name in ["refused", "script-s", "true"] {
+        let bytes = std::fs::read(root().join("fuzz/corpus/cards").join(name)).expect("it is there");
+        assert!(steady_preload::card::Card::parse(&bytes).is_some(), "{name}");
+    }
+}

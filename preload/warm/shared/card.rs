@@ -32,7 +32,7 @@ pub const MOST_COPIES: u32 = 64;
 /// How every card begins.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steady2c");
 /// What precedes the content: magic, length, kind and checksum.
-pub(crate) const HEADER_BYTES: usize = 24;
+pub const HEADER_BYTES: usize = 24;
 /// The variable that stands in the environment of a program while it is taken, so that the hook in it finds its ways
 /// beforehand, and they are part of what is taken.
 pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
@@ -232,7 +232,8 @@ impl<'a> Dependencies<'a> {
 
 /// A checksum of a card, without the place of the checksum itself. Any change of a single word changes it, because each step
 /// is invertible.
-pub(crate) fn checksum(card: &[u8]) -> u64 {
+#[must_use]
+pub fn checksum(card: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |sum: u64, word: u64| {
         let sum = (sum ^ word).wrapping_mul(PRIME);

@@ -50,7 +50,7 @@ Exit status of the others:
 #[command(
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
-    override_usage = "steady warm [--mode MODE] [--programs A,B] -- COMMAND...\n       steady warm status|why|snapshot|clear|bench ..."
+    override_usage = "steady warm [--mode MODE] [--programs A,B] [--except A,B] -- COMMAND...\n       steady warm status|why|snapshot|clear|bench ..."
 )]
 pub(crate) struct WarmFlags {
     #[command(subcommand)]

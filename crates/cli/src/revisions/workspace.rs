@@ -11,14 +11,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
-use steady_linux::private::PrivateDirectory;
+use steady_linux::private::{MARK as MARK_FILE, PrivateDirectory};
 
 use crate::failure::{Failure, notice};
 
 /// What the names of workspaces begin with; the number of the process follows, and another number where that is in use.
 const NAME: &str = "workspace-";
 /// Locked by the process that a workspace belongs to, for as long as it lives. Holds [`MARK`].
-const LOCK: &str = "lock";
+const LOCK: &str = MARK_FILE;
 /// What tells a workspace from a directory of the same name that is not one.
 const MARK: &[u8] = b"steady workspace\n";
 /// The repository that the workspace's trees are registered in.
@@ -110,6 +110,11 @@ fn lock(directory: &PrivateDirectory, create: OFlags, how: FlockOperation) -> io
 fn prune(base: &PrivateDirectory, real: &Path) {
     for name in base.names().unwrap_or_default().into_iter().filter(|name| is_workspace(name)) {
         let Ok(workspace) = base.open_in(&name) else { continue };
+        // The process was killed after it had removed the mark, or before it had made it.
+        if workspace.names().is_ok_and(|names| names.is_empty()) {
+            let _ = base.remove_tree(&name);
+            continue;
+        }
         if !workspace.read(OsStr::new(LOCK), MARK.len()).is_ok_and(|found| found == MARK) {
             continue;
         }
@@ -241,6 +246,8 @@ mod tests {
     #[test]
     fn workspaces_that_others_can_change_stay() {
         let (folder, workspace) = abandoned("foreign");
+        let empty = folder.join("workspace-7");
+        fs::DirBuilder::new().mode(0o700).create(&empty).unwrap();
         fs::set_permissions(&workspace, fs::Permissions::from_mode(0o777)).unwrap();
         prune_in(&folder);
         assert!(workspace.join("build/file").exists());
@@ -252,7 +259,7 @@ mod tests {
             chown(&workspace, Some(0), None).unwrap();
         }
         prune_in(&folder);
-        assert!(!workspace.exists());
+        assert!(!workspace.exists() && !empty.exists());
         fs::remove_dir_all(folder).unwrap();
     }
 
