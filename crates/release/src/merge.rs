@@ -8,7 +8,7 @@ use steady_model::ReleaseRows;
 /// number behind it, in the order of the stores.
 pub fn merged(parts: Vec<ReleaseRows>) -> ReleaseRows {
     let mut parts = parts.into_iter();
-    let mut all = parts.next().unwrap_or_default();
+    let Some(mut all) = parts.next() else { return ReleaseRows::default() };
     if all.classes.is_empty() {
         all.classes.push(String::new());
     }
