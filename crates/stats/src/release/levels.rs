@@ -468,7 +468,7 @@ mod tests {
             Some(stratum.cells.iter().map(|cell| (cell.place, cell.counts())).collect::<Vec<_>>())
         };
         let cells = [cell(0, 5, 5), cell(0, 3, 0), cell(0, 9, 9), cell(0, 1, 0), cell(1, 1, 1), cell(2, 8, 9)];
-        let expected = vec![(Some(0), [8.0, 5.0]), (Some(0), [10.0, 9.0]), (Some(2), [8.0, 9.0])];
+        let expected = [(Some(0), [8.0, 5.0]), (Some(0), [10.0, 9.0]), (Some(2), [8.0, 9.0])];
         let mut found = merge(&cells).unwrap();
         let last = found.pop().unwrap();
         assert_eq!(found, expected[..2]);
