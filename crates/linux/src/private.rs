@@ -271,7 +271,7 @@ mod tests {
         let tree = folder.with_file("tree");
         fs::write(tree.join(MARK), "").unwrap();
         let mounted = folder.with_file("tree/zzz");
-        if rustix::mount::mount_bind(&folder.with_file("other"), &mounted).is_err() {
+        if rustix::mount::mount_bind(folder.with_file("other"), &mounted).is_err() {
             eprintln!("skipped: a_tree_that_is_half_removed_is_still_marked: no directory can be mounted");
             return;
         }
