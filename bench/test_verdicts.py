@@ -79,8 +79,9 @@ class Cells(unittest.TestCase):
         for cell in [*TRUTH, *REACH]:
             self.assertIn(cell.work, WORKS)
             self.assertIn(cell.load, LOADS)
-            self.assertTrue(cell.effect == 0 or cell.effect > 1.5 * cell.resolution, cell.name)
-        self.assertEqual(len({cell.name for cell in TRUTH}), 12)
+            self.assertTrue(cell.effect == 0 or abs(cell.effect) > 1.5 * cell.resolution, cell.name)
+        self.assertEqual(len({cell.name for cell in TRUTH}), 18)
+        self.assertEqual(sum(cell.modes is not None for cell in TRUTH), 6)
         self.assertGreaterEqual(sum(cell.effect == 0 for cell in TRUTH), 5)
         self.assertEqual({cell.load for cell in TRUTH}, set(LOADS))
 

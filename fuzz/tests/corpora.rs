@@ -64,7 +64,7 @@ fn answers() {
 /// The seeds are cards of the present format, so that the fuzzer begins with what is accepted.
 #[test]
 fn seeds_of_cards_are_cards() {
-    for name in ["refused", "script-s", "true"] {
+    for name in ["refused", "script-s", "true", "with-hook"] {
         let bytes = std::fs::read(root().join("fuzz/corpus/cards").join(name)).expect("it is there");
         assert!(steady_preload::card::Card::parse(&bytes).is_some(), "{name}");
     }

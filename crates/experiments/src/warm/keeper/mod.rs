@@ -50,7 +50,7 @@ pub fn keep(maker: &mut Maker<'_, impl Camera>, command: OwnedFd, except: &OsStr
     let watch = Watch::new(store, command)?;
     let Some(_lock) = watch.turn(store)? else { return Ok(()) };
     store.tidy()?;
-    let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?);
+    let budget = Budget::new(store.counts()?.outcome(Outcome::Warm)?, clock::monotonic());
     let mut keeper =
         Keeper { maker, except, queue: Queue::default(), looked: Nanos::ZERO, budget, waits_for_credit: false };
     let mut last: Option<Nanos> = None;
@@ -87,7 +87,7 @@ struct Keeper<'a, 'b, C> {
 impl<C: Camera> Keeper<'_, '_, C> {
     /// Whether something is left to be spent.
     fn has_credit(&self) -> io::Result<bool> {
-        Ok(self.budget.allows(self.maker.store().counts()?.outcome(Outcome::Warm)?))
+        Ok(self.budget.allows(self.maker.store().counts()?.outcome(Outcome::Warm)?, clock::monotonic()))
     }
 
     /// Makes what is wanted, one by one, until nothing is, nothing more is allowed, or the time has come.
