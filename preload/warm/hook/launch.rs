@@ -70,13 +70,7 @@ impl Launch {
     }
 
     #[inline(never)]
-    fn interpreted<const MOST: usize>(
-        &self,
-        path: &CStr,
-        arguments: Texts,
-        environment: Texts,
-        how: How<'_>,
-    ) -> Error {
+    fn interpreted<const MOST: usize>(&self, path: &CStr, arguments: Texts, environment: Texts, how: How<'_>) -> Error {
         let mut pointers = [ptr::null::<c_char>(); MOST];
         let first = self.texts().skip(1).map(CStr::as_ptr);
         let mut places = pointers.iter_mut().take(MOST - 1);

@@ -31,6 +31,7 @@ pub(crate) fn has_room(warm: &Warm<'_>) -> bool {
 /// Whether this program is one that starts services: these must be known by their files, by which others find out whether
 /// they run.
 pub(crate) fn starts_services() -> bool {
-    const STARTERS: [&[u8]; 6] = [b"start-stop-daemon", b"supervise-daemon", b"daemonize", b"daemon", b"nohup", b"setsid"];
+    const STARTERS: [&[u8]; 6] =
+        [b"start-stop-daemon", b"supervise-daemon", b"daemonize", b"daemon", b"nohup", b"setsid"];
     own::name().is_some_and(|name| STARTERS.contains(&name))
 }

@@ -41,9 +41,13 @@ fn link(folder: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl F
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(AT_FDCWD, path, into, bytes, |bytes| {
-        real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize)
-    })
+    link(
+        AT_FDCWD,
+        path,
+        into,
+        bytes,
+        |bytes| real!(readlink(path, into, bytes) as fn(Path, *mut c_char, usize) -> isize, else real::missing() as isize),
+    )
 }
 
 #[unsafe(no_mangle)]
