@@ -80,6 +80,12 @@ fn requests_that_changed_otherwise_are_named() {
     let named = "on /page, requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more (20 to \
                  36 %), the others 4.0 % less (3.7 to 4.4 %)";
     assert!(mixture.contains(named), "{mixture}");
+    // With the class known, none is expensive for its class.
+    let (_, mut classes) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
+    classes.tails[0].above.change = Err(Absent::because("too few requests"));
+    classes.tails[0].above_cpu_ratio = 0.000_3;
+    let classes = text(&classes, 1000);
+    assert!(classes.contains("on /page, requests need 4.0 % less (3.7 to 4.4 %)"), "{classes}");
     let unexplained = said("release-unexplained");
     let why = "by +1 % (-62 to 166 %, 95 %), which may be none";
     assert!(unexplained.starts_with("Undecided: ") && unexplained.contains(why), "{unexplained}");

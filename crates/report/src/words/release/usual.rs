@@ -10,6 +10,8 @@ use crate::words::Effect;
 const NAMED: usize = 3;
 /// Shares of requests that differ by more than this factor are both named.
 const ALIKE: f64 = 1.15;
+/// Expensive requests with a smaller share of CPU time are not mentioned if they are too few to compare.
+const NEGLIGIBLE: f64 = 0.01;
 
 /// The change of the usual request: `The usual request: -2.9 % (-3.4 to -2.4 %, 95 %).`
 pub(super) fn line(report: &ReleaseReport) -> Option<String> {
@@ -27,8 +29,12 @@ pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
     (!named.is_empty()).then(|| format!("They differ because requests changed unequally: {}.{more}", named.join("; ")))
 }
 
-/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more; the others 4.0 % less`
+/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more; the others 4.0 % less`; of a route
+/// without such requests, `requests need 4.0 % less`.
 fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
+    if tail.above.change.is_err() && tail.above_cpu_ratio < NEGLIGIBLE {
+        return format!("{}requests need {}", place(report, tail), told(&tail.below));
+    }
     let [old, new] = tail.above_ratio;
     let alike = old.max(new) <= ALIKE * old.min(new);
     let share = match alike {
