@@ -11,11 +11,19 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
+use std::fmt;
+
 use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use wide::Groups;
 #[cfg(target_arch = "x86_64")]
 use wide::Wide;
+
+/// A boxed array of copies that was never on the stack: each of the hundreds of threads that a signature may have would keep
+/// that much of its stack.
+fn boxed<T: Copy + fmt::Debug, const COUNT: usize>(item: T) -> Box<[T; COUNT]> {
+    vec![item; COUNT].into_boxed_slice().try_into().expect("the vector has COUNT items")
+}
 
 /// What one worker needs to take signatures: some 150 KiB.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The way for every CPU: leaves of eight blocks pushed in lockstep, which compilers turn into whatever vectors there are; then
 //! block by block, eight heaps in turn, so that one's loads pass while another's are waited for.
 
+use super::boxed;
 use crate::signature::count::{Counts, count};
 use crate::signature::heap::{EMPTY, Heap, pop, push};
 use crate::signature::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
@@ -12,7 +13,7 @@ const LANES: usize = 8;
 type Row = [u32; LANES];
 
 /// The nodes of a tree by their numbers: what each is worth, and how many nodes it is with all below it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Nodes {
     values: [u32; 512],
     sizes: [u16; 512],
@@ -31,16 +32,20 @@ static POWERS: [u32; 512] = {
 /// A worker's heaps and nodes.
 #[derive(Debug)]
 pub(super) struct Portable {
-    rows: [Row; 512],
-    heaps: [Heap; LANES],
-    nodes: [Nodes; LANES],
+    rows: Box<[Row; 512]>,
+    heaps: Box<[Heap; LANES]>,
+    nodes: Box<[Nodes; LANES]>,
     leaves: [usize; LANES],
 }
 
 impl Portable {
     pub(super) fn new() -> Box<Self> {
-        let nodes = std::array::from_fn(|_| Nodes { values: [0; 512], sizes: [1; 512] });
-        Box::new(Portable { rows: [[NOTHING; LANES]; 512], heaps: [EMPTY; LANES], nodes, leaves: [0; LANES] })
+        Box::new(Portable {
+            rows: boxed([NOTHING; LANES]),
+            heaps: boxed(EMPTY),
+            nodes: boxed(Nodes { values: [0; 512], sizes: [1; 512] }),
+            leaves: [0; LANES],
+        })
     }
 
     pub(super) fn sum(&mut self, bytes: &[u8]) -> u64 {
@@ -100,7 +105,7 @@ impl Portable {
     fn join_all(&mut self) -> u64 {
         let most = self.leaves.into_iter().max().unwrap_or(0);
         for held in (3..=most).rev() {
-            for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(&mut self.nodes).zip(&self.leaves) {
+            for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(self.nodes.iter_mut()).zip(&self.leaves) {
                 if leaves < held {
                     continue;
                 }
@@ -110,7 +115,7 @@ impl Portable {
             }
         }
         let mut sum = 0;
-        for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(&mut self.nodes).zip(&self.leaves) {
+        for ((heap, nodes), &leaves) in self.heaps.iter_mut().zip(self.nodes.iter_mut()).zip(&self.leaves) {
             let (first, second) = (heap[1], heap[2]);
             (heap[1], heap[2]) = (NOTHING, NOTHING);
             sum += match leaves {

@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::boxed;
 use super::nodes::Nodes;
 use crate::raw::lanes::{LANES, Row, Rows, column, lay_down, load, widened};
 use crate::signature::count::Counts;
+use crate::signature::fast::boxed;
 use crate::signature::key::{LEAVES, NOTHING};
 
 /// Room for 256 leaves, and for all lanes to be laid down behind the last.

@@ -8,7 +8,7 @@ mod heap;
 mod nodes;
 
 use std::arch::x86_64::*;
-use std::{array, fmt};
+use std::array;
 
 use group::Group;
 use heap::{push, sink};
@@ -19,11 +19,6 @@ use crate::signature::key::{LEAVES, NOTHING};
 use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;
-
-/// So many of a thing, without a moment on the stack: a crew of hundreds has as many stacks.
-fn boxed<T: Copy + fmt::Debug, const COUNT: usize>(thing: T) -> Box<[T; COUNT]> {
-    vec![thing; COUNT].into_boxed_slice().try_into().expect("as many as there are")
-}
 
 /// A worker's heaps and nodes.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::boxed;
 use crate::raw::lanes::{LANES, Pairs, gather_pairs, store_pairs};
 use crate::signature::P;
+use crate::signature::fast::boxed;
 use crate::signature::key::{LEAVES, NODE};
 
 /// Of each inner node the value in the lower half of 64 bits, the power in the upper. Leaves are known by their keys.
