@@ -153,24 +153,28 @@ fn preloaded(store: &Store, before: &Environment) -> Environment {
     others.chain([(OsString::from(PRELOAD), value)]).collect()
 }
 
-/// Takes programs before the command begins, on all CPUs.
+/// Takes programs before the command begins, on all CPUs, or on fewer where no more threads can be started.
 fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len());
+    let others = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).saturating_sub(1);
     let queue = Mutex::new(programs.into_iter());
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let mut maker = Maker::new(store, Traced, environment.clone());
-                while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    // What is refused, or cannot be taken now, starts as usual.
-                    if !is_known(store, &program)
-                        && let Ok(Made::Script(script)) = maker.make_patiently(&program)
-                    {
-                        let _ = maker.make_for(&script, &program);
-                    }
-                }
-            });
+    let take_all = || {
+        let mut maker = Maker::new(store, Traced, environment.clone());
+        while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+            // What is refused, or cannot be taken now, starts as usual.
+            if !is_known(store, &program)
+                && let Ok(Made::Script(script)) = maker.make_patiently(&program)
+            {
+                let _ = maker.make_for(&script, &program);
+            }
         }
+    };
+    thread::scope(|scope| {
+        for _ in 0..others {
+            if thread::Builder::new().spawn_scoped(scope, take_all).is_err() {
+                break;
+            }
+        }
+        take_all();
     });
 }
 
