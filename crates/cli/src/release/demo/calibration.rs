@@ -14,7 +14,8 @@ const THINGS: u64 = 400;
 /// How much CPU time it may take, and how much time at most on a crowded machine.
 const CPU: Nanos = Nanos(3_000_000_000);
 const LONGEST: Nanos = Nanos(8_000_000_000);
-const LEAST_PAIRS: usize = 100;
+/// Of each order.
+const LEAST_PAIRS: usize = 50;
 /// Half the width of the interval of a median at 95 %, in places of the sorted values over the root of their number.
 const HALF_WIDTH: f64 = 0.98;
 /// At most this share of a request's CPU time is the same for both versions: sending the page, and filling the caches after
@@ -50,30 +51,49 @@ pub(super) fn calibrate() -> io::Result<Calibration> {
     };
     let more = THINGS * NEW_PERCENT / 100;
     let (wall, cpu) = (clock::monotonic(), clock::thread_cpu());
-    let mut log_ratios = Vec::new();
-    while log_ratios.len() < LEAST_PAIRS || clock::thread_cpu() - cpu < CPU && clock::monotonic() - wall < LONGEST {
+    let (mut old_first, mut new_first) = (Vec::new(), Vec::new());
+    while old_first.len().min(new_first.len()) < LEAST_PAIRS
+        || clock::thread_cpu() - cpu < CPU && clock::monotonic() - wall < LONGEST
+    {
         let drawn = OsRng.try_next_u64().map_err(|error| io::Error::other(error.to_string()))?;
         let begin = (drawn >> 1) as usize;
         // Both pages find their things in the caches, whichever comes first.
         log_cpu(begin, more);
-        log_ratios.push(if drawn & 1 == 0 {
+        if drawn & 1 == 0 {
             let old = log_cpu(begin, THINGS);
-            log_cpu(begin, more) - old
+            old_first.push(log_cpu(begin, more) - old);
         } else {
-            log_cpu(begin, more) - log_cpu(begin, THINGS)
-        });
+            new_first.push(log_cpu(begin, more) - log_cpu(begin, THINGS));
+        }
     }
-    Ok(median(log_ratios))
+    Ok(combined(median(old_first), median(new_first)))
+}
+
+/// The change from the medians of both orders, which are logarithms of NEW / OLD. The second page of a pair is up to 20 % cheaper
+/// than the first, because the CPU has learned its branches; the mean of both orders is without that.
+fn combined(old_first: Median, new_first: Median) -> Calibration {
+    let middle = (old_first.middle + new_first.middle) / 2.0;
+    let half = |of: fn(&Median) -> f64| of(&old_first).hypot(of(&new_first)) / 2.0;
+    let (below, above) = (half(|one| one.middle - one.low), half(|one| one.high - one.middle));
+    let interval = Interval { low: (middle - below).exp_m1(), high: (middle + above).exp_m1() };
+    Calibration { change: middle.exp_m1(), interval }
+}
+
+/// A median with its interval at 95 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Median {
+    middle: f64,
+    low: f64,
+    high: f64,
 }
 
 /// The median pair: what interrupts single pages does not move it.
-fn median(mut log_ratios: Vec<f64>) -> Calibration {
+fn median(mut log_ratios: Vec<f64>) -> Median {
     log_ratios.sort_by(f64::total_cmp);
     let (middle, last) = ((log_ratios.len() - 1) as f64 / 2.0, log_ratios.len() - 1);
     let half = HALF_WIDTH * (log_ratios.len() as f64).sqrt();
-    let change = |place: f64| log_ratios[(place.max(0.0) as usize).min(last)].exp_m1();
-    let interval = Interval { low: change((middle - half).floor()), high: change((middle + half).ceil()) };
-    Calibration { change: change(middle), interval }
+    let at = |place: f64| log_ratios[(place.max(0.0) as usize).min(last)];
+    Median { middle: at(middle), low: at((middle - half).floor()), high: at((middle + half).ceil()) }
 }
 
 #[cfg(test)]
@@ -87,22 +107,27 @@ mod tests {
             let burst = [0.0, 1.5, -1.5][(page % 20 == 7) as usize + 2 * (page % 20 == 17) as usize];
             (0.04 + 0.02 * f64::from(page) / 399.0).ln_1p() + burst
         };
-        let found = median((0..400).map(ratio).collect());
+        let one = median((0..400).map(ratio).collect());
+        // The order of a pair changes both medians by as much, which cancels.
+        let moved = |by: f64| Median { middle: one.middle + by, low: one.low + by, high: one.high + by };
+        let found = combined(moved(-0.2), moved(0.2));
         assert!((found.change - 0.05).abs() < 2e-3, "{found:?}");
         let Interval { low, high } = found.interval;
-        assert!(low < 0.05 && 0.05 < high && (high - low - 0.02 * 2.0 * 0.98 / 20.0 / 0.9).abs() < 1e-3, "{found:?}");
+        let width = 0.02 * 2.0 * 0.98 / 20.0 / 0.9 / 2.0_f64.sqrt();
+        assert!(low < 0.05 && 0.05 < high && (high - low - width).abs() < 1e-3, "{found:?}");
         assert!(
             found.agrees_with(&Interval { low, high: 0.2 }) && found.agrees_with(&Interval { low: 0.0, high: 0.042 })
         );
         assert!(!found.agrees_with(&Interval { low: 0.06, high: 0.2 }));
         assert!(!found.agrees_with(&Interval { low: -0.01, high: 0.035 }));
-        assert_eq!(median(vec![0.5]).interval.low, 0.5_f64.exp_m1());
+        assert_eq!(median(vec![0.5]).low, 0.5);
     }
 
     #[test]
     fn pages_of_v2_cost_what_is_added_to_them() {
         let found = calibrate().unwrap();
         assert!(found.interval.low <= found.change && found.change <= found.interval.high, "{found:?}");
-        assert!((found.change - 0.05).abs() < 0.1, "{found:?}");
+        // Its truth is 5 % of the work; what does not grow with it is some per cent of a page.
+        assert!((found.change - 0.045).abs() < 0.02, "{found:?}");
     }
 }
