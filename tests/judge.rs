@@ -36,7 +36,7 @@ fn remove(files: &[String]) {
 #[test]
 fn three_runs_are_joined_into_one_verdict() {
     let (less, more) = (work(1000), work(2000));
-    let files = parts("three", 3, &["--budget", "700ms"], [&less, &more]);
+    let files = parts("three", 3, &["--runs", "16"], [&less, &more]);
     let (status, text, stderr) = judge(&[], &files);
     assert_eq!(status, 0, "{stderr}");
     assert!(text.contains("3 sources joined") && text.contains("What each source says by itself"), "{text}");
@@ -80,7 +80,7 @@ fn three_runs_are_joined_into_one_verdict() {
 #[test]
 fn conditions_of_the_plans_or_of_the_join_decide_the_status() {
     let (less, more) = (work(500), work(2000));
-    let files = parts("gate", 2, &["--budget", "500ms"], [&less, &more]);
+    let files = parts("gate", 2, &["--runs", "16"], [&less, &more]);
     assert_eq!(judge(&["--quiet"], &files).0, 0);
     assert_eq!(judge(&["--quiet", "--fail-if", "slower>5%"], &files).0, 1);
     assert_eq!(judge(&["--quiet", "--fail-if", "slower>5%"], &files[..1]).0, 1);
@@ -90,7 +90,7 @@ fn conditions_of_the_plans_or_of_the_join_decide_the_status() {
     assert_eq!(judge(&["--quiet", "--require-verdict"], &files).0, 4);
     assert_eq!(judge(&["--quiet", "--require-verdict"], &files[1..]).0, 4);
     remove(&files);
-    let files = parts("own", 2, &["--budget", "500ms", "--fail-if", "faster>1%"], [&less, &more]);
+    let files = parts("own", 2, &["--runs", "16", "--fail-if", "faster>1%"], [&less, &more]);
     assert_eq!(judge(&["--quiet"], &files).0, 0);
     remove(&files);
 }

@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -125,11 +126,38 @@ fn what_a_free_lock_would_save_is_what_taking_it_away_saves() {
     for (index, words) in
         [["4", "60", "2000", "0"], ["3", "60", "1500", "1500"], ["2", "60", "2000", "1000"]].iter().enumerate()
     {
-        let mut ratios: Vec<f64> = (0..5).map(|_| told_by_saved(&format!("gain-{index}"), words)).collect();
+        let calm = (0..25).filter_map(|_| while_calm(|| told_by_saved(&format!("gain-{index}"), words)));
+        let mut ratios: Vec<f64> = calm.take(5).collect();
+        if ratios.len() < 5 {
+            return skip("what_a_free_lock_would_save", "something else uses the CPUs");
+        }
         ratios.sort_by(f64::total_cmp);
-        // Tests that run beside make a run longer now and then.
+        // Some neighbours are too brief to be noticed.
         assert!((0.8..1.2).contains(&ratios[2]), "{words:?}: {ratios:?}");
     }
+}
+
+/// What `measure` returns, unless other processes used more than a tenth of the CPUs meanwhile.
+fn while_calm<T>(measure: impl Fn() -> T) -> Option<T> {
+    let (others, at) = (ticks_of_others(), Instant::now());
+    let measured = measure();
+    let ticks = ticks_of_others().saturating_sub(others) as f64;
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    // A tick is a hundredth of a second to user programs (times(2)).
+    (ticks / 100.0 < 0.1 * cpus * at.elapsed().as_secs_f64() + 0.02).then_some(measured)
+}
+
+/// CPU time in ticks since boot that was not of this process and its children.
+fn ticks_of_others() -> u64 {
+    let numbers = |text: &str| text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
+    // user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)).
+    let all = numbers(fs::read_to_string("/proc/stat").unwrap().lines().next().unwrap());
+    let busy = all[..8].iter().sum::<u64>() - all[3] - all[4];
+    // utime, stime, cutime, cstime: fields 14 to 17 (proc_pid_stat(5)); the first two stand before.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let rest: Vec<&str> = stat.rsplit(')').next().unwrap().split_ascii_whitespace().collect();
+    let own = rest[11..15].iter().map(|word| word.parse::<u64>().unwrap()).sum();
+    busy.saturating_sub(own)
 }
 
 /// What was told that a program would save without its lock, by what it saves without it.

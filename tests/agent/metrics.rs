@@ -34,8 +34,14 @@ fn address(url: &str) -> &str {
     url.split('/').nth(2).expect("a URL has an address")
 }
 
-/// Its head and its body for one request over plain HTTP, whose head has these lines besides.
+/// Its head and its body for one request over plain HTTP, whose head has these lines besides. A page that a busy machine did
+/// not send in time is asked for again.
 pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>) {
+    (0..10).find_map(|_| ask_once(agent, request, lines)).unwrap_or_else(|| panic!("{request}: {}", agent.log()))
+}
+
+/// The same, if all of the body came.
+fn ask_once(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(address(&url(agent))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: here\r\n{lines}\r\n").unwrap();
@@ -44,21 +50,21 @@ pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
     let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
     let body = &answer[end + 4..];
-    let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_vec() };
-    (head, body)
+    let body = if head.contains("transfer-encoding: chunked") { joined(body)? } else { body.to_vec() };
+    Some((head, body))
 }
 
-/// What chunks hold together, up to the one without anything.
-fn joined(mut body: &[u8]) -> Vec<u8> {
+/// What chunks hold together, up to the one without anything; `None` where that one is missing.
+fn joined(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut page = Vec::new();
     loop {
-        let end = body.windows(2).position(|two| two == b"\r\n").expect("a chunk has a size");
+        let end = body.windows(2).position(|two| two == b"\r\n")?;
         let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
         if size == 0 {
-            return page;
+            return Some(page);
         }
-        page.extend_from_slice(&body[end + 2..end + 2 + size]);
-        body = &body[end + 4 + size..];
+        page.extend_from_slice(body.get(end + 2..end + 2 + size)?);
+        body = body.get(end + 4 + size..)?;
     }
 }
 
