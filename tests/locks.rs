@@ -126,7 +126,7 @@ fn what_a_free_lock_would_save_is_what_taking_it_away_saves() {
     for (index, words) in
         [["4", "60", "2000", "0"], ["3", "60", "1500", "1500"], ["2", "60", "2000", "1000"]].iter().enumerate()
     {
-        let calm = (0..25).filter_map(|_| while_calm(|| told_by_saved(&format!("gain-{index}"), words)));
+        let calm = (0..12).filter_map(|_| while_calm(|| told_by_saved(&format!("gain-{index}"), words)));
         let mut ratios: Vec<f64> = calm.take(5).collect();
         if ratios.len() < 5 {
             return skip("what_a_free_lock_would_save", "something else uses the CPUs");
