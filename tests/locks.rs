@@ -9,9 +9,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Instant;
 
 use serde_json::Value;
+use steady_linux::clock;
 
 use steady::{processes_with, run, scratch, seconds, skip, steady, told, within_a_second};
 
@@ -139,12 +139,12 @@ fn what_a_free_lock_would_save_is_what_taking_it_away_saves() {
 
 /// What `measure` returns, unless other processes used more than a tenth of the CPUs meanwhile.
 fn while_calm<T>(measure: impl Fn() -> T) -> Option<T> {
-    let (others, at) = (ticks_of_others(), Instant::now());
+    let (others, at) = (ticks_of_others(), clock::monotonic());
     let measured = measure();
     let ticks = ticks_of_others().saturating_sub(others) as f64;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     // A tick is a hundredth of a second to user programs (times(2)).
-    (ticks / 100.0 < 0.1 * cpus * at.elapsed().as_secs_f64() + 0.02).then_some(measured)
+    (ticks / 100.0 < 0.1 * cpus * (clock::monotonic() - at).seconds() + 0.02).then_some(measured)
 }
 
 /// CPU time in ticks since boot that was not of this process and its children.

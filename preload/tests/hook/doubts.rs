@@ -4,13 +4,14 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 use steady_preload::card::{Card, FIRST_PROGRAM, Outcome, demand};
 use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 
-use crate::fake::{Fake, identity, said, text, there_is};
+use crate::fake::{Fake, copy_program, identity, said, text, there_is};
 
 /// The program itself is started, which is counted so.
 fn starts_cold(fake: &Fake, outcome: Outcome) {
@@ -430,7 +431,7 @@ fn what_starts_services() {
     assert_eq!(sh("setsid -w bin/tool a"), "cold a\n");
     assert_eq!(sh("nohup bin/tool a 2>/dev/null"), "cold a\n");
     assert_eq!(sh("trap '' HUP; bin/tool a"), "warm a\n");
-    fs::copy("/usr/bin/env", fake.folder.join("bin/start-stop-daemon")).unwrap();
+    copy_program(Path::new("/usr/bin/env"), &fake.folder.join("bin/start-stop-daemon"));
     assert_eq!(sh("bin/start-stop-daemon bin/tool a"), "cold a\n");
     assert_eq!((fake.count(Outcome::OtherWay), fake.count(Outcome::Warm)), (3, 2));
 }

@@ -100,7 +100,7 @@ impl Fake {
         fs::write(store.join("counts"), [0; COUNTERS * 8]).expect("it can be written");
         fs::create_dir(folder.join("bin")).expect("it is new");
         let tool = folder.join("bin/tool");
-        fs::copy(&*COLD, &tool).expect("it can be copied");
+        copy_program(&COLD, &tool);
         Fake { folder, tool }
     }
 
@@ -132,7 +132,7 @@ impl Fake {
             let folder = self.copies(&program).join(copy.to_string());
             fs::create_dir_all(&folder).expect("it can be made");
             let _ = fs::remove_file(folder.join(name));
-            fs::copy(snapshot, folder.join(name)).expect("it can be copied");
+            copy_program(snapshot, &folder.join(name));
         }
         self.write_warm(&program, change);
     }
@@ -197,8 +197,11 @@ impl Fake {
     /// Writes an executable file beside `tool`.
     pub(crate) fn script(&self, name: &str, content: &str) -> PathBuf {
         let path = self.folder.join("bin").join(name);
-        fs::write(&path, content).expect("it can be written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let draft = path.with_extension("draft");
+        fs::write(&draft, content).expect("it can be written");
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        copy_program(&draft, &path);
+        fs::remove_file(draft).expect("it is ours");
         path
     }
 
@@ -244,6 +247,13 @@ impl Fake {
     pub(crate) fn sh(&self, script: &str) -> String {
         self.run(&["/bin/bash", "-c", script])
     }
+}
+
+/// Copies a program by a process of its own. A descriptor of this process that is open for writing would reach the children
+/// that other tests start meanwhile, and until they execute, the copy could not be executed (ETXTBSY).
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("--preserve=mode").arg(from).arg(to).status().expect("cp starts");
+    assert!(status.success(), "{} cannot be copied", from.display());
 }
 
 pub(crate) fn said(output: Output) -> String {

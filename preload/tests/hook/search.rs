@@ -5,7 +5,7 @@ use std::fs;
 use steady_preload::card::Outcome;
 
 use crate::calls::CALLS;
-use crate::fake::{COLD, Fake, said};
+use crate::fake::{COLD, Fake, copy_program, said};
 
 /// What is started by `tool` where this is searched, in the folder `bin`; with the hook and without.
 fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
@@ -33,9 +33,7 @@ fn first(fake: &Fake, name: &str, make: impl FnOnce(&std::path::Path)) {
 #[test]
 fn the_snapshot_is_of_what_is_found() {
     let fake = Fake::new();
-    first(&fake, "other", |tool| {
-        fs::copy(&*COLD, tool).unwrap();
-    });
+    first(&fake, "other", |tool| copy_program(&COLD, tool));
     first(&fake, "empty", |_| ());
     let long = format!("{}:@/bin", "x/".repeat(1000));
     for way in ["execvp", "execvpe", "execlp", "spawnp"] {

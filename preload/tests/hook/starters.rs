@@ -103,7 +103,7 @@ fn both_snapshots_are_used() {
     let fake = Fake::new();
     let second = fake.copies(&fake.tool).join("1/tool");
     fs::remove_file(&second).unwrap();
-    fs::copy(&*crate::fake::COLD, &second).unwrap();
+    crate::fake::copy_program(&crate::fake::COLD, &second);
     fake.accept_images(&fake.tool);
     let said = fake.sh("for one in $(seq 60); do tool; done");
     // Each is drawn 30 times in the mean; 60 fair coins fall alike once in 2^59.
