@@ -352,7 +352,7 @@ pub enum ReleaseWarning {
         /// The interval of the change of the CPU time of requests alone.
         interval: Interval,
     },
-    /// Requests that came to have their version in another way, which were left out.
+    /// Requests that came to have their version in another way, or while no coin could fall otherwise, which were left out.
     OtherAssignments {
         /// How many.
         requests: u64,

@@ -82,7 +82,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         }
         ReleaseWarning::Lost { lost, folded } => lost_words(*lost, *folded),
         ReleaseWarning::OtherAssignments { requests } => format!(
-            "Left out: {} whose version was chosen in another way than that of the rest.",
+            "Left out: {} whose version was chosen in another way than that of the rest, or while a coin gave one version nothing.",
             numbered(*requests, "request", "requests")
         ),
         ReleaseWarning::Gaps { seconds } => format!(
