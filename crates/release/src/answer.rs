@@ -3,6 +3,7 @@
 use steady_model::{Absent, Reading, Refusal, ReleaseWarning, RestsOn, Settling};
 
 use crate::effect::{Effect, Plain};
+use crate::groups::Groups;
 
 /// One route.
 pub(crate) struct RouteAnswer {
@@ -14,6 +15,18 @@ pub(crate) struct RouteAnswer {
     pub(crate) effect: Reading<Effect>,
     /// The effect on its usual request.
     pub(crate) usual: Reading<Effect>,
+}
+
+impl RouteAnswer {
+    /// A route that was compared with others alone.
+    pub(crate) fn pooled(route: u32, plain: Plain) -> RouteAnswer {
+        let why = || {
+            Absent::because(
+                "the version decides which requests are on it, so they were compared with those of other routes",
+            )
+        };
+        RouteAnswer { route, plain, effect: Err(why()), usual: Err(why()) }
+    }
 }
 
 /// One host of several.
@@ -36,10 +49,12 @@ pub(crate) struct Answer {
     pub(crate) total: Reading<Effect>,
     /// The effect on the usual request, routes mixed by CPU time.
     pub(crate) usual: Reading<Effect>,
-    /// The routes that both versions served.
+    /// The routes that both versions served, and those that were compared with others.
     pub(crate) routes: Vec<RouteAnswer>,
     /// The hosts, each by itself, where there are several.
     pub(crate) hosts: Vec<HostAnswer>,
+    /// Which routes and classes were compared as one.
+    pub(crate) groups: Groups,
     /// Why there is none.
     pub(crate) refused: Vec<Refusal>,
     /// What would give one.
@@ -59,6 +74,7 @@ impl Answer {
             usual: Err(Absent::because("nothing was compared")),
             routes: Vec::new(),
             hosts: Vec::new(),
+            groups: Groups::default(),
             refused: Vec::new(),
             settle: None,
             counts_processes: false,

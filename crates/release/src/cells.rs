@@ -55,6 +55,25 @@ pub(crate) fn of_levels(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
     cells.into_iter().map(|((place, _), sides)| LevelCell { place, sides }).collect()
 }
 
+/// The same of strata of which the version decides which of them a request is in: without what was known of its route before
+/// it, which is not the same in both versions then.
+pub(crate) fn of_pooled(strata: &[&[Line]], adjusted: bool) -> Vec<LevelCell> {
+    let mut cells = of_levels(strata, adjusted);
+    for sums in cells.iter_mut().flat_map(|cell| &mut cell.sides) {
+        *sums = LevelSums {
+            requests: sums.requests,
+            exceeding: sums.exceeding,
+            base: sums.base,
+            base_squared: sums.base_squared,
+            excess: sums.excess,
+            excess_squared: sums.excess_squared,
+            base_excess: sums.base_excess,
+            ..LevelSums::default()
+        };
+    }
+    cells
+}
+
 /// The cells of one second each. The lines are those of one route and class, in order.
 pub(crate) fn of_seconds(lines: &[Line]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
@@ -88,18 +107,45 @@ pub(crate) fn of_stretches(cells: &[Cell], length: u64) -> Vec<Cell> {
 }
 
 /// The stretch in which the cells will tell most: short ones take out more of the load, but leave some cells with one version
-/// alone. What is looked at is the same whichever version is called NEW.
+/// alone. None within which the share of NEW changes, as it does in a rollout: the load of the one part would pass for the
+/// version that served more of it. What is looked at is the same whichever version is called NEW.
 pub(crate) fn best_stretch(cells: &[Cell]) -> u64 {
     let mut longer = cells.to_vec();
     let mut best = (f64::INFINITY, LENGTHS[0]);
     for length in LENGTHS {
-        longer = of_stretches(&longer, length);
+        let shorter = std::mem::take(&mut longer);
+        longer = of_stretches(&shorter, length);
+        if share_changes(&shorter, &longer, length) {
+            break;
+        }
         let variance = expected_variance(&longer);
         if variance < best.0 {
             best = (variance, length);
         }
     }
     best.1
+}
+
+/// Whether the share of NEW differs between the cells that make up a longer one, further than coins of one share would have it
+/// (Pearson's chi-squared, whose mean is exact for small counts).
+fn share_changes(shorter: &[Cell], longer: &[Cell], length: u64) -> bool {
+    /// Standard deviations of chi-squared.
+    const DEVIATIONS: f64 = 4.0;
+    let (mut squares, mut freedom) = (0.0, 0.0);
+    let mut parts = shorter.iter().peekable();
+    for whole in longer {
+        let [old, new] = whole.sides.map(|side| side.n);
+        let (all, share) = (old + new, new / (old + new));
+        let inside = |cell: &&Cell| (cell.host, cell.second / length * length) == (whole.host, whole.second);
+        while let Some(part) = parts.next_if(|cell| inside(cell)) {
+            let n = part.sides[0].n + part.sides[1].n;
+            if old > 0.0 && new > 0.0 && all > n {
+                squares += (part.sides[1].n - n * share).powi(2) / (n * share * (1.0 - share)) * (all - 1.0) / all;
+                freedom += (all - n) / all;
+            }
+        }
+    }
+    squares > freedom + DEVIATIONS * (2.0 * freedom).sqrt()
 }
 
 /// The variance within cells, of both versions together, over how much the cells tell.

@@ -1,10 +1,11 @@
 //! The window as a course of time, for charts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use steady_model::{HostSecond, Nanos, ReleaseCourse, ReleaseMoment, ReleaseRows, ReleaseRulerRow};
 
 use crate::effect::nanos;
+use crate::groups::Groups;
 use crate::window::{Line, longest};
 
 /// About so many stretches fit a chart.
@@ -35,15 +36,20 @@ pub(crate) fn step(lines: &[Line]) -> u64 {
 
 /// By what factor the load and the mix of routes moved the cost of each line from the window's mean, where both versions served
 /// at the same time: the mean of its stretch with the effect taken out, over that of the window.
-pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64) -> Vec<f64> {
-    let cost = |lines: &[Line]| {
-        let sum: f64 = lines.iter().map(|line| line.row.sums.cpu * (-effect * line.side as f64).exp()).sum();
-        sum / lines.iter().map(Line::requests).sum::<f64>()
+pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64, groups: &Groups) -> Vec<f64> {
+    let place = |line: &Line| (groups.of(line.stratum()), line.row.host, line.row.second / step);
+    let (mut costs, mut all): (HashMap<_, (f64, f64)>, (f64, f64)) = Default::default();
+    for line in lines {
+        let (cpu, requests) = (line.row.sums.cpu * (-effect * line.side as f64).exp(), line.requests());
+        let own = costs.entry(place(line)).or_default();
+        *own = (own.0 + cpu, own.1 + requests);
+        all = (all.0 + cpu, all.1 + requests);
+    }
+    let load = |line: &Line| {
+        let (cpu, requests) = costs[&place(line)];
+        cpu / requests / (all.0 / all.1)
     };
-    let mean = cost(lines);
-    let place = |line: &Line| (line.stratum(), line.row.host, line.row.second / step);
-    let stretches = lines.chunk_by(|one, other| place(one) == place(other));
-    stretches.flat_map(|stretch| std::iter::repeat_n(cost(stretch) / mean, stretch.len())).collect()
+    lines.iter().map(load).collect()
 }
 
 /// The course of the window, in stretches of `step` seconds; `loads` are the factors by which the load moved

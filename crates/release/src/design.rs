@@ -1,6 +1,6 @@
 //! How two versions came to be compared, from how requests were assigned and from who served when.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steady_model::{Assignment, ReleaseDesign};
 
@@ -38,8 +38,10 @@ pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, 
         _ if served_together(&lines) => ReleaseDesign::Canary,
         _ => ReleaseDesign::OneAfterTheOther,
     };
-    if design == ReleaseDesign::Switchback {
-        left_out += keep_one_length(&mut lines);
+    match design {
+        ReleaseDesign::RandomPerRequest => left_out += keep_coins(&mut lines),
+        ReleaseDesign::Switchback => left_out += keep_one_length(&mut lines),
+        _ => {}
     }
     Some((design, lines, left_out))
 }
@@ -68,6 +70,43 @@ fn served_together(lines: &[Line]) -> bool {
     }
     let count = |of: fn(&[bool; 2]) -> bool| stretches.values().filter(|served| of(served)).count() as f64;
     count(|served| served[0] && served[1]) >= TOGETHER * count(|served| served[0]).min(count(|served| served[1]))
+}
+
+/// Where the share of a version is 0, as before a rollout begins, no coin falls: what the other version cost then has nothing beside
+/// it, and is left out. That is seen by runs of one version on a host which are longer than the coin has them elsewhere.
+fn keep_coins(lines: &mut Vec<Line>) -> u64 {
+    /// Runs that a coin makes more rarely than this are not its.
+    const CHANCE: f64 = 1e-6;
+    let mut seconds: BTreeMap<(u32, u64), [f64; 2]> = BTreeMap::new();
+    lines.iter().for_each(|line| {
+        seconds.entry((line.row.host, line.row.second)).or_default()[line.side] += line.requests();
+    });
+    let sum = |of: &[(&(u32, u64), &[f64; 2])]| {
+        [0, 1].map(|side: usize| of.iter().map(|(_, sides)| sides[side]).sum::<f64>())
+    };
+    let served: Vec<(&(u32, u64), &[f64; 2])> = seconds.iter().collect();
+    let whole = sum(&served);
+    let mut gone: BTreeSet<(u32, u64)> = BTreeSet::new();
+    for of_host in served.chunk_by(|one, other| one.0.0 == other.0.0) {
+        let on_host = sum(of_host);
+        let alone = |sides: &[f64; 2]| (0..2).find(|side| sides[1 - side] <= 0.0);
+        for run in of_host.chunk_by(|one, other| alone(one.1).is_some() && alone(one.1) == alone(other.1)) {
+            let Some(side) = alone(run[0].1) else { continue };
+            let own = sum(run)[side];
+            let among = if on_host[1 - side] > 0.0 { on_host } else { whole };
+            let share = among[1 - side] / (among[0] + among[1] - own);
+            if own * (-share).ln_1p() < CHANCE.ln() {
+                gone.extend(run.iter().map(|(place, _)| **place));
+            }
+        }
+    }
+    let mut left_out = 0;
+    lines.retain(|line| {
+        let stays = !gone.contains(&(line.row.host, line.row.second));
+        left_out += if stays { 0 } else { line.row.sums.requests };
+        stays
+    });
+    left_out
 }
 
 /// Slots of several lengths cannot be pairs of each other: those of the length that served most remain.

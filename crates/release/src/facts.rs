@@ -1,14 +1,11 @@
 //! What is said of the two sides, and of the window, before anything is compared.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use steady_model::{ALL_PROCESSES, Absent, ReleaseQuestion, ReleaseRows, ReleaseSide, ReleaseWarning};
 
 use crate::effect::{Plain, nanos};
 use crate::window::{Line, Sides};
-
-/// Seconds that are taken together when gaps are looked for: rows may be kept so.
-const STRETCH: u64 = 10;
 
 /// OLD and NEW. `warming` is how many requests of each were among the first of their process.
 pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2]) -> [ReleaseSide; 2] {
@@ -80,10 +77,13 @@ pub(crate) fn warnings(
     rows: &ReleaseRows,
     lines: &[Line],
     left_out: u64,
+    is_randomised: bool,
 ) -> Vec<ReleaseWarning> {
     let mut warnings = Vec::new();
     warnings.extend(unequal_failures(lines));
-    warnings.extend(routes_of_one_version(lines));
+    if !is_randomised {
+        warnings.extend(routes_of_one_version(lines));
+    }
     if rows.lost > 0 || rows.folded > 0 {
         warnings.push(ReleaseWarning::Lost { lost: rows.lost, folded: rows.folded });
     }
@@ -109,37 +109,64 @@ fn unequal_failures(lines: &[Line]) -> Option<ReleaseWarning> {
     ((shares[1] - shares[0]).abs() > DEVIATIONS * error).then_some(ReleaseWarning::UnequalFailures { shares })
 }
 
+/// Where no coin chose, what one version alone served is compared with nothing.
 fn routes_of_one_version(lines: &[Line]) -> Option<ReleaseWarning> {
+    /// One version has at least this share of the requests that the other leads to expect, or they are as good as of one version.
+    const STRAY: f64 = 0.02;
+    /// Where fewer are expected of a version, there may be none by chance. All such together are not as unequal as this.
+    const RARE: f64 = 5.0;
+    const RARE_STRAY: f64 = 0.5;
+    let whole = Plain::of(lines);
+    let expected = |plain: &Plain| {
+        let all = (plain.requests[0] + plain.requests[1]) as f64;
+        [0, 1].map(|side| all * whole.requests[side] as f64 / (whole.requests[0] + whole.requests[1]) as f64)
+    };
+    let below = |plain: &Plain, stray: f64| {
+        let expected = expected(plain);
+        [0, 1].into_iter().any(|side| plain.requests[side] as f64 <= stray * expected[side])
+    };
+    let is_rare = |plain: &Plain| expected(plain).into_iter().any(|requests| requests < RARE);
+    let mut rare = Plain::default();
+    for plain in lines.chunk_by(|one, other| one.stratum() == other.stratum()).map(Plain::of).filter(is_rare) {
+        rare.requests = [0, 1].map(|side| rare.requests[side] + plain.requests[side]);
+    }
+    let by_chance = !is_rare(&rare) && !below(&rare, RARE_STRAY);
+    let is_of_one = |plain: &Plain| below(plain, STRAY) && !(by_chance && is_rare(plain));
     let (mut routes, mut cpu, mut all) = (0, 0.0, 0.0);
     // In order of routes, which come first in a line's key.
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
-        let plain = Plain::of(of_route);
-        let own = plain.cpu[0] + plain.cpu[1];
-        all += own;
-        if plain.requests.contains(&0) {
+        let strata = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).map(Plain::of);
+        let (of_one, others): (Vec<Plain>, Vec<Plain>) = strata.partition(is_of_one);
+        let sum = |plains: &[Plain]| plains.iter().map(|plain| plain.cpu[0] + plain.cpu[1]).sum::<f64>();
+        all += sum(&of_one) + sum(&others);
+        if !of_one.is_empty() {
             routes += 1;
-            cpu += own;
+            cpu += sum(&of_one);
         }
     }
     (routes > 0 && all > 0.0).then_some(ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio: cpu / all })
 }
 
-/// Seconds without any row, in stretches that are empty as a whole. Those before the first row do not count: the agent or the
+/// Seconds without any row, where there are many of them in a row. Those before the first row do not count: the agent or the
 /// service had not been started.
 fn gaps(question: &ReleaseQuestion, rows: &ReleaseRows) -> Option<ReleaseWarning> {
-    let mut filled: BTreeSet<u64> = BTreeSet::new();
+    /// Shorter ones are no news: little may be asked of a service.
+    const LEAST: u64 = 10;
     let mut last = None;
-    for row in &rows.requests {
-        if last.replace((row.second, row.span_seconds)) == Some((row.second, row.span_seconds)) {
-            continue;
-        }
-        let length = u64::from(row.span_seconds).max(1);
-        (row.second / STRETCH..=(row.second + length - 1) / STRETCH).for_each(|at| {
-            filled.insert(at);
-        });
+    let mut spans: Vec<(u64, u64)> = rows
+        .requests
+        .iter()
+        .map(|row| (row.second, row.second + u64::from(row.span_seconds).max(1)))
+        .filter(|span| last.replace(*span) != Some(*span))
+        .collect();
+    spans.sort_unstable();
+    spans.push((question.to, question.to));
+    let mut until = spans[0].0.max(question.from);
+    let mut empty = 0;
+    for (from, to) in spans {
+        let gap = from.min(question.to).saturating_sub(until);
+        empty += if gap >= LEAST { gap } else { 0 };
+        until = until.max(to);
     }
-    let first = filled.first().copied().unwrap_or(u64::MAX);
-    let (from, to) = (question.from.div_ceil(STRETCH).max(first), question.to / STRETCH);
-    let empty = to.saturating_sub(from) - filled.range(from..to.max(from)).count() as u64;
-    (empty > 0).then_some(ReleaseWarning::Gaps { seconds: empty * STRETCH })
+    (empty > 0).then_some(ReleaseWarning::Gaps { seconds: empty })
 }

@@ -13,6 +13,9 @@ use crate::process_cpu::ProcessCpu;
 use crate::window::Line;
 use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
 
+/// So many of the routes that the versions served unequally are named.
+const UNEQUAL_NAMED: usize = 3;
+
 /// Judges what a release changed, from the rows of one window.
 pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
     Ok(judge_at(question, rows, 1.0 - question.confidence)?.report)
@@ -24,14 +27,16 @@ pub(crate) struct Judged {
     pub(crate) report: ReleaseReport,
     /// Both versions, however they were assigned.
     all: Plain,
-    /// Seconds between the first and the last row.
+    /// Seconds between the first and the last row of these.
+    whole_seconds: f64,
+    /// The same of the rows that are compared.
     seconds: f64,
 }
 
 impl Judged {
     /// What a change comes to.
     pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
-        saving(total, &self.all, self.seconds)
+        saving(total, &self.all, self.whole_seconds)
     }
 
     /// How many minutes were seen.
@@ -43,7 +48,7 @@ impl Judged {
 /// The same, where `alpha` of error may be spent.
 pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
     let lines = window::lines(question, rows)?;
-    let all = Plain::of(&lines);
+    let (all, whole_seconds) = (Plain::of(&lines), span(&lines));
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
     let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
     let processes = ProcessCpu::new(question, rows, &lines);
@@ -64,8 +69,15 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         warnings.extend(processes.unexplained_warning(&answer.total, alpha));
         answer.total = answer.total.map(|effect| processes.widened(effect, &plain));
     }
+    warnings.extend(facts::warnings(question, rows, &lines, left_out, design.is_randomised()));
+    warnings.extend(unequal_routes(&answer, &lines, rows));
+    if let Some(why) = left_out_of_total(&warnings, question.resolution) {
+        answer.total = answer.total.and(Err(why));
+    }
     let mut total = change(&answer.total, &plain, &asked);
-    warnings.extend(facts::warnings(question, rows, &lines, left_out));
+    without_load(&mut total, &warnings);
+    let mut hosts = hosts::told(&answer.hosts, rows, &asked);
+    hosts.iter_mut().for_each(|host| without_load(&mut host.change, &warnings));
     let usual = estimate(&answer.usual, alpha);
     if contradicted(&warnings, total.verdict) {
         total.verdict = Verdict::Undecided;
@@ -77,19 +89,23 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let open = total.verdict == Verdict::Undecided;
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
-    let loads = course::loads_within(&lines, step, effect);
+    let loads = course::loads_within(&lines, step, effect, &answer.groups);
     let report = ReleaseReport {
         question: question.clone(),
         design,
         rests_on: answer.rests_on,
+        has_classes: lines.iter().any(|line| line.row.class != 0),
         from_outside: lines.iter().any(|line| line.row.process == 0),
         sides: facts::sides(question, &lines, facts::warming(question, rows)),
-        tails: if differ(&total, &usual) { tails::tails(&lines, rows, design, alpha) } else { Vec::new() },
+        tails: match differing(&total, &usual) {
+            Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),
+            None => Vec::new(),
+        },
         usual,
         routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
-        hosts: hosts::told(&answer.hosts, rows, &asked),
-        wall: wall::wall(question, rows, &lines, design, alpha),
-        saving: saving(&total, &all, seconds),
+        hosts,
+        wall: wall::wall(question, rows, &lines, design, alpha, &answer.groups),
+        saving: saving(&total, &all, whole_seconds),
         unexplained: processes.unexplained().clone(),
         course: course::course(&lines, rows, step, &loads),
         looks: Vec::new(),
@@ -98,14 +114,41 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         settle: answer.settle.filter(|_| open),
         warnings,
     };
-    Ok(Judged { report, all, seconds })
+    Ok(Judged { report, all, whole_seconds, seconds })
 }
 
-/// Whether the total and the usual request changed differently, so that some requests changed otherwise than most did.
-fn differ(total: &ReleaseChange, usual: &ChangeEstimate) -> bool {
-    match (&total.interval, &usual.interval) {
-        (Ok(total), Ok(usual)) => total.low > usual.high || total.high < usual.low,
-        _ => false,
+/// The routes of which the version decides which requests are on them.
+fn unequal_routes(answer: &Answer, lines: &[Line], rows: &ReleaseRows) -> Option<ReleaseWarning> {
+    let (unequal, cpu_ratio) = answer.groups.unequal_routes(lines);
+    let name = |route: &u32| rows.routes.get(*route as usize).cloned().unwrap_or_else(|| format!("(route {route})"));
+    let named: Vec<String> = unequal.iter().take(UNEQUAL_NAMED).map(name).collect();
+    (!unequal.is_empty()).then_some(ReleaseWarning::UnequalRoutes { routes: unequal.len(), named, cpu_ratio })
+}
+
+/// Why there is no change of the total: what one version alone served may have changed it by more than the resolution.
+fn left_out_of_total(warnings: &[ReleaseWarning], resolution: f64) -> Option<Absent> {
+    warnings.iter().find_map(|warning| match warning {
+        ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } if *cpu_ratio > resolution => {
+            Some(Absent::because("too much of the CPU time is that of routes or classes that one version alone served"))
+        }
+        _ => None,
+    })
+}
+
+/// How the total and the usual request changed where they did so differently: some requests changed otherwise than most did.
+fn differing(total: &ReleaseChange, usual: &ChangeEstimate) -> Option<tails::Changes> {
+    let (of_total, of_usual) = (total.interval.as_ref().ok()?, usual.interval.as_ref().ok()?);
+    let apart = of_total.low > of_usual.high || of_total.high < of_usual.low;
+    let changes = tails::Changes { total: *total.change.as_ref().ok()?, usual: *usual.change.as_ref().ok()? };
+    apart.then_some(changes)
+}
+
+/// The change is that of the CPU time of processes, the plain means are those of requests: what lies between is not load alone.
+pub(crate) fn without_load(change: &mut ReleaseChange, warnings: &[ReleaseWarning]) {
+    let counted = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+    if change.load_shift.is_ok() && warnings.iter().any(counted) {
+        let why = "the change is that of the CPU time of processes, and raw that of requests alone";
+        change.load_shift = Err(Absent::because(why));
     }
 }
 

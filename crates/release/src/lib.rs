@@ -12,6 +12,7 @@ mod effect;
 mod error;
 mod facts;
 mod fold;
+mod groups;
 mod hosts;
 mod judge;
 mod merge;

@@ -1,6 +1,6 @@
 //! A coin for each request: costs compared within cells of time and place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use steady_model::{Absent, ReleaseWarning};
 use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, share, total_change, within};
@@ -8,28 +8,36 @@ use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, sh
 use crate::answer::{Answer, RouteAnswer};
 use crate::cells::{self, Cell};
 use crate::effect::{Effect, Plain};
+use crate::groups::{Groups, LEAST};
 use crate::hosts;
 use crate::window::Line;
-
-/// Strata with fewer requests of either version are not estimated by themselves, but pooled with others.
-const LEAST: u64 = 20;
 
 /// The answer of the lines, which are in order.
 pub(crate) fn answer(lines: &[Line]) -> Answer {
     let adjusted = lines.iter().all(Line::has_levels);
-    let (mut strata, mut parts, mut rare) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut routes, mut shared) = (Vec::new(), BTreeSet::new());
+    let groups = Groups::of_requests(lines);
+    let (mut strata, mut pooled) = (Vec::new(), Vec::new());
+    let (mut parts, mut rare, mut routes) = (Vec::new(), Vec::new(), Vec::new());
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
-        let plain = Plain::of(of_route);
-        if plain.requests.contains(&0) {
+        let (route, plain) = (of_route[0].row.route, Plain::of(of_route));
+        let of_strata = of_route.chunk_by(|one, other| one.stratum() == other.stratum());
+        let (together, own): (Vec<&[Line]>, Vec<&[Line]>) =
+            of_strata.partition(|lines| groups.is_pooled(lines[0].stratum()));
+        if !together.is_empty() {
+            routes.push(RouteAnswer::pooled(route, plain));
+            pooled.extend(together);
+            rare.extend(&own);
+            strata.extend(own);
             continue;
         }
-        let route = of_route[0].row.route;
-        shared.insert(route);
-        let own: Vec<&[Line]> = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).collect();
+        if plain.requests.contains(&0) {
+            rare.extend(&own);
+            strata.extend(own);
+            continue;
+        }
         let part = has_enough(&plain).then(|| Part::new(&own));
         let few = || Absent::because(format!("fewer than {LEAST} requests of one version, or never at the same time"));
-        let effect = total(&own, adjusted).map(effect_of).ok_or_else(few);
+        let effect = total(&own, &[], adjusted).map(effect_of).ok_or_else(few);
         let usual = part.as_ref().and_then(Part::effect).ok_or_else(few);
         routes.push(RouteAnswer { route, plain, effect, usual });
         match part {
@@ -41,20 +49,27 @@ pub(crate) fn answer(lines: &[Line]) -> Answer {
     if !rare.is_empty() {
         parts.push(Part::new(&rare));
     }
+    if !pooled.is_empty() {
+        let mut together: Vec<Line> = pooled.concat();
+        together.sort_by_key(|line| (line.row.host, line.row.second));
+        parts.push(Part::new(&[&together]));
+    }
     let few = || Absent::because(format!("fewer than {LEAST} requests of one version"));
     let usual = usual(&parts).map(|usual| Effect::Student(usual, 0.0).among(&shares(&parts))).ok_or_else(few);
     let alone = |_, strata: &[&[Line]]| {
-        let shared: Vec<&[Line]> =
-            strata.iter().copied().filter(|lines| shared.contains(&lines[0].row.route)).collect();
-        total(&shared, adjusted).map(|found| Effect::Student(found.estimated, 0.0)).ok_or_else(few)
+        let (pooled, own): (Vec<&[Line]>, Vec<&[Line]>) =
+            strata.iter().copied().partition(|lines| groups.is_pooled(lines[0].stratum()));
+        total(&own, &pooled, adjusted).map(|found| Effect::Student(found.estimated, 0.0)).ok_or_else(few)
     };
     let missing = lines.iter().filter(|line| !line.has_levels()).map(|line| line.row.sums.requests).sum();
     let warning = (!adjusted).then_some(ReleaseWarning::NotAdjusted { requests: missing });
+    let hosts = hosts::each(lines, alone);
     Answer {
-        total: total(&strata, adjusted).map(effect_of).ok_or_else(few),
+        total: total(&strata, &pooled, adjusted).map(effect_of).ok_or_else(few),
         usual,
         routes,
-        hosts: hosts::each(lines, alone),
+        hosts,
+        groups,
         warnings: warning.into_iter().collect(),
         ..Answer::of_coins()
     }
@@ -70,27 +85,38 @@ fn has_enough(plain: &Plain) -> bool {
 }
 
 /// The change of the total over these strata. Those with too few requests of a version are compared as one, with as many of the
-/// smallest others as it takes: coins assign versions in all of them, so this costs precision and no truth.
-fn total(strata: &[&[Line]], adjusted: bool) -> Option<TotalChange> {
+/// smallest others as it takes: coins assign versions in all of them, so this costs precision and no truth. Those that are
+/// `pooled` are compared as one, too.
+fn total(strata: &[&[Line]], pooled: &[&[Line]], adjusted: bool) -> Option<TotalChange> {
+    let together = Plain::of(pooled.iter().copied().flatten()).requests;
+    if !pooled.is_empty() && together.iter().any(|n| *n < LEAST) {
+        return None;
+    }
     let mut sized: Vec<([u64; 2], &[Line])> = strata.iter().map(|lines| (Plain::of(*lines).requests, *lines)).collect();
     sized.sort_by_key(|([old, new], _)| (*old.min(new), *old.max(new)));
-    let mut pooled = [0; 2];
+    let mut sum = [0; 2];
     let mut count = 0;
     for ([old, new], _) in &sized {
-        if *old.min(new) >= LEAST && (count == 0 || pooled.iter().all(|n| *n >= LEAST)) {
+        if *old.min(new) >= LEAST && (count == 0 || sum.iter().all(|n| *n >= LEAST)) {
             break;
         }
-        pooled = [pooled[0] + old, pooled[1] + new];
+        sum = [sum[0] + old, sum[1] + new];
         count += 1;
     }
     let (rare, usual) = sized.split_at(count);
-    if strata.is_empty() || (count > 0 && pooled.iter().any(|n| *n < LEAST)) {
+    let few = count > 0 && sum.iter().any(|n| *n < LEAST);
+    if few && pooled.is_empty() {
         return None;
     }
     let mut cells: Vec<_> = usual.iter().map(|(_, lines)| cells::of_levels(&[lines], adjusted)).collect();
-    if count > 0 {
-        let rare: Vec<&[Line]> = rare.iter().map(|(_, lines)| *lines).collect();
+    let rare: Vec<&[Line]> = rare.iter().map(|(_, lines)| *lines).collect();
+    if few {
+        cells.push(cells::of_pooled(&[pooled, &rare].concat(), adjusted));
+    } else if count > 0 {
         cells.push(cells::of_levels(&rare, adjusted));
+    }
+    if !pooled.is_empty() && !few {
+        cells.push(cells::of_pooled(pooled, adjusted));
     }
     total_change(&cells)
 }

@@ -7,6 +7,7 @@ use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPai
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
+use crate::groups::{Groups, POOLED};
 use crate::process_cpu::{ProcessCpu, Used};
 use crate::window::{Line, Sides};
 use crate::{hosts, rulers};
@@ -27,11 +28,16 @@ struct Cost {
     expected: f64,
 }
 
+/// OLD and NEW, by route and class or groups of these.
+type Costs = BTreeMap<(u32, u32), [Cost; 2]>;
+
 /// Sums of one pair of slots, by version; of rows that hold many slots, those of one stretch of time.
 #[derive(Default)]
 struct Sums {
     /// By route and class.
-    strata: BTreeMap<(u32, u32), [Cost; 2]>,
+    strata: Costs,
+    /// The same, with those together that are compared as one.
+    groups: Costs,
     /// Requests by slot (first, second) and version; all of a stretch with many slots are in the first.
     slots: [[f64; 2]; 2],
     /// Whether these are many slots, and the CPU time of each version in them.
@@ -54,26 +60,26 @@ pub(crate) fn answer(
     processes: &ProcessCpu<'_>,
 ) -> Answer {
     let Some(length) = lines.first().map(|line| u64::from(line.row.slot_seconds)) else { return Answer::of_coins() };
-    let mut pairs = pairs(lines, length);
+    let groups = Groups::of_pairs(lines, |line| begin(line.row.second, line.row.second_of_pair, length));
+    let mut pairs = pairs(lines, length, &groups);
     pairs.retain(|_, sums| sums.whole());
     let workers = rows.rulers.iter().any(|row| row.process != 0);
     add_rulers(&mut pairs, question, rows, length, workers);
     let counts_processes = processes.counts() && add_processes(&mut pairs, processes, length);
     let used = used(&pairs);
-    let weights = weights(lines);
-    let all = |_| true;
-    let total = total(pairs.iter(), &used, all, counts_processes);
+    let weights = weights(lines, &groups);
+    let total = total(pairs.iter(), &used, None, counts_processes);
     let usual = coins(pairs.iter(), &used, |sums| sums.mixed(&weights));
-    let routes = routes(lines, &pairs, &used);
+    let routes = routes(lines, &pairs, &used, &groups);
     let alone =
-        |host, _: &[&[Line]]| self::total(pairs.range((host, 0)..=(host, u64::MAX)), &used, all, counts_processes);
+        |host, _: &[&[Line]]| self::total(pairs.range((host, 0)..=(host, u64::MAX)), &used, None, counts_processes);
     let hosts = hosts::each(lines, alone);
     let rests_on = match (used.is_empty(), workers) {
         (true, _) => RestsOn::Coins,
         (false, true) => RestsOn::WorkerRulers,
         (false, false) => RestsOn::AgentRulers,
     };
-    Answer { total, usual, routes, hosts, rests_on, counts_processes, ..Answer::of_coins() }
+    Answer { total, usual, routes, hosts, groups, rests_on, counts_processes, ..Answer::of_coins() }
 }
 
 /// The second in which a pair of slots begins; a row that holds many slots stands alone.
@@ -91,38 +97,61 @@ fn lot(requests: f64, cpu: f64) -> u64 {
 }
 
 /// All pairs. Logarithms are beside the mean of their route and class in their process, whichever version served them.
-fn pairs(lines: &[Line], length: u64) -> Pairs {
+fn pairs(lines: &[Line], length: u64, groups: &Groups) -> Pairs {
     // By side first, and both added then: the same to the last bit whichever is called NEW.
     let mut means: HashMap<_, [(f64, f64); 2]> = HashMap::new();
-    let place = |line: &Line| (line.stratum(), line.row.host, line.row.process);
-    for line in lines {
-        let mean = &mut means.entry(place(line)).or_default()[line.side];
-        mean.0 += line.requests();
-        mean.1 += line.log();
-    }
     // Of all processes and hosts: a mean of few requests would hide what their own version changed.
-    let cost = |lines: &[Line]| {
-        let Plain { requests: [old_requests, new_requests], cpu: [old, new] } = Plain::of(lines);
-        (lines[0].stratum(), (old + new) / (old_requests + new_requests) as f64)
+    let mut costs: BTreeMap<(u32, u32), Plain> = BTreeMap::new();
+    let place = |line: &Line, key: (u32, u32)| (key, line.row.host, line.row.process);
+    let keys = |line: &Line| {
+        let (stratum, group) = (line.stratum(), groups.of(line.stratum()));
+        std::iter::once(stratum).chain((group != stratum).then_some(group))
     };
-    let costs: BTreeMap<(u32, u32), f64> =
-        lines.chunk_by(|one, other| one.stratum() == other.stratum()).map(cost).collect();
+    for line in lines {
+        for key in keys(line) {
+            let mean = &mut means.entry(place(line, key)).or_default()[line.side];
+            mean.0 += line.requests();
+            mean.1 += line.log();
+            let cost = costs.entry(key).or_default();
+            cost.requests[line.side] += line.row.sums.requests;
+            cost.cpu[line.side] += line.row.sums.cpu;
+        }
+    }
+    let cost = |Plain { requests: [old_requests, new_requests], cpu: [old, new] }: &Plain| {
+        (old + new) / (old_requests + new_requests) as f64
+    };
+    let costs: BTreeMap<(u32, u32), f64> = costs.iter().map(|(key, plain)| (*key, cost(plain))).collect();
+    let of = |line: &Line, key: (u32, u32)| {
+        let [old, new] = means[&place(line, key)];
+        let (requests, log) = (old.0 + new.0, old.1 + new.1);
+        Cost {
+            requests: line.requests(),
+            log: line.log() - line.requests() * log / requests,
+            cpu: line.row.sums.cpu,
+            expected: line.requests() * costs[&key],
+        }
+    };
     let mut pairs = Pairs::new();
     for line in lines {
-        let [old, new] = means[&place(line)];
-        let (requests, log) = (old.0 + new.0, old.1 + new.1);
         let begin = begin(line.row.second, line.row.second_of_pair, length);
         let sums = pairs.entry((line.row.host, begin)).or_default();
         sums.many = length == 0;
         sums.cpu[line.side] += line.row.sums.cpu;
-        let own = &mut sums.strata.entry(line.stratum()).or_default()[line.side];
-        own.requests += line.requests();
-        own.log += line.log() - line.requests() * log / requests;
-        own.cpu += line.row.sums.cpu;
-        own.expected += line.requests() * costs[&line.stratum()];
+        let (stratum, group) = (line.stratum(), groups.of(line.stratum()));
+        sums.strata.entry(stratum).or_default()[line.side].add(&of(line, stratum));
+        sums.groups.entry(group).or_default()[line.side].add(&of(line, group));
         sums.slots[usize::from(line.row.second_of_pair)][line.side] += line.requests();
     }
     pairs
+}
+
+impl Cost {
+    fn add(&mut self, other: &Cost) {
+        self.requests += other.requests;
+        self.log += other.log;
+        self.cpu += other.cpu;
+        self.expected += other.expected;
+    }
 }
 
 impl Sums {
@@ -147,7 +176,9 @@ impl Sums {
     /// NEW less OLD, each route with its weight, of the routes that both slots had; and both together.
     fn mixed(&self, weights: &BTreeMap<(u32, u32), f64>) -> Option<(f64, f64)> {
         let (mut sum, mut level, mut all) = (0.0, 0.0, 0.0);
-        for (stratum, [old, new]) in &self.strata {
+        // What is pooled has its weight under its own number, and none by route.
+        let pooled = self.groups.get_key_value(&POOLED);
+        for (stratum, [old, new]) in self.strata.iter().chain(pooled) {
             if old.requests > 0.0 && new.requests > 0.0 {
                 let weight = weights.get(stratum).copied().unwrap_or(0.0);
                 let [old, new] = [old, new].map(|cost| cost.log / cost.requests);
@@ -159,10 +190,14 @@ impl Sums {
         (all > 0.0).then(|| (sum / all, level / all))
     }
 
-    /// Cost over expected cost, OLD and NEW, of the chosen routes, and the expected cost of both.
-    fn standardised(&self, chosen: impl Fn(u32) -> bool) -> Option<([f64; 2], f64)> {
+    /// Cost over expected cost, OLD and NEW, of one route or all, and the expected cost of both.
+    fn standardised(&self, only: Option<u32>) -> Option<([f64; 2], f64)> {
         let (mut cpu, mut expected) = ([0.0; 2], [0.0; 2]);
-        for (_, sides) in self.strata.iter().filter(|((route, _), _)| chosen(*route)) {
+        let chosen = match only {
+            Some(route) => self.strata.range((route, 0)..=(route, u32::MAX)),
+            None => self.groups.range(..),
+        };
+        for (_, sides) in chosen {
             for (side, cost) in sides.iter().enumerate() {
                 cpu[side] += cost.cpu;
                 expected[side] += cost.expected;
@@ -231,24 +266,26 @@ fn used(pairs: &Pairs) -> Vec<RequestRuler> {
     if pairs.is_empty() { Vec::new() } else { order.into_iter().filter(both).collect() }
 }
 
-/// The CPU time of each route and class.
-fn weights(lines: &[Line]) -> BTreeMap<(u32, u32), f64> {
-    let of_stratum = |lines: &[Line]| {
-        let [old, new] = Plain::of(lines).cpu;
-        (lines[0].stratum(), old + new)
-    };
-    lines.chunk_by(|one, other| one.stratum() == other.stratum()).map(of_stratum).collect()
+/// The CPU time of each route and class, and of those that are pooled.
+fn weights(lines: &[Line], groups: &Groups) -> BTreeMap<(u32, u32), f64> {
+    let mut weights = BTreeMap::new();
+    for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+        let stratum = of_stratum[0].stratum();
+        let [old, new] = Plain::of(of_stratum).cpu;
+        *weights.entry(if groups.is_pooled(stratum) { POOLED } else { stratum }).or_default() += old + new;
+    }
+    weights
 }
 
-/// The change of the total on the chosen routes; with the spread of the hosts of the pairs.
+/// The change of the total on one route or all; with the spread of the hosts of the pairs.
 fn total<'a>(
     pairs: impl Iterator<Item = (&'a (u32, u64), &'a Sums)>,
     used: &[RequestRuler],
-    chosen: impl Fn(u32) -> bool,
+    only: Option<u32>,
     counts_processes: bool,
 ) -> Reading<Effect> {
     let pair = |((host, _), sums): (&(u32, u64), &Sums)| {
-        let (mut costs, weight) = sums.standardised(&chosen)?;
+        let (mut costs, weight) = sums.standardised(only)?;
         if counts_processes {
             costs = [costs[0] * sums.processes[0].factor()?, costs[1] * sums.processes[1].factor()?];
         }
@@ -295,15 +332,18 @@ fn coins<'a>(
     Ok(Effect::Coins(Box::new(coins), estimate).among(&hosts))
 }
 
-fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler]) -> Vec<RouteAnswer> {
+fn routes(lines: &[Line], pairs: &Pairs, used: &[RequestRuler], groups: &Groups) -> Vec<RouteAnswer> {
     let of_route = |lines: &[Line]| {
         let route = lines[0].row.route;
-        let own = weights(lines);
         let plain = Plain::of(lines);
+        if groups.is_pooled_route(route) {
+            return Some(RouteAnswer::pooled(route, plain));
+        }
+        let own = weights(lines, groups);
         (!plain.requests.contains(&0)).then(|| RouteAnswer {
             route,
             plain,
-            effect: total(pairs.iter(), used, |other| other == route, false),
+            effect: total(pairs.iter(), used, Some(route), false),
             usual: coins(pairs.iter(), used, |sums| sums.mixed(&own)),
         })
     };

@@ -11,6 +11,7 @@ use steady_stats::release::{Estimated, relative};
 use crate::canary;
 use crate::effect::nanos;
 use crate::facts::OUTSIDE;
+use crate::groups::Groups;
 use crate::window::{Line, Sides};
 
 /// The shares of which the quantiles are told.
@@ -36,6 +37,7 @@ pub(crate) fn wall(
     lines: &[Line],
     design: ReleaseDesign,
     alpha: f64,
+    groups: &Groups,
 ) -> Reading<ReleaseWall> {
     if lines.iter().any(|line| line.row.process == 0) {
         return Err(Absent::because(OUTSIDE));
@@ -43,7 +45,7 @@ pub(crate) fn wall(
     if rows.walls.is_empty() && lines.iter().any(|line| line.row.process == ALL_PROCESSES) {
         return Ok(of_fleet(lines));
     }
-    let walls = Walls::new(question, rows, lines);
+    let walls = Walls::new(question, rows, lines, groups);
     if walls.all.iter().any(BTreeMap::is_empty) {
         return Err(Absent::because("no distribution of wall times was kept of both versions"));
     }
@@ -55,6 +57,7 @@ pub(crate) fn wall(
         quantiles: SHARES.map(|share| (share, quantile(share))).into(),
         median_change: Ok(median_change(counts).exp_m1()),
         median_interval: walls.median_interval(lines, design, alpha),
+        watched: watched(lines),
         parts: parts(lines),
         distribution: distribution(counts),
     })
@@ -68,6 +71,7 @@ fn of_fleet(lines: &[Line]) -> ReleaseWall {
         quantiles: Vec::new(),
         median_change: Err(coarse()),
         median_interval: Err(coarse()),
+        watched: watched(lines),
         parts: parts(lines),
         distribution: Vec::new(),
     }
@@ -78,9 +82,11 @@ fn too_few() -> Absent {
 }
 
 impl Walls {
-    fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Walls {
+    fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line], groups: &Groups) -> Walls {
         let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
-        lines.iter().for_each(|line| served.entry(line.row.route).or_default()[line.side] = true);
+        // Those whose requests the version chooses are one.
+        let of = |route: u32| if groups.is_pooled_route(route) { u32::MAX } else { route };
+        lines.iter().for_each(|line| served.entry(of(line.row.route)).or_default()[line.side] = true);
         let shared: BTreeSet<u32> =
             served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
         let sides = Sides::new(question, rows);
@@ -88,10 +94,10 @@ impl Walls {
         let chosen = rows
             .walls
             .iter()
-            .filter(|row| (question.from..question.to).contains(&row.second) && shared.contains(&row.route));
+            .filter(|row| (question.from..question.to).contains(&row.second) && shared.contains(&of(row.route)));
         for row in chosen {
             let Some(side) = sides.of(row.version) else { continue };
-            let stretch = &mut walls.by_route.entry(row.route).or_default().entry(row.second).or_default()[side];
+            let stretch = &mut walls.by_route.entry(of(row.route)).or_default().entry(row.second).or_default()[side];
             for &(bucket, count) in &row.counts {
                 *stretch.entry(bucket).or_default() += f64::from(count);
                 *walls.all[side].entry(bucket).or_default() += f64::from(count);
@@ -201,8 +207,25 @@ fn quantile(counts: &Counts, share: f64) -> f64 {
     counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket))
 }
 
+/// Requests of which it is known how long they waited.
+fn watched(lines: &[Line]) -> [u64; 2] {
+    let mut watched = [0; 2];
+    lines.iter().for_each(|line| watched[line.side] += line.row.sums.watched);
+    watched
+}
+
 /// Mean CPU time, waiting and the rest of the requests of which all are known.
 fn parts(lines: &[Line]) -> Reading<[[Nanos; 2]; 3]> {
+    /// With fewer requests of a version there are no means: of times that vary by as much as their mean, the change of the
+    /// means of so many has a standard error of 4.5 %.
+    const LEAST_WATCHED: u64 = 1_000;
+    let watched = watched(lines);
+    if watched.iter().all(|n| *n > 0) && watched.iter().any(|n| *n < LEAST_WATCHED) {
+        let [old, new] = watched;
+        return Err(Absent(format!(
+            "how long requests waited for a CPU is known of {old} of OLD and {new} of NEW, and {LEAST_WATCHED} of each are needed"
+        )));
+    }
     let mut sums = [[0.0; 4]; 2];
     for line in lines {
         let row = &line.row.sums;

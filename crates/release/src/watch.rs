@@ -10,7 +10,7 @@ use steady_model::{
 
 use crate::JudgeError;
 use crate::effect::{Asked, told_change};
-use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic};
+use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic, without_load};
 
 /// A look is due whenever the share of the window that is over has grown by this factor.
 const GROWTH: f64 = std::f64::consts::SQRT_2;
@@ -99,6 +99,7 @@ impl Watch {
         };
         let asked = Asked { alpha: 0.0, resolution: self.question.resolution, minutes: judged.minutes() };
         let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
+        without_load(&mut total, &report.warnings);
         if !narrows_with_traffic(report.design, &report.warnings) {
             total.minutes_to_settle = None;
         }

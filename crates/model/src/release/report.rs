@@ -205,6 +205,8 @@ pub struct ReleaseWall {
     pub median_change: Reading<f64>,
     /// Its interval.
     pub median_interval: Reading<Interval>,
+    /// Requests of OLD and NEW of which it is known how long they waited for a CPU.
+    pub watched: [u64; 2],
     /// Mean time of each part, OLD and NEW, over the requests of which all parts are known, with that on a CPU and that
     /// blocked, in the order of [`WallPart`].
     pub parts: Reading<[[Nanos; 2]; 3]>,
@@ -312,10 +314,21 @@ pub enum ReleaseWarning {
         /// Requests in such rows.
         requests: u64,
     },
-    /// Some routes were served by one version only, with this share of the CPU time; they are in no figure.
+    /// Some routes and classes were served by one version only, or as good as that, with this share of the CPU time; they are in
+    /// no figure. Where it is more than the resolution, the total is absent.
     RoutesOfOneVersion {
         /// How many routes.
         routes: usize,
+        /// Their share of CPU time.
+        cpu_ratio: f64,
+    },
+    /// A coin chose the version, and some routes were served by the versions in other shares than it gave: the version decides which
+    /// requests are on them, so these were compared together, whichever their route.
+    UnequalRoutes {
+        /// How many routes.
+        routes: usize,
+        /// The first of them, by CPU time.
+        named: Vec<String>,
         /// Their share of CPU time.
         cpu_ratio: f64,
     },
@@ -339,7 +352,7 @@ pub enum ReleaseWarning {
         /// The interval of the change of the CPU time of requests alone.
         interval: Interval,
     },
-    /// Requests that came to have their version in another way, which were left out.
+    /// Requests that came to have their version in another way, or while no coin could fall otherwise, which were left out.
     OtherAssignments {
         /// How many.
         requests: u64,
@@ -425,6 +438,8 @@ pub struct ReleaseReport {
     pub rests_on: RestsOn,
     /// Whether requests were counted from outside.
     pub from_outside: bool,
+    /// Whether services told the class of requests.
+    pub has_classes: bool,
     /// Why there is no answer, where there is none; else empty. The total and the routes have no change then.
     pub refused: Vec<Refusal>,
     /// What would give one.

@@ -6,6 +6,8 @@ mod kept;
 mod mixtures;
 mod processes;
 mod replays;
+mod rollout;
 mod same;
 mod simulated;
+mod unequal;
 mod watch;

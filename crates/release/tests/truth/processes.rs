@@ -50,6 +50,8 @@ fn work_outside_of_requests_is_counted_by_slot_and_process() {
         assert_eq!(counted.total.verdict, Verdict::Slower, "{way:?}");
         let told = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
         assert!(counted.warnings.iter().any(told) && !plain.warnings.iter().any(told), "{way:?}");
+        // What lies between requests and processes is not load.
+        assert!(counted.total.load_shift.is_err() && plain.total.load_shift.is_ok(), "{way:?}");
         assert!(counted.unexplained.unwrap().sides.is_some(), "{way:?}");
     }
 }

@@ -77,7 +77,7 @@ fn requests_that_changed_otherwise_are_named() {
     let mixture = said("release-mixture");
     assert!(mixture.starts_with("v2 needs 17 % more CPU time per request than v1 (11 to 22 %, 95 %)."), "{mixture}");
     assert!(mixture.contains("The usual request: -2.9 % (-3.4 to -2.4 %, 95 %)."), "{mixture}");
-    let named = "on /page, requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more (20 to \
+    let named = "on /page (without a class), requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more (20 to \
                  36 %), the others 4.0 % less (3.7 to 4.4 %)";
     assert!(mixture.contains(named), "{mixture}");
     // With the class known, none is expensive for its class.
@@ -85,7 +85,7 @@ fn requests_that_changed_otherwise_are_named() {
     classes.tails[0].above.change = Err(Absent::because("too few requests"));
     classes.tails[0].above_cpu_ratio = 0.000_3;
     let classes = text(&classes, 1000);
-    assert!(classes.contains("on /page, requests need 4.0 % less (3.7 to 4.4 %)"), "{classes}");
+    assert!(classes.contains("on /page (without a class), requests need 4.0 % less (3.7 to 4.4 %)"), "{classes}");
     let unexplained = said("release-unexplained");
     let why = "by +1 % (-62 to 166 %, 95 %), which may be none";
     assert!(unexplained.starts_with("Undecided: ") && unexplained.contains(why), "{unexplained}");
@@ -185,6 +185,30 @@ fn every_report_comes_back() {
 }
 
 #[test]
+fn what_would_settle_it_is_told_where_anything_would() {
+    for (name, report) in all() {
+        let value = release_json(&report);
+        let refers = value["settle_absent"].as_str().is_some_and(|why| why.contains("total.settle_seconds"));
+        assert!(!refers || value["total"]["settle_seconds"].is_number(), "{name}");
+        let decided = report.total.verdict != Verdict::Undecided && report.settle.is_none();
+        assert_eq!(value["settle_absent"] == "it is decided", decided && !refers, "{name}");
+    }
+}
+
+#[test]
+fn what_moved_the_means_is_told_by_what_was_compared() {
+    let mut report = random();
+    let said = |report: &ReleaseReport| text(report, 1000);
+    assert!(said(&report).contains("load and the mix of routes moved them by"));
+    report.has_classes = true;
+    assert!(said(&report).contains("load and the mix of routes and classes moved them by"));
+    report.total.load_shift = Err(Absent::because("raw is that of requests alone"));
+    assert!(said(&report).contains("The plain means differ by") && !said(&report).contains("moved them by"));
+    report.warnings = vec![ReleaseWarning::Lost { lost: 0, folded: 7 }];
+    assert!(said(&report).contains("more routes, classes, versions or processes than"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let broken = |from: &str, to: &str| {
         let json = release_json_text(&random());
@@ -260,12 +284,13 @@ fn wall() -> impl Strategy<Value = ReleaseWall> {
     let interval = (-0.9..0.0f64, 0.0..1.0f64).prop_map(|(low, high)| Interval { low, high });
     let quantiles = prop::collection::vec((values::ratio(), two()), 0..4);
     let distribution = prop::collection::vec((values::nanos(), [values::ratio(), values::ratio()]), 0..30);
-    let parts = values::reading([two(), two(), two()]);
+    let parts = ([values::count(), values::count()], values::reading([two(), two(), two()]));
     (quantiles, values::reading(-1.0..3.0f64), values::reading(interval), parts, distribution).prop_map(
-        |(quantiles, median_change, median_interval, parts, distribution)| ReleaseWall {
+        |(quantiles, median_change, median_interval, (watched, parts), distribution)| ReleaseWall {
             quantiles,
             median_change,
             median_interval,
+            watched,
             parts,
             distribution,
         },
@@ -328,6 +353,7 @@ fn report() -> impl Strategy<Value = ReleaseReport> {
             design: from.0,
             rests_on: from.1,
             from_outside: from.3,
+            has_classes: from.2,
             settle: from.4.map(|quarters| Settling { design: from.0, minutes: f64::from(quarters) / 4.0 }),
             sides,
             total,
@@ -383,7 +409,8 @@ proptest! {
         let (name, value) = values::without_a_field(release_json(report), &at);
         // Without a field it is refused, or the field is but derived from others or says why a figure beside it is null.
         if let Ok(read) = read_release_report(&value.to_string()) {
-            let optional = ["hosts", "usual", "tails", "unexplained", "unexplained_absent"].contains(&name.as_str());
+            let optional = ["hosts", "usual", "tails", "unexplained", "unexplained_absent", "has_classes"];
+            let optional = optional.contains(&name.as_str()) || name.ends_with("watched_requests");
             prop_assert!(read == *report || optional, "{}", name);
         }
     }

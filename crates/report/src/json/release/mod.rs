@@ -9,7 +9,7 @@ mod side;
 mod wall;
 
 use serde_json::Value;
-use steady_model::{Absent, Reading, ReleaseReport, Timestamp};
+use steady_model::{Absent, Reading, ReleaseReport, Timestamp, Verdict};
 
 pub use read::read_release_report;
 
@@ -25,8 +25,6 @@ pub const RELEASE_SCHEMA: &str = "steady.release/1";
 /// The same, to be read.
 const SCHEMA: Schema = Schema { name: RELEASE_SCHEMA, what: "what a release changed" };
 
-/// Why nothing is said about what would settle it.
-const SETTLED: &str = "no other design is advised; total.settle_seconds says how long this one takes";
 /// Minutes are told in seconds.
 const MINUTE: f64 = 60.0;
 
@@ -49,6 +47,7 @@ pub fn release_json(report: &ReleaseReport) -> Value {
     top.put("model_based", !report.design.is_randomised());
     top.put("rests_on", to_value(&report.rests_on));
     top.put("from_outside", report.from_outside);
+    top.put("has_classes", report.has_classes);
     top.put("refused", !report.refused.is_empty());
     top.put("refusals", report.refused.iter().map(refusal::value).collect::<Vec<_>>());
     match &report.settle {
@@ -58,7 +57,7 @@ pub fn release_json(report: &ReleaseReport) -> Value {
             object.number("seconds", settle.minutes * MINUTE, "longer than can be told");
             top.put("settle", Value::from(object));
         }
-        None => top.absent("settle", SETTLED),
+        None => top.absent("settle", unsettled(report)),
     }
     top.put("answer", said(report));
     top.put("total", change::value(&report.total));
@@ -74,6 +73,15 @@ pub fn release_json(report: &ReleaseReport) -> Value {
     top.put("looks", report.looks.iter().map(course::look).collect::<Vec<_>>());
     top.put("warnings", warned(report));
     top.into()
+}
+
+/// Why nothing is said about what would settle it.
+fn unsettled(report: &ReleaseReport) -> &'static str {
+    match (report.total.verdict, report.total.minutes_to_settle) {
+        (_, Some(_)) => "no other design is advised; total.settle_seconds says how long this one takes",
+        (Verdict::Undecided, None) => "neither another design nor more of the same traffic is known to settle it",
+        _ => "it is decided",
+    }
 }
 
 /// The report as indented JSON that ends with a newline. A reading that is absent is null, with the reason in

@@ -36,6 +36,8 @@ struct ReleaseWire {
     design: ReleaseDesign,
     rests_on: RestsOn,
     from_outside: bool,
+    #[serde(default)]
+    has_classes: bool,
     refusals: Vec<Any>,
     #[serde(deserialize_with = "required")]
     settle: Option<SettleWire>,
@@ -118,6 +120,7 @@ impl ReleaseWire {
             design: self.design,
             rests_on: self.rests_on,
             from_outside: self.from_outside,
+            has_classes: self.has_classes,
             refused: all("refusals", self.refusals, any(refusal::read))?,
             settle: settle.map(SettleWire::into_settling),
             sides: [

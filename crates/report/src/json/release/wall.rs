@@ -18,6 +18,8 @@ pub(super) fn value(wall: &ReleaseWall) -> Value {
     object.reading("median_change", &wall.median_change);
     object.interval("low", "high", &wall.median_interval);
     object.put("quantiles", wall.quantiles.iter().map(quantile).collect::<Vec<_>>());
+    object.put("old_watched_requests", wall.watched[0]);
+    object.put("new_watched_requests", wall.watched[1]);
     match &wall.parts {
         Ok(parts) => {
             let mut all = Object::new();
@@ -64,6 +66,10 @@ pub(super) struct WallWire {
     #[serde(flatten)]
     ends: EndsWire,
     quantiles: Vec<QuantileWire>,
+    #[serde(default)]
+    old_watched_requests: u64,
+    #[serde(default)]
+    new_watched_requests: u64,
     #[serde(deserialize_with = "required")]
     parts: Option<PartsWire>,
     #[serde(default)]
@@ -104,6 +110,7 @@ impl WallWire {
             quantiles: self.quantiles.into_iter().map(quantile).collect(),
             median_change: join("median_change", self.median_change, self.median_change_absent)?,
             median_interval: self.ends.into_interval()?,
+            watched: [self.old_watched_requests, self.new_watched_requests],
             parts: parts.map(PartsWire::into_parts),
             distribution: self.distribution.into_iter().map(bar).collect(),
         })

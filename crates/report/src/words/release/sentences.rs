@@ -153,7 +153,10 @@ fn plainly(report: &ReleaseReport) -> Option<String> {
         _ => String::new(),
     };
     let shift = match &report.total.load_shift {
-        Ok(shift) => format!("; load and the mix of routes moved them by {}", moved(*shift)),
+        Ok(shift) => {
+            let mix = if report.has_classes { "routes and classes" } else { "routes" };
+            format!("; load and the mix of {mix} moved them by {}", moved(*shift))
+        }
         Err(_) => String::new(),
     };
     Some(format!("The plain means differ by {}{from}{shift}.", moved(*raw)))

@@ -53,11 +53,19 @@ fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
     )
 }
 
+/// With a smaller share of the CPU time a route is not the only one.
+const WHOLE: f64 = 0.99;
+
 /// Where it is, unless there is one route and class alone: `on /item/<id> (class large), `.
 fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
-    let class = if tail.class.is_empty() { String::new() } else { format!(" (class {})", named(&tail.class)) };
+    let others = report.tails.iter().any(|other| other.route == tail.route && !other.class.is_empty());
+    let class = match tail.class.as_str() {
+        "" if others => " (without a class)".to_owned(),
+        "" => String::new(),
+        class => format!(" (class {})", named(class)),
+    };
     match report.tails.len() {
-        1 if tail.class.is_empty() => String::new(),
+        1 if tail.class.is_empty() && tail.cpu_ratio > WHOLE => String::new(),
         _ => format!("on {}{class}, ", named(&tail.route)),
     }
 }

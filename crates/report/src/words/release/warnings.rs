@@ -3,7 +3,7 @@
 use steady_model::{ReleaseReport, ReleaseWarning};
 
 use super::hosts::one_version_each;
-use super::{moved, numbered, sized, versions};
+use super::{moved, named, numbered, sized, versions};
 use crate::units::{TIE, duration, percent};
 
 /// The warnings, a sentence or two each.
@@ -63,13 +63,26 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             )
         }
         ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio } => format!(
-            "Left out: {} with {} of the CPU time, of one version only.",
+            "Left out: {} with {} of the CPU time, of one version only.{}",
             numbered(*routes as u64, "route", "routes"),
-            percent(*cpu_ratio)
+            percent(*cpu_ratio),
+            match *cpu_ratio > report.question.resolution {
+                true => " What that changes is in no figure, so there is no total. A coin for each request would tell.",
+                false => "",
+            }
         ),
+        ReleaseWarning::UnequalRoutes { routes, named: names, cpu_ratio } => {
+            let more = routes.saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!(
+                "Served unequally by the versions, so compared together: {}{more} ({} of the CPU time). Which of these routes a                  request is on depends on its version.",
+                names.iter().map(|name| named(name)).collect::<Vec<_>>().join(", "),
+                percent(*cpu_ratio)
+            )
+        }
         ReleaseWarning::Lost { lost, folded } => lost_words(*lost, *folded),
         ReleaseWarning::OtherAssignments { requests } => format!(
-            "Left out: {} whose version was chosen in another way than that of the rest.",
+            "Left out: {} whose version was chosen in another way than that of the rest, or while a coin gave one version nothing.",
             numbered(*requests, "request", "requests")
         ),
         ReleaseWarning::Gaps { seconds } => format!(
@@ -102,7 +115,7 @@ fn lost_words(lost: u64, folded: u64) -> String {
     let way = (lost > 0).then(|| format!("{} lost on the way to the agent", numbered(lost, "line was", "lines were")));
     let room = (folded > 0).then(|| {
         format!(
-            "{} folded into others, for there were more routes, versions or processes than the agent keeps apart",
+            "{} folded into others, for there were more routes, classes, versions or processes than the agent keeps apart",
             numbered(folded, "request was", "requests were")
         )
     });

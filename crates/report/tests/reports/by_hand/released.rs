@@ -104,6 +104,7 @@ fn wall(faster: f64) -> ReleaseWall {
         quantiles: vec![(0.5, both(9_100)), (0.9, both(41_000)), (0.99, both(96_000))],
         median_change: Ok(faster - 1.0),
         median_interval: Ok(Interval { low: faster - 1.011, high: faster - 0.989 }),
+        watched: [3_802, 3_744],
         parts: Ok([both(2_310), both(1_700), both(6_200)]),
         distribution,
     }
@@ -144,6 +145,7 @@ pub(crate) fn random() -> ReleaseReport {
         design: ReleaseDesign::RandomPerRequest,
         rests_on: RestsOn::Coins,
         from_outside: false,
+        has_classes: false,
         refused: vec![],
         settle: None,
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
@@ -193,7 +195,15 @@ fn mixture() -> ReleaseReport {
         wall: Ok(wall(1.02)),
         saving: saving(24.1, -3.6, 1.1),
         course: course(1.166, |_| [true, true]),
-        warnings: vec![ReleaseWarning::NotAdjusted { requests: 1_204 }],
+        has_classes: true,
+        warnings: vec![
+            ReleaseWarning::NotAdjusted { requests: 1_204 },
+            ReleaseWarning::UnequalRoutes {
+                routes: 5,
+                named: vec!["/search".into(), "/item/<id>".into(), "/item/<int:id>".into()],
+                cpu_ratio: 0.183,
+            },
+        ],
         ..random()
     }
 }
@@ -222,10 +232,17 @@ fn switchback() -> ReleaseReport {
         design: ReleaseDesign::Switchback,
         rests_on: RestsOn::WorkerRulers,
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_470, 10_640)],
-        total: change([15_210, 15_043], 0.0512, 0.0331, 0.0695, 0.0693),
+        total: ReleaseChange {
+            load_shift: absent("the change is that of the CPU time of processes, and raw that of requests alone"),
+            ..change([15_210, 15_043], 0.0512, 0.0331, 0.0695, 0.0693)
+        },
         routes: vec![],
         hosts: vec![],
-        wall: Ok(ReleaseWall { parts: absent("no service told how long requests waited for a CPU"), ..wall(1.04) }),
+        wall: Ok(ReleaseWall {
+            watched: [0, 0],
+            parts: absent("no service told how long requests waited for a CPU"),
+            ..wall(1.04)
+        }),
         saving: saving(3.07, -0.077, 0.026),
         course: course(1.05, |at| if (at / 5) % 2 == 0 { [true, false] } else { [false, true] }),
         usual: estimate(0.0498, 0.0401, 0.0596),
@@ -251,7 +268,7 @@ fn canary() -> ReleaseReport {
             ReleaseWarning::OneProcessASide,
             ReleaseWarning::FewProcesses { processes: [1, 3] },
             ReleaseWarning::UnequalFailures { shares: [0.0003, 0.021] },
-            ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.034 },
+            ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.0034 },
             ReleaseWarning::Lost { lost: 1_204, folded: 3 },
             ReleaseWarning::OtherAssignments { requests: 1 },
             ReleaseWarning::RulersDisagree(LoadAlarm { by_worker_rulers: -0.012, by_agent_rulers: 0.034 }),
