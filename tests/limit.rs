@@ -329,6 +329,7 @@ fn a_limit_on_the_size_of_files_is_an_error_and_ends_commands_as_usual() {
     assert!(stdout == "125\n" && stderr.contains("File too large"), "{stdout} {stderr}");
     let (_, stdout, stderr) = below("\"$0\" compare --runs 6 --quiet true true");
     assert!(stdout == "0\n" && stderr.contains("not kept in the history"), "{stdout} {stderr}");
+    assert!(stderr.contains("no more than 0 bytes (ulimit -f)"), "{stderr}");
     // The command is ended by the signal, and so is steady, which says what ended it.
     let writes = "\"$0\" limit --cpu 5s --no-history --quiet -- sh -c 'exec echo text >> \"$0\"' \"$1\"";
     let (direct, limited) = ("sh -c 'exec echo text >> \"$0\"' \"$1\"", writes);
