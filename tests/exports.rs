@@ -87,6 +87,25 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_relative_path_serves_where_the_absolute_one_is_too_long() {
+    let folder = scratch("exports-deep");
+    fs::create_dir_all(&folder).unwrap();
+    let script = "import os, subprocess, sys
+os.chdir(sys.argv[2])
+for _ in range(25):
+    os.mkdir('x' * 200)
+    os.chdir('x' * 200)
+words = ['limit', '--cpu', '60s', '--no-history', '--export-json', 'report.json', '--', '/bin/true']
+done = subprocess.run([sys.argv[1], *words], stderr=subprocess.PIPE)
+print(done.returncode, os.path.getsize('report.json') > 0, os.listdir(), done.stderr.decode())";
+    let mut python = Command::new("python3");
+    python.args(["-c", script, env!("CARGO_BIN_EXE_steady")]).arg(&folder);
+    let (status, stdout, stderr) = told(python.output().unwrap());
+    assert!(status == 0 && stdout.starts_with("0 True ['report.json']"), "{stdout} {stderr}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_locale_without_utf8_gets_letters_that_it_has() {
     let words = ["compare", "--no-history", "--runs", "6", "true"];
     let in_locale = |locale: &str| told(steady().env("LC_ALL", locale).args(words).output().unwrap());

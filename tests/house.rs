@@ -14,8 +14,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("crates/workloads", &["model", "linux"]),
     ("crates/experiments", &["model", "linux", "stats", "workloads", "preload"]),
     ("crates/report", &["model"]),
-    // It keeps texts, and looks into none of them.
-    ("crates/history", &["model"]),
+    // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
+    ("crates/history", &["model", "linux"]),
     ("crates/release", &["model", "stats"]),
     ("crates/agent", &["model", "linux", "workloads", "release", "preload"]),
     ("crates/fleet", &["model"]),

@@ -3,8 +3,10 @@
 
 mod steady;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -327,6 +329,7 @@ fn a_limit_on_the_size_of_files_is_an_error_and_ends_commands_as_usual() {
     assert!(stdout == "125\n" && stderr.contains("File too large"), "{stdout} {stderr}");
     let (_, stdout, stderr) = below("\"$0\" compare --runs 6 --quiet true true");
     assert!(stdout == "0\n" && stderr.contains("not kept in the history"), "{stdout} {stderr}");
+    assert!(stderr.contains("no more than 0 bytes (ulimit -f)"), "{stderr}");
     // The command is ended by the signal, and so is steady, which says what ended it.
     let writes = "\"$0\" limit --cpu 5s --no-history --quiet -- sh -c 'exec echo text >> \"$0\"' \"$1\"";
     let (direct, limited) = ("sh -c 'exec echo text >> \"$0\"' \"$1\"", writes);
@@ -365,6 +368,25 @@ fn where_no_process_can_be_started_that_is_said() {
             assert!(!stderr.contains("panicked"), "{words:?} with {limit}: {stderr}");
         }
     }
+}
+
+#[test]
+fn paths_need_not_be_utf8() {
+    let folder = scratch("limit-paths");
+    let home = folder.join(OsStr::from_bytes(b"home-\xff"));
+    fs::create_dir_all(&home).unwrap();
+    let program = home.join(OsStr::from_bytes(b"\xff"));
+    std::os::unix::fs::symlink("/bin/true", &program).unwrap();
+    for words in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
+        command.args(words).arg(&program).env("HOME", &home);
+        for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"] {
+            command.env_remove(name);
+        }
+        let (status, _, error) = told(command.output().unwrap());
+        assert_eq!(status, 0, "{words:?}: {error}");
+    }
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

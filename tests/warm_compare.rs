@@ -77,6 +77,17 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
+fn a_workspace_that_cannot_be_marked_is_removed() {
+    let place = Place::new("unmarked");
+    let mut command = Command::new("prlimit");
+    command.args(["--fsize=0", env!("CARGO_BIN_EXE_steady"), "compare", "--warm", "--runs", "6", "--no-history"]);
+    let output = command.args(["true", "true"]).env("TMPDIR", &place.0).output().expect("prlimit (util-linux) starts");
+    let base = place.0.join(format!("steady-{}", rustix::process::geteuid().as_raw()));
+    let left: Vec<_> = fs::read_dir(base).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["lock"], "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn start_up_is_told_apart_and_judging_again_gives_the_same_digits() {
     if !available("start_up_is_told_apart_and_judging_again_gives_the_same_digits") {
         return;

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::running::{Agent, folder, request, requests, rows};
-use crate::steady::skip;
+use crate::steady::{skip, told};
 
 #[test]
 fn a_kill_loses_the_open_second_at_most() {
@@ -42,6 +42,35 @@ fn requests_that_were_killed_with_the_agent_are_of_the_last_second() {
     // The second before the one that was open had been handed over; on a crowded machine writing it takes a while.
     let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
     assert!(kept >= older && older > 50, "{kept} of {} kept, {older} of them older", sent.len());
+}
+
+#[test]
+fn what_fails_below_a_limit_of_the_process_is_said() {
+    let test = "what_fails_below_a_limit_of_the_process_is_said";
+    let place = folder("limits");
+    let below = |words: &[&str]| {
+        let (socket, store) = (place.join("s/agent.sock"), place.join("a.db"));
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args([env!("CARGO_BIN_EXE_steady"), "agent", "--socket"]);
+        told(command.arg(socket).arg("--store").arg(store).output().expect("prlimit and setpriv (util-linux) start"))
+    };
+    let (status, _, error) = below(&["prlimit", "--fsize=0"]);
+    assert!(status == 2 && error.contains("no more than 0 bytes (ulimit -f)"), "{status} {error}");
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root can become somebody else");
+    }
+    // A user with no other processes.
+    let user = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"];
+    let version = Command::new(user[0]).args(&user[1..]).args([env!("CARGO_BIN_EXE_steady"), "--version"]).output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        return skip(test, "another user may not run the binary");
+    }
+    fs::remove_dir_all(&place).unwrap();
+    fs::create_dir(&place).unwrap();
+    std::os::unix::fs::chown(&place, Some(64_123), Some(64_123)).unwrap();
+    let (status, _, error) = below(&[&user[..], &["prlimit", "--nproc=1"]].concat());
+    assert!(status == 125 && error.contains("a thread could not be started: "), "{status} {error}");
+    fs::remove_dir_all(&place).unwrap();
 }
 
 #[test]

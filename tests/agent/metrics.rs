@@ -335,6 +335,8 @@ fn what_cannot_be_shown_is_said_at_once() {
         steady::run(&[&begin[..], words].concat())
     };
     let (empty, words, missing, none) = (place("empty"), place("words"), place("missing"), place("none.pem"));
+    let (fifo, endless) = (place("fifo"), "/dev/zero");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for (words, says) in [
         (vec!["--listen", taken], "in use"),
         (vec!["--listen", "moon:1"], "write PORT or ADDRESS:PORT"),
@@ -344,6 +346,10 @@ fn what_cannot_be_shown_is_said_at_once() {
         (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in it"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &missing, "--listen-key", &none], "No such file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none], "--listen-key"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &fifo], "not a regular file"),
+        (vec!["--listen", ANYWHERE, "--listen-token", endless], "not a regular file"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &fifo, "--listen-key", &none], "not a regular file"),
+        (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", endless], "not a regular file"),
         (vec!["--listen-token", &words], "--listen <ADDRESS>"),
     ] {
         let (status, _, error) = starts(&words);

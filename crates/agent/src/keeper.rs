@@ -73,15 +73,15 @@ impl Keeper {
         AgentWriting { waiting: state.waiting.len(), ..state.told.clone() }
     }
 
-    /// Writes what still waits, and ends; what could not be written is given up.
-    pub(crate) fn end(self) -> AgentWriting {
+    /// Writes what still waits, and ends; what could not be written is given up. How it went, and how many rows that are.
+    pub(crate) fn end(self) -> (AgentWriting, usize) {
         state(&self.shared).closing = true;
         self.shared.1.notify_all();
         // One that panicked has ended too.
         let _ = self.thread.join();
         let mut state = state(&self.shared);
         state.told.given_up += state.waiting.iter().map(Batch::requests).sum::<u64>();
-        state.told.clone()
+        (state.told.clone(), state.waiting.iter().map(Batch::rows).sum())
     }
 }
 

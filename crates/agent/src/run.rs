@@ -100,13 +100,18 @@ pub enum AgentError {
     #[error("{0}")]
     Listen(String),
     /// What was gathered last could not be written.
-    #[error("the last {requests} requests could not be written: {why}")]
+    #[error("the last {rows} rows, of {requests} requests, could not be written: {why}")]
     Unwritten {
-        /// How many.
+        /// How many rows: of requests, rulers, processes and the host.
+        rows: usize,
+        /// How many requests they tell of.
         requests: u64,
         /// Why.
         why: String,
     },
+    /// A thread that it needs could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(io::Error),
     /// What the system says.
     #[error("{0}")]
     System(#[from] io::Error),
@@ -171,7 +176,8 @@ impl<'a> Agent<'a> {
             settings.outside.as_ref().map(|plan| Outside::begin(plan, ahead, Arc::clone(&stop), sender.clone()));
         let outside = outside.transpose().map_err(AgentError::Outside)?;
         let shown = settings.listen.as_ref().map(|plan| show(plan, settings.limits, began)).transpose()?;
-        let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop))).transpose()?;
+        let witness = settings.rulers.then(|| Witness::begin(ahead, monotonic, Arc::clone(&stop))).transpose();
+        let witness = witness.map_err(AgentError::Thread)?;
         Ok(Agent {
             settings,
             clocks,
@@ -181,7 +187,7 @@ impl<'a> Agent<'a> {
             table: Table::new(settings.limits),
             watch: Watch::new(ahead, by_day),
             stop,
-            keeper: Keeper::begin(writer, sender)?,
+            keeper: Keeper::begin(writer, sender).map_err(AgentError::Thread)?,
             witness,
             outside,
             shown,
@@ -304,10 +310,10 @@ impl<'a> Agent<'a> {
             server.end();
         }
         let before = self.keeper.told().given_up;
-        let told = self.keeper.end();
+        let (told, rows) = self.keeper.end();
         self.events.try_iter().for_each(tell);
         match told.trouble {
-            Some(why) => Err(AgentError::Unwritten { requests: told.given_up - before, why }),
+            Some(why) => Err(AgentError::Unwritten { rows, requests: told.given_up - before, why }),
             None => Ok(()),
         }
     }

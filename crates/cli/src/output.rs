@@ -1,6 +1,8 @@
 //! Where reports go: standard output and files.
 
-use std::fs::{self, File};
+mod place;
+
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use steady_report::Style;
 use crate::failure::Failure;
 use crate::flags::{Form, FormatFlag, OutputFlags};
 use crate::letters::readable;
+
+use place::Place;
 
 /// The width of text where the terminal does not say.
 const WIDTH: usize = 80;
@@ -161,9 +165,16 @@ pub(crate) struct Destinations {
 pub(crate) struct Export {
     option: &'static str,
     path: PathBuf,
+    target: Target,
+}
+
+/// What is written to.
+enum Target {
     /// A pipe or a device. It stays open: a pipe without a name cannot be opened again by its path, and the reader of a FIFO
-    /// would see an end. `None` for an ordinary file, which is replaced when it is written.
-    stream: Option<File>,
+    /// would see an end.
+    Stream(File),
+    /// An ordinary file, which is replaced when it is written.
+    File(Place),
 }
 
 impl Export {
@@ -174,17 +185,18 @@ impl Export {
         let refused = |error| Failure::Usage(format!("{option} '{}': {error}", path.display()));
         let file = opened.map_err(refused)?;
         let ordinary = file.metadata().map_err(refused)?.is_file();
-        Ok(Export { option, path: path.to_owned(), stream: (!ordinary).then_some(file) })
+        let target = if ordinary { Target::File(Place::find(path).map_err(refused)?) } else { Target::Stream(file) };
+        Ok(Export { option, path: path.to_owned(), target })
     }
 
     /// Writes the file.
     pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
-        let written = match &self.stream {
-            Some(stream) => {
+        let written = match &self.target {
+            Target::Stream(stream) => {
                 let mut stream = stream;
                 stream.write_all(text.as_bytes())
             }
-            None => replace(&self.path, text),
+            Target::File(place) => place.replace(text),
         };
         written.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
     }
@@ -297,19 +309,13 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
 
 /// Refuses two options that name one file.
 fn apart(one: &Export, other: &Export) -> Result<(), Failure> {
-    if !same_file(&one.path, &other.path) {
+    // Devices and pipes may take several reports.
+    let (Target::File(place), Target::File(of_other)) = (&one.target, &other.target) else { return Ok(()) };
+    if !place.is(of_other) {
         return Ok(());
     }
     let (first, second, path) = (one.option, other.option, other.path.display());
     Err(Failure::Usage(format!("{first} and {second} name the same file: '{path}'")))
-}
-
-/// Whether two paths lead to one ordinary file; devices and pipes may take several reports.
-fn same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other && one.is_file(),
-        _ => false,
-    }
 }
 
 /// The style of what goes to standard output.
@@ -324,18 +330,4 @@ pub(crate) fn style_on(stream: &(impl IsTerminal + AsFd)) -> Style {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     Style { width: if width == 0 { WIDTH } else { width }, color: terminal && !no_color && !dumb }
-}
-
-/// Writes an ordinary file whole or not at all.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = path.canonicalize()?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, &path));
-    if written.is_err() {
-        // Nothing is left behind; what cannot be removed could not be written either.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }

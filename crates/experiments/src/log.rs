@@ -25,6 +25,7 @@ mod read;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -117,7 +118,8 @@ impl Appender {
     /// What open(2) and flock(2) say.
     pub fn create(path: &Path) -> io::Result<Self> {
         loop {
-            let file = File::options().append(true).create_new(true).open(path)?;
+            // Who can open it can lock it alone, and so keep this process waiting.
+            let file = File::options().append(true).create_new(true).mode(0o600).open(path)?;
             flock(&file, FlockOperation::LockShared)?;
             // Before it was locked, it may have been taken for one that was left behind.
             if !orphan::is_removed(&file)? {
@@ -131,7 +133,7 @@ impl Appender {
     /// # Errors
     /// What open(2) and flock(2) say.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().append(true).create(true).open(path)?;
+        let file = File::options().append(true).create(true).mode(0o600).open(path)?;
         flock(&file, FlockOperation::LockShared)?;
         Ok(Appender { file, line: Vec::new() })
     }

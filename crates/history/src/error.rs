@@ -1,6 +1,21 @@
 //! Why the history cannot give or take something.
 
+use rusqlite::ffi::{SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
+use steady_linux::limits::file_size_limit;
 use thiserror::Error;
+
+/// What may be added to an error of a database that could not write: SQLite says no more than "disk I/O error" of a file that has
+/// become as long as this process's files may be.
+fn cannot_grow(error: &rusqlite::Error) -> String {
+    match (error, file_size_limit()) {
+        (rusqlite::Error::SqliteFailure(error, _), Some(limit))
+            if [SQLITE_IOERR_WRITE, SQLITE_IOERR_TRUNCATE].contains(&error.extended_code) =>
+        {
+            format!("; files of this process may have no more than {limit} bytes (ulimit -f)")
+        }
+        _ => String::new(),
+    }
+}
 
 /// What the history has to say when it cannot do what it was asked for.
 #[derive(Debug, Error)]
@@ -30,6 +45,6 @@ pub enum HistoryError {
         why: String,
     },
     /// What the database says: locked for too long, full, no database, ...
-    #[error("{0}")]
+    #[error("{0}{limit}", limit = cannot_grow(.0))]
     Database(#[from] rusqlite::Error),
 }

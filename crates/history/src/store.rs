@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use steady_linux::private;
 use steady_model::{Facts, Kept};
 
 use crate::{HistoryError, Selection, Which, pack, row, schema};
@@ -17,11 +18,14 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the history in the file at `path`; makes it if there is none, and brings an older one up to date.
+    /// Opens the history in the file at `path`; makes it if there is none, and brings an older one up to date. It is this user's alone
+    /// from the beginning: whoever can read it can lock it, and so keep runs out of it.
     ///
     /// # Errors
     /// [`HistoryError::TooNew`] or [`HistoryError::Database`].
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        // Where it cannot be made, SQLite says why; where it can only be read, it is.
+        let _ = private::own_file(path);
         History::of(Connection::open(path)?)
     }
 

@@ -1,5 +1,6 @@
 //! The history as a whole: what is put in is found again, whoever else uses the file, and whatever stands in it.
 
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::{fs, thread};
@@ -49,6 +50,24 @@ fn load(started: u64) -> Facts {
 
 fn numbers(history: &History) -> Vec<i64> {
     history.list(None).unwrap().iter().map(|kept| kept.id).collect()
+}
+
+#[test]
+fn others_cannot_open_it() {
+    let path = file("private");
+    let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    drop(History::open(&path).unwrap());
+    assert_eq!(mode(&path), 0o600);
+    // Earlier versions let others read it.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    drop(History::open(&path).unwrap());
+    assert_eq!(mode(&path), 0o600);
+    // One that is to be made where a link leads to.
+    let (link, target) = (file("private-link"), file("private-target"));
+    symlink(&target, &link).unwrap();
+    drop(History::open(&link).unwrap());
+    assert_eq!(mode(&target), 0o600);
+    assert!(link.is_symlink());
 }
 
 #[test]

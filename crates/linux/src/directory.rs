@@ -27,6 +27,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::clock;
+use crate::private::{close_to_others, make_own_file};
 
 /// Symbolic links on one path, as many as the kernel follows.
 const LINKS: u32 = 40;
@@ -254,6 +255,22 @@ impl Directory {
             Some(found) => self.check(&self.path.join(name), &found),
             None => Ok(()),
         }
+    }
+
+    /// Makes the file `name` for this user alone (0600) where there is none. See [`own_file`](crate::private::own_file).
+    ///
+    /// # Errors
+    /// As mknodat(2), but for EEXIST.
+    pub fn make_own_file(&self, name: &OsStr) -> Result<(), DirectoryError> {
+        make_own_file(&self.handle, name).map_err(|error| DirectoryError::system(&self.path.join(name), error))
+    }
+
+    /// Takes from other users what rights they have to the file `name`, if it is this user's.
+    ///
+    /// # Errors
+    /// As chmod(2).
+    pub fn close_to_others(&self, name: &OsStr) -> Result<(), DirectoryError> {
+        close_to_others(&self.handle, name).map_err(|error| DirectoryError::system(&self.path.join(name), error))
     }
 
     /// Locks the file `name`, which is created where it is missing, and waits for that as long as `patience`. Only this

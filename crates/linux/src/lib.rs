@@ -12,6 +12,7 @@ pub mod datagrams;
 pub mod debuggee;
 pub mod directory;
 pub mod exits;
+pub mod files;
 pub mod host;
 pub mod limits;
 pub mod private;

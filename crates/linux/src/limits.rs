@@ -1,4 +1,4 @@
-//! How many processes there may be.
+//! How many processes there may be, and how long files.
 
 use crate::Root;
 use crate::cgroup::{Mount, Version, parse_memberships, parse_mounts};
@@ -14,6 +14,11 @@ pub struct ProcessLimit {
     pub name: String,
     /// The most that it allows, those that are there already included.
     pub most: u64,
+}
+
+/// How long the files may become that this process writes, in bytes; `None` where that is not limited (`RLIMIT_FSIZE`).
+pub fn file_size_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
 /// The tightest of the limits that bind this process; `None` where none can be read.

@@ -17,6 +17,10 @@ pub const MARK: &str = "lock";
 
 /// Write permission for the group and for others.
 const OTHERS_WRITE: u32 = 0o022;
+/// Symbolic links on one path, as many as the kernel follows.
+const LINKS: u32 = 40;
+/// All permissions of the group and of others.
+const OTHERS: u32 = 0o077;
 
 /// An open directory that belongs to this user and that no other user may write to.
 #[derive(Debug)]
@@ -116,6 +120,64 @@ pub fn remove_own_tree(path: &Path) -> io::Result<()> {
         Ok(_) => Err(io::Error::other("it is not a directory that only this user may write to")),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Makes a regular file for this user alone (0600) where there is none. Where this user has one, others lose what rights they have to it:
+/// whoever can open a file, if only to read, can lock it (fcntl(2)) and so keep its user from writing. A symbolic link at the end of the
+/// path is followed.
+///
+/// What is there is not opened: closing it would give back the locks that this process holds on it.
+///
+/// # Errors
+/// What the system calls say. What is there is usable all the same.
+pub fn own_file(path: &Path) -> io::Result<()> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match std::fs::read_link(&path) {
+            // Where this is absolute it is all of it.
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => {
+                make_own_file(CWD, path.as_os_str())?;
+                return close_to_others(CWD, &path);
+            }
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Makes a regular file for this user alone, unless there is something of that name.
+pub(crate) fn make_own_file(directory: impl AsFd, name: &OsStr) -> Result<(), Errno> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let made = match rustix::fs::mknodat(directory.as_fd(), name, FileType::RegularFile, mode, 0) {
+        // File systems and sandboxes that do not know the call.
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(directory, name, flags, mode).map(drop)
+        }
+        made => made,
+    };
+    if made == Err(Errno::EXIST) { Ok(()) } else { made }
+}
+
+/// Takes from other users what rights they have to a regular file of this user. Another file, or none, is left as it is. The file is
+/// not opened, and no symbolic link is followed.
+///
+/// # Errors
+/// As openat(2) and chmod(2); it stays as it is then.
+pub fn close_to_others(directory: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(directory, name.as_ref(), flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        file => file?,
+    };
+    let found = rustix::fs::fstat(&file)?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if !is_file || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS == 0 {
+        return Ok(());
+    }
+    let own = Mode::from_raw_mode(found.st_mode & 0o700);
+    // The file itself, whatever has its name by now.
+    Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), own)?)
 }
 
 fn is_ours(found: &Stat) -> bool {

@@ -347,6 +347,18 @@ fn cards_that_are_none() {
 }
 
 #[test]
+fn a_fifo_in_the_place_of_a_card() {
+    let fake = Fake::new();
+    let card = fake.card(&fake.tool);
+    fs::remove_file(&card).unwrap();
+    assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&card).status().unwrap().success());
+    // Nobody ever writes to it.
+    let mut command = fake.command("timeout");
+    assert_eq!(said(command.args(["60", "env", "tool", "a"]).output().unwrap()), "cold a\n");
+    assert_eq!(fake.count(Outcome::Broken), 1);
+}
+
+#[test]
 fn a_long_card() {
     let fake = with(|warm| {
         let path = |number: usize| CString::new(format!("/no/such/folder/{number}/{}", "x".repeat(60))).unwrap();

@@ -23,6 +23,7 @@ const O_PATH: c_int = 0o10_000_000;
 
 const O_RDWR: c_int = 2;
 const O_CLOEXEC: c_int = 0o2_000_000;
+const O_NONBLOCK: c_int = 0o4_000;
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
@@ -231,7 +232,8 @@ pub(crate) fn close(number: c_int) {
 
 impl Descriptor {
     fn open(folder: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
-        let flags = (flags | O_CLOEXEC) as usize;
+        // A FIFO in the place of a file would keep the process waiting for somebody who writes to it.
+        let flags = (flags | O_CLOEXEC | O_NONBLOCK) as usize;
         // SAFETY: the path ends with a zero.
         unsafe { call(OPENAT, [folder as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
     }

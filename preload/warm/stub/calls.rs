@@ -23,6 +23,8 @@ const ARCH_SET_FS: u64 = 0x1002;
 /// Linux 5.14 and later know it.
 const MADV_POPULATE_WRITE: u64 = 23;
 const O_CLOEXEC: u64 = 0o2_000_000;
+/// With it, a FIFO in the place of a file keeps nobody waiting.
+const O_NONBLOCK: u64 = 0o4_000;
 const PROT_READ: u64 = 1;
 const MAP_PRIVATE_FIXED: u64 = 0x12;
 const PR_SET_MM: u64 = 35;
@@ -68,7 +70,7 @@ pub(crate) unsafe fn map_file(path: u64, file: &[u64; 5], address: u64, bytes: u
     let mut stat = [0_u64; STAT_WORDS];
     // SAFETY: the kernel writes so many words; the rest is as the caller says.
     unsafe {
-        let descriptor = call(OPEN, path, O_CLOEXEC, 0, 0);
+        let descriptor = call(OPEN, path, O_CLOEXEC | O_NONBLOCK, 0, 0);
         if descriptor.cast_signed() < 0 {
             return;
         }

@@ -1,11 +1,15 @@
 //! Where metrics are shown, and to whom.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use steady_linux::files::read_short;
+
 use super::tls;
+
+/// The longest file that is read: certificates with all that vouch for them have some thousand bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// An address to listen at: `PORT`, `:PORT` and `localhost:PORT` are this host's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +53,19 @@ impl ListenPlan {
     }
 }
 
+/// Reads a file that was named. What has no end, or lets wait for itself, is refused: the agent has to hear signals.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
+    read_short(file, LONGEST).map_err(|error| format!("'{}': {error}", file.display()))
+}
+
 fn token(file: &Path) -> Result<Vec<u8>, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("'{}': {error}", file.display()))?;
-    let token = text.trim();
+    let text = read(file)?;
+    let token = text.trim_ascii();
     // What cannot stand in a header nobody could send.
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
         return Err(format!("'{}': a token is one word of ASCII letters, digits and signs", file.display()));
     }
-    Ok(token.as_bytes().to_vec())
+    Ok(token.to_vec())
 }
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ impl Server {
         let desk = Arc::new(Desk::new(metrics, token, Arc::clone(&counts)));
         let (stop, stopped) = oneshot::channel();
         let serve = move || serve(runtime, listener, tls, desk, stopped);
-        let thread = thread::Builder::new().spawn(serve).map_err(said)?;
+        let thread = thread::Builder::new().spawn(serve);
+        let thread = thread.map_err(|error| format!("--listen {at}: a thread could not be started: {error}"))?;
         Ok(Server { url, counts, stop, thread })
     }
 

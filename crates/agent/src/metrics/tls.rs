@@ -5,21 +5,24 @@ use std::sync::Arc;
 
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
+
+use super::listen::read;
 
 /// Makes streams into such of TLS.
 pub(super) type Acceptor = TlsAcceptor;
 
 /// By the files of a certificate, with those that vouch for it, and of its key.
 pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, String> {
-    let certificates = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
-    let certificates: Vec<_> = certificates.map_err(|error| said(certificate, &error, "certificate"))?;
+    let (certificates, private) = (read(certificate)?, read(key)?);
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificates).collect();
+    let certificates = certificates.map_err(|_| said(certificate, "certificate"))?;
     if certificates.is_empty() {
-        return Err(said(certificate, &pem::Error::NoItemsFound, "certificate"));
+        return Err(said(certificate, "certificate"));
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| said(key, &error, "private key"))?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|_| said(key, "private key"))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private));
@@ -33,9 +36,6 @@ pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, Strin
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn said(file: &Path, error: &pem::Error, what: &str) -> String {
-    match error {
-        pem::Error::Io(error) => format!("'{}': {error}", file.display()),
-        _ => format!("'{}': there is no {what} in it, as PEM", file.display()),
-    }
+fn said(file: &Path, what: &str) -> String {
+    format!("'{}': there is no {what} in it, as PEM", file.display())
 }

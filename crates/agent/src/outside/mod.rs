@@ -82,7 +82,7 @@ impl Outside {
         let state = Arc::new(Mutex::new(State { rows: Vec::new(), told }));
         let theirs = Arc::clone(&state);
         let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, (&stop, &events)));
-        let thread = thread.map_err(|error| format!("no thread could be started: {error}"))?;
+        let thread = thread.map_err(|error| format!("a thread could not be started: {error}"))?;
         Ok(Outside { state, thread })
     }
 

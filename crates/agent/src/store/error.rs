@@ -1,7 +1,12 @@
 //! Why the store cannot give or take something.
 
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
 use steady_linux::directory::DirectoryError;
+use steady_linux::limits::file_size_limit;
 use thiserror::Error;
+
+/// What SQLite says of files that it could not make longer.
+const GROWING: [i32; 3] = [SQLITE_IOERR_WRITE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_SHMSIZE];
 
 /// What the store has to say when it cannot do what it was asked for.
 #[derive(Debug, Error)]
@@ -37,8 +42,19 @@ pub enum StoreError {
     #[error("{0}; --store takes another file")]
     Directory(DirectoryError),
     /// What the database says: full, no database, ...
-    #[error("{0}")]
+    #[error("{0}{limit}", limit = cannot_grow(.0))]
     Database(#[from] rusqlite::Error),
+}
+
+/// What may be added to an error of a database that could not write: SQLite says no more than "disk I/O error" of a file that has
+/// become as long as this process's files may be.
+fn cannot_grow(error: &rusqlite::Error) -> String {
+    match (error, file_size_limit()) {
+        (rusqlite::Error::SqliteFailure(error, _), Some(limit)) if GROWING.contains(&error.extended_code) => {
+            format!("; files of this process may have no more than {limit} bytes (ulimit -f)")
+        }
+        _ => String::new(),
+    }
 }
 
 impl From<DirectoryError> for StoreError {

@@ -1,6 +1,7 @@
 //! What the agent writes.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use super::{Batch, StoreError, schema};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The length of SQLite's pages.
 const PAGE: u64 = 4_096;
+/// What the names of a database's journals end with.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The service of what is the host's own.
 pub(super) const HOST: u32 = 0;
 
@@ -26,6 +29,7 @@ pub struct Writer {
     pub(super) names: Names,
     pub(super) keep: Keep,
     path: PathBuf,
+    directory: Directory,
     // Two agents would remove the names of each other's rows.
     _lock: Lock,
 }
@@ -34,18 +38,18 @@ impl Writer {
     /// Opens the store in the file at `path`; creates it, and directories for this user alone, where they are missing. What a
     /// kill left of an unfinished write is dropped. Other users must not be able to write to the directory: SQLite opens the
     /// file and its journals by name. The file is locked by its real path and must have one name, so that no two agents open
-    /// it in different ways.
+    /// it in different ways. It and its journals are this user's alone from the beginning: whoever can read one of them can lock
+    /// it, and so keep the agent from writing.
     ///
     /// # Errors
     /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or [`StoreError::Database`].
     pub fn open(path: &Path, keep: Keep) -> Result<Self, StoreError> {
         let (directory, name) = Directory::of_file(path, 0o700)?;
-        let mut lock = name.clone();
-        lock.push(".lock");
-        let lock = directory.lock(&lock, Duration::ZERO)?;
+        let lock = directory.lock(&with(&name, ".lock"), Duration::ZERO)?;
         directory.check_file(&name)?;
-        let path = directory.path().join(name);
-        Ok(Writer { connection: connect(&path, keep)?, names: Names::default(), keep, path, _lock: lock })
+        let path = directory.path().join(&name);
+        let connection = connect(&directory, &name, keep)?;
+        Ok(Writer { connection, names: Names::default(), keep, path, directory, _lock: lock })
     }
 
     /// The file, without symbolic links.
@@ -61,12 +65,11 @@ impl Writer {
         self.names.forget();
         // The old one removes its journal by name when it is closed, and what it left is no journal of the new one.
         self.connection = Connection::open_in_memory()?;
-        for suffix in ["-wal", "-shm"] {
-            let mut left = self.path.as_os_str().to_owned();
-            left.push(suffix);
-            let _ = std::fs::remove_file(Path::new(&left));
+        let name = self.path.file_name().unwrap_or_default();
+        for suffix in JOURNALS {
+            let _ = self.directory.remove(with(name, suffix));
         }
-        self.connection = connect(&self.path, self.keep)?;
+        self.connection = connect(&self.directory, name, self.keep)?;
         Ok(())
     }
 
@@ -138,8 +141,14 @@ impl Writer {
 }
 
 /// Opens a database for writing, and makes it what it should be.
-fn connect(path: &Path, keep: Keep) -> Result<Connection, StoreError> {
-    let mut connection = Connection::open(path)?;
+fn connect(directory: &Directory, name: &OsStr, keep: Keep) -> Result<Connection, StoreError> {
+    // SQLite would make it for all to read, and it makes its journals as it finds the database.
+    directory.make_own_file(name)?;
+    // Earlier versions let others open them. What another program has on a disk without such rights may stay as it is.
+    for suffix in [""].into_iter().chain(JOURNALS) {
+        let _ = directory.close_to_others(&with(name, suffix));
+    }
+    let mut connection = Connection::open(directory.path().join(name))?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(32);
     schema::migrate(&mut connection)?;
@@ -150,6 +159,12 @@ fn connect(path: &Path, keep: Keep) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "wal_autocheckpoint", (keep.journal() / 2 / PAGE).clamp(8, 1_000) as i64)?;
     connection.pragma_update(None, "cache_size", -4_096)?;
     Ok(connection)
+}
+
+fn with(name: &OsStr, suffix: &str) -> OsString {
+    let mut name = name.to_owned();
+    name.push(suffix);
+    name
 }
 
 /// The last second of which there is a block.

@@ -1,6 +1,8 @@
 //! What is written, and what is read.
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use steady_agent::store::{Batch, Reader, StoreError, Writer};
@@ -48,6 +50,34 @@ fn rows_come_out_as_they_went_in() {
         reader.rows("else", 0, u64::MAX).unwrap(),
         ReleaseRows { service: "else".to_owned(), ..ReleaseRows::default() }
     );
+}
+
+#[test]
+fn others_cannot_open_it_nor_its_journals() {
+    let path = file("private");
+    let journal = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let mode = |suffix: &str| fs::metadata(journal(suffix)).unwrap().permissions().mode() & 0o777;
+    let modes = || ["", "-wal", "-shm"].map(mode);
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    writer.write(&batch(1_000, vec![row(1_000, 7, 0, 1, 5)])).unwrap();
+    assert_eq!(modes(), [0o600; 3]);
+    // A reader keeps the journals there when the writer ends.
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.rows("shop", 0, 2_000).unwrap().requests.len(), 1);
+    drop(writer);
+    // Earlier versions let others read all of them.
+    for suffix in ["", "-wal", "-shm"] {
+        fs::set_permissions(journal(suffix), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let mut writer = Writer::open(&path, PLENTY).unwrap();
+    assert_eq!(modes(), [0o600; 3]);
+    drop(reader);
+    for suffix in ["", "-wal", "-shm"] {
+        fs::remove_file(journal(suffix)).unwrap();
+    }
+    writer.open_again().unwrap();
+    writer.write(&batch(1_001, vec![])).unwrap();
+    assert_eq!(modes(), [0o600; 3]);
 }
 
 fn named(rows: &ReleaseRows, row: &ReleaseRow) -> (u64, u64, [String; 3], RequestSums) {

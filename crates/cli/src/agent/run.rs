@@ -20,6 +20,7 @@ pub(super) fn run(flags: &AgentFlags) -> Result<u8, Failure> {
     let ended = steady_agent::run(&settings, &stop, &mut |event| notice(&said(&event, &settings)));
     ended.map(|()| 0).map_err(|error| match &error {
         AgentError::Socket { error: SocketError::System(_), .. }
+        | AgentError::Thread(_)
         | AgentError::System(_)
         | AgentError::Unwritten { .. } => Failure::Own(error.to_string()),
         _ => Failure::Usage(error.to_string()),

@@ -1,13 +1,17 @@
 //! The store that scrapes a fleet's agents, as the flags name it.
 
-use std::fs;
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 use steady_fleet::{Client, FleetError, Settings, header};
+use steady_linux::files::read_bounded;
 
 use crate::failure::Failure;
 use crate::flags::{FleetFlags, HeaderFlag};
+
+/// The most that is read of a file with headers.
+const LONGEST: u64 = 1 << 20;
 
 /// The client of the store, if one is named.
 pub(super) fn client(flags: &FleetFlags) -> Result<Option<Client>, Failure> {
@@ -32,7 +36,10 @@ pub(super) fn client(flags: &FleetFlags) -> Result<Option<Client>, Failure> {
 /// The headers in a file, a line each.
 fn in_file(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--header @{}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    // A pipe may be meant: `@<(pass show token)`.
+    let bytes =
+        File::open(path).and_then(|file| read_bounded(file, LONGEST)).map_err(|error| wrong(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| header(line).map_err(wrong)).collect()
 }

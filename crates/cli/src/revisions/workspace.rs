@@ -87,15 +87,27 @@ fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Resul
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             made => made?,
         }
-        let lock = lock(&base.open_in(&name)?, OFlags::CREATE, FlockOperation::NonBlockingLockExclusive)?;
-        (&lock).write_all(MARK)?;
-        if let Some(common) = common {
-            let mut file = File::options().write(true).create_new(true).mode(0o600).open(path.join(REPOSITORY))?;
-            file.write_all(common.as_os_str().as_bytes())?;
-        }
-        return Ok(Workspace { base, name, path, _lock: lock });
+        return match furnish(&base, &name, &path, common) {
+            Ok(lock) => Ok(Workspace { base, name, path, _lock: lock }),
+            Err(error) => {
+                // What cannot be removed now is found by the next one that prunes.
+                let _ = base.remove_tree(&name);
+                Err(error)
+            }
+        };
     }
     Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Marks a directory as a workspace of this process; its lock.
+fn furnish(base: &PrivateDirectory, name: &OsStr, path: &Path, common: Option<&Path>) -> io::Result<File> {
+    let lock = lock(&base.open_in(name)?, OFlags::CREATE, FlockOperation::NonBlockingLockExclusive)?;
+    (&lock).write_all(MARK)?;
+    if let Some(common) = common {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path.join(REPOSITORY))?;
+        file.write_all(common.as_os_str().as_bytes())?;
+    }
+    Ok(lock)
 }
 
 /// Locks the file [`LOCK`] of a directory.
@@ -115,7 +127,10 @@ fn prune(base: &PrivateDirectory, real: &Path) {
             let _ = base.remove_tree(&name);
             continue;
         }
-        if !workspace.read(OsStr::new(LOCK), MARK.len()).is_ok_and(|found| found == MARK) {
+        let Ok(found) = workspace.read(OsStr::new(LOCK), MARK.len()) else { continue };
+        // One that could not be marked, as on a full disk, has nothing else in it.
+        let unmarked = MARK.starts_with(&found) && workspace.names().is_ok_and(|names| names == [LOCK]);
+        if found != MARK && !unmarked {
             continue;
         }
         let Ok(_dead) = lock(&workspace, OFlags::empty(), FlockOperation::NonBlockingLockExclusive) else { continue };
@@ -149,7 +164,8 @@ fn remove(base: &PrivateDirectory, name: &OsStr, path: &Path) -> io::Result<()> 
     for entry in workspace.names()?.iter().filter(|entry| *entry != LOCK && *entry != REPOSITORY) {
         workspace.remove_tree(entry)?;
     }
-    if let Ok(common) = common {
+    // Where the disk was full there may be no more of it than its name.
+    if let Some(common) = common.ok().filter(|common| !common.as_os_str().is_empty()) {
         forget(&common, path)?;
     }
     workspace.remove_tree(OsStr::new(REPOSITORY))?;
@@ -241,6 +257,36 @@ mod tests {
         assert!(!path.exists());
         fs::remove_dir_all(folder).unwrap();
         fs::remove_dir_all(outside).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_marked_is_not_left_behind() {
+        let (folder, abandoned) = abandoned("unmarked");
+        let base = || PrivateDirectory::open(&folder).unwrap();
+        // The mark is there, and what comes after it cannot be made.
+        let other = folder.join(format!("{NAME}{}-1", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&other).unwrap();
+        fs::write(other.join(REPOSITORY), "").unwrap();
+        assert!(furnish(&base(), other.file_name().unwrap(), &other, Some(Path::new("/repository"))).is_err());
+        // As a full disk leaves it: no mark, or a part of it.
+        for (name, mark) in [("workspace-2", b"" as &[u8]), ("workspace-3", &MARK[..4]), ("workspace-4", b"other")] {
+            fs::DirBuilder::new().mode(0o700).create(folder.join(name)).unwrap();
+            fs::write(folder.join(name).join(LOCK), mark).unwrap();
+        }
+        let held = lock(
+            &PrivateDirectory::open(&folder.join("workspace-3")).unwrap(),
+            OFlags::empty(),
+            FlockOperation::NonBlockingLockExclusive,
+        )
+        .unwrap();
+        prune_in(&folder);
+        let left = |name: &str| folder.join(name).exists();
+        assert_eq!(["workspace-2", "workspace-3", "workspace-4"].map(left), [false, true, true]);
+        assert!(!abandoned.exists());
+        drop(held);
+        prune_in(&folder);
+        assert!(!left("workspace-3") && !other.exists());
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

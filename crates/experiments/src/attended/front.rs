@@ -48,7 +48,17 @@ pub(crate) fn attend<A: Attendant>(program: &Path, words: &[OsString], task: A::
         Ok(Told::Ended(run)) => Ok(*run),
         Ok(Told::NotStarted(error)) => Err(Unattended::NotStarted(error)),
         Ok(Told::Refused(why)) => Err(Unattended::Refused(why)),
-        Ok(Told::Started(_) | Told::Stopped(_) | Told::Continued) | Err(_) => Err(Unattended::GuardianLost),
+        Ok(Told::Started(_) | Told::Stopped(_) | Told::Continued) => Err(Unattended::GuardianLost),
+        Err(error) => Err(unheard(&error)),
+    }
+}
+
+/// Why there are no more words with the guardian. Its end shows as that of the socket, before a word or within one.
+fn unheard(error: &io::Error) -> Unattended {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    match error.kind() {
+        BrokenPipe | ConnectionReset | UnexpectedEof => Unattended::GuardianLost,
+        _ => Unattended::Refused(format!("no words with its guardian: {error}; the command was ended")),
     }
 }
 
@@ -93,7 +103,7 @@ impl Front {
                 continue;
             }
             match self.listen()? {
-                Told::Started(group) => self.group = group,
+                Told::Started(group) => self.group = group.map(PathBuf::from),
                 // Where it goes on already, the shell need not know.
                 Told::Stopped(signal) => {
                     if !self.something_is_told(Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? {

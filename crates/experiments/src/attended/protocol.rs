@@ -1,8 +1,8 @@
 //! What the front and the guardian say to each other, one JSON value a line.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,12 +27,12 @@ pub(super) enum Order {
     Pass(i32),
 }
 
-/// What a guardian tells.
+/// What a guardian tells. No paths, which would have to be UTF-8.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Told<R> {
     /// The command runs; the control group that was made for it, if one was.
-    Started(Option<PathBuf>),
+    Started(Option<OsString>),
     /// The command could not be executed: the number of the error.
     NotStarted(i32),
     /// There is no way to go on.

@@ -18,7 +18,7 @@ use crate::attended::{Attendant, End, Moment, Starter, Unattended};
 /// What it is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
-    /// What is allowed.
+    /// What is allowed, without the command.
     pub(super) plan: LimitPlan,
     /// The one source of CPU time to use; the best where none is named.
     pub(super) source: Option<CpuSource>,

@@ -11,7 +11,7 @@ mod source;
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{CpuSource, LimitOutcome, LimitPlan, Nanos, Outcome, Reading};
+use steady_model::{Command, CpuSource, LimitOutcome, LimitPlan, Nanos, Outcome, Reading};
 
 use crate::attended::{self, Attendant, Unattended};
 use limiter::{Limiter, Task};
@@ -52,7 +52,9 @@ pub struct LimitRun {
 /// # Errors
 /// See [`Unattended`]. Nothing is left of the command then.
 pub fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, Unattended> {
-    attended::attend::<Limiter>(&plan.command.program, words, Task { plan: plan.clone(), source })
+    // The guardian has the program and the words as they are; told as text they would have to be UTF-8.
+    let bounds = LimitPlan { command: Command::default(), ..plan.clone() };
+    attended::attend::<Limiter>(&plan.command.program, words, Task { plan: bounds, source })
 }
 
 /// The whole life of a guardian, from the words behind [`ARGUMENT`]. Returns once nothing is left of the command.

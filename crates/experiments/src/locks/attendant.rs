@@ -28,7 +28,7 @@ pub(super) struct Task {
     /// What the command is to have as its environment, but for what watching takes.
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Where the watcher may be put.
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) folders: Vec<OsString>,
 }
 
 /// A command whose locks are watched.
@@ -49,7 +49,8 @@ impl Attendant for Watching {
     fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
         let refused = |what: &str, error: io::Error| Unattended::Refused(format!("{what}: {error}"));
         let area = Area::make().map_err(|error| refused("there is no memory to be shared with the command", error))?;
-        let library = unpacked::unpack(&[(WATCHER_NAME, steady_preload::WATCHER)], &task.folders)
+        let folders: Vec<PathBuf> = task.folders.into_iter().map(PathBuf::from).collect();
+        let library = unpacked::unpack(&[(WATCHER_NAME, steady_preload::WATCHER)], &folders)
             .map(|folder| folder.join(WATCHER_NAME))
             .map_err(|error| refused("what watches locks cannot be put where it can be loaded", error))?;
         let environment = with_watcher(task.environment, library, area.path());

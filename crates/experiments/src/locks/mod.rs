@@ -70,6 +70,8 @@ pub fn locks(
     environment: Vec<(OsString, OsString)>,
     folders: Vec<PathBuf>,
 ) -> Result<LocksRun, Unattended> {
+    // Paths would have to be UTF-8.
+    let folders = folders.into_iter().map(PathBuf::into_os_string).collect();
     attended::attend::<Watching>(&command.program, words, Task { environment, folders })
 }
 

@@ -133,6 +133,22 @@ impl Drop for Bench {
 }
 
 #[test]
+fn fifos_in_a_store_keep_nobody_waiting() {
+    let bench = Bench::new("fifos");
+    bench.make(&mut Fake::default()).unwrap();
+    let (card, trouble) = (bench.store.folder().join("cards").join(bench.key()), bench.store.folder().join("trouble"));
+    fs::remove_file(&card).unwrap();
+    for path in [&card, &trouble, &bench.store.keeper_path()] {
+        let _ = fs::remove_file(path);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+    assert!(bench.store.card(&bench.key()).is_err());
+    assert_eq!((bench.store.trouble(), bench.store.has_keeper()), (None, false));
+    assert!(bench.launch(&[]).is_err());
+}
+
+#[test]
 fn a_program_gets_snapshots_and_a_card() {
     let bench = Bench::new("card");
     let (library, absent) = (bench.folder.join("library"), bench.folder.join("absent"));

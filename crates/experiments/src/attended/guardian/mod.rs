@@ -50,7 +50,7 @@ fn attend<A: Attendant>(socket: &UnixStream, program: &OsStr, words: &[OsString]
     let (begun, attendant) = A::start(task, &starter)?;
     // Pipes end when the command closes them, and not when this process does.
     let_go_of_streams().map_err(failed)?;
-    let group = attendant.group().map(|group| group.directory().to_owned());
+    let group = attendant.group().map(|group| group.directory().as_os_str().to_owned());
     let mut guardian = Guardian::new(begun, attendant, signals, front);
     let guarded = say(socket, &Told::<A::Run>::Started(group)).and_then(|()| guardian.guard(socket, &mut orders));
     let run = guarded.and_then(|()| guardian.finish());

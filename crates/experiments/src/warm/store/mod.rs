@@ -11,7 +11,7 @@ mod trust;
 mod wishes;
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -111,7 +111,7 @@ impl Store {
         let _locked = self.lock()?;
         let hook = self.hook();
         let whole = fs::symlink_metadata(&hook).is_ok_and(|found| is_ours(&found, EXECUTABLE))
-            && fs::read(&hook).is_ok_and(|bytes| bytes == steady_preload::HOOK);
+            && read(&hook).is_ok_and(|bytes| bytes == steady_preload::HOOK);
         if !whole {
             write_whole(&hook, [steady_preload::HOOK], EXECUTABLE)?;
         }
@@ -145,7 +145,7 @@ impl Store {
     /// Whether a keeper works now.
     #[must_use]
     pub fn has_keeper(&self) -> bool {
-        let Ok(file) = File::open(self.keeper_path()) else { return false };
+        let Ok(file) = open_file(&self.keeper_path()) else { return false };
         flock(&file, FlockOperation::NonBlockingLockShared).is_err()
     }
 
@@ -163,7 +163,7 @@ impl Store {
     /// What kept a program from being taken last, if nothing has been taken since.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        fs::read(self.folder.join(TROUBLE)).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
+        read(&self.folder.join(TROUBLE)).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// How often what happened.
@@ -191,6 +191,21 @@ fn make_folder(path: &Path) -> io::Result<()> {
 /// Whether something belongs to this user, with no more rights for anybody than `mode` has.
 fn is_ours(found: &fs::Metadata, mode: u32) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.permissions().mode() & 0o7777 & !mode == 0
+}
+
+/// Opens a regular file to be read. One that would block, a FIFO, is an error.
+fn open_file(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+}
+
+/// The content of a regular file.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {

@@ -15,7 +15,7 @@ use steady_preload::CardDraft;
 use steady_preload::card::{COUNTERS, Card, FIRST_PROGRAM, LONGEST_CARD, PROGRAM_COUNTERS};
 use steady_preload::identity::Identity;
 
-use super::{CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, beside, make_folder, write_whole};
+use super::{CARDS, EXECUTABLE, Locked, READABLE, SNAPSHOTS, Store, TEMPORARY, beside, make_folder, read, write_whole};
 use crate::warm::identity;
 use crate::warm::image::Image;
 
@@ -71,7 +71,7 @@ impl Store {
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() <= LONGEST_CARD as u64 => {
                 let written = Timestamp(u64::try_from(found.mtime()).unwrap_or(0));
-                Ok(Some(StoredCard { key: key.to_owned(), bytes: fs::read(path)?, written }))
+                Ok(Some(StoredCard { key: key.to_owned(), bytes: read(&path)?, written }))
             }
             Ok(_) => Err(io::Error::other("it is no card")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
