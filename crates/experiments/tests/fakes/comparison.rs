@@ -55,6 +55,27 @@ fn equal_modes_leave_the_verdict_to_the_usual_run() {
     assert!(report.warnings.iter().any(uncertain), "{:?}", report.warnings);
 }
 
+/// The usual run is 5 % cheaper, and a few runs are so expensive that the mean is higher, though not for certain.
+#[test]
+fn a_mean_of_the_other_sign_is_warned_of() {
+    let mut warned = 0;
+    for seed in 0..30 {
+        let mut machine = SimulatedMachine::new(&[0.010, 0.0095], Conditions::QUIET, seed);
+        machine.modes = vec![(0.0, 1.0), (0.03, 20.0)];
+        let mut plan = plan(2, 1.0, seed);
+        plan.effort = Effort::Pairs(60);
+        let report = judge(measure(&plan, &mut machine).unwrap());
+        let judgement = primary(&report);
+        let other_way = judgement.verdict == Verdict::Faster && *judgement.mean.change.as_ref().unwrap() > 0.0;
+        let given = |kind: fn(&Warning) -> bool| report.warnings.iter().any(kind);
+        let warns = given(|one| matches!(one, Warning::MeanOtherWay { command: 1, metric: Metric::Cpu }));
+        assert_eq!(warns, other_way, "{seed}: {judgement:?}");
+        assert!(!(warns && given(|one| matches!(one, Warning::MeanUncertain { .. }))), "one of them is enough");
+        warned += u32::from(warns);
+    }
+    assert!(warned > 5, "{warned}");
+}
+
 #[test]
 fn equal_commands_are_the_same_within_the_resolution() {
     let report = report(&plan(2, 10.0, 2), &[0.010, 0.010], Conditions::QUIET);
