@@ -236,8 +236,8 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
             let time = duration(record.elapsed);
             let why = match (record.plan.effort, record.blocks.is_empty()) {
                 (Effort::Budget(budget), true) if record.ending == Ending::Spent => format!(
-                    "no pair was over within the budget of {}, for the machine was busy with other things, and {who} \
-                     cannot be compared with the first; at least 6 pairs are needed",
+                    "the budget of {} had no room for a pair beside the warm-up, for the machine was busy, and {who} is \
+                     not compared with the first; at least 6 pairs are needed",
                     time_setting(budget)
                 ),
                 _ => format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed"),
@@ -296,7 +296,7 @@ pub(super) fn alone(report: &Report) -> Vec<Span> {
     let Some(breakdown) = found else {
         let why = match (record.plan.effort, record.blocks.is_empty()) {
             (Effort::Budget(budget), true) if record.ending == Ending::Spent => {
-                format!("no run was over within the budget of {}, for the machine was busy.", time_setting(budget))
+                format!("the budget of {} had no room for a run, for the machine was busy.", time_setting(budget))
             }
             _ => format!("no run succeeded; {basis}."),
         };
