@@ -127,6 +127,8 @@ fn places_that_others_can_write_are_refused_and_missing_ones_are_created() {
     }
     let (status, _, error) = start(&"long/".repeat(30), "agent.db");
     assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
+    let (status, _, error) = steady::run(&["agent", "status", "--socket", &place(&"long/".repeat(30))]);
+    assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
     let mut agent = Agent::start_with(folder.join("new/deep/agent.db"), folder.clone(), &["--no-rulers"]);
     agent.await_status(|status| status["agent"].is_object().then_some(()));
     let mode = |name: &str| fs::metadata(place(name)).unwrap().mode() & 0o777;

@@ -143,6 +143,9 @@ fn a_release_is_kept_and_reported_again() {
         again.1
     };
     let list = history(&["list"]);
+    // It began when it was asked, whenever its window was.
+    let runs = history(&["list", "--format", "json"]);
+    assert!(runs.contains("\"started\"") && !runs.contains(WINDOW[1]), "{runs}");
     assert!(list.contains("release") && list.contains("shop v1") && list.contains("% more"), "{list}");
     let again = history(&["report", "last"]);
     assert!(stdout.starts_with(&again), "{again}");

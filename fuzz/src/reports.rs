@@ -17,14 +17,17 @@ pub fn reports(bytes: &[u8]) {
         loaded(load::report(record));
     }
     if let Ok(record) = read_ruler_record(text) {
+        harmless(&rulers_json_text(&record), false);
         shown([rulers_text(&record, narrow()), rulers_html(&record), rulers_csv(&record), rulers_markdown(&record)]);
         assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
     }
     if let Ok(report) = read_limit_report(text) {
+        harmless(&limit_json_text(&report), false);
         shown([limit_text(&report, narrow()), limit_html(&report), limit_csv(&report), limit_markdown(&report)]);
     }
     if let Ok(record) = read_explain_record(text) {
         let report = explain::report(record.clone());
+        harmless(&explain_json_text(&report), false);
         shown([
             explain_text(&report, narrow()),
             explain_html(&report),
@@ -35,10 +38,17 @@ pub fn reports(bytes: &[u8]) {
     }
     if let Ok(record) = read_explain_pair_record(text) {
         let report = explain::pair_report(record);
-        shown([explain_pair_text(&report, narrow()), explain_pair_csv(&report), explain_pair_markdown(&report)]);
+        shown([
+            explain_pair_text(&report, narrow()),
+            explain_pair_html(&report),
+            explain_pair_csv(&report),
+            explain_pair_markdown(&report),
+        ]);
+        harmless(&explain_pair_json_text(&report, true), false);
     }
     if let Ok(record) = read_costs_record(text) {
         let report = costs::report(record.clone());
+        harmless(&costs_json_text(&report, true), false);
         shown([costs_text(&report, narrow()), costs_html(&report), costs_csv(&report), costs_markdown(&report)]);
         assert_eq!(read_costs_record(&costs_json_text(&report, true)).ok(), Some(record));
     }
@@ -51,18 +61,26 @@ pub fn reports(bytes: &[u8]) {
     }
     if let Ok(record) = read_warm_bench_record(text) {
         let report = warm::bench::report(record);
-        shown([warm_bench_text(&report, narrow()), warm_bench_html(&report), warm_bench_csv(&report)]);
+        shown([
+            warm_bench_text(&report, narrow()),
+            warm_bench_html(&report),
+            warm_bench_csv(&report),
+            warm_bench_markdown(&report),
+        ]);
+        harmless(&warm_bench_json_text(&report, true), false);
     }
 }
 
 /// A release in every form. Times that are told in other units than they are kept in may differ in their last digit.
 fn released(report: &ReleaseReport) {
+    harmless(&release_json_text(report), false);
     shown([release_text(report, narrow()), release_html(report), release_csv(report), release_markdown(report)]);
     assert!(read_release_report(&release_json_text(report)).is_ok(), "what was written cannot be read");
 }
 
 /// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.
 pub(crate) fn compared(report: Report) {
+    harmless(&json_text(&report, true), false);
     shown([text(&report, narrow()), html(&report), csv(&report), markdown(&report)]);
     if let Ok(again) = read_record(&json_text(&report, true)) {
         assert_eq!(judge(again), report, "what was written is not what is read");
@@ -71,6 +89,7 @@ pub(crate) fn compared(report: Report) {
 
 /// A load experiment in every form.
 pub(crate) fn loaded(report: LoadReport) {
+    harmless(&load_json_text(&report, true), false);
     shown([load_text(&report, narrow()), load_html(&report), load_csv(&report), load_markdown(&report)]);
     if let Ok(again) = read_load_record(&load_json_text(&report, true)) {
         assert_eq!(load::report(again), report, "what was written is not what is read");
@@ -79,6 +98,7 @@ pub(crate) fn loaded(report: LoadReport) {
 
 /// What locks were seen to do, in every form.
 pub(crate) fn watched(report: &LocksReport) {
+    harmless(&locks_json_text(report), false);
     shown([locks_text(report, narrow()), locks_html(report), locks_csv(report), locks_markdown(report)]);
 }
 
@@ -89,5 +109,24 @@ fn narrow() -> Style {
 fn shown<const FORMS: usize>(forms: [String; FORMS]) {
     for form in forms {
         assert!(!form.is_empty(), "nothing is shown");
+        harmless(&form, true);
+    }
+}
+
+/// Nothing in what is shown moves the cursor, changes the terminal or turns the direction of the text, but lines, tabs and
+/// the colours of `steady`'s own.
+fn harmless(form: &str, colours: bool) {
+    let mut rest = form.to_owned();
+    if colours {
+        for code in ["0", "1", "1;31", "1;32", "1;33", "1;36"] {
+            rest = rest.replace(&format!("\u{1b}[{code}m"), "");
+        }
+    }
+    let turns = |letter| matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let misleads = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\t') || turns(*letter);
+    if let Some(letter) = rest.chars().find(misleads) {
+        let at = rest.find(letter).unwrap_or_default();
+        let before: String = rest[..at].chars().rev().take(80).collect::<Vec<_>>().into_iter().rev().collect();
+        panic!("{letter:?} stands in what is shown after {before:?}");
     }
 }

@@ -31,6 +31,55 @@ fn reports() {
     replay("reports", steady_fuzz::reports, &["reports"]);
 }
 
+/// Every text in every report is made hostile: none of it reaches an output as it is.
+#[test]
+fn hostile_texts_in_reports_are_spelled_out() {
+    let mut read = 0;
+    for file in
+        files(&root().join("testdata/reports")).iter().filter(|file| file.extension().is_some_and(|e| e == "json"))
+    {
+        let json = fs::read_to_string(file).expect("a file can be read");
+        let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        // Some texts are checked against others, or stand for one of a few: each is changed by itself.
+        let mut places = Vec::new();
+        texts(&value, &mut String::new(), &mut places);
+        for place in places {
+            // Of the elements of a list, the first two are enough.
+            if place.split('/').any(|step| step.parse::<u32>().is_ok_and(|index| index > 1)) {
+                continue;
+            }
+            let mut changed = value.clone();
+            let text = changed.pointer_mut(&place).expect("it is there");
+            *text = serde_json::Value::from(format!("{}{HOSTILE}", text.as_str().unwrap_or_default()));
+            eprintln!("{} {place}", file.display());
+            steady_fuzz::reports(changed.to_string().as_bytes());
+            read += 1;
+        }
+    }
+    assert!(read > 100, "{read}");
+}
+
+const HOSTILE: &str = "\u{1b}[31mEVIL\u{1b}]0;t\u{7}\u{9b}\u{202e}\r\u{7f}\u{2066}\u{61c}";
+
+/// Where the texts of a JSON value are, as JSON pointers.
+fn texts(value: &serde_json::Value, place: &mut String, places: &mut Vec<String>) {
+    let mut within = |step: &str, value| {
+        let length = place.len();
+        place.push('/');
+        place.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        texts(value, place, places);
+        place.truncate(length);
+    };
+    match value {
+        serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| within(name, value)),
+        serde_json::Value::Array(all) => {
+            all.iter().enumerate().for_each(|(index, value)| within(&index.to_string(), value));
+        }
+        serde_json::Value::String(_) => places.push(place.clone()),
+        _ => {}
+    }
+}
+
 #[test]
 fn log() {
     replay("log", steady_fuzz::log, &[]);

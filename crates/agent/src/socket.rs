@@ -65,10 +65,7 @@ impl Socket {
     /// # Errors
     /// [`SocketError`]
     pub fn listen(path: &Path, group: Option<u32>) -> Result<Self, SocketError> {
-        let length = path.as_os_str().as_bytes().len();
-        if length > LONGEST {
-            return Err(SocketError::TooLong(length));
-        }
+        fits(path)?;
         let directory = directory(path, group)?;
         let lock = directory.lock(&with(name(path), ".lock"), Duration::ZERO)?;
         match fs::symlink_metadata(path) {
@@ -127,6 +124,15 @@ impl Drop for Socket {
             let _ = self.directory.remove(file);
         }
     }
+}
+
+/// Whether a path is short enough for an agent's socket.
+///
+/// # Errors
+/// [`SocketError::TooLong`]
+pub fn fits(path: &Path) -> Result<(), SocketError> {
+    let length = path.as_os_str().as_bytes().len();
+    if length > LONGEST { Err(SocketError::TooLong(length)) } else { Ok(()) }
 }
 
 /// The file in which the agent behind a socket reports its status.

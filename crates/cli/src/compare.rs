@@ -162,14 +162,26 @@ pub(crate) fn failure(plan: &Plan, error: CompareError, interrupt: &Interrupt) -
             ))
         }
         CompareError::Failed { command, outcome } => Failure::Measured(failed(plan, command, &outcome)),
-        CompareError::BudgetTooSmall { fit, per_pair, needed } => Failure::Usage(format!(
-            "a pair takes {:.1} s, so the budget holds {fit} of them, and a verdict needs 6: use --budget {}s, or --runs for a number of pairs",
-            per_pair.seconds(),
+        CompareError::BudgetTooSmall { per_pair, budget, needed } => Failure::Usage(format!(
+            "a pair needs {} s by itself, so the budget of {} s holds fewer than the 6 that a verdict needs: use --budget {}s, \
+             or --runs for a number of pairs",
+            two_digits_up(per_pair.seconds()),
+            budget.seconds(),
             needed.seconds()
         )),
+        error @ CompareError::Starved => Failure::Own(error.to_string()),
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),
         error @ CompareError::MetricAbsent { .. } => Failure::Usage(format!("{error}; use --metric auto")),
     }
+}
+
+/// A time in seconds with two digits, rounded up: what is too long for a budget stays so.
+fn two_digits_up(seconds: f64) -> f64 {
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return 0.0;
+    }
+    let scale = 10f64.powf(1.0 - seconds.log10().floor());
+    (seconds * scale).ceil() / scale
 }
 
 fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {

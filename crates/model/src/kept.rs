@@ -193,14 +193,15 @@ impl Facts {
         }
     }
 
-    /// The facts of a release, summed up as `verdict`. It began when its window did, and is of the hosts that served it.
+    /// The facts of a release, summed up as `verdict`. It began when it was asked, however long ago its
+    /// window was, and is of the hosts that served it.
     pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {
         let none = |why: &str| Err(Absent::because(why));
         let hosts = report.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
         let question = &report.question;
         Facts {
             kind: RunKind::Release,
-            started: Timestamp(question.from),
+            started: question.asked.unwrap_or(Timestamp(question.to)),
             hostname: none(&format!(
                 "its requests were served by {hosts} {}",
                 if hosts == 1 { "host" } else { "hosts" }

@@ -268,6 +268,13 @@ pub enum Warning {
         /// The metric.
         metric: Metric,
     },
+    /// The verdict stands on the usual run, and by its estimate the mean changed the other way.
+    MeanOtherWay {
+        /// The command.
+        command: usize,
+        /// The metric.
+        metric: Metric,
+    },
     /// Commands cost less than the clock can tell apart.
     BelowGrain {
         /// The metric.

@@ -138,12 +138,13 @@ fn outcome(outcome: Outcome) -> String {
     }
 }
 
-/// A text between quotes where it holds what would end its field.
+/// A text between quotes where it holds what would end its field, and what would move the cursor spelled out.
 fn quoted(text: &str) -> String {
+    let text = crate::words::harmless(text.to_owned());
     if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }
 
@@ -164,6 +165,7 @@ mod tests {
     fn what_would_end_a_field_is_quoted() {
         assert_eq!(quoted("sort f"), "sort f");
         assert_eq!(quoted("awk '{print $1,\"x\"}'"), "\"awk '{print $1,\"\"x\"\"}'\"");
+        assert_eq!(quoted("a\u{1b}[31m\rb"), "a\\u{1b}[31m\\rb");
         assert_eq!(quoted("a\nb"), "\"a\nb\"");
     }
 }

@@ -49,7 +49,7 @@ pub fn load_svg(report: &LoadReport) -> String {
             @if let Some(rates) = &rates { (chart(rates)) }
         }
     };
-    drawing.into_string() + "\n"
+    crate::words::harmless(drawing.into_string()) + "\n"
 }
 
 /// The axes, the edges and both lines.

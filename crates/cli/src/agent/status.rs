@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use steady_agent::AgentError;
 use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_model::{Absent, AgentStatus, AgentStore, Bytes, Reading, StoredService};
 
@@ -14,6 +15,10 @@ use crate::output::{print, style};
 /// Tells whether an agent runs, and what is kept.
 pub(super) fn run(flags: &AgentStatusFlags) -> Result<u8, Failure> {
     let socket = place::socket(flags.place.socket.as_deref());
+    // No agent can ever be there.
+    let path = || socket.display().to_string();
+    steady_agent::socket::fits(&socket)
+        .map_err(|error| Failure::Usage(AgentError::Socket { path: path(), error }.to_string()))?;
     let agent = steady_agent::ask(&socket);
     // The one that was named, that of the agent, or this user's.
     let path: Reading<PathBuf> = match (&flags.place.store, &agent) {

@@ -57,6 +57,7 @@ fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> R
         service: service.name.clone(),
         old: flags.old.clone(),
         new: flags.new.clone(),
+        asked: Some(clock::time_of_day()),
         from: window.from,
         to: window.to,
         by_route: flags.by == Some(ByFlag::Route),

@@ -5,7 +5,7 @@ use steady_stats::allocate::{self, EXPLORATION_PAIRS, Standing};
 use steady_stats::{MIN_PAIRS, Schedule, Sequence, single_look};
 
 use super::draws::PerDraw;
-use super::warmup::{Warm, check_outcomes};
+use super::warmup::{Warm, check_outcomes, starved};
 use super::{CompareError, Event, Measured, Progress};
 use crate::coins::Coins;
 use crate::judge::Evidence;
@@ -147,6 +147,10 @@ impl<'a> Measuring<'a> {
                 self.look(runner.now(), true);
                 return Ok(Some(Ending::Interrupted));
             }
+            Err(CompareError::Starved) => {
+                self.look(runner.now(), true);
+                return Ok(Some(Ending::Spent));
+            }
             Err(error) => return Err(error),
         }
         let done = self.look_if_due(runner.now());
@@ -230,10 +234,17 @@ impl<'a> Measuring<'a> {
             Some(spec) if spec.draw.is_some() && spec.start == Start::Usual => self.usual.push(block),
             _ => self.blocks.push(block),
         });
+        // A run that load kept from its end is no failure of its command's: its block tells nothing.
+        let ended = |block: &Block| !starved(self.plan, block, runner);
+        let before = self.blocks.len() + self.usual.len();
+        retain_from(&mut self.blocks, first_new, ended);
+        retain_from(&mut self.usual, first_usual, ended);
+        let any_starved = self.blocks.len() + self.usual.len() < before;
         let (new, usual) = (&self.blocks[first_new..], &self.usual[first_usual..]);
-        new.iter().chain(usual).try_for_each(|block| check_outcomes(self.plan, block))?;
+        new.iter().chain(usual).try_for_each(|block| check_outcomes(self.plan, block, runner))?;
         self.evidence.extend(new.iter());
-        Ok(ran?)
+        ran?;
+        if any_starved { Err(CompareError::Starved) } else { Ok(()) }
     }
 
     fn reallocate(&mut self) {
@@ -327,4 +338,10 @@ impl<'a> Measuring<'a> {
         let took = runner.now() - now;
         self.tell_at = now + Nanos(PROGRESS_STEP.0.max(PROGRESS_COST_RATIO * took.0));
     }
+}
+
+/// Keeps those blocks from `first` on that `keep` says yes to.
+fn retain_from(blocks: &mut Vec<Block>, first: usize, keep: impl Fn(&Block) -> bool) {
+    let new = blocks.split_off(first);
+    blocks.extend(new.into_iter().filter(keep));
 }

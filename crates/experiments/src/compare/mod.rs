@@ -11,6 +11,8 @@ use steady_model::{
 };
 use thiserror::Error;
 
+use warmup::Warm;
+
 use crate::coins::Coins;
 use crate::runner::{RunError, Runner, Start, how};
 
@@ -28,16 +30,20 @@ pub enum CompareError {
         /// How its run ended.
         outcome: Outcome,
     },
-    /// The budget holds fewer pairs than any verdict needs.
-    #[error("the budget holds {fit} pairs of {} s each, and a verdict needs {}", per_pair.seconds(), steady_stats::MIN_PAIRS)]
+    /// The budget would hold fewer pairs than any verdict needs on an idle machine, too.
+    #[error("a pair needs {} s by itself, and the budget of {} s holds fewer than {}", per_pair.seconds(), budget.seconds(), steady_stats::MIN_PAIRS)]
     BudgetTooSmall {
-        /// How many pairs it holds.
-        fit: u64,
-        /// How long one takes.
+        /// The time that a pair needs by itself, where nothing else runs.
         per_pair: Nanos,
+        /// The budget.
+        budget: Nanos,
         /// A budget that would do.
         needed: Nanos,
     },
+    /// Load kept a run from its end for the whole budget. It ends the measuring and not the comparison: what there is
+    /// until then is judged.
+    #[error("the machine was too busy for a run to end within the budget")]
+    Starved,
     /// The layout asked for cannot be had.
     #[error("the layout {} cannot be had: {reason}", .layout.name())]
     LayoutAbsent {
@@ -148,7 +154,10 @@ fn record_of<R: Runner>(
     let mut coins = Coins::new(plan.seed);
     let one_look = setting.one_look;
     let start = if plan.warm && setting.cold.is_none() { Start::Snapshot } else { Start::Usual };
-    let warm = warmup::warm_up((plan, start), &setting.duets, runner, &mut coins, events)?;
+    let (warm, starved) = match warmup::warm_up((plan, start), &setting.duets, runner, &mut coins, events) {
+        Err(CompareError::Starved) => (Warm::of_nothing(plan), true),
+        warm => (warm?, false),
+    };
     let record = Record {
         plan: plan.clone(),
         started: setting.started,
@@ -167,7 +176,10 @@ fn record_of<R: Runner>(
         ending: Ending::Interrupted,
     };
     events(Event::Begun(Box::new(record.clone())));
-    let measured = measure::measure((plan, one_look), &warm, runner, &mut coins, events)?;
+    let measured = match starved {
+        true => Measured { blocks: vec![], usual: vec![], looks: vec![], moments: vec![], ending: Ending::Spent },
+        false => measure::measure((plan, one_look), &warm, runner, &mut coins, events)?,
+    };
     Ok(Record {
         blocks: measured.blocks,
         usual: measured.usual,

@@ -20,6 +20,12 @@ const MOSTLY_WAITS: f64 = 0.5;
 /// A budget that was named to the user should hold its pairs even on a slower day.
 const BUDGET_MARGIN: f64 = 1.2;
 
+/// Above this share of their wall time, what runs take is their own doing: others hardly had their CPUs.
+const MOSTLY_OWN: f64 = 0.8;
+/// So many pairs whose mean is above that of the cheapest runs by less than this share have shown what the commands cost.
+const ALIKE: usize = 4;
+const VARIES: f64 = 0.1;
+
 /// What the warm-up found out.
 pub(super) struct Warm {
     /// The metric that carries the verdict.
@@ -32,9 +38,18 @@ pub(super) struct Warm {
     pub(super) drawing: Option<Nanos>,
 }
 
+impl Warm {
+    /// Where no run ended within the budget.
+    pub(super) fn of_nothing(plan: &Plan) -> Self {
+        Warm { primary: plan.metric.unwrap_or(Metric::Cpu), layouts: vec![], left_out: vec![], drawing: None }
+    }
+}
+
 /// The last warm-up block of a layout, and what was seen in it.
 struct Warmed {
     block: Block,
+    /// Those before it.
+    before: Vec<Block>,
     traits: Vec<Traits>,
     took: Nanos,
 }
@@ -68,8 +83,9 @@ pub(super) fn warm_up<R: Runner>(
     }
     let left_out = choose(plan, &mut layouts, why_no_duets)?;
     let mut warm = Warm { primary, layouts, left_out, drawing };
-    let own = turns.block.runs.iter().map(|run| without_queueing(run, queued)).sum();
-    fit_budget(plan, &mut warm, own, runner.now())?;
+    keep_what_fits(plan, &mut warm, runner.now());
+    let seen = [turns.before, vec![turns.block]].concat();
+    check_budget((plan, start), &mut warm, seen, runner, coins)?;
     Ok(warm)
 }
 
@@ -84,24 +100,35 @@ fn warm_layout<R: Runner>(
     let mut warmed: Option<Warmed> = None;
     for blocks in 1.. {
         let began = runner.now();
-        let mut round = coins.round(layout, plan.commands.len());
-        round.iter_mut().for_each(|block| block.start = start);
-        // One block of the round tells what the commands are like; in turns it is the only one.
-        let (block, traits) = runner.probe(&round.remove(0))?;
-        check_outcomes(plan, &block)?;
-        let mut rest = Vec::new();
-        runner.run(&round, &mut |block| rest.push(block))?;
-        rest.iter().try_for_each(|block| check_outcomes(plan, block))?;
+        let (block, traits) = warm_round((layout, start), plan, runner, coins)?;
         let took = runner.now() - began;
         events(Event::WarmedUp { blocks, last: took });
         let mut all = traits;
         all.extend(warmed.iter_mut().filter(|_| layout == Layout::Duet).flat_map(|before| before.traits.drain(..)));
-        warmed = Some(Warmed { block, traits: all, took });
+        let before = warmed.map_or_else(Vec::new, |last| [last.before, vec![last.block]].concat());
+        warmed = Some(Warmed { block, before, traits: all, took });
         if enough(plan, blocks, runner.now() - begin, took) {
             break;
         }
     }
-    warmed.ok_or(CompareError::BudgetTooSmall { fit: 0, per_pair: Nanos::ZERO, needed: Nanos::ZERO })
+    warmed.ok_or(CompareError::BudgetTooSmall { per_pair: Nanos::ZERO, budget: Nanos::ZERO, needed: Nanos::ZERO })
+}
+
+/// Runs a round that does not count. One block of it tells what the commands are like; in turns it is the only one.
+fn warm_round<R: Runner>(
+    (layout, start): (Layout, Start),
+    plan: &Plan,
+    runner: &mut R,
+    coins: &mut Coins,
+) -> Result<(Block, Vec<Traits>), CompareError> {
+    let mut round = coins.round(layout, plan.commands.len());
+    round.iter_mut().for_each(|block| block.start = start);
+    let (block, traits) = runner.probe(&round.remove(0))?;
+    check_outcomes(plan, &block, runner)?;
+    let mut rest = Vec::new();
+    runner.run(&round, &mut |block| rest.push(block))?;
+    rest.iter().try_for_each(|block| check_outcomes(plan, block, runner))?;
+    Ok((block, traits))
 }
 
 fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
@@ -115,9 +142,12 @@ fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
     blocks >= BLOCKS || too_long
 }
 
-/// An error if a run failed in a way that the plan does not let pass. Where failures are ignored, runs that were ended
-/// from outside only drop out of the samples.
-pub(super) fn check_outcomes(plan: &Plan, block: &Block) -> Result<(), CompareError> {
+/// An error if a run failed in a way that the plan does not let pass, or was kept from its end by others. Where failures
+/// are ignored, runs that were ended from outside only drop out of the samples.
+pub(super) fn check_outcomes<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> Result<(), CompareError> {
+    if starved(plan, block, runner) {
+        return Err(CompareError::Starved);
+    }
     let ignores = plan.failures != steady_model::FailureRule::Abort;
     let fatal = |run: &&Run| match run.outcome {
         Outcome::Exited(status) => !plan.failures.accepts(status),
@@ -127,6 +157,19 @@ pub(super) fn check_outcomes(plan: &Plan, block: &Block) -> Result<(), CompareEr
         Some(run) => Err(CompareError::Failed { command: run.command, outcome: run.outcome }),
         None => Ok(()),
     }
+}
+
+/// Whether a run was ended at the end of the budget although it had used so little of that time itself that twelve such
+/// runs would fit: others had the CPU.
+pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool {
+    const RUNS: f64 = 2.0 * MIN_PAIRS as f64;
+    let Effort::Budget(budget) = plan.effort else { return false };
+    let ended = || block.runs.iter().filter(|run| run.outcome == Outcome::TimedOut);
+    if ended().next().is_none() || plan.timeout.is_some_and(|timeout| timeout <= budget) {
+        return false;
+    }
+    let queued = runner.activity().pressure.unwrap_or(0.0);
+    ended().all(|run| RUNS * without_queueing(run, queued) <= budget.seconds())
 }
 
 /// The metric asked for, or the one that suits what was seen: CPU time, unless the commands mostly wait.
@@ -213,38 +256,91 @@ fn choose(
     Ok(left_out)
 }
 
-/// Keeps to one layout where the budget cannot try both, and refuses a budget that is too small on an idle machine.
+/// Keeps to one layout where the budget cannot try both.
+fn keep_what_fits(plan: &Plan, warm: &mut Warm, spent: Nanos) {
+    let Effort::Budget(budget) = plan.effort else { return };
+    let (left, drawing) = (budget - spent, warm.drawing);
+    let to_try = |(_, took): &(Layout, Nanos)| Nanos(least(drawing, *took).0 * EXPLORATION_PAIRS as u64);
+    let to_try_all: Nanos = warm.layouts.iter().map(to_try).sum();
+    if plan.commands.len() < 2 || warm.layouts.len() < 2 || to_try_all <= left {
+        return;
+    }
+    // Turns serve under any load; duets are for when there is no time for turns.
+    let fits = |took: Nanos| left.0 / least(drawing, took).0.max(1) >= MIN_PAIRS as u64;
+    let kept = warm.layouts.iter().position(|&(_, took)| fits(took)).unwrap_or(1);
+    let kept = warm.layouts.swap_remove(kept);
+    let others = warm
+        .layouts
+        .drain(..)
+        .map(|(layout, _)| LeftOut { layout, reason: "the budget holds too few pairs to try both layouts".to_owned() });
+    warm.left_out.extend(others.collect::<Vec<_>>());
+    warm.layouts.push(kept);
+}
+
+/// The least that counts for one: a pair, or the shortest draw, which has a pair as usual besides.
+fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
+    drawing.map_or(took, |drawing| drawing + took + took)
+}
+
+/// Refuses a budget that would be too small on an idle machine, too. Where load or the draws of snapshots leave room for
+/// too few pairs, the measuring goes beyond the budget (see [`super::measure`]).
 ///
-/// `own` is the time in seconds that the runs of a pair need without waiting for a CPU. If the budget would hold enough
-/// such pairs and load leaves room for fewer, the measuring goes beyond the budget (see [`super::measure`]).
-fn fit_budget(plan: &Plan, warm: &mut Warm, own: f64, spent: Nanos) -> Result<(), CompareError> {
+/// What counts is the time that the cheapest runs seen need without waiting for a CPU; where others have the CPUs, up to
+/// twice the budget, for each instruction then takes longer, too. A command whose cost varies may have been expensive in all
+/// runs seen: before a budget is refused, further pairs are run, for at most twice the budget. If load uses up that time,
+/// too little is known of the commands' own need, and nothing is refused.
+fn check_budget<R: Runner>(
+    (plan, start): (&Plan, Start),
+    warm: &mut Warm,
+    mut seen: Vec<Block>,
+    runner: &mut R,
+    coins: &mut Coins,
+) -> Result<(), CompareError> {
     let Effort::Budget(budget) = plan.effort else { return Ok(()) };
     if plan.commands.len() < 2 {
         return Ok(());
     }
-    let left = budget - spent;
-    // The least that counts for one: a pair, or the shortest draw, which has a pair as usual besides.
-    let drawing = warm.drawing;
-    let least = |took: Nanos| drawing.map_or(took, |drawing| drawing + took + took);
-    let fit = |took: Nanos| left.0 / least(took).0.max(1);
-    let to_try_all: Nanos = warm.layouts.iter().map(|(_, took)| Nanos(least(*took).0 * EXPLORATION_PAIRS as u64)).sum();
-    if warm.layouts.len() > 1 && to_try_all > left {
-        // Turns serve under any load; duets are for when there is no time for turns.
-        let kept = warm.layouts.iter().position(|&(_, took)| fit(took) >= MIN_PAIRS as u64).unwrap_or(1);
-        let kept = warm.layouts.swap_remove(kept);
-        let others = warm.layouts.drain(..).map(|(layout, _)| LeftOut {
-            layout,
-            reason: "the budget holds too few pairs to try both layouts".to_owned(),
-        });
-        warm.left_out.extend(others.collect::<Vec<_>>());
-        warm.layouts.push(kept);
+    let (spent, warmed_up) = (runner.now(), seen.len() as u64);
+    let too_small = loop {
+        let queued = runner.activity().pressure.unwrap_or(0.0);
+        let own = cheapest(plan, &seen, queued);
+        let runs = || seen.iter().flat_map(|block| &block.runs);
+        let all: f64 = runs().map(|run| without_queueing(run, queued)).sum();
+        let wall: Nanos = runs().map(|run| run.wall).sum();
+        let busy = all < MOSTLY_OWN * wall.seconds();
+        let room = if busy { 2.0 * budget.seconds() } else { budget.seconds() };
+        if own * MIN_PAIRS as f64 <= room {
+            break None;
+        }
+        if all + own > 2.0 * budget.seconds() || seen.len() >= ALIKE && all < (1.0 + VARIES) * own * seen.len() as f64 {
+            break Some(own);
+        }
+        let a_pair = Nanos(runner.now().0 / seen.len().max(1) as u64);
+        if runner.now() + a_pair > budget + budget {
+            break (!busy).then_some(own);
+        }
+        seen.push(warm_round((Layout::Turns, start), plan, runner, coins)?.0);
+    };
+    let further = seen.len() as u64 - warmed_up;
+    if further > 0
+        && let [(Layout::Turns, per_pair)] = warm.layouts.as_mut_slice()
+    {
+        let all = per_pair.0.saturating_mul(warmed_up).saturating_add((runner.now() - spent).0);
+        *per_pair = Nanos(all / seen.len() as u64);
     }
-    let Some(&(_, per_pair)) = warm.layouts.first() else { return Ok(()) };
-    if fit(per_pair) >= MIN_PAIRS as u64 || own * MIN_PAIRS as f64 <= budget.seconds() {
-        return Ok(());
-    }
-    let (fit, per_pair) = (fit(per_pair), least(per_pair));
+    let Some(own) = too_small else { return Ok(()) };
+    let per_pair = warm.layouts.first().map_or(Nanos::ZERO, |(_, took)| least(warm.drawing, *took));
     // A larger budget spends its share on a longer warm-up.
-    let needed = (spent.seconds() + BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds()) / (1.0 - BUDGET_SHARE);
-    Err(CompareError::BudgetTooSmall { fit, per_pair, needed: Nanos::from_seconds(needed.ceil()) })
+    let pairs = BUDGET_MARGIN * MIN_PAIRS as f64 * per_pair.seconds().max(own);
+    let needed = Nanos::from_seconds(((spent.seconds() + pairs) / (1.0 - BUDGET_SHARE)).ceil());
+    Err(CompareError::BudgetTooSmall { per_pair: Nanos::from_seconds(own), budget, needed })
+}
+
+/// What a pair of the cheapest runs needs, in seconds, without waiting for a CPU.
+fn cheapest(plan: &Plan, seen: &[Block], queued: f64) -> f64 {
+    let of = |command| {
+        let runs = seen.iter().filter_map(|block| block.run_of(command));
+        runs.map(|(_, run)| without_queueing(run, queued)).reduce(f64::min).unwrap_or(0.0)
+    };
+    (0..plan.commands.len()).map(of).sum()
 }

@@ -1,6 +1,6 @@
 //! What the reader should know before using the figures.
 
-use steady_model::{Cold, Effort, Ending, Judgement, Layout, Record, Undecided, Warning};
+use steady_model::{Cold, DecidedBy, Effort, Ending, Judgement, Layout, Record, Undecided, Verdict, Warning};
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
@@ -39,8 +39,13 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     );
     warnings.extend(
         primary()
-            .filter(|judgement| judgement.mean_open)
+            .filter(|judgement| judgement.mean_open && !mean_goes_the_other_way(judgement))
             .map(|judgement| Warning::MeanUncertain { command: judgement.command, metric: judgement.metric }),
+    );
+    warnings.extend(
+        primary()
+            .filter(|judgement| mean_goes_the_other_way(judgement))
+            .map(|judgement| Warning::MeanOtherWay { command: judgement.command, metric: judgement.metric }),
     );
     warnings.extend(
         primary()
@@ -79,6 +84,18 @@ fn left_behind(record: &Record) -> Vec<Warning> {
         .map(|command| Warning::LeftBehind { command, processes: count(command) })
         .filter(|warning| !matches!(warning, Warning::LeftBehind { processes: 0, .. }))
         .collect()
+}
+
+/// Whether the usual run gives the verdict, and the estimate of the mean has the other sign: a few expensive runs may turn
+/// what the command costs in all.
+fn mean_goes_the_other_way(judgement: &Judgement) -> bool {
+    let Ok(mean) = judgement.mean.change else { return false };
+    judgement.decided_by == DecidedBy::UsualRun
+        && match judgement.verdict {
+            Verdict::Faster => mean > 0.0,
+            Verdict::Slower => mean < 0.0,
+            Verdict::Same | Verdict::Undecided => false,
+        }
 }
 
 /// Whether no effect lies in both layouts' intervals.

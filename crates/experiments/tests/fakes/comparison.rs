@@ -3,7 +3,7 @@
 use steady_experiments::compare::{CompareError, Event, compare};
 use steady_experiments::judge;
 use steady_experiments::runner::RunError;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
+use steady_experiments::simulated::{Conditions, SimulatedMachine, Snapshots};
 use steady_model::{
     Absent, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand,
     Plan, Record, Report, Undecided, Verdict, Warning,
@@ -53,6 +53,27 @@ fn equal_modes_leave_the_verdict_to_the_usual_run() {
     assert!(report.record.elapsed > Nanos::from_seconds(4.5), "the mean is open to the end of the budget");
     let uncertain = |warning: &Warning| matches!(warning, Warning::MeanUncertain { command: 1, metric: Metric::Cpu });
     assert!(report.warnings.iter().any(uncertain), "{:?}", report.warnings);
+}
+
+/// The usual run is 5 % cheaper, and a few runs are so expensive that the mean is higher, though not for certain.
+#[test]
+fn a_mean_of_the_other_sign_is_warned_of() {
+    let mut warned = 0;
+    for seed in 0..30 {
+        let mut machine = SimulatedMachine::new(&[0.010, 0.0095], Conditions::QUIET, seed);
+        machine.modes = vec![(0.0, 1.0), (0.03, 20.0)];
+        let mut plan = plan(2, 1.0, seed);
+        plan.effort = Effort::Pairs(60);
+        let report = judge(measure(&plan, &mut machine).unwrap());
+        let judgement = primary(&report);
+        let other_way = judgement.verdict == Verdict::Faster && *judgement.mean.change.as_ref().unwrap() > 0.0;
+        let given = |kind: fn(&Warning) -> bool| report.warnings.iter().any(kind);
+        let warns = given(|one| matches!(one, Warning::MeanOtherWay { command: 1, metric: Metric::Cpu }));
+        assert_eq!(warns, other_way, "{seed}: {judgement:?}");
+        assert!(!(warns && given(|one| matches!(one, Warning::MeanUncertain { .. }))), "one of them is enough");
+        warned += u32::from(warns);
+    }
+    assert!(warned > 5, "{warned}");
 }
 
 #[test]
@@ -135,8 +156,8 @@ fn fewer_than_six_pairs_give_no_verdict() {
 fn a_budget_that_holds_too_few_pairs_is_refused_with_one_that_would_do() {
     let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
     let error = measure(&plan(2, 10.0, 8), &mut machine).unwrap_err();
-    let CompareError::BudgetTooSmall { fit, needed, .. } = error else { panic!("{error}") };
-    assert!(fit < 6);
+    let CompareError::BudgetTooSmall { per_pair, budget, needed } = error else { panic!("{error}") };
+    assert!(6.0 * per_pair.seconds() > budget.seconds() && budget < needed, "{error}");
     let mut machine = SimulatedMachine::new(&[3.0, 3.0], Conditions::QUIET, 8);
     let again = measure(&plan(2, needed.seconds(), 8), &mut machine).unwrap();
     assert!(again.blocks.len() >= 6);
@@ -158,6 +179,57 @@ fn a_budget_that_load_makes_too_small_is_exceeded_and_not_refused() {
     assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs), "twice the budget is the limit");
     assert!((15.0..=20.5).contains(&few.record.elapsed.seconds()), "{:?}", few.record.elapsed);
     assert!(exceeded(&few));
+}
+
+/// A pair takes 0.02 s to 0.2 s, or on the busy machine up to 0.5 s: the budget of 1 s holds six of the cheap ones.
+#[test]
+fn a_budget_that_holds_the_cheap_runs_is_not_refused_because_of_the_expensive_ones() {
+    for (seed, queueing) in (0..200).zip([0.0, 0.5, 1.5, 4.0].into_iter().cycle()) {
+        let mut machine = SimulatedMachine::new(&[0.01, 0.01], Conditions { queueing, ..Conditions::QUIET }, seed);
+        machine.modes = vec![(0.5, 10.0); 2];
+        let record = measure(&plan(2, 1.0, seed), &mut machine).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        assert!(record.elapsed.seconds() < 3.0, "{:?}", record.elapsed);
+    }
+    // The expensive runs alone are too much for it.
+    let mut machine = SimulatedMachine::new(&[0.1, 0.1], Conditions::QUIET, 8);
+    assert!(matches!(measure(&plan(2, 1.0, 8), &mut machine), Err(CompareError::BudgetTooSmall { .. })));
+}
+
+#[test]
+fn a_draw_that_costs_more_than_the_budget_leaves_it_undecided() {
+    let mut machine = SimulatedMachine::new(&[0.001, 0.001], Conditions::QUIET, 8);
+    machine.snapshots = Some(Snapshots { luck: 0.0, start_up: 0.0, drawing: 0.7 });
+    let mut plan = plan(2, 1.0, 8);
+    plan.warm = true;
+    let few = judge(measure(&plan, &mut machine).unwrap());
+    assert_eq!(primary(&few).undecided, Some(Undecided::TooFewPairs));
+    assert!(few.warnings.iter().any(|one| matches!(one, Warning::BudgetExceeded { .. })), "{:?}", few.warnings);
+}
+
+/// A run is ended at the end of the budget: by itself it needs a hundredth of that on the busy machine.
+#[test]
+fn a_run_that_load_keeps_from_its_end_leaves_it_undecided() {
+    for (every, failures) in [(1, FailureRule::Abort), (1, FailureRule::IgnoreAll), (30, FailureRule::Abort)] {
+        let mut plan = plan(2, 10.0, 8);
+        plan.failures = failures;
+        let measured = |queueing| {
+            let mut machine = SimulatedMachine::new(&[0.1, 0.1], Conditions { queueing, ..Conditions::QUIET }, 8);
+            machine.failures[1] = Some((every, Outcome::TimedOut));
+            measure(&plan, &mut machine)
+        };
+        let report = judge(measured(99.0).unwrap());
+        assert_eq!(primary(&report).undecided, Some(Undecided::TooFewPairs));
+        assert_eq!(report.record.ending, Ending::Spent);
+        assert!(!report.warnings.iter().any(|one| matches!(one, Warning::Failures { .. })), "{:?}", report.warnings);
+    }
+    // What uses the CPU or waits for something else for all of its time is the command's own doing.
+    for cpu_share in [1.0, 0.001] {
+        let mut machine =
+            SimulatedMachine::new(&[10.0 * cpu_share; 2], Conditions { cpu_share, ..Conditions::QUIET }, 8);
+        machine.failures[1] = Some((1, Outcome::TimedOut));
+        let error = measure(&plan(2, 10.0, 8), &mut machine).unwrap_err();
+        assert_eq!(error, CompareError::Failed { command: 1, outcome: Outcome::TimedOut });
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailIf, Interval, Nanos, Reading, Verdict};
+use crate::{FailIf, Interval, Nanos, Reading, Timestamp, Verdict};
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ pub struct ReleaseQuestion {
     pub old: String,
     /// The version that is judged.
     pub new: String,
+    /// When it was asked; none in reports of before that was told.
+    pub asked: Option<Timestamp>,
     /// The first second of the window, since 1970.
     pub from: u64,
     /// The second behind its last.

@@ -36,6 +36,7 @@ pub(crate) fn question(from: u64, to: u64) -> ReleaseQuestion {
         service: "shop".into(),
         old: "v1".into(),
         new: "v2".into(),
+        asked: None,
         from,
         to,
         by_route: false,

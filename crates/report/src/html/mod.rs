@@ -97,7 +97,7 @@ fn styled(title: &str, style: &str, header: &Markup, main: &Markup) -> String {
             }
         }
     };
-    let mut text = page.into_string();
+    let mut text = crate::words::harmless(page.into_string());
     text.push('\n');
     text
 }

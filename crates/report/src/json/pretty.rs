@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::words::misleads;
+
 /// The columns up to which an object or array stays on one line.
 const LINE: usize = 110;
 /// The field whose elements stay on one line each, whatever their length: one line is one pair.
@@ -19,6 +21,20 @@ pub(super) fn indented_but(value: &Value, lines: &str) -> String {
     let mut out = String::new();
     write(value, (0, ""), lines, &mut out);
     out.push('\n');
+    escaped(out)
+}
+
+/// Escapes what a terminal would obey and serde leaves as it is: it stands in strings only.
+fn escaped(json: String) -> String {
+    let kept = |letter: char| letter == '\n' || !misleads(letter);
+    if json.chars().all(kept) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        // All of them are in the basic plane.
+        if kept(letter) { out.push(letter) } else { out.push_str(&format!("\\u{:04x}", u32::from(letter))) }
+    }
     out
 }
 

@@ -1,5 +1,7 @@
 //! Texts of others inside Markdown: what they hold stays what it is.
 
+use crate::words::harmless;
+
 /// A text that reads as it is written, on one line, in a paragraph or in the cell of a table.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -12,7 +14,7 @@ pub(super) fn plain(text: &str) -> String {
             _ => out.push(letter),
         }
     }
-    out
+    harmless(out)
 }
 
 /// A text as code, in a paragraph or in the cell of a table.
@@ -24,16 +26,17 @@ pub(super) fn code(text: &str) -> String {
             _ if letter.is_ascii_punctuation() => format!("&#{};", letter as u32),
             _ => letter.to_string(),
         };
-        return format!("<code>{}</code>", text.chars().map(letter).collect::<String>());
+        return harmless(format!("<code>{}</code>", text.chars().map(letter).collect::<String>()));
     }
-    format!("`{}`", text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect::<String>())
+    let text = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    harmless(format!("`{}`", text.collect::<String>()))
 }
 
 /// A block of code; its fence is longer than any in the text.
 pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}sh\n{text}\n{fence}\n")
+    harmless(format!("{fence}sh\n{text}\n{fence}\n"))
 }
 
 #[cfg(test)]
@@ -48,6 +51,9 @@ mod tests {
         assert_eq!(code("a | b"), "<code>a &#124; b</code>");
         assert_eq!(code("`x`\n"), "<code>&#96;x&#96; </code>");
         assert_eq!(code("<script>"), "`<script>`");
+        assert_eq!(plain("a\u{202e}b\u{1b}"), "a\\u{202e}b ");
+        assert_eq!(code("a\u{2066}b"), "`a\\u{2066}b`");
+        assert_eq!(fenced("a\u{9b}b\nc"), "```sh\na\\u{9b}b\nc\n```\n");
         assert_eq!(fenced("a ``` b"), "````sh\na ``` b\n````\n");
     }
 }

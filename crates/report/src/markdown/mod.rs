@@ -97,8 +97,9 @@ fn effect(judgement: &Judgement) -> String {
         judgement.verdict_interval.as_ref().ok().filter(|_| open).map(Ok).unwrap_or(judgement.interval.as_ref());
     match (&judgement.change, shown) {
         (Ok(change), Ok(interval)) => {
-            let (size, range) = crate::words::signed(*change, *interval);
-            if interval.holds(*change) { plain(&format!("{size} ({range})")) } else { plain(&format!("({range})")) }
+            let shown = crate::words::signed_beside(judgement.verdict, *change, *interval);
+            let (_, range) = crate::words::signed(*change, *interval);
+            if interval.holds(*change) && shown != range { plain(&shown) } else { plain(&format!("({range})")) }
         }
         (Err(absent), _) | (_, Err(absent)) => plain(&format!("(absent: {absent})")),
     }

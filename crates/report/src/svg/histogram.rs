@@ -30,7 +30,7 @@ pub fn costs_histogram_svg(cost: &Cost) -> String {
             (chart(cost))
         }
     };
-    drawing.into_string() + "\n"
+    crate::words::harmless(drawing.into_string()) + "\n"
 }
 
 /// What it costs, in words.

@@ -39,7 +39,7 @@ pub fn signature_bench_svg(report: &SignatureBenchReport) -> String {
             @if drawn { (chart(&lines)) }
         }
     };
-    drawing.into_string() + "\n"
+    crate::words::harmless(drawing.into_string()) + "\n"
 }
 
 fn line(report: &SignatureBenchReport, bytes: u64, allocator: SignatureAllocator) -> Line {

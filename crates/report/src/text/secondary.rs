@@ -3,7 +3,7 @@
 use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 
 use super::page::{Page, Paint, Span};
-use crate::words::{Effect, noun, signed};
+use crate::words::{Effect, noun, signed_beside};
 
 /// A line per secondary metric and command.
 pub(super) fn write(report: &Report, page: &mut Page) {
@@ -56,6 +56,6 @@ pub(crate) fn line(judgement: &Judgement) -> Vec<Span> {
         Some(Undecided::UnequalFailures) => "not judged, for unequal failures",
         _ => word,
     };
-    let (change, range) = signed(change, interval);
-    vec![(paint, word.to_owned()), (Paint::Plain, format!(": {change} ({range})"))]
+    let size = signed_beside(judgement.verdict, change, interval);
+    vec![(paint, word.to_owned()), (Paint::Plain, format!(": {size}"))]
 }

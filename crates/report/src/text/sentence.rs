@@ -1,10 +1,14 @@
 //! The verdict in one sentence.
 
-use steady_model::{DecidedBy, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict};
+use steady_model::{
+    DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict,
+};
 
 use super::page::{Paint, Span};
-use crate::units::{duration, setting};
-use crate::words::{Effect, blocks, capital, count, few, more_work, noun, settling, signed, subject, units, verb};
+use crate::units::{duration, setting, time_setting};
+use crate::words::{
+    Effect, blocks, capital, count, few, more_work, noun, settling, signed, signed_beside, subject, units, verb,
+};
 
 /// The verdict in one sentence of plain words, or two where it needs a remedy.
 ///
@@ -173,7 +177,7 @@ fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Int
         .verdict_interval
         .as_ref()
         .map_or_else(|_| format!("{level} sure"), |interval| format!("{}, {level}", signed(change, *interval).1));
-    let (change, range) = signed(change, size);
+    let size = signed_beside(judgement.verdict, change, size);
     vec![
         (Paint::Plain, format!("{who} ")),
         (paint, format!("{verb} {direction} {what}")),
@@ -181,7 +185,7 @@ fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Int
             Paint::Plain,
             format!(", by all pairs together ({all}); how much {direction} is less certain, for only turns "),
         ),
-        (Paint::Plain, format!("tell the true size: {change} ({range})")),
+        (Paint::Plain, format!("tell the true size: {size}")),
     ]
 }
 
@@ -230,7 +234,14 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
                 false => count(judgement.pairs, "pair", "pairs"),
             };
             let time = duration(record.elapsed);
-            let why = format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed");
+            let why = match (record.plan.effort, record.blocks.is_empty()) {
+                (Effort::Budget(budget), true) if record.ending == Ending::Spent => format!(
+                    "the budget of {} had no room for a pair beside the warm-up, for the machine was busy, and {who} is \
+                     not compared with the first; at least 6 pairs are needed",
+                    time_setting(budget)
+                ),
+                _ => format!("{pairs} in {time} are too few to compare {who} with the first, at least 6 are needed"),
+            };
             (why, few(report, judgement.pairs))
         }
         Undecided::BelowGrain => {
@@ -283,7 +294,12 @@ pub(super) fn alone(report: &Report) -> Vec<Span> {
     let basis = format!("{runs}, {}", duration(record.elapsed));
     let found = report.breakdowns.iter().find(|breakdown| breakdown.command == 0 && breakdown.runs > 0);
     let Some(breakdown) = found else {
-        let why = format!("no run succeeded; {basis}.");
+        let why = match (record.plan.effort, record.blocks.is_empty()) {
+            (Effort::Budget(budget), true) if record.ending == Ending::Spent => {
+                format!("the budget of {} had no room for a run, for the machine was busy.", time_setting(budget))
+            }
+            _ => format!("no run succeeded; {basis}."),
+        };
         return vec![(Paint::Open, "Nothing measured:".to_owned()), (Paint::Plain, format!(" {why}"))];
     };
     let what = capital(noun(record.primary));

@@ -1,6 +1,6 @@
 //! The size of an effect in words: percent, or a factor where it is large.
 
-use steady_model::Interval;
+use steady_model::{Interval, Verdict};
 
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
@@ -63,6 +63,18 @@ impl Effect {
 pub(crate) fn signed(change: f64, interval: Interval) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
+}
+
+/// The same beside a verdict. A size that comes from some of the pairs only may have the other sign: then the interval
+/// stands alone, for `less: 66 %` reads as 66 % less.
+pub(crate) fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> String {
+    let (size, range) = signed(change, interval);
+    let contradicts = match verdict {
+        Verdict::Slower => change < 0.0,
+        Verdict::Faster => change > 0.0,
+        Verdict::Same | Verdict::Undecided => false,
+    };
+    if contradicts { range } else { format!("{size} ({range})") }
 }
 
 /// An interval in words, its unit once: `37.9 to 38.5 %`.

@@ -20,7 +20,7 @@ mod startups;
 pub(crate) mod warm;
 mod warning;
 
-pub(crate) use effect::{Effect, between, signed};
+pub(crate) use effect::{Effect, between, signed, signed_beside};
 pub use limit::limit_summary;
 pub(crate) use limit::{limit_lines, limit_sentence, wall_limit};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
@@ -90,15 +90,33 @@ pub(crate) fn name(plan: &Plan, command: usize) -> String {
 pub fn one_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for letter in name.chars() {
-        if letter.is_control()
-            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
+        if misleads(letter) {
             line.extend(letter.escape_default());
         } else {
             line.push(letter);
         }
     }
     line
+}
+
+/// Whether a letter would move the cursor, change the terminal or turn the direction of what follows.
+pub(crate) fn misleads(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with its lines and tabs, and what else would move the cursor spelled out: the last step of outputs that are not
+/// made of lines that are already harmless.
+pub(crate) fn harmless(text: String) -> String {
+    let kept = |letter: char| matches!(letter, '\n' | '\t') || !misleads(letter);
+    if text.chars().all(kept) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if kept(letter) { out.push(letter) } else { out.extend(letter.escape_default()) }
+    }
+    out
 }
 
 /// How many columns `text` takes.

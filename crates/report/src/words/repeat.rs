@@ -26,7 +26,7 @@ pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
 /// A command as one string: its name, where that is what was typed.
 pub(crate) fn as_typed(command: &Command) -> String {
     match shell_words::split(&command.name) {
-        Ok(words) if words == command.argv => command.name.clone(),
+        Ok(words) if words == command.argv && command.name.chars().all(printable) => command.name.clone(),
         _ => line(&command.argv),
     }
 }
@@ -36,9 +36,27 @@ pub(super) fn line(words: &[String]) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),
-        false => shell_words::quote(word).into_owned(),
+        false if word.chars().all(printable) => shell_words::quote(word).into_owned(),
+        false => spelled_out(word),
     };
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a letter can be shown as it is: on a terminal it is no order, and it does not turn what follows.
+fn printable(letter: char) -> bool {
+    matches!(letter, '\n' | '\t') || !super::misleads(letter)
+}
+
+/// A word with letters that cannot be shown, as Bash, Zsh and others read it back.
+fn spelled_out(word: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\'' | '\\' => format!("\\{letter}"),
+        _ if printable(letter) => letter.to_string(),
+        // Three digits and four: what follows is not read as one more.
+        _ if letter.is_ascii() => format!("\\{:03o}", u32::from(letter)),
+        _ => format!("\\u{:04x}", u32::from(letter)),
+    };
+    format!("$'{}'", word.chars().map(letter).collect::<String>())
 }
 
 /// How much is measured, and how finely it is judged.
@@ -135,5 +153,9 @@ mod tests {
             Command { name: "sort  'a b'".into(), argv: vec!["sort".into(), "a b".into()], ..Command::default() };
         assert_eq!(as_typed(&typed), "sort  'a b'");
         assert_eq!(as_typed(&Command { name: "mine".into(), ..typed }), "sort 'a b'");
+        let hostile = "a'\u{1b}[31m\u{202e}\\\u{9b}1\nb";
+        let typed =
+            Command { name: shell_words::quote(hostile).into(), argv: vec![hostile.into()], ..Command::default() };
+        assert_eq!(as_typed(&typed), "$'a\\'\\033[31m\\u202e\\\\\\u009b1\nb'");
     }
 }

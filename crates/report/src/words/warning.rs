@@ -1,6 +1,6 @@
 //! Warnings in words, each with what helps.
 
-use steady_model::{FailureRule, Interval, Layout, Metric, Report, Warning};
+use steady_model::{FailureRule, Interval, Judgement, Layout, Metric, Report, Verdict, Warning};
 
 use super::{capital, count, more_effort, more_work, noun, signed, subject, wanted};
 use crate::units::{duration, percent, time_setting};
@@ -66,6 +66,7 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
             format!("Interrupted after {spent}: this stands on the {blocks} measured until then.")
         }
         Warning::MeanUncertain { command, metric } => uncertain_mean(report, *command, *metric),
+        Warning::MeanOtherWay { command, metric } => mean_other_way(report, *command, *metric),
         Warning::BelowGrain { metric } => {
             let what = noun(*metric);
             format!("The commands cost less {what} than the clock can tell apart: {}.", more_work(record, *metric))
@@ -73,14 +74,33 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
     }
 }
 
-/// A mean that is much less certain than the usual run.
-fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
+/// The verdict is of the usual run, and the estimate of the mean has the other sign.
+fn mean_other_way(report: &Report, command: usize, metric: Metric) -> String {
     let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
+    let faster = found.is_some_and(|one| one.verdict == Verdict::Faster);
+    let (usual, mean) = if faster { ("less", "more") } else { ("more", "less") };
+    let (verb, what) = (super::verb(metric), noun(metric));
+    format!(
+        "The verdict describes the usual run of {}, which {verb} {usual} {what}. The mean {what} may have changed the other \
+         way, to {mean}{}. A few expensive runs leave it open. {}.",
+        subject(&report.record.plan, command),
+        mean_size(found),
+        capital(&more_effort(&report.record))
+    )
+}
+
+/// How much the mean differs: a clause with its colon.
+fn mean_size(found: Option<&Judgement>) -> String {
     let size = found.and_then(|one| Some((one.mean.change.as_ref().ok()?, one.mean.interval.as_ref().ok()?)));
-    let size = size.map_or_else(String::new, |(change, interval)| {
+    size.map_or_else(String::new, |(change, interval)| {
         let (change, range) = signed(*change, *interval);
         format!(": it differs by {change} ({range})")
-    });
+    })
+}
+
+/// A mean that is much less certain than the usual run.
+fn uncertain_mean(report: &Report, command: usize, metric: Metric) -> String {
+    let size = mean_size(report.judgements.iter().find(|one| one.command == command && one.metric == metric));
     format!(
         "The verdict describes the usual run of {}. A few expensive runs make its mean {} uncertain{size}. {}.",
         subject(&report.record.plan, command),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use steady_model::*;
-use steady_report::{csv, html, markdown};
+use steady_report::{Style, csv, html, markdown, text};
 
 use crate::by_hand::comparisons;
 use crate::made::HOSTILE;
@@ -135,5 +135,23 @@ proptest! {
             prop_assert!(!page.contains("NaN") && !page.contains("inf ") && page.ends_with("</html>\n"));
             let _ = markdown(&report);
         }
+    }
+}
+
+/// The turns alone may say more where all pairs say less: their estimate is no size of what the verdict says.
+#[test]
+fn a_size_of_the_other_sign_is_not_told_as_that_of_the_verdict() {
+    let mut report = comparisons::faster_within();
+    for judgement in &mut report.judgements {
+        judgement.change = Ok(0.66);
+        judgement.interval = Ok(Interval { low: -0.14, high: 2.15 });
+        judgement.verdict_interval = Ok(Interval { low: -0.139, high: -0.102 });
+        judgement.layouts = vec![];
+    }
+    let mut secondary = report.judgements[0].clone();
+    (secondary.metric, secondary.primary) = (Metric::Wall, false);
+    report.judgements.push(secondary);
+    for shown in [text(&report, Style::default()), markdown(&report), html(&report)] {
+        assert!(shown.contains("-14") && !shown.contains("66 %") && !shown.contains("66\u{a0}%"), "{shown}");
     }
 }

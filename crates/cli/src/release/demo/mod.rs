@@ -75,6 +75,7 @@ fn judged(scene: &Scene, from: u64) -> Result<ReleaseReport, Failure> {
         service: SERVICE.to_owned(),
         old: VERSIONS[0].to_owned(),
         new: VERSIONS[1].to_owned(),
+        asked: Some(clock::time_of_day()),
         from,
         to,
         by_route: true,

@@ -36,6 +36,10 @@ pub fn release_json(report: &ReleaseReport) -> Value {
     top.put("service", question.service.as_str());
     top.put("old", question.old.as_str());
     top.put("new", question.new.as_str());
+    match question.asked {
+        Some(asked) => top.put("asked", wire::started(asked)),
+        None => top.absent("asked", "it was not told before"),
+    }
     top.put("from", wire::started(Timestamp(question.from)));
     top.put("to", wire::started(Timestamp(question.to)));
     top.put("window_seconds", question.to.saturating_sub(question.from));

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{Absent, FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling};
+use steady_model::{Absent, FailIf, ReleaseDesign, ReleaseQuestion, ReleaseReport, RestsOn, Settling, Timestamp};
 
 use super::change::{ChangeWire, EstimateWire, HostWire, RouteWire, TailWire};
 use super::check::check;
@@ -18,12 +18,19 @@ use crate::json::wire::{join, required};
 /// Why readings are absent that earlier versions did not report.
 const NONE_BEFORE: &str = "reports of earlier versions have none";
 
+/// A time of day to the second.
+#[derive(Deserialize)]
+struct Second(#[serde(deserialize_with = "second")] u64);
+
 /// What of an export makes up the report; words and sums are derived from it.
 #[derive(Deserialize)]
 struct ReleaseWire {
     service: String,
     old: String,
     new: String,
+    /// Reports of before it was told have none.
+    #[serde(default)]
+    asked: Option<Second>,
     #[serde(deserialize_with = "second")]
     from: u64,
     #[serde(deserialize_with = "second")]
@@ -110,6 +117,7 @@ impl ReleaseWire {
                 service: self.service,
                 old: self.old,
                 new: self.new,
+                asked: self.asked.map(|Second(asked)| Timestamp(asked)),
                 from: self.from,
                 to: self.to,
                 by_route: self.by_route,

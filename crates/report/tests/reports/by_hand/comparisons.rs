@@ -224,6 +224,13 @@ pub(crate) fn mean_uncertain() -> Report {
     report
 }
 
+/// The usual run costs less, and the estimate of the mean is more.
+pub(crate) fn mean_other_way() -> Report {
+    let mut report = mean_uncertain();
+    report.warnings = vec![Warning::MeanOtherWay { command: 1, metric: Metric::Cpu }];
+    report
+}
+
 pub(crate) fn faster_within() -> Report {
     let mut report = base(&TWO, 64);
     report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.0031, -0.0040, -0.0022)));
@@ -481,6 +488,7 @@ pub(crate) fn all() -> Vec<(&'static str, Report)> {
         ("slower", watched(slower())),
         ("mean-decides", mean_decides()),
         ("mean-uncertain", mean_uncertain()),
+        ("mean-other-way", mean_other_way()),
         ("faster-within", faster_within()),
         ("same", same()),
         ("undecided", watched(undecided())),

@@ -32,6 +32,7 @@ fn question() -> ReleaseQuestion {
         service: "shop".to_owned(),
         old: "v1".to_owned(),
         new: "v2".to_owned(),
+        asked: Some(Timestamp(BEGUN + LONG + 90)),
         from: BEGUN,
         to: BEGUN + LONG,
         by_route: true,
