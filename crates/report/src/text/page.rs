@@ -102,7 +102,8 @@ impl Page {
         for (paint, text) in spans {
             self.paint(*paint, text);
         }
-        let end = self.out.trim_end_matches(' ').len();
+        // Names may end with a space of another kind.
+        let end = self.out.trim_end_matches(|letter: char| letter.is_whitespace() && letter != '\n').len();
         self.out.truncate(end);
         self.out.push('\n');
     }

@@ -99,10 +99,10 @@ pub fn one_line(name: &str) -> String {
     line
 }
 
-/// Whether a letter would move the cursor, change the terminal or turn the direction of what follows.
+/// Whether a letter would end the line, move the cursor, change the terminal or turn the direction of what follows.
 pub(crate) fn misleads(letter: char) -> bool {
     letter.is_control()
-        || matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` with its lines and tabs, and what else would move the cursor spelled out: the last step of outputs that are not
