@@ -24,8 +24,9 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
-# The answers differ by less: 0.1 percentage points.
-CLOSE = 0.001
+# The answers differ by less, in percentage points over 100, where only the scrapes are missing that are meant to be: each cell
+# that begins or ends elsewhere moves them. Seen: 0.05 on an idle machine, 0.11 on a busy one.
+CLOSE, CLOSE_WHERE_BUSY = 0.001, 0.002
 
 
 class Way:
@@ -207,7 +208,8 @@ class Fleet(unittest.TestCase):
         # On a busy machine scrapes of the others may be late, too.
         self.assertEqual([warning["hosts"] >= 2 for warning in missing_scrapes], [True], missing_scrapes)
         self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
-        self.assertLess(abs(changes[0] - changes[1]), CLOSE)
+        busy = missing_scrapes[0]["hosts"] > 2
+        self.assertLess(abs(changes[0] - changes[1]), CLOSE_WHERE_BUSY if busy else CLOSE)
 
 
 if __name__ == "__main__":
