@@ -24,9 +24,8 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
-# The answers differ by less, in percentage points over 100, where only the scrapes are missing that are meant to be: each cell
-# that begins or ends elsewhere moves them. Seen: 0.05 on an idle machine, 0.11 on a busy one.
-CLOSE, CLOSE_WHERE_BUSY = 0.001, 0.002
+# The answers differ by less: 0.1 percentage points.
+CLOSE = 0.001
 
 
 class Way:
@@ -205,11 +204,11 @@ class Fleet(unittest.TestCase):
             self.skipTest(f"this machine was too busy to scrape once a second: gaps of the hosts: {gaps}")
         self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])
         missing_scrapes = [warning for warning in fleet["warnings"] if warning["kind"] == "missing-scrapes"]
-        # On a busy machine scrapes of the others may be late, too.
-        self.assertEqual([warning["hosts"] >= 2 for warning in missing_scrapes], [True], missing_scrapes)
+        if [warning["hosts"] > 2 for warning in missing_scrapes] == [True]:
+            self.skipTest(f"this machine was too busy to scrape the other hosts once a second: {missing_scrapes}")
+        self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
         self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
-        busy = missing_scrapes[0]["hosts"] > 2
-        self.assertLess(abs(changes[0] - changes[1]), CLOSE_WHERE_BUSY if busy else CLOSE)
+        self.assertLess(abs(changes[0] - changes[1]), CLOSE)
 
 
 if __name__ == "__main__":
