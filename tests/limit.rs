@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use steady_linux::clock;
 
 use steady::{processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
 
@@ -143,6 +144,7 @@ fn time_in_which_it_is_stopped_does_not_count() {
     let script = "kill -STOP $$; exit 3";
     let file = scratch("stopped.json");
     let words = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
+    let begun = clock::monotonic();
     let child = steady().args(words).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
     // Both are stopped: the command by itself, the front to tell its parent.
     assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
@@ -151,7 +153,8 @@ fn time_in_which_it_is_stopped_does_not_count() {
     let (status, _, stderr) = told(child.wait_with_output().unwrap());
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{stderr}");
-    assert!(seconds(&report, "stopped_seconds") > 0.8, "{report}");
+    let (stopped, passed) = (seconds(&report, "stopped_seconds"), (clock::monotonic() - begun).seconds());
+    assert!((0.8..passed).contains(&stopped), "{passed} s: {report}");
     fs::remove_file(file).unwrap();
 }
 

@@ -34,14 +34,13 @@ fn address(url: &str) -> &str {
     url.split('/').nth(2).expect("a URL has an address")
 }
 
-/// Its head and its body for one request over plain HTTP, whose head has these lines besides. A page that a busy machine did
-/// not send in time is asked for again.
+/// Its head and its body for one request over plain HTTP, whose head has these lines besides.
 pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>) {
-    (0..10).find_map(|_| ask_once(agent, request, lines)).unwrap_or_else(|| panic!("{request}: {}", agent.log()))
+    ask_for_all(agent, request, lines).expect("all chunks came")
 }
 
-/// The same, if all of the body came.
-fn ask_once(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
+/// The same, `None` if the answer ended before its last chunk: a connection ends after ten seconds.
+pub(crate) fn ask_for_all(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(address(&url(agent))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: here\r\n{lines}\r\n").unwrap();

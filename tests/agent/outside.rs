@@ -174,6 +174,7 @@ fn pages_are_read_over_tls_from_whom_the_system_trusts() {
         let told = &status["agent"]["outside"];
         (told["readings"].as_u64()? >= told["failures"].as_u64()? + 2).then_some(())
     });
+    assert!(!friend.log().contains("certificate"), "{}", friend.log());
     fs::remove_dir_all(folder).unwrap();
 }
 
