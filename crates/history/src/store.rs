@@ -18,8 +18,8 @@ pub struct History {
 }
 
 impl History {
-    /// Opens the history in the file at `path`; makes it if there is none, and brings an older one up to date. It is this user's alone
-    /// from the beginning: whoever can read it can lock it, and so keep runs out of it.
+    /// Opens the history in the file at `path`; creates it if there is none, and migrates an older one. It is created with mode
+    /// 0600: a user who can read it can lock it and prevent runs from being recorded.
     ///
     /// # Errors
     /// [`HistoryError::TooNew`] or [`HistoryError::Database`].

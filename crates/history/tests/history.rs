@@ -62,7 +62,7 @@ fn others_cannot_open_it() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     drop(History::open(&path).unwrap());
     assert_eq!(mode(&path), 0o600);
-    // One that is to be made where a link leads to.
+    // A database that does not exist yet, named by a symbolic link.
     let (link, target) = (file("private-link"), file("private-target"));
     symlink(&target, &link).unwrap();
     drop(History::open(&link).unwrap());

@@ -122,11 +122,11 @@ pub fn remove_own_tree(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a regular file for this user alone (0600) where there is none. Where this user has one, others lose what rights they have to it:
-/// whoever can open a file, if only to read, can lock it (fcntl(2)) and so keep its user from writing. A symbolic link at the end of the
-/// path is followed.
+/// Creates a regular file with mode 0600 if there is none. Removes the rights of other users from an existing file of this user: a
+/// user who can open a file, even only for reading, can lock it (fcntl(2)) and prevent its owner from writing. A symbolic link
+/// at the end of the path is followed.
 ///
-/// What is there is not opened: closing it would give back the locks that this process holds on it.
+/// An existing file is not opened: closing it would release the locks that this process holds on it.
 ///
 /// # Errors
 /// What the system calls say. What is there is usable all the same.

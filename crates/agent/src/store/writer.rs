@@ -38,8 +38,8 @@ impl Writer {
     /// Opens the store in the file at `path`; creates it, and directories for this user alone, where they are missing. What a
     /// kill left of an unfinished write is dropped. Other users must not be able to write to the directory: SQLite opens the
     /// file and its journals by name. The file is locked by its real path and must have one name, so that no two agents open
-    /// it in different ways. It and its journals are this user's alone from the beginning: whoever can read one of them can lock
-    /// it, and so keep the agent from writing.
+    /// it in different ways. The file and its journals are created with mode 0600: a user who can read one of
+    /// them can lock it and prevent the agent from writing.
     ///
     /// # Errors
     /// [`StoreError::Taken`], [`StoreError::TooNew`], [`StoreError::Foreign`], [`StoreError::Directory`] or [`StoreError::Database`].

@@ -1,7 +1,7 @@
-//! Where a file is that will be replaced: its name, in a directory that is held open.
+//! The place of a file that will be replaced: its name in a directory that is held open.
 //!
-//! What is found once stays, however long the path to it is, wherever this process works meanwhile, and whatever becomes of the
-//! names above it.
+//! A place that was opened stays valid if its path is longer than PATH_MAX, if the working directory changes, or if a directory
+//! above it is renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -106,7 +106,7 @@ mod tests {
             ("text".into(), "long".into())
         );
         assert!(folder.join("link").is_symlink() && folder.join("deep/two").is_symlink());
-        // The directory was renamed meanwhile.
+        // The directory was renamed after it was opened.
         fs::rename(folder.join("deep"), folder.join("moved")).unwrap();
         found.replace("again").unwrap();
         assert_eq!(fs::read_to_string(folder.join("moved/one")).unwrap(), "again");

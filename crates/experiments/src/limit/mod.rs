@@ -52,7 +52,7 @@ pub struct LimitRun {
 /// # Errors
 /// See [`Unattended`]. Nothing is left of the command then.
 pub fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, Unattended> {
-    // The guardian has the program and the words as they are; told as text they would have to be UTF-8.
+    // The guardian receives the program and its arguments as bytes: they need not be UTF-8, which JSON would require.
     let bounds = LimitPlan { command: Command::default(), ..plan.clone() };
     attended::attend::<Limiter>(&plan.command.program, words, Task { plan: bounds, source })
 }

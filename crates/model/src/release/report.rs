@@ -13,7 +13,7 @@ pub struct ReleaseQuestion {
     pub old: String,
     /// The version that is judged.
     pub new: String,
-    /// When it was asked; none in reports of before that was told.
+    /// When the comparison was requested; `None` in reports of versions that did not record it.
     pub asked: Option<Timestamp>,
     /// The first second of the window, since 1970.
     pub from: u64,
