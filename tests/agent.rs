@@ -24,7 +24,7 @@ fn what_services_send_is_kept_and_told() {
     let mut agent = Agent::start("kept", &[]);
     let sender = agent.sender();
     requests(&sender, 500, |number| request(number, "v1", "/item/<id>", "random\truler=syscall:31000"));
-    let status = agent.await_requests(500);
+    let status = agent.status_after_requests(500);
     let told = &status["agent"]["services"][0];
     assert_eq!(
         (told["name"].as_str(), told["routes"].as_u64(), told["processes"].as_u64()),
@@ -163,7 +163,7 @@ fn an_agent_of_a_user_without_rights_works_as_well() {
         return steady::skip("an_agent_of_a_user_without_rights_works_as_well", "nobody may not run the binary");
     };
     requests(&agent.sender(), 200, |number| request(number, "v1", "/", "none"));
-    let status = agent.await_requests(200);
+    let status = agent.status_after_requests(200);
     assert!(status["agent"]["rulers"].is_object() || status["agent"]["rulers_absent"].is_string(), "{status}");
     assert_eq!(agent.end().requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>(), 200);
 }

@@ -30,7 +30,7 @@ fn garbage_is_counted_and_the_rest_is_kept() {
         sender.send(datagram).unwrap();
         sender.send(format!("steady/1\tshop\t7\t1\n{good}").as_bytes()).unwrap();
     }
-    let status = agent.await_requests(8);
+    let status = agent.status_after_requests(8);
     let faults = &status["agent"]["arrived"]["faults"];
     for (_, kind) in datagrams {
         assert!(faults[kind].as_u64() >= Some(1), "{kind}: {faults}");
@@ -47,7 +47,7 @@ fn texts_of_any_kind_are_kept_and_shown_on_one_line() {
     let written =
         |text: &str| text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
     requests(&agent.sender(), 3, |number| request(number, &written(version), &written(route), "none"));
-    let status = agent.await_requests(3);
+    let status = agent.status_after_requests(3);
     assert_eq!(status["agent"]["services"][0]["versions"][0], version);
     assert_eq!(status["store"]["services"][0]["versions"][0], version);
     let (_, text, _) = agent.steady(&["agent", "status"]);

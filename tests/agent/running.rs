@@ -140,12 +140,17 @@ impl Agent {
         found.unwrap_or_else(|| panic!("it never came true: {} {}", self.status(), self.log()))
     }
 
-    /// The status once so many requests are kept.
-    pub(crate) fn await_requests(&self, number: u64) -> Value {
+    /// Waits until the store has so many requests.
+    pub(crate) fn await_requests(&self, number: u64) {
+        self.await_status(|status| (stored_requests(status)? >= number).then_some(()));
+    }
+
+    /// The status once the store has so many requests, all of which arrived at the running agent: it writes its own status a
+    /// moment before or after it stores them.
+    pub(crate) fn status_after_requests(&self, number: u64) -> Value {
         self.await_status(|status| {
-            let services = status["store"]["services"].as_array()?;
-            let kept: u64 = services.iter().filter_map(|service| service["requests"].as_u64()).sum();
-            (kept >= number).then(|| status.clone())
+            let arrived = status["agent"]["arrived"]["requests"].as_u64()?;
+            (arrived >= number && stored_requests(status)? >= number).then(|| status.clone())
         })
     }
 
@@ -162,6 +167,12 @@ impl Agent {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {}", self.log());
     }
+}
+
+/// How many requests the store has.
+fn stored_requests(status: &Value) -> Option<u64> {
+    let services = status["store"]["services"].as_array()?;
+    Some(services.iter().filter_map(|service| service["requests"].as_u64()).sum())
 }
 
 /// All rows of the service `shop`.
