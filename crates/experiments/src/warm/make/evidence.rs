@@ -65,13 +65,27 @@ pub(super) fn files(asked: &[AskedFile], subject: &Subject, started: Nanos) -> R
         if found == Some(subject.identity) {
             continue;
         }
-        if let Some(found) = found {
-            settled(&asked.path, &found, started)?;
-        }
-        files.insert(text(asked.path.as_os_str())?, found);
+        let path = match found {
+            Some(found) => settled(&asked.path, &found, started).map(|()| asked.path.as_path())?,
+            None => absent_part(&asked.path).map_err(Stop::failed)?,
+        };
+        files.insert(text(path.as_os_str())?, found);
     }
     settled(&subject.path, &subject.identity, started)?;
     Ok(files.into_iter().collect())
+}
+
+/// The shortest beginning of an absent path that is absent itself: as long as it is, nothing below it is there. Each launch then
+/// looks once for a folder that does not exist, such as that of a locale, and not for each of its files.
+fn absent_part(path: &Path) -> io::Result<&Path> {
+    let mut absent = path;
+    while let Some(folder) = absent.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        if identity::at(folder)?.is_some() {
+            break;
+        }
+        absent = folder;
+    }
+    Ok(absent)
 }
 
 /// Whether a file was last changed well before a moment, so that it cannot have been changed since without another time.
@@ -112,5 +126,29 @@ pub(super) fn needs(taken: &Taken, subject: &Subject) -> Needs {
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Self {
         Stop::Refused(refusal, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_absent_the_first_folder_that_is_missing_is_looked_for() {
+        let folder = std::env::temp_dir().join(format!("steady-absent-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let part = |name: &str| {
+            let path = folder.join(name);
+            absent_part(&path).map(|part| part.strip_prefix(&folder).unwrap().to_owned()).unwrap()
+        };
+        assert_eq!(part("locale"), Path::new("locale"));
+        assert_eq!(part("locale/C.UTF-8/LC_TIME"), Path::new("locale"));
+        std::fs::create_dir(folder.join("locale")).unwrap();
+        assert_eq!(part("locale/C.UTF-8/LC_TIME"), Path::new("locale/C.UTF-8"));
+        assert_eq!(part("locale/../other/x"), Path::new("locale/../other"));
+        std::os::unix::fs::symlink("nowhere", folder.join("dangling")).unwrap();
+        assert_eq!(part("dangling/x"), Path::new("dangling"));
+        assert_eq!(absent_part(Path::new("relative")).unwrap(), Path::new("relative"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
