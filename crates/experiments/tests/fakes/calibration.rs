@@ -7,9 +7,12 @@ use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Interval, Layout, Verdict};
 use steady_stats::{Pair, Paired, Slot};
 
-use crate::common::{plan, report};
+use crate::common::{plan, repeated, report};
 
-const TRIALS: u64 = 400;
+/// How many comparisons are simulated.
+fn trials() -> u64 {
+    repeated(200)
+}
 
 /// The most wrong ones among `trials` that a method with an error rate of 5 % shows in 999 of 1,000 tests.
 fn most_wrong(trials: u64) -> u64 {
@@ -25,11 +28,12 @@ fn most_wrong(trials: u64) -> u64 {
     trials
 }
 
-/// How many verdicts were wrong and how many intervals missed the truth, out of `TRIALS`.
+/// How many verdicts were wrong and how many intervals missed the truth, out of [`trials`].
 fn errors(conditions: Conditions, effect: f64, seed: u64) -> (u64, u64) {
+    let trials = trials();
     let (mut wrong, mut missed) = (0, 0);
-    for trial in 0..TRIALS {
-        let report = report(&plan(2, 1.0, seed * TRIALS + trial), &[0.005, 0.005 * (1.0 + effect)], conditions);
+    for trial in 0..trials {
+        let report = report(&plan(2, 1.0, seed * trials + trial), &[0.005, 0.005 * (1.0 + effect)], conditions);
         let judgement = report.primary().next().unwrap().clone();
         let right = match judgement.verdict {
             Verdict::Faster => effect < 0.0,
@@ -48,10 +52,10 @@ fn errors(conditions: Conditions, effect: f64, seed: u64) -> (u64, u64) {
 fn holds(name: &str, conditions: Conditions) {
     for (index, effect) in [0.0, 0.02].into_iter().enumerate() {
         let (wrong, missed) = errors(conditions, effect, index as u64 + 1);
-        let most = most_wrong(TRIALS);
+        let (trials, most) = (trials(), most_wrong(trials()));
         // Size and verdict have an interval each: where both are told, each may miss.
-        assert!(wrong <= most, "{name}, effect {effect}: {wrong} of {TRIALS} verdicts wrong, at most {most} expected");
-        assert!(missed <= 2 * most, "{name}, effect {effect}: {missed} of {} intervals missed the truth", 2 * TRIALS);
+        assert!(wrong <= most, "{name}, effect {effect}: {wrong} of {trials} verdicts wrong, at most {most} expected");
+        assert!(missed <= 2 * most, "{name}, effect {effect}: {missed} of {} intervals missed the truth", 2 * trials);
     }
 }
 

@@ -282,6 +282,12 @@ impl Count {
     }
 }
 
+/// How many windows are judged: ten times as many in `./test --all`, which finds rates that are a little too high.
+pub(crate) fn repeated(windows: usize) -> usize {
+    let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
+    if all { 10 * windows } else { windows }
+}
+
 /// Judges so many windows, each somewhere in the source, under labels drawn anew.
 pub(crate) fn judged(source: &Source, windows: usize, seconds: u64, way: Way, effect: f64, seed: u64) -> Count {
     let mut coin = ChaCha8Rng::seed_from_u64(seed);

@@ -7,7 +7,7 @@ use steady_model::{Refusal, ReleaseDesign, RestsOn};
 use steady_release::judge;
 
 use crate::kept::made;
-use crate::kept::trials::{Count, Source, Way, judged};
+use crate::kept::trials::{Count, Source, Way, judged, repeated};
 
 fn holds(count: &Count, what: &str) {
     assert!(count.share(count.wrong) <= count.most(0.05), "{what}: {} wrong of {}", count.wrong, count.judged());
@@ -23,9 +23,9 @@ fn finds(count: &Count, least: f64, what: &str) {
 fn a_coin_for_each_request() {
     let source = Source::stretch("one");
     let coin = Way::Coin(0.5);
-    holds(&judged(&source, 600, 15, coin, 0.0, 1), "15 s");
-    holds(&judged(&source, 100, 120, coin, 0.0, 2), "120 s");
-    holds(&judged(&source, 300, 40, Way::Coin(0.05), 0.0, 3), "one in twenty");
+    holds(&judged(&source, repeated(300), 15, coin, 0.0, 1), "15 s");
+    holds(&judged(&source, repeated(60), 120, coin, 0.0, 2), "120 s");
+    holds(&judged(&source, repeated(150), 40, Way::Coin(0.05), 0.0, 3), "one in twenty");
     let five = judged(&source, 200, 15, coin, 0.05, 4);
     holds(&five, "5 % in 15 s");
     finds(&five, 0.9, "5 % in 15 s");
@@ -87,8 +87,8 @@ fn one_after_the_other() {
 /// At any moment, within processes that go on.
 #[test]
 fn one_after_the_other_without_a_restart() {
-    holds(&judged(&Source::stretch("one"), 100, 120, Way::After, 0.0, 1), "120 s");
-    holds(&judged(&Source::recorded(), 100, 120, Way::After, 0.0, 1), "120 s, the first recording");
+    holds(&judged(&Source::stretch("one"), repeated(60), 120, Way::After, 0.0, 1), "120 s");
+    holds(&judged(&Source::recorded(), repeated(60), 120, Way::After, 0.0, 1), "120 s, the first recording");
     let canary = Source::stretch("canary");
     holds(&judged(&canary, 40, 300, Way::After, 0.0, 2), "300 s");
     holds(&judged(&canary, 40, 300, Way::AfterByAgent, 0.0, 3), "300 s by the agent's rulers");

@@ -6,7 +6,7 @@ use steady_model::{ReleaseRows, Verdict};
 use steady_release::{Watch, judge};
 
 use crate::kept::made;
-use crate::kept::trials::{Source, Way};
+use crate::kept::trials::{Source, Way, repeated};
 
 /// What was there after so many seconds.
 fn until(rows: &ReleaseRows, second: u64) -> ReleaseRows {
@@ -41,7 +41,7 @@ fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut Cha
 fn all_looks_together_keep_the_error() {
     let source = Source::recorded();
     let mut coin = ChaCha8Rng::seed_from_u64(1);
-    for (way, seconds, windows) in [(Way::Coin(0.5), 60, 250), (Way::Slots(1), 60, 60)] {
+    for (way, seconds, windows) in [(Way::Coin(0.5), 60, repeated(120) as u32), (Way::Slots(1), 60, 60)] {
         let runs: Vec<(Option<u64>, bool)> =
             (0..windows).map(|_| followed(&source, seconds, way, 0.0, &mut coin)).collect();
         let wrong = runs.iter().filter(|(seen, _)| seen.is_some()).count() as f64;

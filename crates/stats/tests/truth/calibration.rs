@@ -3,7 +3,7 @@
 use steady_model::{Layout, Verdict};
 use steady_stats::{Look, Pair, Rules, Schedule, Sequence, Slot};
 
-use crate::simulated::{Machine, NOISES, Noise, most};
+use crate::simulated::{Machine, NOISES, Noise, most, repeated};
 
 const PAIRS: usize = 100;
 
@@ -56,7 +56,7 @@ fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
 
 #[test]
 fn errors_and_coverage_hold_on_every_machine() {
-    let experiments = 250;
+    let experiments = repeated(120);
     let limit = most(experiments, 0.05);
     let (mut table, mut broken) = (String::new(), vec![]);
     let (mut total, mut false_alarms) = (0, 0);
@@ -89,7 +89,7 @@ fn errors_and_coverage_hold_on_every_machine() {
 
 #[test]
 fn several_contenders_share_one_error() {
-    let experiments = 250;
+    let experiments = repeated(120);
     let wrong = |seed: usize| {
         let mut machine = Machine::new(Noise::Bursts, seed as u64);
         let look = experiment(&mut machine, Mix::Both, &[0.0, 0.2, 0.0], |_| None);
@@ -123,7 +123,7 @@ fn coins_survive_what_alternation_does_not() {
         }
         Verdict::Undecided
     };
-    let experiments = 200;
+    let experiments = repeated(100);
     let alarms = |alternate: bool| {
         let alarm = |seed: &u64| differs(slow(&mut Machine::new(Noise::Heavy, *seed), alternate));
         (0..experiments as u64).filter(alarm).count()

@@ -4,7 +4,7 @@
 use steady_model::{Layout, Verdict};
 use steady_stats::{Joint, Pair, Rules, Schedule, Sequence, Source, Stage, join, single_look};
 
-use crate::simulated::{Machine, NOISES, Noise, most};
+use crate::simulated::{Machine, NOISES, Noise, most, repeated};
 
 fn rules(resolution: f64) -> Rules {
     Rules { alpha: 0.05, resolution, limits: vec![], grain: 1e-6 }
@@ -74,7 +74,8 @@ fn holds(low: Option<f64>, high: Option<f64>, change: f64) -> bool {
 #[test]
 fn errors_and_coverage_hold_for_joins_of_any_size() {
     let (mut table, mut broken) = (String::new(), false);
-    for (count, experiments) in [(2, 200), (5, 200), (20, 80)] {
+    for (count, experiments) in [(2, 80), (5, 80), (20, 30)] {
+        let experiments = repeated(experiments);
         let limit = most(experiments, 0.05);
         // A fine resolution: sources end by their budget; a coarse one: they end as soon as they can.
         for (effect, resolution) in [(0.0, 0.005), (0.0, 0.02), (0.01, 0.005), (0.05, 0.01)] {
@@ -112,7 +113,7 @@ fn errors_and_coverage_hold_for_joins_of_any_size() {
 /// Ended as soon as they seem to differ, sources that do not differ seem to: pooling falls for it, the join does not.
 #[test]
 fn ending_what_seems_to_differ_does_not_fool_it() {
-    let experiments = 300;
+    let experiments = repeated(150);
     let rules = rules(0.005);
     for count in [2, 5] {
         let (mut naive, mut joined) = (0, 0);

@@ -5,7 +5,7 @@ use rand::Rng;
 use steady_model::{Layout, Verdict};
 use steady_stats::{Estimate, MEAN_ALPHA_SHARE, Pair, Rules, Schedule, Sequence, Weighed, mean_ratio};
 
-use crate::simulated::{Machine, Noise, most};
+use crate::simulated::{Machine, Noise, most, repeated};
 
 const PAIRS: usize = 150;
 const RESOLUTION: f64 = 0.005;
@@ -66,11 +66,9 @@ fn covers(weighed: &Weighed, change: f64) -> bool {
     mean.low.is_none_or(|low| low <= change) && mean.high.is_none_or(|high| change <= high)
 }
 
-/// `./test --all` makes more experiments.
 #[test]
 fn equal_commands_with_two_modes_seldom_differ() {
-    let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    let experiments = if all { 1_000 } else { 40 };
+    let experiments = repeated(40);
     let (mut table, mut total, mut wrong, mut by_mean) = (String::new(), 0, 0, 0);
     for noise in [Noise::Heavy, Noise::Bursts] {
         for share in [0.01, 0.05, 0.2, 0.5] {

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use steady_model::{CountRange, Reading};
 use steady_stats::{ScalingPoint, scaling};
 
-use crate::simulated::most;
+use crate::simulated::{most, repeated};
 
 /// A machine whose processes' speeds are known.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,10 @@ fn sweeps(logical: u32) -> Vec<Vec<u32>> {
     vec![dense, powers, (1..=logical + 2).collect()]
 }
 
-const MACHINES: usize = 100;
+/// How many machines are simulated.
+fn experiments() -> usize {
+    repeated(40)
+}
 
 #[test]
 fn knees_hold_the_truth() {
@@ -114,7 +117,7 @@ fn knees_hold_the_truth() {
 
 fn hold_the_truth(cores: u32, noise: f64, habit: Habit, sweep: usize, coin: &mut Coin) {
     let (mut cores_missed, mut logical_missed, mut gain_missed) = (0, 0, 0);
-    for _ in 0..MACHINES {
+    for _ in 0..experiments() {
         let thread = 0.52 + 0.2 * coin.uniform();
         let machine = Machine { cores, thread: Some(thread), decline: 0.12 * coin.uniform(), noise, habit };
         let said = scaling(&machine.points(&sweeps(machine.logical())[sweep], coin)).unwrap();
@@ -127,9 +130,9 @@ fn hold_the_truth(cores: u32, noise: f64, habit: Habit, sweep: usize, coin: &mut
         gain_missed += usize::from(said.second_thread_gain.is_ok_and(|gain| !gain.interval.holds(2.0 * thread - 1.0)));
     }
     let case = format!("{cores} cores, noise {noise}, {habit:?}, sweep {sweep}");
-    assert!(cores_missed <= most(MACHINES, 0.05), "{case}: cores missed {cores_missed} times");
-    assert!(logical_missed <= most(MACHINES, 0.05), "{case}: CPUs missed {logical_missed} times");
-    assert!(gain_missed <= most(MACHINES, 0.05), "{case}: gain missed {gain_missed} times");
+    assert!(cores_missed <= most(experiments(), 0.05), "{case}: cores missed {cores_missed} times");
+    assert!(logical_missed <= most(experiments(), 0.05), "{case}: CPUs missed {logical_missed} times");
+    assert!(gain_missed <= most(experiments(), 0.05), "{case}: gain missed {gain_missed} times");
 }
 
 #[test]
@@ -140,15 +143,15 @@ fn cores_without_threads_are_not_taken_for_threads() {
     {
         for sweep in 0..3 {
             let (mut threads_seen, mut missed) = (0, 0);
-            for _ in 0..MACHINES {
+            for _ in 0..experiments() {
                 let machine = Machine { cores, thread: None, decline: 0.25 * coin.uniform(), noise, habit };
                 let said = scaling(&machine.points(&sweeps(cores)[sweep], &mut coin)).unwrap();
                 threads_seen += usize::from(said.second_thread_gain.is_ok());
                 missed += usize::from(said.cores.is_ok_and(|range| !(range.low..=range.high).contains(&cores)));
             }
             let case = format!("{cores} cores, noise {noise}, {habit:?}, sweep {sweep}");
-            assert!(threads_seen <= most(MACHINES, 0.05), "{case}: threads seen {threads_seen} times");
-            assert!(missed <= most(MACHINES, 0.05), "{case}: cores missed {missed} times");
+            assert!(threads_seen <= most(experiments(), 0.05), "{case}: threads seen {threads_seen} times");
+            assert!(missed <= most(experiments(), 0.05), "{case}: cores missed {missed} times");
         }
     }
 }
@@ -158,7 +161,7 @@ fn cores_without_threads_are_not_taken_for_threads() {
 fn something_shared_that_is_full_is_not_ruled_out() {
     let mut coin = Coin(ChaCha8Rng::seed_from_u64(5));
     let (mut threads_seen, mut said_so) = (0, 0);
-    for _ in 0..MACHINES {
+    for _ in 0..experiments() {
         let machine = Machine { cores: 8, thread: None, decline: 0.0, noise: 0.01, habit: Habit::Fills };
         let said = scaling(&machine.points(&sweeps(8)[1], &mut coin)).unwrap();
         if said.second_thread_gain.is_ok() {
@@ -174,7 +177,7 @@ fn something_shared_that_is_full_is_not_ruled_out() {
 fn clear_points_are_told_clearly() {
     let mut coin = Coin(ChaCha8Rng::seed_from_u64(3));
     let mut told = 0;
-    for _ in 0..MACHINES {
+    for _ in 0..experiments() {
         let machine = Machine { cores: 8, thread: Some(0.6), decline: 0.06, noise: 0.01, habit: Habit::None };
         let said = scaling(&machine.points(&sweeps(16)[0], &mut coin)).unwrap();
         told += usize::from(
@@ -182,7 +185,7 @@ fn clear_points_are_told_clearly() {
         );
     }
     // Ranges that hold the truth because they hold everything would not do.
-    assert!(10 * told >= 8 * MACHINES, "{told} of {MACHINES}");
+    assert!(10 * told >= 8 * experiments(), "{told} of {}", experiments());
 }
 
 #[test]
@@ -215,7 +218,7 @@ proptest! {
 #[test]
 fn intervals_of_the_law_cover() {
     let mut coin = Coin(ChaCha8Rng::seed_from_u64(4));
-    let experiments = 1000;
+    let experiments = repeated(400);
     for (sigma, kappa, noise) in [(0.05, 0.002, 0.02), (0.1, 0.0, 0.03), (0.0, 0.004, 0.01), (0.02, 0.0005, 0.05)] {
         let mut missed = [0; 4];
         for _ in 0..experiments {
