@@ -7,13 +7,15 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/experiments", &["model", "linux", "stats", "workloads", "preload"]),
-    ("crates/report", &["model"]),
+    ("crates/render", &["model"]),
+    ("crates/limit", &["model", "render"]),
+    ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
     ("crates/release", &["model", "stats"]),
@@ -27,6 +29,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "stats",
             "workloads",
             "experiments",
+            "render",
+            "limit",
             "report",
             "history",
             "release",
@@ -36,7 +40,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
         ],
     ),
     ("preload", &[]),
-    ("fuzz", &["model", "linux", "experiments", "report", "agent", "fleet", "preload"]),
+    ("fuzz", &["model", "linux", "experiments", "render", "limit", "report", "agent", "fleet", "preload"]),
 ];
 
 /// The only places where `unsafe` may stand: a file or a folder of these names.

@@ -3,7 +3,10 @@
 use std::str;
 
 use steady_experiments::{costs, explain, judge, load, warm};
+use steady_limit::LimitRecord;
 use steady_model::{LoadReport, LocksReport, ReleaseReport, Report};
+use steady_render::terminal::text_among_others;
+use steady_render::{html, markdown};
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -21,9 +24,12 @@ pub fn reports(bytes: &[u8]) {
         shown([rulers_text(&record, narrow()), rulers_html(&record), rulers_csv(&record), rulers_markdown(&record)]);
         assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
     }
-    if let Ok(report) = read_limit_report(text) {
-        harmless(&limit_json_text(&report), false);
-        shown([limit_text(&report, narrow()), limit_html(&report), limit_csv(&report), limit_markdown(&report)]);
+    if let Ok(record) = LimitRecord::read(text) {
+        harmless(&record.json(), false);
+        let document = steady_limit::document(&record);
+        shown([text_among_others(&document, narrow()), html::text(&document), markdown::text(&document)]);
+        shown([steady_limit::csv(&record)]);
+        assert_eq!(LimitRecord::read(&record.json()).ok(), Some(record));
     }
     if let Ok(record) = read_explain_record(text) {
         let report = explain::report(record.clone());

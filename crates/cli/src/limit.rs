@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use steady_experiments::limit::{LimitRun, limit};
+use steady_limit::{LimitRecord, LimitedCommand, csv, document};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, signals};
-use steady_model::{CpuSource, LimitOutcome, LimitPlan, LimitReport, Outcome, Reading, Timestamp};
-use steady_report::limit_text;
+use steady_model::{CpuSource, LimitOutcome, LimitPlan, Outcome, Reading, Timestamp};
+use steady_render::terminal::text_among_others;
+use steady_render::{html, markdown};
 
 use crate::failure::Failure;
 use crate::flags::{Form, LimitFlags};
@@ -18,14 +20,14 @@ use crate::{attended, revisions};
 /// What timeout(1) returns too.
 const LIMIT_REACHED: u8 = 124;
 
-impl Shown for LimitReport {
+impl Shown for LimitRecord {
     fn rendered(&self, form: Form, _samples: bool) -> String {
         match form {
-            Form::Text => steady_report::limit_text(self, style()),
-            Form::Json => steady_report::limit_json_text(self),
-            Form::Csv => steady_report::limit_csv(self),
-            Form::Markdown => steady_report::limit_markdown(self),
-            Form::Html => steady_report::limit_html(self),
+            Form::Text => text_among_others(&document(self), style()),
+            Form::Json => self.json(),
+            Form::Csv => csv(self),
+            Form::Markdown => markdown::text(&document(self)),
+            Form::Html => html::text(&document(self)),
         }
     }
 }
@@ -41,20 +43,21 @@ pub(crate) fn run(flags: &LimitFlags) -> Result<u8, Failure> {
     let source = flags.source.map(CpuSource::from);
     let ran = limit(&plan, &flags.words, source).map_err(|error| attended::failure(&plan.command, &error))?;
     let steal = before.until(&Snapshot::take(&root)).steal_ratio;
-    let report = report(plan, started, ran, steal);
+    let record = record(plan, started, ran, steal);
     if !flags.quiet {
         signals::write_as_others_do();
         // Where nobody listens, the exit status speaks.
-        let _ = io::stderr().write_all(readable(limit_text(&report, style_on(&io::stderr()))).as_bytes());
+        let _ =
+            io::stderr().write_all(readable(text_among_others(&document(&record), style_on(&io::stderr()))).as_bytes());
     }
-    let written = destinations.write_files(&report);
+    let written = destinations.write_files(&record);
     // What cannot be shown is kept all the same.
-    let kept = if flags.no_history { None } else { Keeper::keep_at_once(&report) };
+    let kept = if flags.no_history { None } else { Keeper::keep_at_once(&record) };
     if let Some(id) = kept.filter(|_| !flags.quiet) {
         let _ = writeln!(io::stderr(), "History: {id} (steady history report {id})");
     }
     written?;
-    Ok(status(&report))
+    Ok(status(&record))
 }
 
 fn plan(flags: &LimitFlags) -> Result<LimitPlan, Failure> {
@@ -67,19 +70,24 @@ fn plan(flags: &LimitFlags) -> Result<LimitPlan, Failure> {
     })
 }
 
-fn report(plan: LimitPlan, started: Timestamp, ran: LimitRun, steal_ratio: Reading<f64>) -> LimitReport {
-    LimitReport {
-        plan,
+fn record(plan: LimitPlan, started: Timestamp, ran: LimitRun, steal_ratio: Reading<f64>) -> LimitRecord {
+    LimitRecord {
         started,
         host: host::probe(&Root::default()),
         revision: revisions::here(),
+        cpu_limit_seconds: plan.cpu,
+        wall_factor: plan.wall_factor,
+        wall_limit_seconds: LimitRecord::wall_limit(&plan),
+        poll_seconds: LimitRecord::poll(&plan),
+        kill_after_seconds: plan.kill_after,
+        command: LimitedCommand { name: plan.command.name, argv: plan.command.argv, program: plan.command.program },
         outcome: ran.outcome,
         ended: ran.ended,
-        cpu: ran.cpu,
-        wall: ran.wall,
-        waiting: ran.waiting,
-        stopped: ran.stopped,
-        overshoot: ran.overshoot,
+        cpu_seconds: ran.cpu,
+        wall_seconds: ran.wall,
+        waiting_seconds: ran.waiting,
+        stopped_seconds: ran.stopped,
+        overshoot_seconds: ran.overshoot,
         steal_ratio,
         source: ran.source,
         passed_over: ran.passed_over,
@@ -88,8 +96,8 @@ fn report(plan: LimitPlan, started: Timestamp, ran: LimitRun, steal_ratio: Readi
 }
 
 /// The command's own status, unless a limit was reached.
-fn status(report: &LimitReport) -> u8 {
-    match (report.outcome, report.ended) {
+fn status(record: &LimitRecord) -> u8 {
+    match (record.outcome, record.ended) {
         (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, _) | (_, Outcome::TimedOut) => LIMIT_REACHED,
         (LimitOutcome::Ok, ended) => attended::status(ended),
     }

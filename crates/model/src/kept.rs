@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LimitReport, LoadReport, LoadWork,
-    LocksReport, Metric, Probe, Reading, ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, LocksReport, Metric,
+    Probe, Reading, ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -129,15 +129,6 @@ impl Facts {
         }
     }
 
-    /// The facts of a limited command, summed up as `verdict`. It is complete however the command ended: that it did is
-    /// what is told.
-    pub fn of_limit(report: &LimitReport, verdict: String) -> Self {
-        Facts {
-            commands: vec![report.plan.command.name.clone()],
-            ..Facts::without_pairs(RunKind::Limit, (report.started, &report.host, &report.revision), verdict)
-        }
-    }
-
     /// The facts of a command whose locks were watched, summed up as `verdict`. It is complete however the command ended.
     pub fn of_locks(report: &LocksReport, verdict: String) -> Self {
         Facts {
@@ -217,8 +208,8 @@ impl Facts {
         }
     }
 
-    /// What every run has.
-    fn without_pairs(
+    /// The facts of a run without pairs of its own: its kind, when it was begun, where, at which revision, and its verdict.
+    pub fn without_pairs(
         kind: RunKind,
         (started, host, revision): (Timestamp, &Host, &Reading<String>),
         verdict: String,

@@ -40,7 +40,7 @@ pub use host::{
 };
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
-pub use limit::{CpuSource, LimitOutcome, LimitPlan, LimitReport};
+pub use limit::{CpuSource, LimitOutcome, LimitPlan};
 pub use load::{
     CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
     ScalabilityLaw, Scaling,

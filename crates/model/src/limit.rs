@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, Host, Nanos, Outcome, Reading, Timestamp};
+use crate::{Command, Nanos};
 
 /// What is allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,39 +66,4 @@ impl CpuSource {
             CpuSource::Proc => "the process tree in /proc",
         }
     }
-}
-
-/// A limited command as it is shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitReport {
-    /// What was allowed.
-    pub plan: LimitPlan,
-    /// When it was begun: a label.
-    pub started: Timestamp,
-    /// Where.
-    pub host: Host,
-    /// The git revision of the directory that it was done in.
-    pub revision: Reading<String>,
-    /// What ended it.
-    pub outcome: LimitOutcome,
-    /// How the command itself ended.
-    pub ended: Outcome,
-    /// CPU time of the whole tree.
-    pub cpu: Nanos,
-    /// From its start to its end.
-    pub wall: Nanos,
-    /// Of that, time spent waiting for a CPU: it does not count towards the wall limit.
-    pub waiting: Reading<Nanos>,
-    /// Of that, time in which it was stopped (job control): it does not count either.
-    pub stopped: Nanos,
-    /// CPU time used beyond the limit; absent where it was not reached.
-    pub overshoot: Reading<Nanos>,
-    /// Share of the time that the hypervisor gave to others meanwhile.
-    pub steal_ratio: Reading<f64>,
-    /// Where the CPU time was read while it ran.
-    pub source: CpuSource,
-    /// Why better sources were not used, best first.
-    pub passed_over: Vec<String>,
-    /// Processes that it left behind, and that were ended.
-    pub left_behind: u32,
 }

@@ -186,6 +186,7 @@ pub struct Host {
     /// CPUs' worth of time that the control group may use, where a quota is set.
     pub cpu_quota: Reading<Option<Quota>>,
     /// How much memory the host has.
+    #[serde(rename = "memory_bytes")]
     pub memory: Reading<Bytes>,
     /// What the CPU says it runs under, such as `kvm`.
     pub hypervisor: Reading<Option<String>>,
@@ -195,8 +196,10 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// CPU time that may be used in each period.
+    #[serde(rename = "quota_seconds")]
     pub quota: Nanos,
     /// The length of a period.
+    #[serde(rename = "period_seconds")]
     pub period: Nanos,
 }
 

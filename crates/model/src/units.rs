@@ -5,12 +5,13 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A span of time, or a point on a monotonic clock, in nanoseconds.
 ///
-/// Written to JSON in seconds. A double holds every nanosecond count below 2^53 (104 days) exactly enough that reading
-/// it back gives the same count.
+/// Written to JSON in seconds. Below 2^23 s (97 days) neighbouring doubles are less than a nanosecond apart, so every count
+/// of nanoseconds comes back as it was; above, whole seconds do. Negative and non-finite numbers cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -81,13 +82,26 @@ impl From<Nanos> for Duration {
 
 impl Serialize for Nanos {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.seconds())
+        // Rounded once where a double holds the count of nanoseconds.
+        let seconds = if self.0 < 1 << 53 {
+            self.0 as f64 / 1e9
+        } else {
+            (self.0 / 1_000_000_000) as f64 + (self.0 % 1_000_000_000) as f64 / 1e9
+        };
+        serializer.serialize_f64(seconds)
     }
 }
 
 impl<'de> Deserialize<'de> for Nanos {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        f64::deserialize(deserializer).map(Nanos::from_seconds)
+        let seconds = f64::deserialize(deserializer)?;
+        if !(0.0..1.8e10).contains(&seconds) {
+            return Err(D::Error::custom(format!("{seconds} s is no time span that can be")));
+        }
+        // Apart, both products are exact to well below a nanosecond.
+        let whole = seconds.trunc();
+        let fraction = ((seconds - whole) * 1e9).round() as u64;
+        Ok(Nanos(whole as u64 * 1_000_000_000 + fraction))
     }
 }
 
@@ -128,10 +142,27 @@ pub type Reading<T> = Result<T, Absent>;
 mod tests {
     use super::*;
 
+    fn through_json(nanos: Nanos) -> Nanos {
+        serde_json::from_str(&serde_json::to_string(&nanos).unwrap()).unwrap()
+    }
+
     #[test]
-    fn nanoseconds_survive_the_way_through_seconds() {
-        for count in [0, 1, 999, 1_000_000_007, 86_400_000_000_001, (1 << 53) - 1] {
-            assert_eq!(Nanos::from_seconds(Nanos(count).seconds()), Nanos(count));
+    fn every_nanosecond_of_97_days_comes_back() {
+        let last = (1 << 23) * 1_000_000_000 - 1;
+        for start in [0, 999_999_990, 4_194_303_999_999_990, 8_388_606_123_456_700, last - 1000] {
+            for nanos in (start..start + 1000).map(Nanos) {
+                assert_eq!(through_json(nanos), nanos);
+            }
+        }
+        for whole in [1 << 23, 31_536_001, 17_999_999_999] {
+            assert_eq!(through_json(Nanos(whole * 1_000_000_000)), Nanos(whole * 1_000_000_000));
+        }
+    }
+
+    #[test]
+    fn impossible_times_are_refused() {
+        for seconds in ["-1e-9", "null", "1.9e10", "-1"] {
+            assert!(serde_json::from_str::<Nanos>(seconds).is_err(), "{seconds}");
         }
     }
 

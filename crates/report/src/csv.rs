@@ -5,7 +5,6 @@
 mod costs;
 mod explain;
 mod host;
-mod limit;
 mod load;
 mod locks;
 mod release;
@@ -16,7 +15,6 @@ mod warm;
 pub use costs::costs_csv;
 pub use explain::{explain_csv, explain_pair_csv};
 pub use host::host_csv;
-pub use limit::limit_csv;
 pub use load::load_csv;
 pub use locks::locks_csv;
 pub use release::release_csv;

@@ -9,30 +9,33 @@ mod json;
 mod markdown;
 mod svg;
 mod text;
-mod units;
 mod words;
+
+pub use steady_render::json::ReadError;
+pub(crate) use steady_render::units;
+pub use steady_render::{Style, ascii};
 
 pub use csv::host_csv;
 pub use csv::locks_csv;
 pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
-pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, limit_csv, load_csv, rulers_csv};
+pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, load_csv, rulers_csv};
 pub use csv::{signature_bench_csv, signature_csv};
 pub use html::host_html;
 pub use html::locks_html;
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
-pub use html::{costs_html, explain_html, explain_pair_html, html, limit_html, load_html, rulers_html};
+pub use html::{costs_html, explain_html, explain_pair_html, html, load_html, rulers_html};
 pub use html::{signature_bench_html, signature_html};
 pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
-    COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LIMIT_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, ReadError,
-    SCHEMA, costs_json, costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text,
-    explains_a_pair, joined_json, joined_json_text, json, json_text, limit_json_text, load_json, load_json_text,
-    load_run_json_text, read_costs_record, read_explain_pair_record, read_explain_record, read_limit_report,
-    read_load_record, read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
+    COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, costs_json,
+    costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
+    joined_json, joined_json_text, json, json_text, load_json, load_json_text, load_run_json_text, read_costs_record,
+    read_explain_pair_record, read_explain_record, read_load_record, read_record, read_ruler_record, rulers_json,
+    rulers_json_text, run_json_text, runs_json_text,
 };
 pub use json::{HOST_SCHEMA, host_json, host_json_text};
 pub use json::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
@@ -46,9 +49,7 @@ pub use markdown::locks_markdown;
 pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
-pub use markdown::{
-    costs_markdown, explain_markdown, explain_pair_markdown, limit_markdown, load_markdown, markdown, rulers_markdown,
-};
+pub use markdown::{costs_markdown, explain_markdown, explain_pair_markdown, load_markdown, markdown, rulers_markdown};
 pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::agent_text;
@@ -57,8 +58,8 @@ pub use text::locks_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
-    Style, ascii, clocks_text, costs_text, explain_pair_text, explain_text, joined_text, limit_text, load_run_text,
-    load_summary, load_text, other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
+    clocks_text, costs_text, explain_pair_text, explain_text, joined_text, load_run_text, load_summary, load_text,
+    other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
 pub use text::{release_answer_text, release_text};
 pub use text::{signature_bench_text, signature_line, signature_text};
@@ -71,4 +72,4 @@ pub use words::release::{release_sight, release_summary};
 pub use words::rulers::rulers_summary;
 pub use words::signature::signature_name;
 pub use words::warm::bench::warm_bench_summary;
-pub use words::{limit_summary, warning_message};
+pub use words::warning_message;

@@ -1,16 +1,17 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
 use steady_experiments::{costs, explain, judge, load, warm};
+use steady_limit::{LimitRecord, summary as limit_summary};
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LimitReport, LoadReport, LocksReport, ReleaseReport,
-    Report, RulerRecord, RunKind, WarmBenchReport,
+    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, LocksReport, ReleaseReport, Report,
+    RulerRecord, RunKind, WarmBenchReport,
 };
 use steady_report::{
-    ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, limit_summary,
-    load_run_json_text, load_run_text, load_summary, locks_summary, other_run_text, read_costs_record,
-    read_explain_pair_record, read_explain_record, read_limit_report, read_load_record, read_locks_report, read_record,
-    read_release_report, read_ruler_record, read_warm_bench_record, release_summary, rulers_summary, run_json_text,
-    run_text, runs_json_text, summary, warm_bench_summary,
+    ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, load_run_json_text,
+    load_run_text, load_summary, locks_summary, other_run_text, read_costs_record, read_explain_pair_record,
+    read_explain_record, read_load_record, read_locks_report, read_record, read_release_report, read_ruler_record,
+    read_warm_bench_record, release_summary, rulers_summary, run_json_text, run_text, runs_json_text, summary,
+    warm_bench_summary,
 };
 
 use crate::compare;
@@ -41,7 +42,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
         RunKind::Rulers => Box::new(read_ruler_record(text)?),
-        RunKind::Limit => Box::new(read_limit_report(text)?),
+        RunKind::Limit => Box::new(LimitRecord::read(text)?),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
@@ -98,9 +99,12 @@ impl Run for RulerRecord {
     }
 }
 
-impl Run for LimitReport {
+impl Run for LimitRecord {
     fn facts(&self) -> Facts {
-        Facts::of_limit(self, limit_summary(self))
+        let (started, host, revision) = (self.started, &self.host, &self.revision);
+        // It is complete however the command ended: that it did is what is told.
+        let facts = Facts::without_pairs(RunKind::Limit, (started, host, revision), limit_summary(self));
+        Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 

@@ -6,7 +6,6 @@ mod distribution;
 mod explain;
 mod facts;
 mod host;
-mod limit;
 mod load;
 mod locks;
 mod moments;
@@ -20,16 +19,16 @@ mod svg;
 mod timeline;
 mod warm;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use steady_model::{Layout, Report};
+use steady_render::html::{page as styled, sentence as spans};
 
-use crate::text::{Paint, Span, headline};
+use crate::text::headline;
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
 pub use costs::costs_html;
 pub use explain::{explain_html, explain_pair_html};
 pub use host::host_html;
-pub use limit::limit_html;
 use points::Points;
 pub(crate) use scale::{Kind, Place, Scale};
 
@@ -40,11 +39,6 @@ pub use rulers::rulers_html;
 pub use signature::{signature_bench_html, signature_html};
 pub use warm::{warm_bench_html, warm_status_html};
 
-/// The look of the page, in light, in dark and on paper.
-const STYLE: &str = include_str!("page.css");
-/// What the page may fetch: nothing. Browsers hold it to that. Its own styles are allowed by a word that is put together
-/// here, for it is no code of that kind.
-const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
 /// At most about so many points are drawn for one command, and so many on the whole page.
 const MOST: usize = 4_000;
 const MOST_OF_ALL: usize = 24_000;
@@ -76,30 +70,6 @@ pub fn html(report: &Report) -> String {
 /// A page, around what stands in it.
 fn page(title: &str, header: &Markup, main: &Markup) -> String {
     styled(title, "", header, main)
-}
-
-/// The same with a look of its own beside that of all.
-fn styled(title: &str, style: &str, header: &Markup, main: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
-            }
-            body {
-                header { (header) }
-                main { (main) }
-            }
-        }
-    };
-    let mut text = crate::words::harmless(page.into_string());
-    text.push('\n');
-    text
 }
 
 /// What the page is about.
@@ -182,23 +152,6 @@ fn missing(points: &Points, what: &str) -> Markup {
         @if points.failed > 0 { p.note { "Not drawn: " (thousands(points.failed)) " " (what) " with a run that failed." } }
         @if points.absent > 0 {
             p.note { "Not drawn: " (thousands(points.absent)) " " (what) " with a cost that is absent or zero." }
-        }
-    }
-}
-
-/// A sentence, what it claims marked.
-fn spans(spans: &[Span]) -> Markup {
-    let class = |paint: &Paint| match paint {
-        Paint::Plain => None,
-        Paint::Heading => Some("claim"),
-        Paint::Less => Some("claim less"),
-        Paint::More => Some("claim more"),
-        Paint::Same => Some("claim same"),
-        Paint::Open => Some("claim open"),
-    };
-    html! {
-        @for (paint, text) in spans {
-            @match class(paint) { Some(class) => strong class=(class) { (text) }, None => (text) }
         }
     }
 }

@@ -5,21 +5,17 @@ mod agent;
 mod check;
 mod commands;
 mod costs;
-mod error;
 mod explain;
 mod history;
 mod host;
 mod joined;
-mod limit;
 mod load;
 mod locks;
 mod meanwhile;
 mod object;
-mod pretty;
 mod read;
 mod release;
 mod rulers;
-mod schema;
 mod signature;
 mod verdicts;
 mod warm;
@@ -30,7 +26,6 @@ use steady_model::{Cold, Effort, Layout, Record, Report};
 
 pub use agent::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
-pub use error::ReadError;
 pub use explain::{
     EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
     read_explain_pair_record, read_explain_record,
@@ -38,7 +33,6 @@ pub use explain::{
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use host::{HOST_SCHEMA, host_json, host_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
-pub use limit::{LIMIT_SCHEMA, limit_json_text, read_limit_report};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use locks::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use read::read_record;
@@ -53,7 +47,8 @@ pub use warm::{
 
 use crate::words::warning_message;
 use object::Object;
-pub(crate) use wire::started;
+pub(crate) use steady_render::json::{ReadError, pretty};
+pub(crate) use steady_render::timestamp::text as started;
 
 /// The name and version of what [`json`] writes.
 pub const SCHEMA: &str = "steady.compare/1";

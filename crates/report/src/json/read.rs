@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use steady_model::{Cold, Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
 
-use super::schema::{Schema, fields};
 use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required};
 use super::{ReadError, SCHEMA, check};
+use steady_render::json::{Schema, fields};
 
 /// What of an export makes up the record; all else is derived from it.
 #[derive(Deserialize)]

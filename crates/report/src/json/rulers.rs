@@ -5,11 +5,11 @@ use serde_json::Value;
 use steady_model::{Ending, Neighbour, Reading, Resource, RulerReading, RulerRecord, RulerRow, Seed, Timestamp};
 
 use super::object::Object;
-use super::schema::{Schema, fields};
 use super::wire::{
     ActivityWire, HostWire, MachineWire, RulerReadingWire, Seconds, join, read_started, required, started, to_value,
 };
 use super::{ReadError, pretty};
+use steady_render::json::{Schema, fields};
 
 /// The name and version of what [`rulers_json`] writes.
 pub const RULERS_SCHEMA: &str = "steady.rulers/1";

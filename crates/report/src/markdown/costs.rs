@@ -2,13 +2,13 @@
 
 use steady_model::CostsReport;
 
-use super::escape::{code, fenced, plain};
 use super::load::table;
 use super::{close, open, row};
 use crate::text::costs::{CLOCKS, Line, Said, clock_lines, clocks, lines, small, sweep_reasons, sweeps};
 use crate::units::TIE;
 use crate::words::costs::{HEADING, early, facts, notes, only_clocks, sentences};
 use crate::words::repeat_costs;
+use steady_render::markdown::{code, fenced, plain};
 
 /// The columns of a distribution in small.
 const SMALL: usize = 24;

@@ -2,12 +2,12 @@
 
 use steady_model::{ExplainPairReport, ExplainReport};
 
-use super::escape::{code, plain};
 use super::load::table;
 use super::{close, open, row, spoken};
 use crate::text::tree::Tree;
 use crate::units::TIE;
 use crate::words::{explain, one_line};
+use steady_render::markdown::{code, plain};
 
 /// More processes than this are not listed.
 const PROCESSES: usize = 100;

@@ -2,8 +2,8 @@
 
 use steady_model::HostReport;
 
-use crate::markdown::escape::plain;
 use crate::words::host::{last, sections, sentence};
+use steady_render::markdown::plain;
 
 /// The report as GitHub's Markdown.
 pub fn host_markdown(report: &HostReport) -> String {

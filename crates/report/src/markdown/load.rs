@@ -2,12 +2,12 @@
 
 use steady_model::LoadReport;
 
-use super::escape::{fenced, plain};
 use super::{close, open, row};
 use crate::text::Footnotes;
 use crate::text::grid::Grid;
 use crate::text::load;
 use crate::words::repeat_load;
+use steady_render::markdown::{fenced, plain};
 
 /// A load experiment as GitHub's Markdown: the answer, the table, and what they rest on folded away.
 pub fn load_markdown(report: &LoadReport) -> String {

@@ -2,12 +2,12 @@
 
 use steady_model::LocksReport;
 
-use super::escape::{code, plain};
 use super::load::table;
 use super::{close, open, spoken};
 use crate::text::Footnotes;
 use crate::text::grid::Grid;
 use crate::words::{locks, one_line};
+use steady_render::markdown::{code, plain};
 
 /// More of each than this is not listed.
 const LOCKS: usize = 50;

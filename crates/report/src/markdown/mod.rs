@@ -1,10 +1,8 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
 mod costs;
-mod escape;
 mod explain;
 mod host;
-mod limit;
 mod load;
 mod locks;
 mod release;
@@ -14,14 +12,15 @@ mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
-use crate::text::{Span, breakdown, fresh_warnings, headline, machine, pairs, secondary};
+use steady_render::markdown::sentence as spoken;
+
+use crate::text::{breakdown, fresh_warnings, headline, machine, pairs, secondary};
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 pub use costs::costs_markdown;
-use escape::{code, fenced, plain};
 pub use explain::{explain_markdown, explain_pair_markdown};
 pub use host::host_markdown;
-pub use limit::limit_markdown;
+use steady_render::markdown::{code, fenced, plain};
 
 pub use load::load_markdown;
 pub use locks::locks_markdown;
@@ -48,15 +47,6 @@ pub fn markdown(report: &Report) -> String {
     circumstances(report, &mut out);
     again(report, &mut out);
     out
-}
-
-/// A sentence, what it claims in bold.
-fn spoken(spans: &[Span]) -> String {
-    let piece = |(paint, text): &Span| match paint {
-        crate::text::Paint::Plain => plain(text),
-        _ => format!("**{}**", plain(text)),
-    };
-    spans.iter().map(piece).collect()
 }
 
 /// A row per command, a column per metric; the first command is what the others are held against.

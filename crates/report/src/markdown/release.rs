@@ -2,10 +2,10 @@
 
 use steady_model::ReleaseReport;
 
-use super::escape::plain;
 use super::explain::tree;
 use super::{close, open, spoken};
 use crate::words::release;
+use steady_render::markdown::plain;
 
 /// More routes than this are not listed.
 const ROUTES: usize = 100;

@@ -2,10 +2,10 @@
 
 use steady_model::RulerRecord;
 
-use super::escape::plain;
 use super::load::table;
 use crate::text::rulers::{facts, tables};
 use crate::words::rulers::{early, sentences};
+use steady_render::markdown::plain;
 
 /// What the rulers read as GitHub's Markdown: in words, then in tables.
 pub fn rulers_markdown(record: &RulerRecord) -> String {

@@ -2,7 +2,7 @@
 
 use steady_model::Absent;
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 
 /// The reasons so far, in the order of their numbers.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use steady_model::AgentStatus;
 
+use crate::text::Page;
 use crate::text::Style;
-use crate::text::page::Page;
 use crate::words::agent::{sections, sentence};
 use crate::words::{cut, width};
 

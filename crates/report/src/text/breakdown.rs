@@ -2,8 +2,8 @@
 
 use steady_model::{Absent, Breakdown, CounterMeans, Layout, Reading, Report, Spread};
 
+use super::Page;
 use super::absent::Footnotes;
-use super::page::Page;
 use super::table::{Quantity, Table};
 use crate::units::{TIE, count, memory, short, time, time_unit, time_with};
 use crate::words::{between, name};

@@ -3,7 +3,7 @@
 use steady_model::{ExplainPairReport, ExplainReport};
 
 use super::Style;
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::explain;
 
 /// More processes than this are not listed.

@@ -1,7 +1,7 @@
 //! A table with many rows of numbers: heads of several words are broken into lines, and what does not fit beside one
 //! another goes into a further part.
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::width;
 
 /// A column: what it is called, and its cells.

@@ -2,8 +2,8 @@
 
 use steady_model::Report;
 
-use super::page::{Page, Paint, Span};
 use super::sentence;
+use super::{Page, Paint, Span};
 use crate::units::duration;
 use crate::words::{count, startups};
 

@@ -3,7 +3,7 @@
 use steady_model::{Facts, Kept, LoadReport, Reading, Report, Verdict};
 
 use super::Style;
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use super::{headline, sentence};
 use crate::json::started;
 use crate::units::TIE;

@@ -3,7 +3,7 @@
 use steady_model::HostReport;
 
 use crate::text::Style;
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::words::host::{last, sections, sentence};
 use crate::words::width;
 

@@ -2,8 +2,8 @@
 
 use steady_model::LocksReport;
 
-use super::page::{Page, Paint};
 use super::{Footnotes, Style};
+use super::{Page, Paint};
 use crate::words::{locks, width};
 
 /// More locks than this are not listed, and of so many the call sites are told.

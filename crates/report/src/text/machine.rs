@@ -2,7 +2,7 @@
 
 use steady_model::{Reading, Report};
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::units::{TIE, percent};
 use crate::words::counted;
 

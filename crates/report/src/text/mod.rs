@@ -2,7 +2,6 @@
 
 mod absent;
 mod agent;
-mod ascii;
 pub(crate) mod breakdown;
 pub(crate) mod costs;
 mod explain;
@@ -11,11 +10,9 @@ pub(crate) mod headline;
 mod history;
 mod host;
 mod joined;
-mod limit;
 pub(crate) mod load;
 mod locks;
 pub(crate) mod machine;
-mod page;
 pub(crate) mod pairs;
 mod release;
 pub(crate) mod rulers;
@@ -29,13 +26,11 @@ mod warm;
 use steady_model::{Report, Undecided, Warning};
 
 pub use agent::agent_text;
-pub use ascii::ascii;
 pub use costs::{clocks_text, costs_text};
 pub use explain::{explain_pair_text, explain_text};
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use host::host_text;
 pub use joined::joined_text;
-pub use limit::limit_text;
 pub use load::{load_summary, load_text};
 pub use locks::locks_text;
 pub use release::{release_answer_text, release_text};
@@ -46,23 +41,8 @@ pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;
 pub(crate) use absent::Footnotes;
-use page::Page;
-pub(crate) use page::{Paint, Span};
-
-/// How the text is to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// The columns that it may take; below 40 it is set as if there were 40.
-    pub width: usize,
-    /// Whether verdicts and headings are coloured. Nothing is told by colour alone.
-    pub color: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Style { width: 80, color: false }
-    }
-}
+use steady_render::terminal::Page;
+pub(crate) use steady_render::{Emphasis as Paint, Span, Style};
 
 /// The report as text: the verdict in plain words first, then what it rests on.
 pub fn text(report: &Report, style: Style) -> String {

@@ -2,7 +2,7 @@
 
 use steady_model::{Judgement, Layout, Report, Undecided};
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::units::{duration, percent};
 use crate::words::{blocks, count, signed};
 

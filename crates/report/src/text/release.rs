@@ -3,7 +3,7 @@
 use steady_model::ReleaseReport;
 
 use super::Style;
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::{release, width};
 
 /// More routes than this are not listed.

@@ -5,7 +5,7 @@ use steady_model::{Absent, Reading, Resource, RulerReading, RulerRecord, RulerRo
 use super::Style;
 use super::absent::Footnotes;
 use super::grid::{Column, Grid};
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::units::{duration, memory, percent, time};
 use crate::words::one_line;
 use crate::words::rulers::{early, factor, label, neighbours, sentences};

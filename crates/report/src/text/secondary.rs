@@ -2,7 +2,7 @@
 
 use steady_model::{DecidedBy, Judgement, Metric, Report, Undecided, Verdict};
 
-use super::page::{Page, Paint, Span};
+use super::{Page, Paint, Span};
 use crate::words::{Effect, noun, signed_beside};
 
 /// A line per secondary metric and command.

@@ -4,7 +4,7 @@ use steady_model::{
     DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict,
 };
 
-use super::page::{Paint, Span};
+use super::{Paint, Span};
 use crate::units::{duration, setting, time_setting};
 use crate::words::{
     Effect, blocks, capital, count, few, more_work, noun, settling, signed, signed_beside, subject, units, verb,

@@ -1,6 +1,6 @@
 //! A table of quantities by command that fits the page: commands side by side, or below one another.
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::{cut, width};
 
 /// One quantity of every command.

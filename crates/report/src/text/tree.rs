@@ -1,6 +1,6 @@
 //! A tree of quantities, a line each, parts indented beneath what they are parts of: cells in columns, a bar, a remark.
 
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::{cut, width};
 
 /// A line of the tree.

@@ -9,7 +9,6 @@ mod goldens;
 mod history;
 mod host;
 mod joined;
-mod limit;
 mod load_back;
 mod loads;
 mod locks;

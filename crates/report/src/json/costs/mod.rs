@@ -11,10 +11,10 @@ use steady_model::{ClockFacts, CostsPlan, CostsReport, Reading};
 pub use read::read_costs_record;
 
 use super::object::Object;
-use super::pretty;
-use super::schema::Schema;
 use super::wire::{HostWire, MachineWire, Seconds, started, to_value};
 use crate::words::clocks::clock_words;
+use steady_render::json::Schema;
+use steady_render::json::pretty;
 
 /// The name and version of what [`costs_json`] writes.
 pub const COSTS_SCHEMA: &str = "steady.costs/1";

@@ -7,8 +7,8 @@ use steady_model::{CostsRecord, Ending, Seed, Timestamp};
 use super::wire::{AffinityWire, ClockWire, CostsPlanWire, ProbeWire};
 use super::{SCHEMA, check};
 use crate::json::ReadError;
-use crate::json::schema::fields;
 use crate::json::wire::{HostWire, MachineWire, Seconds, join, read_started, required};
+use steady_render::json::fields;
 
 /// What of an export makes up the record; all else is derived from it.
 #[derive(Deserialize)]

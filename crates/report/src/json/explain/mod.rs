@@ -13,7 +13,7 @@ pub use pair::{explain_pair_json, explain_pair_json_text, read_explain_pair_reco
 
 use super::ReadError;
 use super::object::Object;
-use super::schema::Schema;
+use steady_render::json::Schema;
 
 /// The name and version of what [`explain_json`] and [`explain_pair_json`] write.
 pub const EXPLAIN_SCHEMA: &str = "steady.explain/1";

@@ -8,11 +8,11 @@ use super::wire::{AluWire, CountsWire, PricesWire, ProcessWire, ProgressWire, li
 use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::check::{LONGEST, holds};
 use crate::json::object::Object;
-use crate::json::schema::fields;
 use crate::json::wire::{
     ActivityWire, CommandWire, HostWire, Seconds, join, read_started, required, started, to_value,
 };
 use crate::json::{ReadError, commands, pretty};
+use steady_render::json::fields;
 
 /// The report as JSON: nothing of the record is left out, so that it can be read back.
 ///

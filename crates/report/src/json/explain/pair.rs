@@ -9,9 +9,9 @@ use super::wire::{AluWire, CountsWire, PricesWire, list, priced_name};
 use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::object::Object;
 use crate::json::read::{assembled, with_samples};
-use crate::json::schema::fields;
 use crate::json::wire::{ActivityWire, HostWire, PlanWire, SamplesWire, Seconds, required, started, to_value};
 use crate::json::{ReadError, commands, pretty};
+use steady_render::json::fields;
 
 /// The report as JSON, with the raw samples where `samples` says so: only then can it be read back.
 pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {

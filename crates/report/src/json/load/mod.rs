@@ -12,9 +12,9 @@ use steady_model::{LoadPlan, LoadReport, LoadRow, LoadWork, Machine};
 pub use read::read_load_record;
 
 use super::object::Object;
-use super::schema::Schema;
 use super::wire::{HostWire, MachineWire, Seconds, started, to_value};
 use super::{commands, pretty};
+use steady_render::json::Schema;
 
 /// The name and version of what [`load_json`] writes.
 pub const LOAD_SCHEMA: &str = "steady.load/1";

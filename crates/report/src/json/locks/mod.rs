@@ -12,10 +12,10 @@ use steady_model::{FutexWaits, LocksReport};
 pub use read::read_locks_report;
 
 use super::object::Object;
-use super::schema::Schema;
 use super::wire::{self, HostWire, Seconds, to_value};
 use super::{commands, pretty};
 use crate::words::locks::lives;
+use steady_render::json::Schema;
 
 /// The name and version of what [`locks_json`] makes.
 pub const LOCKS_SCHEMA: &str = "steady.locks/1";

@@ -8,8 +8,8 @@ use super::check::check;
 use super::lock::LockWire;
 use super::thread::{ProcessWire, ThreadWire};
 use crate::json::ReadError;
-use crate::json::schema::fields;
 use crate::json::wire::{CommandWire, HostWire, Seconds, join, read_started, required};
+use steady_render::json::fields;
 
 /// What of an export makes up the report; the sums over all threads and the shares are derived from it.
 #[derive(Deserialize)]

@@ -14,10 +14,10 @@ use steady_model::{Absent, Reading, ReleaseReport, Timestamp, Verdict};
 pub use read::read_release_report;
 
 use super::object::Object;
-use super::pretty;
-use super::schema::Schema;
 use super::wire::{self, to_value};
 use crate::words::release::{sentences, warnings};
+use steady_render::json::Schema;
+use steady_render::json::pretty;
 
 /// The name and version of what [`release_json`] makes.
 pub const RELEASE_SCHEMA: &str = "steady.release/1";

@@ -12,8 +12,8 @@ use super::side::{SavingWire, SideWire, UnexplainedWire};
 use super::wall::WallWire;
 use super::{MINUTE, SCHEMA};
 use crate::json::ReadError;
-use crate::json::schema::fields;
 use crate::json::wire::{join, required};
+use steady_render::json::fields;
 
 /// Why readings are absent that earlier versions did not report.
 const NONE_BEFORE: &str = "reports of earlier versions have none";

@@ -6,8 +6,8 @@ use steady_model::{Refusal, ReleaseWarning};
 
 use crate::json::ReadError;
 use crate::json::object::Object;
-use crate::json::schema::fields;
 use crate::json::wire::to_value;
+use steady_render::json::fields;
 
 /// Why a figure is absent.
 const INFINITE: &str = "infinite";

@@ -7,8 +7,8 @@ use steady_model::{
 
 use super::SIGNATURE_SCHEMA;
 use crate::json::object::Object;
-use crate::json::pretty;
 use crate::json::wire::{HostWire, Seconds, started, to_value};
+use steady_render::json::pretty;
 
 /// The report as JSON, with every run where `samples` says so.
 pub fn signature_bench_json(report: &SignatureBenchReport, samples: bool) -> Value {

@@ -6,8 +6,8 @@ use serde_json::Value;
 use steady_model::{Reading, SignatureFile, SignatureLock, SignatureReport, Signed};
 
 use crate::json::object::Object;
-use crate::json::pretty;
 use crate::json::wire::Seconds;
+use steady_render::json::pretty;
 
 pub use bench::{signature_bench_json, signature_bench_json_text};
 

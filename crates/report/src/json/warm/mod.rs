@@ -9,7 +9,7 @@ pub use bench::{warm_bench_json, warm_bench_json_text};
 pub use read::read_warm_bench_record;
 pub use status::{warm_status_json, warm_status_json_text};
 
-use super::schema::Schema;
+use steady_render::json::Schema;
 
 /// The name and version of what is told of programs kept warm.
 pub const WARM_SCHEMA: &str = "steady.warm/1";

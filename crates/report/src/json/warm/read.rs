@@ -8,8 +8,8 @@ use super::wire::{BenchPlanWire, TrialWire};
 use super::{BENCH, SCHEMA};
 use crate::json::ReadError;
 use crate::json::check::{LONGEST, holds};
-use crate::json::schema::fields;
 use crate::json::wire::{CommandWire, HostWire, Seconds, join, read_started, required};
+use steady_render::json::fields;
 
 /// What of an export makes up the record; all else is derived from it.
 #[derive(Deserialize)]

@@ -2,12 +2,12 @@
 
 use steady_model::SignatureBenchReport;
 
-use crate::markdown::escape::plain;
 use crate::markdown::{row, spoken};
 use crate::text::Footnotes;
 use crate::text::grid::Grid;
 use crate::units::memory;
 use crate::words::signature::bench as words;
+use steady_render::markdown::plain;
 
 /// The report as GitHub's Markdown: the answers, then the tables.
 pub fn signature_bench_markdown(report: &SignatureBenchReport) -> String {

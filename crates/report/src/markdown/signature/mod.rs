@@ -4,9 +4,9 @@ mod bench;
 
 use steady_model::SignatureReport;
 
-use crate::markdown::escape::plain;
 use crate::markdown::row;
 use crate::words::signature as words;
+use steady_render::markdown::plain;
 
 pub use bench::signature_bench_markdown;
 

@@ -2,11 +2,11 @@
 
 use steady_model::WarmBenchReport;
 
-use crate::markdown::escape::{code, plain};
 use crate::markdown::{row, spoken};
 use crate::text::Footnotes;
 use crate::text::table::Table;
 use crate::words::warm::bench as words;
+use steady_render::markdown::{code, plain};
 
 /// The report as GitHub's Markdown: for each program what is claimed of it, and its tables.
 pub fn warm_bench_markdown(report: &WarmBenchReport) -> String {

@@ -2,9 +2,9 @@
 
 use steady_model::{WarmQuestion, WarmReport};
 
-use crate::markdown::escape::plain;
 use crate::markdown::row;
 use crate::words::warm::status::{self, HEADS, facts, launches, of_program, reasons, sentence};
+use steady_render::markdown::plain;
 
 /// The report as GitHub's Markdown: what was asked about each program, or what is kept of all of them.
 pub fn warm_status_markdown(report: &WarmReport) -> String {

@@ -4,7 +4,7 @@ use steady_model::{ClockFacts, CostsReport, Nanos};
 
 use super::{Footnotes, mark};
 use crate::text::grid::{Column, Grid};
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::units::TIE;
 use crate::words::clocks::clock_words;
 use crate::words::costs::{Figures, amount, below};

@@ -3,7 +3,7 @@
 use steady_model::Cost;
 
 use super::bars::{bars, gathered};
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::units::TIE;
 use crate::words::costs::{amount, beyond, modes};
 use crate::words::{count, width};

@@ -14,7 +14,7 @@ use steady_model::CostsReport;
 
 use super::Style;
 use super::absent::Footnotes;
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 use crate::words::costs::{FEW, early, facts, measured, notes, only_clocks, sentences};
 
 /// What primitives cost: in words, then as a table with the distribution of each, or by length of the loop.

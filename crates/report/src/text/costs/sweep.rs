@@ -4,7 +4,7 @@ use steady_model::{Cost, CostsReport, LengthReason, Probe};
 
 use super::{Footnotes, mark};
 use crate::text::grid::{Column, Grid};
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::units::percent;
 use crate::words::costs::{Figures, below, count, lengths, meaning, measured, reason};
 

@@ -4,7 +4,7 @@ use steady_model::{Cost, CostsReport};
 
 use super::bars::{bars, gathered};
 use super::{Footnotes, mark};
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::words::costs::{Entry, Figures, Group, HEADING, below, grouped, modes, spread};
 use crate::words::width;
 

@@ -4,7 +4,7 @@ mod sources;
 
 use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Undecided, Verdict};
 
-use super::page::{Page, Paint, Span};
+use super::{Page, Paint, Span};
 use super::{Style, secondary, sentence};
 use crate::units::{TIE, duration, fixed, percent, round_up, setting};
 use crate::words::{blocks, capital, count, noun, signed, subject, units};

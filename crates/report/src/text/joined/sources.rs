@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use steady_model::{Joined, Judgement, Source, Timestamp, Undecided, Verdict};
 
-use super::super::page::{Page, Paint};
+use super::super::{Page, Paint};
 use crate::units::TIE;
 use crate::words::{cut, message, one_line, signed, subject, width};
 

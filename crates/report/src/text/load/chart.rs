@@ -3,7 +3,7 @@
 use steady_model::LoadReport;
 
 use super::rates::{self, Rates};
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::units::{fixed, short};
 use crate::words::width;
 

@@ -16,7 +16,7 @@ pub(crate) use told::{MEANWHILE, RULERS, each_process, early, facts, sentences};
 use super::Style;
 use super::absent::Footnotes;
 use super::grid::Grid;
-use super::page::{Page, Paint};
+use super::{Page, Paint};
 
 /// A load experiment as text: the answer in plain words first, then the table, the chart and what they rest on.
 pub fn load_text(report: &LoadReport, style: Style) -> String {

@@ -2,8 +2,8 @@
 
 use steady_model::SignatureBenchReport;
 
-use crate::text::page::{Page, Paint};
 use crate::text::{Footnotes, Style};
+use crate::text::{Page, Paint};
 use crate::units::{TIE, memory, short};
 use crate::words::signature::bench as words;
 use crate::words::width;

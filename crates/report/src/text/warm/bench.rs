@@ -2,8 +2,8 @@
 
 use steady_model::{WarmBenchReport, WarmFigures, WarmProgram};
 
-use crate::text::page::{Page, Paint};
 use crate::text::{Footnotes, Style};
+use crate::text::{Page, Paint};
 use crate::units::time;
 use crate::words::warm::bench as words;
 use crate::words::{one_line, width};

@@ -3,7 +3,7 @@
 use steady_model::{WarmQuestion, WarmReport, WarmState};
 
 use crate::text::Style;
-use crate::text::page::{Page, Paint};
+use crate::text::{Page, Paint};
 use crate::words::warm::status::{HEADS, facts, launches, of_program, reasons, row, sentence};
 use crate::words::{cut, width};
 

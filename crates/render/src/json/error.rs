@@ -51,19 +51,22 @@ pub enum ReadError {
 
 impl ReadError {
     /// A field that cannot be read.
-    pub(super) fn field(path: &str, problem: impl Into<String>) -> Self {
+    pub fn field(path: &str, problem: impl Into<String>) -> Self {
         ReadError::Field { path: path.to_owned(), problem: problem.into() }
     }
 
     /// Fields that cannot be true together.
-    pub(super) fn inconsistent(path: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub fn inconsistent(path: impl Into<String>, problem: impl Into<String>) -> Self {
         ReadError::Inconsistent { path: path.into(), problem: problem.into() }
     }
 
     /// The same error, its path completed with where its object stands.
-    pub(super) fn within(self, parent: &str) -> Self {
+    pub fn within(self, parent: &str) -> Self {
         match self {
-            ReadError::Field { path, problem } => ReadError::Field { path: format!("{parent}.{path}"), problem },
+            ReadError::Field { path, problem } => {
+                let dot = if path.starts_with('[') { "" } else { "." };
+                ReadError::Field { path: format!("{parent}{dot}{path}"), problem }
+            }
             other => other,
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::words::misleads;
+use crate::letters::misleads;
 
 /// The columns up to which an object or array stays on one line.
 const LINE: usize = 110;
@@ -12,12 +12,12 @@ const LINE: usize = 110;
 const BLOCKS: &str = "blocks";
 
 /// `value` as indented text that ends with a newline.
-pub(super) fn indented(value: &Value) -> String {
+pub fn indented(value: &Value) -> String {
     indented_but(value, BLOCKS)
 }
 
 /// The same with another field whose elements stay on one line each.
-pub(super) fn indented_but(value: &Value, lines: &str) -> String {
+pub fn indented_but(value: &Value, lines: &str) -> String {
     let mut out = String::new();
     write(value, (0, ""), lines, &mut out);
     out.push('\n');

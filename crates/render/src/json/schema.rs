@@ -17,16 +17,16 @@ struct Head {
 }
 
 /// A kind of export.
-pub(super) struct Schema {
+pub struct Schema {
     /// Its name and version, such as `steady.compare/1`.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// What it is an export of: `a comparison`.
-    pub(super) what: &'static str,
+    pub what: &'static str,
 }
 
 impl Schema {
     /// The JSON in a text, if it says that it is of this kind and version.
-    pub(super) fn value(&self, json: &str) -> Result<Value, ReadError> {
+    pub fn value(&self, json: &str) -> Result<Value, ReadError> {
         self.check(json)?;
         serde_json::from_str(json).map_err(|error| ReadError::NotJson(error.to_string()))
     }
@@ -59,7 +59,7 @@ impl Schema {
 }
 
 /// What the value holds, or the path to what it does not.
-pub(super) fn fields<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
+pub fn fields<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
     serde_path_to_error::deserialize(value)
         .map_err(|error| ReadError::field(&error.path().to_string(), error.inner().to_string()))
 }

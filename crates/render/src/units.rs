@@ -3,13 +3,13 @@
 use steady_model::{Interval, Nanos};
 
 /// Ties a number to its unit; lines break elsewhere.
-pub(crate) const TIE: &str = "\u{a0}";
+pub const TIE: &str = "\u{a0}";
 /// More decimals than this say nothing, whatever the interval.
 const MOST_DECIMALS: usize = 6;
 
 /// How many decimals an uncertainty of `half_width` supports: two of its digits count where it starts with 1 or 2,
 /// one where it starts with 3 to 9, so that rounding moves no end by more than a sixth of it.
-pub(crate) fn decimals(half_width: f64) -> usize {
+pub fn decimals(half_width: f64) -> usize {
     if !(half_width.is_finite() && half_width > 0.0) {
         return MOST_DECIMALS;
     }
@@ -21,7 +21,7 @@ pub(crate) fn decimals(half_width: f64) -> usize {
 }
 
 /// How many decimals show `digits` significant digits of `value`.
-pub(crate) fn decimals_of(value: f64, digits: i32) -> usize {
+pub fn decimals_of(value: f64, digits: i32) -> usize {
     if !(value.is_finite() && value != 0.0) {
         return 0;
     }
@@ -33,7 +33,7 @@ pub(crate) fn decimals_of(value: f64, digits: i32) -> usize {
 }
 
 /// `value` with so many decimals; never "-0.0", and `?` where it is no number.
-pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }
@@ -43,7 +43,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// `value` with three significant digits, at most two of them decimals, zeros at the end of its fraction dropped: `0.05`, `12.3`, `1240`.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }
@@ -52,7 +52,7 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// A count of events per run, three digits of it: `950`, `12.3 million`.
-pub(crate) fn count(value: f64) -> String {
+pub fn count(value: f64) -> String {
     let (scaled, word) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "billion"),
         size if size >= 1e6 => (value / 1e6, "million"),
@@ -63,7 +63,7 @@ pub(crate) fn count(value: f64) -> String {
 }
 
 /// A share as a percentage of two significant digits: `1.2 %`, `62 %`.
-pub(crate) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;
     if value != 0.0 && value.abs() < 0.01 {
         return format!("under{TIE}0.01{TIE}%");
@@ -72,13 +72,13 @@ pub(crate) fn percent(ratio: f64) -> String {
 }
 
 /// A share as it was set by an option: `1 %`, `0.5 %`, `99.9 %`.
-pub(crate) fn setting(ratio: f64) -> String {
+pub fn setting(ratio: f64) -> String {
     let text = fixed(ratio * 100.0, MOST_DECIMALS);
     format!("{}{TIE}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A unit of time, and how many of it make a second.
-pub(crate) fn time_unit(seconds: f64) -> (&'static str, f64) {
+pub fn time_unit(seconds: f64) -> (&'static str, f64) {
     match seconds.abs() {
         0.0 => ("ms", 1e3),
         size if size >= 0.9995 => ("s", 1.0),
@@ -89,7 +89,7 @@ pub(crate) fn time_unit(seconds: f64) -> (&'static str, f64) {
 }
 
 /// A time and how far its mean may be off, in the unit that suits the time: `12.31 ms ±0.05`.
-pub(crate) fn time_with(seconds: f64, interval: Interval) -> String {
+pub fn time_with(seconds: f64, interval: Interval) -> String {
     let off = (seconds - interval.low).max(interval.high - seconds);
     if !off.is_finite() {
         return format!("{}{TIE}±?", time(seconds));
@@ -105,7 +105,7 @@ pub(crate) fn time_with(seconds: f64, interval: Interval) -> String {
 }
 
 /// A time with three significant digits: `12.3 ms`.
-pub(crate) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "?".to_owned();
     }
@@ -114,7 +114,7 @@ pub(crate) fn time(seconds: f64) -> String {
 }
 
 /// How long something took, for prose: `3.1 s`, `12 min`, `3.5 h`.
-pub(crate) fn duration(time: Nanos) -> String {
+pub fn duration(time: Nanos) -> String {
     let seconds = time.seconds();
     match seconds {
         _ if seconds >= 7200.0 => format!("{}{TIE}h", fixed(seconds / 3600.0, decimals_of(seconds / 3600.0, 2))),
@@ -125,12 +125,12 @@ pub(crate) fn duration(time: Nanos) -> String {
 }
 
 /// A time as it was set by an option: whole where it is.
-pub(crate) fn time_setting(time: Nanos) -> String {
+pub fn time_setting(time: Nanos) -> String {
     duration(time).replace(".0\u{a0}", "\u{a0}")
 }
 
 /// An amount of memory: `3.20 MiB`.
-pub(crate) fn memory(bytes: f64) -> String {
+pub fn memory(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power =
         (0..UNITS.len() - 1).find(|power| bytes < 999.5 * 1024f64.powi(*power as i32)).unwrap_or(UNITS.len() - 1);
@@ -140,7 +140,7 @@ pub(crate) fn memory(bytes: f64) -> String {
 }
 
 /// A number of things, its thousands apart: `12,400`.
-pub(crate) fn thousands(number: usize) -> String {
+pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let head = digits.len() % 3;
     let groups = digits.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
@@ -149,7 +149,7 @@ pub(crate) fn thousands(number: usize) -> String {
 }
 
 /// The next round number at or above `value`, at least 1: what is rough does not look exact.
-pub(crate) fn round_up(value: f64) -> f64 {
+pub fn round_up(value: f64) -> f64 {
     const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let scale = 10f64.powf(value.max(1.0).log10().floor());
     let step = STEPS.iter().map(|step| (step * scale).ceil()).find(|step| *step >= value - 1e-9 * scale);

@@ -1,94 +1,100 @@
 //! Lines that fit: wrapping, hanging indents, colour.
 
-use super::Style;
-use crate::words::{one_line, width};
+use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
+use crate::letters::{one_line, width};
 
-/// What a piece of text is, for its colour.
+/// How text on a terminal is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
-    /// The bulk.
-    Plain,
-    /// A heading.
-    Heading,
-    /// The verdict is that it costs less.
-    Less,
-    /// The verdict is that it costs more.
-    More,
-    /// The verdict is that it costs the same.
-    Same,
-    /// There is no verdict, or something to beware of.
-    Open,
+pub struct Style {
+    /// The columns that it may take; below 40 it is set as if there were 40.
+    pub width: usize,
+    /// Whether verdicts and headings are coloured.
+    pub color: bool,
 }
 
-impl Paint {
-    /// The code that starts the colour.
-    fn code(self) -> Option<&'static str> {
-        match self {
-            Paint::Plain => None,
-            Paint::Heading => Some("\x1b[1m"),
-            Paint::Less => Some("\x1b[1;32m"),
-            Paint::More => Some("\x1b[1;31m"),
-            Paint::Same => Some("\x1b[1;36m"),
-            Paint::Open => Some("\x1b[1;33m"),
-        }
+impl Default for Style {
+    fn default() -> Self {
+        Style { width: 80, color: false }
     }
 }
 
-/// A piece of text and what it is.
-pub(crate) type Span = (Paint, String);
+/// A document that stands between other output of the terminal: its answer behind the name of the program, then its facts,
+/// without headings.
+pub fn text_among_others(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    let mut answer = vec![(Emphasis::Plain, "steady: ".to_owned())];
+    answer.extend_from_slice(&document.answer);
+    page.paragraph(0, 2, &answer);
+    let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
+    sections.flat_map(|section| &section.blocks).for_each(|block| match block {
+        Block::Command(_) => {}
+        Block::Facts(facts) => page.facts(facts),
+    });
+    page.finish()
+}
 
 /// The text so far.
-pub(super) struct Page {
+#[derive(Debug)]
+pub struct Page {
     out: String,
     style: Style,
 }
 
 impl Page {
-    pub(super) fn new(style: Style) -> Self {
+    /// An empty text.
+    pub fn new(style: Style) -> Self {
         Page { out: String::new(), style: Style { width: style.width.max(40), ..style } }
     }
 
     /// The columns that a line may take.
-    pub(super) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.style.width
     }
 
     /// An empty line, but never at the top and never two.
-    pub(super) fn blank(&mut self) {
+    pub fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
     /// A heading, with an empty line before it.
-    pub(super) fn heading(&mut self, text: &str) {
+    pub fn heading(&mut self, text: &str) {
         self.blank();
-        self.paragraph(0, 2, &[(Paint::Heading, text.to_owned())]);
+        self.paragraph(0, 2, &[(Emphasis::Heading, text.to_owned())]);
+    }
+
+    /// Facts below one another, their texts in a column.
+    pub fn facts(&mut self, facts: &[Fact]) {
+        let labels = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0);
+        for fact in facts {
+            self.item(&fact.label, labels, &[(Emphasis::Plain, fact.text.clone())]);
+        }
     }
 
     /// A label and what belongs to it, two columns in.
-    pub(super) fn item(&mut self, label: &str, labels: usize, spans: &[Span]) {
+    pub fn item(&mut self, label: &str, labels: usize, spans: &[Span]) {
         let pad = labels.saturating_sub(width(label)) + 2;
         // Ties keep the padding together.
-        let mut all = vec![(Paint::Plain, format!("{}{}", label.replace(' ', "\u{a0}"), "\u{a0}".repeat(pad)))];
+        let mut all = vec![(Emphasis::Plain, format!("{}{}", label.replace(' ', "\u{a0}"), "\u{a0}".repeat(pad)))];
         all.extend_from_slice(spans);
         self.paragraph(2, 2 + labels + 2, &all);
     }
 
     /// Text set in lines that fit: the first indented by `first`, the others by `rest`.
-    pub(super) fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
-        let mut line: Vec<Span> = vec![(Paint::Plain, " ".repeat(first))];
+    pub fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
+        let mut line: Vec<Span> = vec![(Emphasis::Plain, " ".repeat(first))];
         let (mut column, mut empty) = (first, true);
         for word in words(spans) {
             let size = word.iter().map(|(_, text)| width(text)).sum::<usize>();
             if !empty && column + 1 + size > self.style.width {
-                self.line(&std::mem::replace(&mut line, vec![(Paint::Plain, " ".repeat(rest))]));
+                self.line(&std::mem::replace(&mut line, vec![(Emphasis::Plain, " ".repeat(rest))]));
                 (column, empty) = (rest, true);
             }
             if !empty {
                 // A space between words of one colour belongs to them.
                 let same = line.last().map(|(paint, _)| *paint) == word.first().map(|(paint, _)| *paint);
-                push(&mut line, if same { word[0].0 } else { Paint::Plain }, " ");
+                push(&mut line, if same { word[0].0 } else { Emphasis::Plain }, " ");
                 column += 1;
             }
             word.iter().for_each(|(paint, text)| push(&mut line, *paint, text));
@@ -98,7 +104,7 @@ impl Page {
     }
 
     /// One line as it is.
-    pub(super) fn line(&mut self, spans: &[Span]) {
+    pub fn line(&mut self, spans: &[Span]) {
         for (paint, text) in spans {
             self.paint(*paint, text);
         }
@@ -110,24 +116,37 @@ impl Page {
 
     /// Text in its colour; ties become the spaces that they look like. Names and reasons come from files, programs and the
     /// kernel: no letter of theirs may move the cursor or change the terminal.
-    fn paint(&mut self, paint: Paint, text: &str) {
+    fn paint(&mut self, emphasis: Emphasis, text: &str) {
         let text = one_line(text).replace('\u{a0}', " ");
-        match paint.code().filter(|_| self.style.color && !text.is_empty()) {
+        match code(emphasis).filter(|_| self.style.color && !text.is_empty()) {
             Some(code) => self.out.extend([code, &text, "\x1b[0m"]),
             None => self.out.push_str(&text),
         }
     }
 
-    pub(super) fn finish(self) -> String {
+    /// The whole text.
+    pub fn finish(self) -> String {
         self.out
     }
 }
 
-/// Adds text to a line, to the piece before it where that has the same paint.
-fn push(line: &mut Vec<Span>, paint: Paint, text: &str) {
+/// The code that starts the colour.
+fn code(emphasis: Emphasis) -> Option<&'static str> {
+    match emphasis {
+        Emphasis::Plain | Emphasis::Code => None,
+        Emphasis::Heading => Some("\x1b[1m"),
+        Emphasis::Less => Some("\x1b[1;32m"),
+        Emphasis::More => Some("\x1b[1;31m"),
+        Emphasis::Same => Some("\x1b[1;36m"),
+        Emphasis::Open => Some("\x1b[1;33m"),
+    }
+}
+
+/// Adds text to a line, to the piece before it where that has the same emphasis.
+fn push(line: &mut Vec<Span>, emphasis: Emphasis, text: &str) {
     match line.last_mut() {
-        Some((last, piece)) if *last == paint => piece.push_str(text),
-        _ => line.push((paint, text.to_owned())),
+        Some((last, piece)) if *last == emphasis => piece.push_str(text),
+        _ => line.push((emphasis, text.to_owned())),
     }
 }
 
@@ -161,8 +180,8 @@ mod tests {
         let mut page = Page::new(Style { width: 40, color: true });
         let hostile = "/proc/x\u{1b}[2J\r\u{202e}is\nempty \u{7}\u{9b}31m".to_owned();
         page.heading(&hostile);
-        page.item(&hostile, 4, &[(Paint::Plain, hostile.clone())]);
-        page.line(&[(Paint::More, hostile)]);
+        page.item(&hostile, 4, &[(Emphasis::Plain, hostile.clone())]);
+        page.line(&[(Emphasis::More, hostile)]);
         let text = page.finish();
         let ours = ["\u{1b}[1m", "\u{1b}[1;31m", "\u{1b}[0m", "\n"];
         let left = ours.iter().fold(text.clone(), |text, code| text.replace(code, ""));

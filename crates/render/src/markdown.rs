@@ -1,9 +1,35 @@
-//! Texts of others inside Markdown: what they hold stays what it is.
+//! Documents as GitHub's Markdown. Texts of others stay what they are, whatever letters they hold.
 
-use crate::words::harmless;
+use crate::document::{Block, Document, Emphasis, Shown, Span};
+use crate::letters::harmless;
+
+/// A document: its answer, then what it rests on as lists.
+pub fn text(document: &Document) -> String {
+    let mut out = format!("{}\n\n", sentence(&document.answer));
+    let sections = document.sections.iter().filter(|section| section.shown != Shown::OnPages);
+    for block in sections.flat_map(|section| &section.blocks) {
+        match block {
+            Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
+            Block::Facts(facts) => {
+                facts.iter().for_each(|fact| out.push_str(&format!("- {}: {}\n", fact.label, plain(&fact.text))));
+            }
+        }
+    }
+    out
+}
+
+/// A sentence, what it claims in bold.
+pub fn sentence(spans: &[Span]) -> String {
+    let piece = |(emphasis, text): &Span| match emphasis {
+        Emphasis::Plain => plain(text),
+        Emphasis::Code => code(text),
+        _ => format!("**{}**", plain(text)),
+    };
+    spans.iter().map(piece).collect()
+}
 
 /// A text that reads as it is written, on one line, in a paragraph or in the cell of a table.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -18,7 +44,7 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// A text as code, in a paragraph or in the cell of a table.
-pub(super) fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     // Between backticks a pipe ends the cell of a table, and nothing can escape a backtick.
     if text.is_empty() || text.contains(['`', '|', '\\']) || text.starts_with(' ') || text.ends_with(' ') {
         let letter = |letter: char| match letter {
@@ -33,7 +59,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A block of code; its fence is longer than any in the text.
-pub(super) fn fenced(text: &str) -> String {
+pub fn fenced(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     harmless(format!("{fence}sh\n{text}\n{fence}\n"))

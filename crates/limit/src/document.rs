@@ -1,0 +1,115 @@
+//! A limited command as a document, and as a line of CSV.
+
+use steady_model::{LimitOutcome, Nanos, Outcome};
+use steady_render::csv::{self, Row, outcome, seconds};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::letters::{count, one_line};
+use steady_render::units::{TIE, percent, time, time_setting};
+
+use crate::LimitRecord;
+
+/// The report: what became of the command, what it used, and where.
+pub fn document(record: &LimitRecord) -> Document {
+    let command = Section {
+        heading: "The command".to_owned(),
+        shown: Shown::Everywhere,
+        blocks: vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))],
+    };
+    Document {
+        subject: "Steadyhand: a command with limits".to_owned(),
+        answer: answer(record),
+        sections: vec![command, origin(record.started, &record.host, &record.revision)],
+    }
+}
+
+/// What became of it: first what claims something, then what explains it.
+fn answer(record: &LimitRecord) -> Sentence {
+    let cpu_limit = time_setting(record.cpu_limit_seconds);
+    let used = format!("{} of {cpu_limit} of CPU time", amount(record.cpu_seconds));
+    let (claim, rest) = match record.outcome {
+        LimitOutcome::Ok => {
+            let how = match record.ended {
+                Outcome::Exited(0) => "The command ended by itself".to_owned(),
+                Outcome::Exited(status) => format!("The command ended by itself with status{TIE}{status}"),
+                Outcome::Signalled(signal) => format!("Signal{TIE}{signal} ended the command"),
+                Outcome::TimedOut => "The command was ended".to_owned(),
+            };
+            (how, format!(" within its limits: {used}."))
+        }
+        LimitOutcome::CpuLimit => {
+            let beyond = match &record.overshoot_seconds {
+                Ok(overshoot) => format!(", {} more than the limit of {cpu_limit}", amount(*overshoot)),
+                Err(_) => String::new(),
+            };
+            let used = amount(record.cpu_seconds);
+            ("CPU limit reached".to_owned(), format!(": the command used {used} of CPU time{beyond}."))
+        }
+        LimitOutcome::WallLimit => {
+            let limit = time_setting(record.wall_limit_seconds);
+            let excluded = match &record.waiting_seconds {
+                Ok(_) => "waiting for a CPU and stops not counted",
+                Err(_) => "stops not counted",
+            };
+            ("Wall limit reached".to_owned(), format!(": {limit} had passed, {excluded}; the command used {used}."))
+        }
+    };
+    let emphasis = if record.outcome == LimitOutcome::Ok { Emphasis::Same } else { Emphasis::Open };
+    vec![(emphasis, claim), (Emphasis::Plain, rest)]
+}
+
+/// What it used.
+fn facts(record: &LimitRecord) -> Vec<Fact> {
+    let waited = record.waiting_seconds.as_ref().copied().unwrap_or_default();
+    let counted = amount(record.wall_seconds - record.stopped_seconds - waited);
+    let limit = time_setting(record.wall_limit_seconds);
+    let wall = format!("{}; {counted} of it count towards the limit of {limit}", amount(record.wall_seconds));
+    let waiting = match &record.waiting_seconds {
+        Ok(waiting) => format!("{} for a CPU, which do not count", amount(*waiting)),
+        Err(absent) => format!("absent: {absent}; the wall limit counted it"),
+    };
+    let mut facts = vec![
+        Fact::new("CPU time", format!("{}, read live from {}", amount(record.cpu_seconds), record.source.name())),
+        Fact::new("wall time", wall),
+        Fact::new("waiting", waiting),
+    ];
+    if record.stopped_seconds > Nanos::ZERO {
+        facts.push(Fact::new("stopped", format!("{}, which do not count", amount(record.stopped_seconds))));
+    }
+    facts.push(Fact::reading("steal", &record.steal_ratio, |ratio| {
+        format!("{} of the CPUs' time went to other guests of the host", percent(*ratio))
+    }));
+    if record.left_behind > 0 {
+        let left = count(record.left_behind as usize, "process", "processes");
+        facts.push(Fact::new("left behind", format!("{left}, ended with the command")));
+    }
+    facts.extend(record.passed_over.iter().map(|why| Fact::new("not read from", why.as_str())));
+    facts
+}
+
+/// What became of it in a few words, for a list: `cpu-limit, 5.01 s`, the CPU time that it used.
+pub fn summary(record: &LimitRecord) -> String {
+    format!("{}, {}", record.outcome.name(), amount(record.cpu_seconds)).replace(TIE, " ")
+}
+
+/// The record as one line of CSV below a line of names, so that the lines of many can stand below one another.
+pub fn csv(record: &LimitRecord) -> String {
+    let row = Row::new()
+        .with("name", &record.command.name)
+        .with("outcome", record.outcome.name())
+        .with("ended", outcome(record.ended))
+        .with("cpu_limit_seconds", seconds(record.cpu_limit_seconds))
+        .with("wall_factor", record.wall_factor)
+        .with("cpu_seconds", seconds(record.cpu_seconds))
+        .with("wall_seconds", seconds(record.wall_seconds))
+        .with_reading("waiting_seconds", &record.waiting_seconds, |time| seconds(*time))
+        .with("stopped_seconds", seconds(record.stopped_seconds))
+        .with_reading("overshoot_seconds", &record.overshoot_seconds, |time| seconds(*time))
+        .with_reading("steal_ratio", &record.steal_ratio, f64::to_string)
+        .with("source", record.source.name())
+        .with("left_behind", record.left_behind);
+    csv::text(&[row])
+}
+
+fn amount(span: Nanos) -> String {
+    time(span.seconds())
+}

@@ -1,0 +1,104 @@
+//! What is kept of a limited command.
+
+use std::path::PathBuf;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use steady_model::{Absent, CpuSource, Host, LimitOutcome, LimitPlan, Nanos, Outcome, Reading, Timestamp};
+use steady_render::json::{self, ReadError, Schema};
+
+/// The schema of [`LimitRecord`] in JSON.
+pub const SCHEMA: Schema = Schema { name: "steady.limit/1", what: "a limited command" };
+
+/// A limited command that has ended. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRecord {
+    /// When it was begun.
+    #[serde(with = "steady_render::timestamp")]
+    pub started: Timestamp,
+    /// The command.
+    pub command: LimitedCommand,
+    /// Where.
+    pub host: Host,
+    /// The git revision of the directory that it ran in.
+    pub revision: Reading<String>,
+    /// The CPU time that its whole process tree might use.
+    pub cpu_limit_seconds: Nanos,
+    /// The wall time that it might use, waiting for a CPU and stops not counted, over `cpu_limit_seconds`.
+    #[serde(deserialize_with = "positive")]
+    pub wall_factor: f64,
+    /// The same as a time.
+    pub wall_limit_seconds: Nanos,
+    /// How often its CPU time was read; absent where that was as often as exactness needs.
+    pub poll_seconds: Reading<Nanos>,
+    /// How long after SIGTERM what was left got SIGKILL.
+    pub kill_after_seconds: Nanos,
+    /// What ended it.
+    pub outcome: LimitOutcome,
+    /// How the command itself ended.
+    pub ended: Outcome,
+    /// CPU time of the whole tree.
+    pub cpu_seconds: Nanos,
+    /// From its start to its end.
+    pub wall_seconds: Nanos,
+    /// Of that, time spent waiting for a CPU: it does not count towards the wall limit.
+    pub waiting_seconds: Reading<Nanos>,
+    /// Of that, time in which it was stopped (job control): it does not count either.
+    pub stopped_seconds: Nanos,
+    /// CPU time used beyond the limit; absent where the limit was not reached.
+    pub overshoot_seconds: Reading<Nanos>,
+    /// Share of the time that the hypervisor gave to other guests meanwhile.
+    pub steal_ratio: Reading<f64>,
+    /// Where the CPU time was read while it ran.
+    pub source: CpuSource,
+    /// Why better sources were not used, best first.
+    pub passed_over: Vec<String>,
+    /// Processes that it left behind, and that were ended.
+    pub left_behind: u32,
+}
+
+/// The command that was limited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitedCommand {
+    /// Its words, as a shell would read them.
+    pub name: String,
+    /// Its words.
+    pub argv: Vec<String>,
+    /// The file that was executed.
+    #[serde(with = "steady_render::path")]
+    pub program: PathBuf,
+}
+
+impl LimitRecord {
+    /// The wall time that a plan allows.
+    pub fn wall_limit(plan: &LimitPlan) -> Nanos {
+        Nanos::from_seconds(plan.wall_factor * plan.cpu.seconds())
+    }
+
+    /// How often a plan has the CPU time read.
+    ///
+    /// # Errors
+    /// It leaves that open.
+    pub fn poll(plan: &LimitPlan) -> Reading<Nanos> {
+        plan.poll.ok_or_else(|| Absent::because("it was looked as often as exactness needs"))
+    }
+
+    /// The record as indented JSON that ends with a newline.
+    pub fn json(&self) -> String {
+        json::text(&SCHEMA, self)
+    }
+
+    /// The record in a JSON text, exactly as it was.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where; no input makes it panic.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        json::record(&SCHEMA, text)
+    }
+}
+
+/// A finite number above zero.
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number > 0.0 { Ok(number) } else { Err(D::Error::custom("it must be above zero")) }
+}

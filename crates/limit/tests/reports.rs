@@ -1,0 +1,154 @@
+//! Limited commands in every form, against files in `testdata/reports`; and the way back from JSON.
+
+#[path = "../../report/tests/reports/goldens.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod goldens;
+#[path = "../../report/tests/reports/made.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod made;
+
+use made::{builder, seconds};
+use proptest::prelude::*;
+use steady_limit::*;
+use steady_model::*;
+use steady_render::{Style, html, markdown, terminal};
+
+/// A solver that used all of its CPU time while something else used the machine.
+fn cpu() -> LimitRecord {
+    LimitRecord {
+        started: Timestamp(1_795_171_242),
+        command: LimitedCommand {
+            name: "./solve --depth=12 'in put.txt'".to_owned(),
+            argv: ["./solve", "--depth=12", "in put.txt"].map(str::to_owned).to_vec(),
+            program: "./solve".into(),
+        },
+        host: builder(),
+        revision: Ok("0123456789ab".into()),
+        cpu_limit_seconds: seconds(5.0),
+        wall_factor: 4.0,
+        wall_limit_seconds: seconds(20.0),
+        poll_seconds: Err(Absent::because("it was looked as often as exactness needs")),
+        kill_after_seconds: seconds(1.0),
+        outcome: LimitOutcome::CpuLimit,
+        ended: Outcome::Signalled(15),
+        cpu_seconds: Nanos(5_001_312_000),
+        wall_seconds: seconds(31.274),
+        waiting_seconds: Ok(seconds(26.118)),
+        stopped_seconds: Nanos::ZERO,
+        overshoot_seconds: Ok(Nanos(1_312_000)),
+        steal_ratio: Ok(0.012),
+        source: CpuSource::CgroupV2,
+        passed_over: vec![],
+        left_behind: 0,
+    }
+}
+
+fn ok() -> LimitRecord {
+    LimitRecord {
+        outcome: LimitOutcome::Ok,
+        ended: Outcome::Exited(3),
+        cpu_seconds: seconds(0.412),
+        wall_seconds: seconds(12.7),
+        waiting_seconds: Ok(seconds(0.003)),
+        stopped_seconds: seconds(12.2),
+        overshoot_seconds: Err(Absent::because("the limit was not reached")),
+        left_behind: 2,
+        ..cpu()
+    }
+}
+
+fn wall() -> LimitRecord {
+    let why = "a control group of its own cannot be made: permission denied";
+    LimitRecord {
+        poll_seconds: Ok(seconds(1.0)),
+        outcome: LimitOutcome::WallLimit,
+        ended: Outcome::Signalled(9),
+        cpu_seconds: seconds(0.001_9),
+        wall_seconds: seconds(21.004),
+        waiting_seconds: Err(Absent::because("the kernel keeps no scheduling statistics (CONFIG_SCHED_INFO)")),
+        overshoot_seconds: Err(Absent::because("the limit was not reached")),
+        steal_ratio: Err(Absent::because("the hypervisor has told of no stolen time since boot")),
+        revision: Err(Absent::because("not a git repository")),
+        source: CpuSource::Proc,
+        passed_over: vec![
+            format!("{}: {why}", CpuSource::CgroupV2.name()),
+            format!("{}: perf_event_paranoid is 4", CpuSource::TaskClock.name()),
+        ],
+        ..cpu()
+    }
+}
+
+fn all() -> [(&'static str, LimitRecord); 3] {
+    [("limit-cpu", cpu()), ("limit-ok", ok()), ("limit-wall", wall())]
+}
+
+fn text(record: &LimitRecord, width: usize) -> String {
+    terminal::text_among_others(&document(record), Style { width, color: false })
+}
+
+#[test]
+fn reports_look_as_recorded() {
+    let files = all().into_iter().flat_map(|(name, record)| {
+        [
+            (format!("{name}.80.txt"), text(&record, 80)),
+            (format!("{name}.json"), record.json()),
+            (format!("{name}.csv"), csv(&record)),
+            (format!("{name}.md"), markdown::text(&document(&record))),
+            (format!("{name}.html"), html::text(&document(&record))),
+        ]
+    });
+    goldens::hold(files);
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, record) in all() {
+        goldens::lines_fit(name, |width| text(&record, width));
+    }
+}
+
+#[test]
+fn names_stay_text() {
+    let mut record = cpu();
+    record.command.name = "echo '<script>' | \u{1b}[31m".to_owned();
+    assert!(!html::text(&document(&record)).contains("<script>"));
+    assert!(!text(&record, 80).contains('\u{1b}'));
+    assert!(!markdown::text(&document(&record)).contains('\u{1b}'));
+}
+
+#[test]
+fn json_comes_back_as_it_was() {
+    for (name, record) in all() {
+        assert_eq!(LimitRecord::read(&record.json()), Ok(record), "{name}");
+    }
+}
+
+#[test]
+fn what_is_broken_is_refused_with_its_place() {
+    let text = cpu().json();
+    let broken = |from: &str, to: &str| LimitRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
+    assert!(broken("steady.limit/1", "steady.compare/1").contains("a limited command"));
+    assert!(broken("steady.limit/1", "steady.limit/2").contains("newer"));
+    assert!(broken("\"cpu_seconds\": 5", "\"cpu_seconds\": -5").contains("cpu_seconds"));
+    assert!(broken("cpu-limit", "other").contains("outcome"));
+    assert!(broken("\"wall_factor\": 4.0", "\"wall_factor\": 0").contains("wall_factor"));
+    assert!(broken("\"waiting_seconds\": 26.118", "\"waiting_seconds\": null").contains("waiting_seconds"));
+    assert!(LimitRecord::read("{").is_err() && LimitRecord::read("[]").is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_time_comes_back(cpu_time in 0u64..1 << 52, wall in 0u64..1 << 52, waiting in 0u64..1 << 52, factor in 1.0f64..1e6) {
+        let mut record = cpu();
+        record.wall_factor = factor;
+        (record.cpu_seconds, record.wall_seconds, record.waiting_seconds) = (Nanos(cpu_time), Nanos(wall), Ok(Nanos(waiting)));
+        prop_assert_eq!(LimitRecord::read(&record.json()), Ok(record));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC*", cut in 0usize..2000) {
+        let _ = LimitRecord::read(&text);
+        let whole = wall().json();
+        let _ = LimitRecord::read(whole.get(..cut).unwrap_or(&whole));
+    }
+}

@@ -1,0 +1,120 @@
+//! A report as data: what it says, without how it looks. A feature builds one [`Document`] for each of its records, and
+//! [`terminal`](crate::terminal), [`markdown`](crate::markdown) and [`html`](crate::html) turn it into text.
+
+use steady_model::{Host, Quota, Reading, Timestamp};
+
+use crate::letters::one_line;
+use crate::timestamp;
+use crate::units::memory;
+
+/// What a piece of text is, for its look. Nothing is expressed by the look alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emphasis {
+    /// The bulk.
+    Plain,
+    /// A heading, or a claim that is no verdict.
+    Heading,
+    /// The verdict is that it costs less.
+    Less,
+    /// The verdict is that it costs more.
+    More,
+    /// The verdict is that it costs the same.
+    Same,
+    /// There is no verdict, or something to beware of.
+    Open,
+    /// The words of a command, a name or a path.
+    Code,
+}
+
+/// A piece of text and what it is.
+pub type Span = (Emphasis, String);
+
+/// A sentence, or several, in spans.
+pub type Sentence = Vec<Span>;
+
+/// A whole report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// What kind of report it is, above its answer: `Steadyhand: a command with limits`.
+    pub subject: String,
+    /// The answer to the question that was asked.
+    pub answer: Sentence,
+    /// What the answer rests on.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a document under a heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Its heading.
+    pub heading: String,
+    /// Which formats have it.
+    pub shown: Shown,
+    /// What stands in it.
+    pub blocks: Vec<Block>,
+}
+
+/// Which formats have a part of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All.
+    Everywhere,
+    /// Markdown and pages. On a terminal it would stand next to the same thing.
+    OffTerminal,
+    /// Pages alone, which have room for the circumstances.
+    OnPages,
+}
+
+/// A part of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// The words of a command, on one line. On a terminal they stand above the report already.
+    Command(String),
+    /// Labels and what belongs to them.
+    Facts(Vec<Fact>),
+}
+
+/// A label and what belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// A noun or two: `CPU time`.
+    pub label: String,
+    /// What there is to say of it. A value that is absent is given with its reason.
+    pub text: String,
+}
+
+impl Fact {
+    /// A label and its text.
+    pub fn new(label: &str, text: impl Into<String>) -> Self {
+        Fact { label: label.to_owned(), text: text.into() }
+    }
+
+    /// A reading: its value in words, or why it is absent.
+    pub fn reading<T>(label: &str, reading: &Reading<T>, words: impl Fn(&T) -> String) -> Self {
+        Fact::new(label, reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), words))
+    }
+}
+
+/// Where and when something was measured.
+pub fn origin(started: Timestamp, host: &Host, revision: &Reading<String>) -> Section {
+    let mut facts = vec![Fact::new("begun", timestamp::text(started))];
+    facts.extend(host_facts(host));
+    facts.push(Fact::reading("git revision", revision, |revision| one_line(revision)));
+    Section { heading: "Where and when".to_owned(), shown: Shown::OnPages, blocks: vec![Block::Facts(facts)] }
+}
+
+/// The machine, its CPUs and the quota.
+pub fn host_facts(host: &Host) -> Vec<Fact> {
+    let quota =
+        |quota: &Option<Quota>| quota.map_or_else(|| "none".to_owned(), |one| format!("{:.2} CPUs", one.cpus()));
+    let hypervisor = |name: &Option<String>| name.as_deref().map_or_else(|| "no hypervisor".to_owned(), one_line);
+    vec![
+        Fact::reading("host", &host.hostname, |name| one_line(name)),
+        Fact::reading("kernel", &host.kernel, |name| one_line(name)),
+        Fact::reading("CPU", &host.cpu_model, |name| one_line(name)),
+        Fact::new("CPUs", format!("{} of {} online may be used", host.cpus_allowed, host.cpus_online)),
+        Fact::reading("quota", &host.cpu_quota, quota),
+        Fact::reading("memory", &host.memory, |bytes| memory(bytes.0 as f64)),
+        Fact::reading("runs under", &host.hypervisor, hypervisor),
+    ]
+}

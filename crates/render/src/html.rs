@@ -1,0 +1,86 @@
+//! Documents as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::document::{Block, Document, Emphasis, Fact, Section, Span};
+use crate::letters::harmless;
+
+/// The look of the page, in light, in dark and on paper.
+const STYLE: &str = include_str!("page.css");
+/// What the page may fetch: nothing. Browsers hold it to that. Its own styles are allowed by a word that is put together
+/// here, for it is no code of that kind.
+const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
+
+/// A document as a page: the answer first, then what it rests on.
+pub fn text(document: &Document) -> String {
+    let title: String = document.answer.iter().map(|(_, text)| text.as_str()).collect();
+    let header = html! {
+        h1 { (document.subject) }
+        p.verdict { (sentence(&document.answer)) }
+    };
+    let main = html! { @for part in &document.sections { (section(part)) } };
+    page(&title, "", &header, &main)
+}
+
+fn section(section: &Section) -> Markup {
+    html! {
+        section {
+            h2 { (section.heading) }
+            @for block in &section.blocks {
+                @match block {
+                    Block::Command(words) => p { code { (words) } },
+                    Block::Facts(facts) => dl { @for fact in facts { (definition(fact)) } },
+                }
+            }
+        }
+    }
+}
+
+fn definition(fact: &Fact) -> Markup {
+    html! { div { dt { (fact.label) } dd { (fact.text) } } }
+}
+
+/// A sentence, what it claims marked.
+pub fn sentence(spans: &[Span]) -> Markup {
+    let class = |emphasis: &Emphasis| match emphasis {
+        Emphasis::Plain | Emphasis::Code => None,
+        Emphasis::Heading => Some("claim"),
+        Emphasis::Less => Some("claim less"),
+        Emphasis::More => Some("claim more"),
+        Emphasis::Same => Some("claim same"),
+        Emphasis::Open => Some("claim open"),
+    };
+    html! {
+        @for (emphasis, text) in spans {
+            @match class(emphasis) {
+                Some(class) => strong class=(class) { (text) },
+                None if *emphasis == Emphasis::Code => code { (text) },
+                None => (text),
+            }
+        }
+    }
+}
+
+/// A page around what stands in it, with further styles beside those of all pages.
+pub fn page(title: &str, style: &str, header: &Markup, main: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+            }
+            body {
+                header { (header) }
+                main { (main) }
+            }
+        }
+    };
+    let mut text = harmless(page.into_string());
+    text.push('\n');
+    text
+}

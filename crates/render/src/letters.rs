@@ -1,0 +1,82 @@
+//! Letters: how many columns a text takes, and texts of others on one line.
+
+/// A text at the start of a sentence or a line.
+pub fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// `name` on one line: what would move the cursor is spelled out.
+pub fn one_line(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if misleads(letter) {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
+}
+
+/// Whether a letter would end the line, move the cursor, change the terminal or turn the direction of what follows.
+pub fn misleads(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with its lines and tabs, and what else would move the cursor spelled out: the last step of outputs that are not
+/// made of lines that are already harmless.
+pub fn harmless(text: String) -> String {
+    let kept = |letter: char| matches!(letter, '\n' | '\t') || !misleads(letter);
+    if text.chars().all(kept) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if kept(letter) { out.push(letter) } else { out.extend(letter.escape_default()) }
+    }
+    out
+}
+
+/// How many columns `text` takes.
+pub fn width(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(text)
+}
+
+/// `text` in at most `columns`, cut in the middle: names differ at their ends.
+pub fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let keep = columns.saturating_sub(1);
+    let take = |letters: &mut dyn Iterator<Item = char>, room: usize| {
+        let mut used = 0;
+        let fits = letters.take_while(|letter| {
+            used += unicode_width::UnicodeWidthChar::width(*letter).unwrap_or(0);
+            used <= room
+        });
+        fits.collect::<Vec<char>>()
+    };
+    let head = take(&mut text.chars(), keep.div_ceil(2));
+    let tail = take(&mut text.chars().rev(), keep / 2);
+    head.into_iter().chain(['…']).chain(tail.into_iter().rev()).collect()
+}
+
+/// A number and the singular or plural of what is counted: `1 pair`, `2 pairs`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number}\u{a0}{}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(cut("sha256sum a.bin", 20), "sha256sum a.bin");
+        assert_eq!(cut("sha256sum --binary first.bin", 15), "sha256s…rst.bin");
+        assert_eq!(width(&cut("日本語日本語日本語", 10)), 9);
+        assert_eq!(cut("abc", 0), "…");
+    }
+}
