@@ -7,14 +7,16 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
-    ("crates/experiments", &["model", "linux", "stats", "workloads", "preload"]),
+    ("crates/process", &["model", "linux"]),
+    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "preload"]),
     ("crates/render", &["model"]),
-    ("crates/limit", &["model", "render"]),
+    ("crates/feature", &["model", "linux", "process", "render"]),
+    ("crates/limit", &["model", "linux", "process", "render", "feature"]),
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
@@ -28,8 +30,10 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "linux",
             "stats",
             "workloads",
+            "process",
             "experiments",
             "render",
+            "feature",
             "limit",
             "report",
             "history",
@@ -40,7 +44,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("preload", &[]),
-    ("fuzz", &["model", "linux", "experiments", "render", "limit", "report", "agent", "fleet", "preload"]),
+    ("fuzz", &["model", "linux", "process", "experiments", "render", "limit", "report", "agent", "fleet", "preload"]),
 ];
 
 /// The only places where `unsafe` may stand: a file or a folder of these names.

@@ -11,11 +11,11 @@ mod reports;
 
 use std::str;
 
-use steady_experiments::log::{self, Logged};
 use steady_experiments::{judge, load};
 use steady_linux::{cgroup, debuggee, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};
+use steady_process::log::{self, Logged};
 
 pub use answers::answers;
 pub use areas::areas;

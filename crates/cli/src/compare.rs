@@ -1,12 +1,12 @@
 //! `steady compare`: wire plan, runner, experiment and report together.
 
 use steady_experiments::compare::{CompareError, Setting, compare};
-use steady_experiments::runner::RunError;
 use steady_experiments::{CommandRunner, judge};
 use steady_linux::{Root, cgroup, clock, host, topology};
 use steady_model::{
     Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
 };
+use steady_process::runner::RunError;
 
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
@@ -186,7 +186,7 @@ fn two_digits_up(seconds: f64) -> f64 {
 
 fn failed(plan: &Plan, command: usize, outcome: &Outcome) -> String {
     let command = &plan.commands[command];
-    let how = steady_experiments::runner::how(outcome);
+    let how = steady_process::runner::how(outcome);
     let remedy = match outcome {
         Outcome::TimedOut => "raise --timeout",
         Outcome::Exited(_) if programs::shell_word(&command.argv).is_some() => "--shell runs commands in a shell",

@@ -1,6 +1,6 @@
 //! `steady completions`: what a shell needs in order to complete the words of `steady`.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub(crate) struct CompletionsFlags {
 /// Prints the script; the exit status.
 pub(crate) fn run(flags: &CompletionsFlags) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut Flags::command(), "steady", &mut script);
+    clap_complete::generate(flags.shell, &mut Flags::with_features(), "steady", &mut script);
     output::print(&script).map_err(|error| Failure::Own(format!("standard output: {error}")))?;
     Ok(0)
 }

@@ -1,7 +1,8 @@
-//! What `steady` itself has to say when it cannot go on, and the exit status that goes with it.
+//! What `steady` itself has to say when it cannot go on.
 
-use std::fmt;
 use std::io::{self, Write};
+
+pub(crate) use steady_feature::Failure;
 
 /// Says something on standard error, in the name of this program. Names and reasons in it come from outside, so that control
 /// characters are spelled out.
@@ -9,48 +10,4 @@ pub(crate) fn notice(text: &str) {
     let lines: Vec<String> = text.split('\n').map(steady_report::one_line).collect();
     // Where nobody listens, the exit status speaks.
     let _ = writeln!(io::stderr(), "steady: {}", lines.join("\n"));
-}
-
-/// A failure, by its exit status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// Wrong usage or input: 2.
-    Usage(String),
-    /// A measured command failed: 3.
-    Measured(String),
-    /// `steady` could not do its own part: 125.
-    Own(String),
-    /// The command that was to be run cannot be executed: 126, as shells and env(1) have it.
-    NotExecutable(String),
-    /// There is no such command: 127, likewise.
-    NotFound(String),
-    /// A signal ended it before there was anything to report: 128 and its number.
-    Interrupted(i32),
-}
-
-impl Failure {
-    /// The exit status.
-    pub(crate) fn status(&self) -> u8 {
-        match self {
-            Failure::Usage(_) => 2,
-            Failure::Measured(_) => 3,
-            Failure::Own(_) => 125,
-            Failure::NotExecutable(_) => 126,
-            Failure::NotFound(_) => 127,
-            Failure::Interrupted(signal) => 128u8.saturating_add(u8::try_from(*signal).unwrap_or(u8::MAX)),
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Usage(text)
-            | Failure::Measured(text)
-            | Failure::Own(text)
-            | Failure::NotExecutable(text)
-            | Failure::NotFound(text) => formatter.write_str(text),
-            Failure::Interrupted(_) => formatter.write_str("interrupted before anything was measured"),
-        }
-    }
 }

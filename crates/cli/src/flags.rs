@@ -4,11 +4,9 @@ mod agent;
 mod around;
 mod costs;
 mod explain;
-mod exports;
 mod fleet;
 mod history;
 mod host;
-mod limit;
 mod load;
 mod locks;
 mod procs;
@@ -22,28 +20,28 @@ mod warm_bench;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
+use steady_feature::flags::{confidence, duration, resolution};
 use steady_model::{FailIf, Nanos};
 
 use crate::completions::CompletionsFlags;
+use crate::features::FEATURES;
 use crate::manual::ManFlags;
 
 pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
 pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
-pub(crate) use exports::{Form, OutputFlags};
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
-pub(crate) use limit::LimitFlags;
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use locks::LocksFlags;
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use signature::{SignatureCommands, SignatureFlags};
 pub(crate) use signature_bench::SignatureBenchFlags;
-pub(crate) use values::{FormatFlag, IgnoredFailures, LayoutFlag, MetricFlag};
-use values::{confidence, duration, resolution};
+pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
 pub(crate) use warm_bench::WarmBenchFlags;
@@ -59,7 +57,14 @@ pub(crate) struct Flags {
     pub(crate) command: Subcommands,
 }
 
-/// What to do.
+impl Flags {
+    /// The whole command line, the features of the table among its subcommands.
+    pub(crate) fn with_features() -> Command {
+        FEATURES.iter().fold(Flags::command(), |steady, feature| steady.subcommand(feature.command()))
+    }
+}
+
+/// What to do, besides the features of the table.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subcommands {
     /// Tell whether a command costs less than another, on this machine as it is
@@ -68,8 +73,6 @@ pub(crate) enum Subcommands {
     Load(Box<LoadFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
-    /// End a command by the CPU time that it has used, alike on an idle and on a crowded machine
-    Limit(Box<LimitFlags>),
     /// What calls, switches, faults, processes and other primitives cost on this machine; its clocks
     Costs(Box<CostsFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
@@ -270,10 +273,9 @@ pub(crate) struct JudgeFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_flags_are_well_formed() {
-        Flags::command().debug_assert();
+        Flags::with_features().debug_assert();
     }
 }

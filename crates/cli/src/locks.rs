@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use steady_experiments::locks::{Frame, Symbols, locks, report, watchable};
+use steady_feature::attended;
 use steady_linux::{Root, clock, host, signals};
 use steady_model::LocksReport;
 use steady_report::locks_text;
@@ -13,7 +14,7 @@ use crate::flags::{Form, LocksFlags};
 use crate::history::Keeper;
 use crate::letters::readable;
 use crate::output::{Destinations, Shown, style, style_on};
-use crate::{attended, revisions};
+use crate::{programs, revisions};
 
 impl Shown for LocksReport {
     /// It has no samples.
@@ -33,7 +34,7 @@ pub(crate) fn run(flags: &LocksFlags) -> Result<u8, Failure> {
     // Statuses from 1 on may be the command's.
     let destinations =
         Destinations::files(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
-    let command = attended::command(&flags.words)?;
+    let command = programs::attended(&flags.words)?;
     watchable(&command.program).map_err(|why| Failure::Own(why.to_string()))?;
     let started = clock::time_of_day();
     let environment = std::env::vars_os().collect();

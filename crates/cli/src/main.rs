@@ -5,20 +5,19 @@
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
 mod agent;
-mod attended;
 mod compare;
 mod compared;
 mod completions;
 mod costs;
 mod explain;
 mod failure;
+mod features;
 mod flags;
 mod history;
 mod host;
 mod interrupt;
 mod judge;
 mod letters;
-mod limit;
 mod load;
 mod locks;
 mod manual;
@@ -29,6 +28,7 @@ mod progress;
 mod release;
 mod resolve;
 mod revisions;
+mod session;
 mod signature;
 mod warm;
 mod warm_bench;
@@ -36,32 +36,52 @@ mod warm_runs;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use steady_experiments::warm::{bench, keeper};
 use steady_experiments::{
-    costs as probing, explain as explained, host as hosts, launcher, limit as limited, load as crowds,
-    locks as watched, rulers,
+    costs as probing, explain as explained, host as hosts, load as crowds, locks as watched, rulers,
 };
+use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
+use steady_process::launcher;
 
 use failure::Failure;
+use features::FEATURES;
 use flags::{Flags, Subcommands};
+use session::CommandLine;
 
 fn main() -> ExitCode {
     signals::survive_file_size_limit();
     if let Some(status) = helper() {
         return status;
     }
-    let flags = match Flags::try_parse() {
-        Ok(flags) => flags,
+    let matches = match Flags::with_features().try_get_matches() {
+        Ok(matches) => matches,
         Err(error) => return misuse(&error),
     };
-    let done = match flags.command {
+    let done = match features::named(&matches) {
+        Some((feature, matches)) => (feature.run)(matches, &mut CommandLine::default()),
+        None => match Flags::from_arg_matches(&matches) {
+            Ok(flags) => run(flags),
+            Err(error) => return misuse(&error),
+        },
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            failure::notice(&failure.to_string());
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+/// Does what the flags say, for what is no feature of the table; the exit status.
+fn run(flags: Flags) -> Result<u8, Failure> {
+    match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
-        Subcommands::Limit(flags) => limit::run(&flags),
         Subcommands::Locks(flags) => locks::run(&flags),
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
@@ -73,13 +93,6 @@ fn main() -> ExitCode {
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
-    };
-    match done {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            failure::notice(&failure.to_string());
-            ExitCode::from(failure.status())
-        }
     }
 }
 
@@ -88,6 +101,9 @@ fn main() -> ExitCode {
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let word = words.next()?;
+    if let Some(helper) = FEATURES.iter().flat_map(|feature| feature.helpers).find(|helper| word == helper.word) {
+        return Some((helper.main)(&mut words));
+    }
     let environment = || std::env::vars_os().collect::<Vec<_>>();
     if word == launcher::ARGUMENT {
         launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
@@ -105,8 +121,6 @@ fn helper() -> Option<ExitCode> {
         probing::serve();
     } else if word == probing::ROUNDS {
         return Some(if probing::rounds(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    } else if word == limited::ARGUMENT {
-        limited::guard(words);
     } else if word == explained::ARGUMENT {
         explained::guard(words);
     } else if word == watched::ARGUMENT {
@@ -142,7 +156,8 @@ fn misuse(error: &clap::Error) -> ExitCode {
     }
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let of_a_command = match std::env::args_os().nth(1) {
-        Some(word) if word == "limit" || word == "locks" => true,
+        Some(word) if FEATURES.iter().any(|one| word == one.name && one.status == Status::OfTheCommand) => true,
+        Some(word) if word == "locks" => true,
         Some(word) if word == "explain" || word == "warm" || word == "host" => {
             std::env::args_os().any(|word| word == "--")
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use roff::{Roff, roman};
 
@@ -33,7 +33,7 @@ pub(crate) struct ManFlags {
 
 /// Prints a page or writes them all; the exit status.
 pub(crate) fn run(flags: &ManFlags) -> Result<u8, Failure> {
-    let mut steady = Flags::command().disable_help_subcommand(true);
+    let mut steady = Flags::with_features().disable_help_subcommand(true);
     steady.build();
     if let Some(folder) = &flags.dir {
         let written = std::fs::create_dir_all(folder).and_then(|()| write_all(&steady, folder));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_stands_behind_the_options_fits_on_a_terminal() {
-        let mut steady = Flags::command();
+        let mut steady = Flags::with_features();
         steady.build();
         let mut commands = vec![&steady];
         while let Some(command) = commands.pop() {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn subcommands_are_found_by_their_words() {
-        let mut steady = Flags::command();
+        let mut steady = Flags::with_features();
         steady.build();
         assert_eq!(find(&steady, &[]).unwrap().get_name(), "steady");
         assert_eq!(find(&steady, &["judge".to_owned()]).unwrap().get_name(), "judge");

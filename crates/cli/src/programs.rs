@@ -1,7 +1,7 @@
 //! Commands as typed become programs with words: split as a shell splits, looked up as execvp(3) looks up.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -54,6 +54,13 @@ pub(crate) fn executed(word: &OsStr) -> Result<PathBuf, Failure> {
         None if files.is_empty() => Err(Failure::NotFound(format!("no program '{name}' in PATH"))),
         None => Err(Failure::NotExecutable(format!("'{}' is not executable (chmod +x)", files[0].display()))),
     }
+}
+
+/// The program that `words` start, in the place of `steady`.
+pub(crate) fn attended(words: &[OsString]) -> Result<Command, Failure> {
+    let argv: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let program = executed(words.first().map_or("".as_ref(), |word| word.as_os_str()))?;
+    Ok(Command { name: joined(&argv), argv, program, ..Command::default() })
 }
 
 /// The words of a command as one line that a shell would split into the same.

@@ -13,8 +13,8 @@ mod workspace;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use steady_experiments::Scripts;
 use steady_model::{Command, Plan, Seed};
+use steady_process::Scripts;
 
 use crate::failure::{Failure, notice};
 use crate::flags::CompareFlags;

@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use steady_experiments::log::{Appender, Part};
-use steady_experiments::runner::Start;
 use steady_linux::clock;
 use steady_model::{Bytes, Layout, Nanos, Outcome, Run};
+use steady_process::log::{Appender, Part};
+use steady_process::runner::Start;
 
 const PAIRS: u64 = 100_000;
 

@@ -5,8 +5,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_model::{Layout, Seed};
 
-use crate::launcher::PADDING_MAX;
-use crate::runner::{BlockSpec, RunSpec, Start};
+use steady_process::launcher::PADDING_MAX;
+use steady_process::runner::{BlockSpec, RunSpec, Start};
 
 /// A stream of coins.
 pub(crate) struct Coins {

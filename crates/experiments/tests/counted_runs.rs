@@ -11,11 +11,12 @@ use std::process;
 
 use common::{plan, setting};
 use steady_experiments::compare::{Setting, compare};
-use steady_experiments::{CommandRunner, judge, launcher};
+use steady_experiments::{CommandRunner, judge};
 use steady_linux::counters::{self, Counter, EVENTS, Event, Meter, RawCount};
 use steady_model::{
     Command, CounterScope, Effort, Layout, Metric, Nanos, PerCommand, Plan, Reading, Record, Report, Run, Verdict,
 };
+use steady_process::launcher;
 
 /// The variable that tells a launcher what to count with.
 const INSTRUMENT: &str = "COUNTED_RUNS_INSTRUMENT";

@@ -1,12 +1,12 @@
 //! A limited command as a document, and as a line of CSV.
 
-use steady_model::{LimitOutcome, Nanos, Outcome};
+use steady_model::{Nanos, Outcome};
 use steady_render::csv::{self, Row, outcome, seconds};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, percent, time, time_setting};
 
-use crate::LimitRecord;
+use crate::record::{LimitOutcome, LimitRecord};
 
 /// The report: what became of the command, what it used, and where.
 pub fn document(record: &LimitRecord) -> Document {

@@ -2,7 +2,91 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod flags;
+mod plan;
 mod record;
+mod run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Helper, RecordKind, Reporting, Session, Status, attended};
+use steady_linux::activity::Snapshot;
+use steady_linux::{Root, clock};
+use steady_model::{Outcome, RunKind};
+
+use flags::LimitFlags;
 
 pub use document::{csv, document, summary};
-pub use record::{LimitRecord, LimitedCommand, SCHEMA};
+pub use plan::LimitPlan;
+pub use record::{CpuSource, LimitOutcome, LimitRecord, LimitedCommand, SCHEMA};
+
+/// What timeout(1) returns too.
+const LIMIT_REACHED: u8 = 124;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "limit",
+    about: "End a command by the CPU time that it has used, alike on an idle and on a crowded machine",
+    flags: Feature::flags_of::<LimitFlags>,
+    run,
+    status: Status::OfTheCommand,
+    records: &[RecordKind { kind: RunKind::Limit, read: |text| Ok(Box::new(LimitRecord::read(text)?)) }],
+    helpers: &[Helper { word: run::ARGUMENT, main: guard }],
+};
+
+/// Runs the command within its limits and reports it.
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = LimitFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    session.open(&flags.output(), false)?;
+    let plan = LimitPlan {
+        command: session.command(&flags.words)?,
+        cpu: flags.cpu,
+        wall_factor: flags.wall_factor,
+        poll: flags.poll,
+        kill_after: flags.kill_after,
+    };
+    let root = Root::default();
+    let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
+    let ran = run::limit(&plan, &flags.words, flags.source.map(CpuSource::from))
+        .map_err(|error| attended::failure(&plan.command, &error))?;
+    let record = LimitRecord {
+        started,
+        host: session.host(),
+        revision: session.revision(),
+        cpu_limit_seconds: plan.cpu,
+        wall_factor: plan.wall_factor,
+        wall_limit_seconds: LimitRecord::wall_limit(&plan),
+        poll_seconds: LimitRecord::poll(&plan),
+        kill_after_seconds: plan.kill_after,
+        command: LimitedCommand { name: plan.command.name, argv: plan.command.argv, program: plan.command.program },
+        outcome: ran.outcome,
+        ended: ran.ended,
+        cpu_seconds: ran.cpu,
+        wall_seconds: ran.wall,
+        waiting_seconds: ran.waiting,
+        stopped_seconds: ran.stopped,
+        overshoot_seconds: ran.overshoot,
+        steal_ratio: before.until(&Snapshot::take(&root)).steal_ratio,
+        source: ran.source,
+        passed_over: ran.passed_over,
+        left_behind: ran.left_behind,
+    };
+    session.report(&record, Reporting { quiet: flags.quiet, keep: !flags.no_history })?;
+    Ok(status(&record))
+}
+
+/// The command's own status, unless a limit was reached.
+fn status(record: &LimitRecord) -> u8 {
+    match (record.outcome, record.ended) {
+        (LimitOutcome::CpuLimit | LimitOutcome::WallLimit, _) | (_, Outcome::TimedOut) => LIMIT_REACHED,
+        (LimitOutcome::Ok, ended) => attended::status(ended),
+    }
+}
+
+/// The whole life of a guardian.
+fn guard(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    run::guard(words);
+    ExitCode::SUCCESS
+}

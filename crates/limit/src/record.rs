@@ -4,8 +4,15 @@ use std::path::PathBuf;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use steady_model::{Absent, CpuSource, Host, LimitOutcome, LimitPlan, Nanos, Outcome, Reading, Timestamp};
+use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
+use steady_model::{Absent, Facts, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
 use steady_render::json::{self, ReadError, Schema};
+use steady_render::terminal::text_among_others;
+use steady_render::{Style, html, markdown};
+
+use crate::document::{csv, document, summary};
+use crate::plan::LimitPlan;
 
 /// The schema of [`LimitRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.limit/1", what: "a limited command" };
@@ -94,6 +101,76 @@ impl LimitRecord {
     /// What is wrong with it, and where; no input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         json::record(&SCHEMA, text)
+    }
+}
+
+/// What ended a limited command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitOutcome {
+    /// It ended by itself, within both limits.
+    Ok,
+    /// It had used its CPU time.
+    CpuLimit,
+    /// It had used its wall time.
+    WallLimit,
+}
+
+impl LimitOutcome {
+    /// Its name in reports: `ok`, `cpu-limit`, `wall-limit`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitOutcome::Ok => "ok",
+            LimitOutcome::CpuLimit => "cpu-limit",
+            LimitOutcome::WallLimit => "wall-limit",
+        }
+    }
+}
+
+/// Where the CPU time of the tree was read while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// A control group of its own, version 2.
+    CgroupV2,
+    /// A control group of its own, version 1 (cpuacct).
+    CgroupV1,
+    /// A task-clock event that its descendants inherit.
+    TaskClock,
+    /// The processes of the tree in /proc, one by one.
+    Proc,
+}
+
+impl CpuSource {
+    /// What it is called: a noun.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuSource::CgroupV2 => "a control group (version 2)",
+            CpuSource::CgroupV1 => "a control group (version 1)",
+            CpuSource::TaskClock => "an inherited task-clock event",
+            CpuSource::Proc => "the process tree in /proc",
+        }
+    }
+}
+
+impl Report for LimitRecord {
+    /// It has no samples.
+    fn rendered(&self, form: Form, style: Style, _samples: bool) -> String {
+        match form {
+            Form::Text => text_among_others(&document(self), style),
+            Form::Json => self.json(),
+            Form::Csv => csv(self),
+            Form::Markdown => markdown::text(&document(self)),
+            Form::Html => html::text(&document(self)),
+        }
+    }
+}
+
+impl Record for LimitRecord {
+    /// It is complete however the command ended: that it did is what is told.
+    fn facts(&self) -> Facts {
+        let facts = Facts::without_pairs(RunKind::Limit, (self.started, &self.host, &self.revision), summary(self));
+        Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 

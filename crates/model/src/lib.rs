@@ -8,7 +8,6 @@ mod explain;
 mod host;
 mod joined;
 mod kept;
-mod limit;
 mod load;
 mod locks;
 mod machine;
@@ -40,7 +39,6 @@ pub use host::{
 };
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
-pub use limit::{CpuSource, LimitOutcome, LimitPlan};
 pub use load::{
     CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
     ScalabilityLaw, Scaling,

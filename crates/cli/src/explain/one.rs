@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use steady_experiments::explain::{ExplainRun, explain, report};
 use steady_experiments::rulers::Pace;
+use steady_feature::attended;
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, procfs, signals};
 use steady_model::{Absent, Activity, AluTime, ExplainPlan, ExplainRecord, Nanos, Prices, Reading, Timestamp};
@@ -16,7 +17,7 @@ use crate::flags::ExplainFlags;
 use crate::history::Keeper;
 use crate::letters::readable;
 use crate::output::{Destinations, style_on};
-use crate::{attended, revisions};
+use crate::{programs, revisions};
 
 /// What surrounds the run.
 struct Frame {
@@ -37,7 +38,7 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     let destinations =
         Destinations::files(&flags.output(), false).map_err(|failure| Failure::Own(failure.to_string()))?;
     let plan =
-        ExplainPlan { command: attended::command(&flags.words)?, trace: flags.trace, by_process: flags.by_process };
+        ExplainPlan { command: programs::attended(&flags.words)?, trace: flags.trace, by_process: flags.by_process };
     // Before the command: what comes after it would keep the shell waiting, and be measured while the machine is still at
     // what the command left it to do.
     let prices = prices(flags.fresh, flags.quiet).unwrap_or_else(|failure| without_prices(&failure));

@@ -8,9 +8,9 @@ use steady_experiments::compare::Setting;
 use steady_experiments::explain::pair::{self, Counter, Means};
 use steady_experiments::explain::{TracedRuns, pair_report};
 use steady_experiments::rulers::alu_seconds;
-use steady_experiments::runner::RunError;
 use steady_linux::{Root, clock, host};
 use steady_model::{Absent, Effort, Ending, ExplainPairRecord, Layout, Nanos, Output, PerCommand, Plan, Reading};
+use steady_process::runner::RunError;
 
 use super::tick;
 use crate::costs::prices::prices;

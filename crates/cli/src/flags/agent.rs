@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use steady_agent::metrics::ListenAt;
 use steady_agent::outside::Metric;
+use steady_feature::flags::{duration, size};
 use steady_model::Nanos;
 
 use super::ListFormat;
-use super::values::{duration, size};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use steady_feature::flags::{OutputFlags, span};
 use steady_model::Nanos;
 
-use super::exports::OutputFlags;
 use super::host::QuietHostFlags;
-use super::values::span;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use steady_feature::flags::{FileFlags, FormatFlag, OutputFlags, duration};
 use steady_model::Nanos;
 
-use super::exports::{FileFlags, OutputFlags};
-use super::values::{FormatFlag, IgnoredFailures, duration};
+use super::values::IgnoredFailures;
 
 const EXAMPLES: &str = "\
 Examples:

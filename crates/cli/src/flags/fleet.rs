@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use steady_feature::flags::{duration, span};
 use steady_fleet::{Address, Matchers, header, label};
 use steady_model::Nanos;
-
-use super::values::{duration, span};
 
 const HEADING: &str = "A fleet's store";
 

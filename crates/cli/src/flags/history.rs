@@ -2,11 +2,11 @@
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use humantime::parse_rfc3339_weak;
+use steady_feature::flags::duration;
 use steady_history::Which;
 use steady_model::{Nanos, Timestamp};
 
 use super::OutputFlags;
-use super::values::duration;
 
 /// The options of `steady history`.
 #[derive(Debug, Args)]

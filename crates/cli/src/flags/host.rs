@@ -4,9 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use steady_feature::flags::OutputFlags;
 use steady_model::Knob;
-
-use super::exports::OutputFlags;
 
 const EXAMPLES: &str = "\
 Examples:

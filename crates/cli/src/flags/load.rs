@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use steady_feature::flags::{OutputFlags, span};
 use steady_model::{Nanos, Neighbour};
 
-use super::exports::OutputFlags;
 use super::host::QuietHostFlags;
 use super::procs::Procs;
-use super::values::span;
 
 const EXAMPLES: &str = "\
 Examples:

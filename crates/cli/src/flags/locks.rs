@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use steady_feature::flags::{FileFlags, FormatFlag, OutputFlags};
 use steady_model::LockOrder;
-
-use super::exports::{FileFlags, OutputFlags};
-use super::values::FormatFlag;
 
 const EXAMPLES: &str = "\
 Examples:

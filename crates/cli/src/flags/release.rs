@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use humantime::parse_rfc3339_weak;
+use steady_feature::flags::{OutputFlags, confidence, duration, resolution, span};
 use steady_model::{FailIf, Nanos, Timestamp};
 
-use super::exports::OutputFlags;
 use super::fleet::FleetFlags;
-use super::values::{confidence, duration, resolution, span};
 
 /// The options of `steady release`.
 #[derive(Debug, Args)]

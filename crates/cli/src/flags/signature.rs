@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use steady_experiments::signature::{MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
+use steady_feature::flags::{OutputFlags, size};
 use steady_model::SignatureAllocator;
 
 use super::SignatureBenchFlags;
-use super::exports::OutputFlags;
-use super::values::size;
 
 const EXAMPLES: &str = "\
 Examples:

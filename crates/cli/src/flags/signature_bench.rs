@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use steady_feature::flags::{OutputFlags, span};
 use steady_model::Nanos;
 
-use super::exports::OutputFlags;
 use super::signature::pool;
-use super::values::span;
 
 const EXAMPLES: &str = "\
 Examples:

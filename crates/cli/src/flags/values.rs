@@ -1,7 +1,7 @@
-//! What the options' values mean: words, times, shares.
+//! What the values of some options mean.
 
 use clap::ValueEnum;
-use steady_model::{Nanos, Output, parse_percent};
+use steady_model::Output;
 
 /// `--metric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,19 +31,6 @@ pub(crate) enum LayoutFlag {
     Duet,
 }
 
-/// `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatFlag {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-    /// The runs, a line each
-    Csv,
-    /// For a pull request
-    Markdown,
-}
-
 /// `--ignore-failure`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IgnoredFailures {
@@ -66,56 +53,6 @@ impl std::str::FromStr for IgnoredFailures {
     }
 }
 
-/// A time above zero: `10s`, `1m30s`, `500ms`, or a number of seconds.
-pub(super) fn duration(text: &str) -> Result<Nanos, String> {
-    /// A year: beyond it the arithmetic of nanoseconds is not worth caring for.
-    const LONGEST_SECONDS: f64 = 365.0 * 86_400.0;
-    let seconds = match text.trim().parse::<f64>() {
-        Ok(seconds) => seconds,
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write 10s, 1m30s or 500ms"))?
-            .as_secs_f64(),
-    };
-    let nanos = Nanos::from_seconds(seconds);
-    match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
-        true => Ok(nanos),
-        false => Err("it must be longer than nothing and at most a year".to_owned()),
-    }
-}
-
-/// A time above zero that a person waits for.
-pub(super) fn span(text: &str) -> Result<Nanos, String> {
-    /// What takes longer is a slip of the keyboard, and would not be waited for.
-    const LONGEST: Nanos = Nanos(86_400_000_000_000);
-    match duration(text) {
-        Ok(time) if time > LONGEST => Err("it must be at most a day".to_owned()),
-        Err(why) if why.contains("a year") => Err("it must be longer than nothing and at most a day".to_owned()),
-        other => other,
-    }
-}
-
-/// A number of bytes, with a unit as dd(1) has them: `131072`, `128K`, `128KiB`, `1M`, `1MB` (a million).
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 11] = [
-        ("", 1),
-        ("B", 1),
-        ("K", 1 << 10),
-        ("KiB", 1 << 10),
-        ("kB", 1_000),
-        ("M", 1 << 20),
-        ("MiB", 1 << 20),
-        ("MB", 1_000_000),
-        ("G", 1 << 30),
-        ("GB", 1_000_000_000),
-        ("GiB", 1 << 30),
-    ];
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len()));
-    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, bytes)| *bytes);
-    let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes.ok_or_else(|| "write a number of bytes, such as 131072, 128K or 1M".to_owned())
-}
-
 pub(super) fn child_output(text: &str) -> Result<Output, String> {
     match text {
         "null" => Ok(Output::Null),
@@ -126,61 +63,14 @@ pub(super) fn child_output(text: &str) -> Result<Output, String> {
     }
 }
 
-pub(super) fn resolution(text: &str) -> Result<f64, String> {
-    parse_percent(text)
-        .filter(|share| *share > 0.0 && *share < 1.0)
-        .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
-}
-
-pub(super) fn confidence(text: &str) -> Result<f64, String> {
-    parse_percent(text)
-        .filter(|share| (0.5..1.0).contains(share))
-        .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn times_are_read_with_and_without_units() {
-        assert_eq!(duration("10"), Ok(Nanos(10_000_000_000)));
-        assert_eq!(duration("0.5"), Ok(Nanos(500_000_000)));
-        assert_eq!(duration("1m30s"), Ok(Nanos(90_000_000_000)));
-        assert_eq!(duration("500ms"), Ok(Nanos(500_000_000)));
-        for wrong in ["", "0", "-1", "nan", "inf", "1e30", "10x", "ten", "2years"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn spans_are_no_longer_than_a_day() {
-        assert_eq!(span("5s"), Ok(Nanos(5_000_000_000)));
-        assert_eq!(span("24h"), Ok(Nanos(86_400_000_000_000)));
-        for wrong in ["0", "0s", "25h", "3days", "2years", "-1", "x"] {
-            assert!(span(wrong).is_err(), "{wrong}");
-        }
-        assert!(span("2days").unwrap_err().contains("a day") && span("2years").unwrap_err().contains("a day"));
-    }
-
     proptest::proptest! {
         #[test]
-        fn times_are_positive_or_refused(text in ".*|[0-9.]{0,12}(ns|us|ms|s|m|h|days|years)?") {
-            if let Ok(time) = duration(&text) {
-                proptest::prop_assert!(time > Nanos::ZERO);
-            }
+        fn no_list_of_statuses_makes_it_panic(text in ".*") {
             let _ = text.parse::<IgnoredFailures>();
-        }
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        let known = [("131072", 131_072), ("128K", 131_072), ("1 MiB", 1 << 20), ("1MB", 1_000_000), ("2G", 2 << 30)];
-        for (text, bytes) in known {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for wrong in ["", "K", "-1", "1.5M", "1Q", "99999999999999999999", "99999999999G"] {
-            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -190,18 +80,6 @@ mod tests {
         assert_eq!("1,3".parse(), Ok(IgnoredFailures::Codes(vec![1, 3])));
         for wrong in ["", "x", "256", "-1", "1,"] {
             assert!(wrong.parse::<IgnoredFailures>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn shares_have_bounds() {
-        assert_eq!(resolution("1%"), Ok(0.01));
-        assert_eq!(confidence("0.99"), Ok(0.99));
-        for wrong in ["0%", "100%", "x", "-1%"] {
-            assert!(resolution(wrong).is_err(), "{wrong}");
-        }
-        for wrong in ["100%", "10%", "1.5"] {
-            assert!(confidence(wrong).is_err(), "{wrong}");
         }
     }
 }

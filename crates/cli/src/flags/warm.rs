@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use steady_feature::flags::OutputFlags;
 
 use super::WarmBenchFlags;
-use super::exports::OutputFlags;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use steady_feature::flags::{OutputFlags, duration, span};
 use steady_model::Nanos;
-
-use super::exports::OutputFlags;
-use super::values::{duration, span};
 
 const EXAMPLES: &str = "\
 Examples:

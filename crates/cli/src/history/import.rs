@@ -1,10 +1,10 @@
 //! From reports and logs into the history.
 #![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
 
-use steady_experiments::log::{Logged, Orphan};
 use steady_experiments::{judge, load};
 use steady_history::History;
 use steady_model::{Outcome, Record};
+use steady_process::log::{Logged, Orphan};
 
 use super::home::Home;
 use super::run::{self, Run};

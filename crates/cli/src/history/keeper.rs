@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_experiments::compare::Event;
-use steady_experiments::log::{self, Appender};
 use steady_model::{LoadRecord, LoadReport, LoadRow, Report};
+use steady_process::log::{self, Appender};
 
 use super::home::Home;
 use super::import;

@@ -17,6 +17,7 @@ use crate::output::{Destinations, print, style};
 
 pub(crate) use home::Home;
 pub(crate) use keeper::Keeper;
+pub(crate) use run::OfFeature;
 use run::Run;
 
 /// Does what the flags say; the exit status.

@@ -1,7 +1,9 @@
 //! A run of any kind, as the history keeps it and shows it again.
 
+use std::ops::Deref;
+
 use steady_experiments::{costs, explain, judge, load, warm};
-use steady_limit::{LimitRecord, summary as limit_summary};
+use steady_feature::Record;
 use steady_model::{
     CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, LocksReport, ReleaseReport, Report,
     RulerRecord, RunKind, WarmBenchReport,
@@ -15,6 +17,7 @@ use steady_report::{
 };
 
 use crate::compare;
+use crate::features;
 use crate::flags::{Form, ListFormat};
 use crate::output::{Shown, style};
 use crate::release;
@@ -25,10 +28,7 @@ pub(crate) trait Run: Shown {
     fn facts(&self) -> Facts;
     /// It by itself, in short.
     fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        match format {
-            ListFormat::Text => other_run_text(kept, style()),
-            ListFormat::Json => runs_json_text(std::slice::from_ref(kept)),
-        }
+        facts_shown(kept, format)
     }
     /// The exit status that goes with it.
     fn status(&self) -> u8 {
@@ -38,23 +38,61 @@ pub(crate) trait Run: Shown {
 
 /// The run whose export is `text`.
 pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError> {
+    if let Some(record) = features::record_kind(kind) {
+        return Ok(Box::new(OfFeature((record.read)(text)?)));
+    }
     Ok(match kind {
         RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Load => Box::new(load::report(read_load_record(text)?)),
         RunKind::Rulers => Box::new(read_ruler_record(text)?),
-        RunKind::Limit => Box::new(LimitRecord::read(text)?),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Locks => Box::new(read_locks_report(text)?),
         RunKind::Release => Box::new(read_release_report(text)?),
         RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
+        RunKind::Limit => unreachable!("it is in the table of features"),
     })
 }
 
 /// The text of a run's export: all of it.
 pub(super) fn export(run: &dyn Run) -> String {
     run.rendered(Form::Json, true)
+}
+
+/// A record of a feature of the table.
+pub(crate) struct OfFeature<R>(pub(crate) R);
+
+impl<'a, R: Deref<Target = dyn Record + 'a>> Shown for OfFeature<R> {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        self.0.rendered(form, style(), samples)
+    }
+}
+
+impl<'a, R: Deref<Target = dyn Record + 'a>> Run for OfFeature<R> {
+    fn facts(&self) -> Facts {
+        self.0.facts()
+    }
+
+    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
+        let own = match format {
+            ListFormat::Text => self.0.history_text(kept, style()),
+            ListFormat::Json => self.0.history_json(kept),
+        };
+        own.unwrap_or_else(|| facts_shown(kept, format))
+    }
+
+    fn status(&self) -> u8 {
+        self.0.status()
+    }
+}
+
+/// What tells a run from others, by itself.
+fn facts_shown(kept: &Kept, format: ListFormat) -> String {
+    match format {
+        ListFormat::Text => other_run_text(kept, style()),
+        ListFormat::Json => runs_json_text(std::slice::from_ref(kept)),
+    }
 }
 
 impl Shown for Box<dyn Run> {
@@ -96,15 +134,6 @@ impl Run for LoadReport {
 impl Run for RulerRecord {
     fn facts(&self) -> Facts {
         Facts::of_rulers(self, rulers_summary(self))
-    }
-}
-
-impl Run for LimitRecord {
-    fn facts(&self) -> Facts {
-        let (started, host, revision) = (self.started, &self.host, &self.revision);
-        // It is complete however the command ended: that it did is what is told.
-        let facts = Facts::without_pairs(RunKind::Limit, (started, host, revision), limit_summary(self));
-        Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use steady_experiments::host::{self as deeds, Applied, QuietHost, Restored, Wish};
+use steady_feature::attended;
 use steady_linux::{Root, host, signals};
 use steady_model::{DeedOutcome, HostQuestion, HostReport, Knob, QuietRun};
 use steady_report::host_text;
 
 use super::{failure, report, root, tell_of_journal};
-use crate::attended;
 use crate::failure::{Failure, notice};
 use crate::flags::{FormatFlag, HostQuietFlags};
 use crate::letters::readable;
@@ -46,7 +46,7 @@ fn run_with(flags: &HostQuietFlags, wish: Wish) -> Result<u8, Failure> {
     }
     let root = root(&flags.root.root)?;
     let destinations = Destinations::files(&flags.output, false)?;
-    let command = attended::command(&flags.words)?;
+    let command = programs::attended(&flags.words)?;
     let mut report = report(&root, HostQuestion::Quiet);
     report.as_root = as_root();
     let fix_addresses = wish.knobs.contains(&Knob::Aslr);

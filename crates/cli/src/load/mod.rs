@@ -104,7 +104,7 @@ fn failure(plan: &LoadPlan, error: LoadError, interrupt: &Interrupt) -> Failure 
         LoadError::Interrupted => Failure::Interrupted(interrupt.signal()),
         LoadError::CannotStart(reason) => Failure::Usage(format!("'{name}' could not be started: {reason}")),
         LoadError::CommandFailed { procs, outcome } => {
-            let how = steady_experiments::runner::how(&outcome);
+            let how = steady_process::runner::how(&outcome);
             Failure::Measured(format!("'{name}' {how}, in the row of {procs} at once"))
         }
         error @ (LoadError::Refused { .. } | LoadError::WorkerLost { .. }) => Failure::Measured(error.to_string()),

@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use steady_experiments::Scripts;
-use steady_experiments::runner::{RunError, how};
+use steady_process::Scripts;
+use steady_process::runner::{RunError, how};
 
 use super::git;
 use super::overlay;

@@ -11,11 +11,11 @@ use steady_experiments::warm::launch::{Here, Launch, is_done, launch};
 use steady_experiments::warm::make::{Made, Maker, Traced};
 use steady_experiments::warm::store::Store;
 use steady_experiments::warm::{identity, keeper};
+use steady_feature::attended;
 use steady_linux::{Root, process};
 use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
 
 use super::{absolute, environment, named, store};
-use crate::attended;
 use crate::failure::{Failure, notice};
 use crate::flags::{ModeFlag, WarmFlags};
 use crate::programs::executed;

@@ -4,7 +4,7 @@
 use steady_model::{Effort, Layout, Nanos};
 
 use crate::coins::Coins;
-use crate::runner::{BlockSpec, Start};
+use steady_process::runner::{BlockSpec, Start};
 
 /// A draw has so many rounds at least, so that its runs' own noise is not all that it tells.
 const LEAST: u64 = 8;

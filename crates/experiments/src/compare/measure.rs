@@ -9,7 +9,7 @@ use super::warmup::{Warm, check_outcomes, starved};
 use super::{CompareError, Event, Measured, Progress};
 use crate::coins::Coins;
 use crate::judge::Evidence;
-use crate::runner::{BlockSpec, RunError, Runner, Start};
+use steady_process::runner::{BlockSpec, RunError, Runner, Start};
 
 /// Short blocks are asked for together, so that launchers do not wait for `steady`: about so long at once. Where there is
 /// one layout only, and nothing to be mixed, it grows with the time that the measuring has taken.

@@ -14,7 +14,7 @@ use thiserror::Error;
 use warmup::Warm;
 
 use crate::coins::Coins;
-use crate::runner::{RunError, Runner, Start, how};
+use steady_process::runner::{RunError, Runner, Start, how};
 
 /// Why a comparison came to nothing.
 #[derive(Clone, Debug, Error, PartialEq)]

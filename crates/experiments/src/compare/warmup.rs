@@ -7,7 +7,7 @@ use steady_stats::allocate::EXPLORATION_PAIRS;
 
 use super::{CompareError, Event};
 use crate::coins::Coins;
-use crate::runner::{Runner, Start, Traits};
+use steady_process::runner::{Runner, Start, Traits};
 
 /// Warm-up blocks of each layout, for commands short enough.
 const BLOCKS: u32 = 3;

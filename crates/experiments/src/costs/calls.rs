@@ -12,7 +12,7 @@ use steady_workloads::probes;
 use super::ROUNDS;
 use super::protocol::Setup;
 use super::serve::place;
-use crate::channel::OWN_PROGRAM;
+use steady_process::channel::OWN_PROGRAM;
 
 /// Two loops are traced: what they differ by is what so many rounds make. The longer one has so many rounds that the few
 /// calls by which two starts of a program differ are less than a hundredth of one a round.

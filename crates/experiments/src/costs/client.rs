@@ -9,7 +9,7 @@ use steady_model::{Nanos, Probe};
 use super::PROBER;
 use super::protocol::{Order, Reply, Setup};
 use super::runner::CostsError;
-use crate::channel::{Channel, Woken};
+use steady_process::channel::{Channel, Woken};
 
 /// The process that measures one probe. Dropping it ends it, and everything that it started.
 pub(super) struct Prober {

@@ -16,7 +16,7 @@ use super::counted::Counted;
 use super::ends::Ends;
 use super::usage::Usage;
 use super::watch::Watch;
-use crate::attended::{Attendant, End, Moment, Next, Starter, Unattended, members};
+use steady_process::attended::{Attendant, End, Moment, Next, Starter, Unattended, members};
 
 /// How often what the kernel tells of tasks that end is taken, before it is too much.
 const TAKE: Nanos = Nanos(100_000_000);

@@ -16,8 +16,8 @@ use steady_linux::tracer;
 use steady_model::{Absent, Counts, Nanos, Plan, Reading};
 
 use super::pair::Counter;
-use crate::channel::{Channel, Woken};
-use crate::runner::RunError;
+use steady_process::channel::{Channel, Woken};
+use steady_process::runner::RunError;
 
 /// The first argument that makes `steady` a counter.
 pub const COUNTER: &str = "__counter";

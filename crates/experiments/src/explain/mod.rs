@@ -1,6 +1,6 @@
 //! Where the time of a command went: what it did, at the prices of this host.
 //!
-//! The command is attended (`crate::attended`): its guardian starts it within instruments that do not touch it, or under a
+//! The command is attended (`steady_process::attended`): its guardian starts it within instruments that do not touch it, or under a
 //! tracer, and gives an account of it once nothing is left ([`explain`]). What that says of its time is pure ([`report`]).
 
 mod account;
@@ -24,8 +24,8 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use steady_model::{Counts, ExplainPlan, Nanos, Outcome, ProcessUse, Progress, Reading};
 
-use crate::attended::{self, Attendant, Unattended};
 use attendant::{Explainer, Task};
+use steady_process::attended::{self, Attendant, Unattended};
 
 pub use counter::{COUNTER, TracedRuns, serve_counter};
 pub use difference::pair_report;

@@ -6,7 +6,7 @@ use steady_model::{
 
 use crate::compare::{CompareError, Event, Setting, compare};
 use crate::rulers::Pace;
-use crate::runner::{BlockSpec, RunError, Runner, Traits};
+use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
 
 /// So many runs of each command are counted: enough to see whether they all do the same.
 pub const COUNTED_RUNS: usize = 3;

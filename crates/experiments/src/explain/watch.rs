@@ -9,7 +9,7 @@ use steady_model::{Absent, Nanos, ProcessUse, Progress, Reading};
 
 use super::series::Series;
 use super::usage::Usage;
-use crate::attended::{Moment, members};
+use steady_process::attended::{Moment, members};
 
 /// Looks may cost this share of the time.
 const SHARE: u64 = 300;

@@ -17,7 +17,7 @@ use super::hand::Live;
 use super::journal::Holder;
 use super::restore::release;
 use super::{Applied, HostError, Restored, Wish};
-use crate::channel::Channel;
+use steady_process::channel::Channel;
 
 /// The first argument that makes `steady` the process that keeps a host quiet.
 pub const GUARD: &str = "__host-guard";

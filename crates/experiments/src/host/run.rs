@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use steady_linux::process::{self, Begun, NotStarted, Reaped};
 use steady_model::{Absent, Nanos, Outcome, Reading};
 
-use crate::attended::{self, Attendant, End, Moment, Starter, Unattended};
+use steady_process::attended::{self, Attendant, End, Moment, Starter, Unattended};
 
 /// The first argument that makes `steady` the guardian of a command on a quiet host.
 pub const ATTENDANT: &str = Bystander::WORD;

@@ -4,7 +4,7 @@ use steady_model::{Cold, DecidedBy, Effort, Ending, Judgement, Layout, Record, U
 use steady_stats::MIN_PAIRS;
 
 use super::evidence::{Failures, succeeded};
-use crate::runner::how;
+use steady_process::runner::how;
 
 /// A share of throttled time above this is worth a word.
 const THROTTLED: f64 = 0.01;

@@ -9,7 +9,7 @@ use steady_model::Nanos;
 use super::CROWD;
 use super::protocol::{Finished, Go, Reply, Setup};
 use super::runner::LoadError;
-use crate::channel::{Channel, Woken};
+use steady_process::channel::{Channel, Woken};
 
 /// The processes of one row, and the one that leads them. Dropping it ends them all.
 pub(super) struct Crowd {

@@ -4,7 +4,7 @@
 use steady_model::{LoadRow, Nanos, Outcome, Reading};
 use thiserror::Error;
 
-use crate::runner::how;
+use steady_process::runner::how;
 
 /// Why a row could not be measured.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

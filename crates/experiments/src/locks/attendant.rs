@@ -15,8 +15,8 @@ use super::LocksRun;
 use super::area::Area;
 use super::futexes::Futexes;
 use super::read::{Facts, read};
-use crate::attended::{Attendant, End, Moment, Starter, Unattended};
 use crate::unpacked;
+use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 
 /// The variable by which programs are told what to load first.
 const PRELOAD: &str = "LD_PRELOAD";

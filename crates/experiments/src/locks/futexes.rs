@@ -12,7 +12,7 @@ use steady_model::{Absent, FutexWaits, Nanos, Reading};
 use super::area::Bytes;
 use super::live::Live;
 use super::program::why_unseen;
-use crate::attended::{Moment, members};
+use steady_process::attended::{Moment, members};
 
 /// Looks may cost this share of the time.
 const SHARE: u64 = 300;

@@ -1,6 +1,6 @@
 //! Which locks the threads of a command wait for.
 //!
-//! The command is attended (`crate::attended`) and runs with a library that watches its locks (`preload/locks/watch`), which writes
+//! The command is attended (`steady_process::attended`) and runs with a library that watches its locks (`preload/locks/watch`), which writes
 //! what it counts into an area that its guardian has made. Once nothing is left of the command, the guardian reads all of it
 //! ([`read()`], pure); code gets its names and the locks their order in the front ([`report()`]).
 
@@ -27,8 +27,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use steady_model::{Command, FutexWaits, Nanos, Outcome, Reading};
 
-use crate::attended::{self, Attendant, Unattended};
 use attendant::{Task, Watching};
+use steady_process::attended::{self, Attendant, Unattended};
 
 pub use area::Bytes;
 pub use found::{Found, FoundLock, FoundModule, FoundPlace, FoundProcess, FoundSite, FoundThread};

@@ -9,7 +9,7 @@ use steady_model::{Bytes, Nanos, Neighbour};
 
 use super::Stop;
 use super::serve::NEIGHBOURS;
-use crate::channel::{Channel, Woken};
+use steady_process::channel::{Channel, Woken};
 
 /// The neighbours that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

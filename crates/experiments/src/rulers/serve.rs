@@ -16,7 +16,7 @@ use steady_model::Neighbour;
 use steady_workloads::{hash, spin, stream};
 
 use super::neighbours::{Order, Reply};
-use crate::channel::OWN_PROGRAM;
+use steady_process::channel::OWN_PROGRAM;
 
 /// The first argument that makes `steady` the process that starts neighbours and ends them.
 pub const NEIGHBOURS: &str = "__neighbours";

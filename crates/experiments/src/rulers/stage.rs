@@ -11,7 +11,7 @@ use steady_model::{Activity, Bytes, Nanos, Neighbour, Reading, Resource, RulerRe
 
 use super::neighbours::{Neighbours, Order};
 use super::{Rulers, Stage, Stop};
-use crate::channel::timespec;
+use steady_process::channel::timespec;
 
 /// What a streaming neighbour goes over where there is room: more than its share of any last level of cache.
 const STREAMED: Bytes = Bytes(256 << 20);

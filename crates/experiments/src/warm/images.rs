@@ -17,8 +17,8 @@ use super::identity;
 use super::launch::{Here, Launch, is_current, launch};
 use super::make::{COPIES, Made, Maker, Traced};
 use super::store::Store;
-use crate::launcher::Snapshot;
-use crate::runner::RunError;
+use steady_process::launcher::Snapshot;
+use steady_process::runner::RunError;
 
 /// Snapshots of the programs of commands.
 pub struct Images<'a> {

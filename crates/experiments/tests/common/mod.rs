@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::judge;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Record, Report, Seed, Timestamp};
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 /// A plan for `commands` commands within `seconds`.
 pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {

@@ -2,9 +2,9 @@
 
 use steady_experiments::explain::pair::{self, Counter, Means};
 use steady_experiments::explain::pair_report;
-use steady_experiments::runner::RunError;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::*;
+use steady_process::runner::RunError;
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{plan, setting};
 use crate::made_up::{absent, counts, line, prices};

@@ -3,8 +3,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_experiments::explain::pair_report;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::*;
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{measure, plan};
 use crate::made_up::{absent, alu, close, counts, line, mean_of, prices};

@@ -2,9 +2,9 @@
 //!
 //! Bounds are what a correct method exceeds in one test run in a thousand (binomial), no looser.
 
-use steady_experiments::runner::{BlockSpec, RunSpec, Runner, Start};
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Interval, Layout, Verdict};
+use steady_process::runner::{BlockSpec, RunSpec, Runner, Start};
+use steady_process::simulated::{Conditions, SimulatedMachine};
 use steady_stats::{Pair, Paired, Slot};
 
 use crate::common::{plan, repeated, report};

@@ -2,12 +2,12 @@
 
 use steady_experiments::compare::{CompareError, Event, compare};
 use steady_experiments::judge;
-use steady_experiments::runner::RunError;
-use steady_experiments::simulated::{Conditions, SimulatedMachine, Snapshots};
 use steady_model::{
     Absent, DecidedBy, Effort, Ending, FailIf, FailureRule, Hook, Layout, Metric, Nanos, Outcome, Output, PerCommand,
     Plan, Record, Report, Undecided, Verdict, Warning,
 };
+use steady_process::runner::RunError;
+use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
 
 use crate::common::{measure, plan, report, setting};
 

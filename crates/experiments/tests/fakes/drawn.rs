@@ -3,8 +3,8 @@
 
 use steady_experiments::compare::compare;
 use steady_experiments::judge;
-use steady_experiments::simulated::{Conditions, SimulatedMachine, Snapshots};
 use steady_model::{Cold, Interval, Plan, Record, Report, Verdict, Warning};
+use steady_process::simulated::{Conditions, SimulatedMachine, Snapshots};
 
 use crate::common::{measure, plan, repeated, setting};
 

@@ -2,8 +2,8 @@
 
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::judge;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{CounterScope, Ending, Hook, Judgement, Layout, Metric, PerCommand, Plan, Report, Verdict};
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{plan, setting};
 

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_experiments::{JoinError, join, judge};
 use steady_model::{Absent, Effort, Ending, FailIf, Layout, Look, Metric, Outcome, Plan, Record, Undecided, Verdict};
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{measure, plan};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use steady_experiments::log::{Appender, Logged, read};
 use steady_model::*;
+use steady_process::log::{Appender, Logged, read};
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))

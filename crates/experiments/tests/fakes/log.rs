@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use steady_experiments::compare::{Event, compare};
 use steady_experiments::judge;
-use steady_experiments::log::{Appender, Logged, Orphan, Part};
-use steady_experiments::runner::Start;
-use steady_experiments::simulated::{Conditions, SimulatedMachine};
 use steady_model::{Block, Ending, Record, Report};
+use steady_process::log::{Appender, Logged, Orphan, Part};
+use steady_process::runner::Start;
+use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{plan, setting};
 
 /// What the log of a comparison tells.
 fn read(text: &str) -> Option<Record> {
-    match steady_experiments::log::read(text)? {
+    match steady_process::log::read(text)? {
         Logged::Compare(record) => Some(*record),
         Logged::Load(_) => panic!("a load experiment"),
     }
@@ -148,7 +148,7 @@ proptest! {
 
 #[test]
 fn what_was_started_as_usual_in_draws_of_snapshots_is_told_apart_again() {
-    use steady_experiments::simulated::Snapshots;
+    use steady_process::simulated::Snapshots;
     let path = file("drawn");
     let plan = steady_model::Plan { warm: true, ..plan(2, 0.5, 4) };
     let mut machine = SimulatedMachine::new(&[200e-6, 200e-6], Conditions::QUIET, 4);

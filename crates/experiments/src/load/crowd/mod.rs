@@ -20,9 +20,9 @@ use steady_model::LoadWork;
 
 use super::WORKER;
 use super::protocol::{Finished, Go, Reply, Setup, Task};
-use crate::channel::OWN_PROGRAM;
 use lines::Lines;
 use roster::Roster;
+use steady_process::channel::OWN_PROGRAM;
 
 /// Why a crowd does not go on.
 pub(super) enum Stop {

@@ -13,8 +13,8 @@ use steady_model::{Nanos, Outcome};
 
 use super::lines::Lines;
 use super::{Stop, failed};
-use crate::channel::timespec;
 use crate::load::protocol::{Line, Ran, Reply, Said};
+use steady_process::channel::timespec;
 
 /// How often to look whether a worker has died, and how much longer to wait for each of them: a look goes through all.
 const PATIENCE: Nanos = Nanos(200_000_000);

@@ -14,8 +14,8 @@ use steady_linux::{Root, clock};
 use steady_model::{Absent, LoadRun, Nanos, Outcome, Reading};
 
 use super::{OwnDelay, PLACE_NAME, Post};
-use crate::launcher::{outcome, run_delay};
 use crate::load::protocol::{Ran, Said};
+use steady_process::launcher::{outcome, run_delay};
 
 /// Runs that are told in one line, of some 400 bytes each at most.
 const RUNS_PER_LINE: usize = 8;

@@ -12,7 +12,7 @@ use super::STAGE;
 use super::protocol::{Order, Reply, Setup};
 use super::runner::{SessionOrder, WarmBenchError, WarmLauncher};
 use super::session;
-use crate::channel::{Channel, Woken};
+use steady_process::channel::{Channel, Woken};
 
 /// Sessions on a stage. Dropping it ends it, and everything that it started.
 pub struct StageLauncher {

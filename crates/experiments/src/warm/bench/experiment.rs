@@ -10,7 +10,7 @@ use steady_model::{
 };
 
 use super::runner::{SessionOrder, WarmBenchError, WarmLauncher};
-use crate::launcher::PADDING_MAX;
+use steady_process::launcher::PADDING_MAX;
 
 /// So many sessions of each mode are counted, and one more for so many that are timed.
 const COUNTED: u32 = 3;

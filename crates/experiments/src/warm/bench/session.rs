@@ -21,8 +21,8 @@ use steady_preload::card::Outcome as Launched;
 
 use super::DRIVER;
 use super::protocol::{Account, Order, Setup, Task};
-use crate::channel::{OWN_PROGRAM, timespec};
-use crate::launcher::PADDING_MAX;
+use steady_process::channel::{OWN_PROGRAM, timespec};
+use steady_process::launcher::PADDING_MAX;
 
 /// What is counted in sessions that are counted, in the order of a meter.
 const EVENTS: [Event; counters::EVENTS] =

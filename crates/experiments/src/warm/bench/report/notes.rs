@@ -2,7 +2,7 @@
 
 use steady_model::{Outcome, WarmFigures, WarmMode, WarmSession, WarmTrial};
 
-use crate::runner::how;
+use steady_process::runner::how;
 
 /// Below this share of launches from a snapshot a prewarmed session is not what its name says.
 const NEARLY_ALL: f64 = 0.99;

@@ -1,26 +1,16 @@
-//! What all commands share that run the user's program as if `steady` were not there: how it is found, what its failures
-//! are, and the status that is handed on.
+//! What features share that run the user's command as if `steady` were not there: what its failures are, and the status that is
+//! handed on.
 
-use std::ffi::OsString;
-
-use steady_experiments::Unattended;
 use steady_linux::signals;
 use steady_model::{Command, Outcome};
+use steady_process::Unattended;
 
-use crate::failure::Failure;
-use crate::programs;
+use crate::Failure;
 
 const ENOENT: i32 = 2;
 
-/// The program that `words` start.
-pub(crate) fn command(words: &[OsString]) -> Result<Command, Failure> {
-    let argv: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let program = programs::executed(words.first().map_or("".as_ref(), |word| word.as_os_str()))?;
-    Ok(Command { name: programs::joined(&argv), argv, program, ..Command::default() })
-}
-
 /// The command's own status; of a signal this process dies too, as timeout(1) does, so that a shell sees the same.
-pub(crate) fn status(ended: Outcome) -> u8 {
+pub fn status(ended: Outcome) -> u8 {
     match ended {
         Outcome::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
         Outcome::Signalled(signal) => {
@@ -33,7 +23,7 @@ pub(crate) fn status(ended: Outcome) -> u8 {
 }
 
 /// Why it could not take the place of this process.
-pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> Failure {
+pub fn not_started(command: &Command, error: &std::io::Error) -> Failure {
     match error.raw_os_error() {
         Some(number) => failure(command, &Unattended::NotStarted(number)),
         None => Failure::Own(error.to_string()),
@@ -41,7 +31,7 @@ pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> Failure 
 }
 
 /// Why it was not run to its end.
-pub(crate) fn failure(command: &Command, error: &Unattended) -> Failure {
+pub fn failure(command: &Command, error: &Unattended) -> Failure {
     let program = command.program.display();
     match error {
         Unattended::NotStarted(ENOENT) if command.program.exists() => {

@@ -243,7 +243,8 @@ pub(super) fn lost(error: io::Error) -> Stop {
     Stop::Say(Reply::Failed(error.to_string()))
 }
 
-pub(crate) fn outcome(status: Status, in_time: bool) -> Outcome {
+/// How a run ended that may have exceeded its time.
+pub fn outcome(status: Status, in_time: bool) -> Outcome {
     match status {
         _ if !in_time => Outcome::TimedOut,
         Status::Exited(status) => Outcome::Exited(status),
@@ -260,7 +261,7 @@ fn wrote_to_storage(pid: Pid) -> bool {
 }
 
 /// The run delay of the main thread, where that thread did all the work.
-pub(crate) fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
+pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
     let main = main?;
     let tree = reaped.usage.user + reaped.usage.system + left.cpu_time;
     let apart = Nanos(tree.0.abs_diff(main.cpu.0));

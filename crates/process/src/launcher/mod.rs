@@ -15,7 +15,7 @@ mod wait;
 
 pub use client::Launcher;
 pub use protocol::{Group, Job, Reply, Request, RunReply, Setup, Snapshot};
-pub(crate) use run::{outcome, run_delay};
+pub use run::{outcome, run_delay};
 pub use serve::{Instrument, serve};
 
 /// The first argument that makes `steady` a launcher.

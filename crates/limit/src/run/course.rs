@@ -3,8 +3,7 @@
 
 use steady_linux::tree::Doings;
 use steady_model::{Absent, Nanos, Reading};
-
-use crate::attended::Moment;
+use steady_process::attended::Moment;
 
 /// A command's time so far.
 #[derive(Clone, Debug)]
@@ -59,7 +58,7 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attended::Stops;
+    use steady_process::attended::Stops;
 
     const MS: u64 = 1_000_000;
 

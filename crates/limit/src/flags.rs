@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
-use steady_model::{CpuSource, Nanos};
+use steady_feature::flags::{FileFlags, FormatFlag, OutputFlags, duration};
+use steady_model::Nanos;
 
-use super::exports::{FileFlags, OutputFlags};
-use super::values::{FormatFlag, duration};
+use crate::record::CpuSource;
 
 const EXAMPLES: &str = "\
 Examples:

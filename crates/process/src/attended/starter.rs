@@ -12,7 +12,7 @@ const SHELL: &str = "/bin/sh";
 const ENOEXEC: i32 = 8;
 
 /// The command, and what it is started with.
-pub(crate) struct Starter<'a> {
+pub struct Starter<'a> {
     pub(super) program: &'a OsStr,
     pub(super) words: &'a [OsString],
     pub(super) ignored: &'a [i32],
@@ -24,7 +24,7 @@ impl Starter<'_> {
     ///
     /// # Errors
     /// Which step failed, and why.
-    pub(crate) fn start(&self, joining: Joining<'_>) -> Result<Begun, NotStarted> {
+    pub fn start(&self, joining: Joining<'_>) -> Result<Begun, NotStarted> {
         self.execute(|command| command.start(self.ignored, self.schedule, joining))
     }
 
@@ -32,11 +32,7 @@ impl Starter<'_> {
     ///
     /// # Errors
     /// As [`Starter::start`].
-    pub(crate) fn start_with(
-        &self,
-        environment: &[(OsString, OsString)],
-        joining: Joining<'_>,
-    ) -> Result<Begun, NotStarted> {
+    pub fn start_with(&self, environment: &[(OsString, OsString)], joining: Joining<'_>) -> Result<Begun, NotStarted> {
         let variables = || environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         self.execute_as(
             |command| command.within(variables()).map_err(|error| NotStarted::NoProgram(error.into())),
@@ -48,7 +44,7 @@ impl Starter<'_> {
     ///
     /// # Errors
     /// As [`Starter::start`].
-    pub(crate) fn start_traced(&self, joining: Joining<'_>) -> Result<(Begun, Reading<Tracer>), NotStarted> {
+    pub fn start_traced(&self, joining: Joining<'_>) -> Result<(Begun, Reading<Tracer>), NotStarted> {
         self.execute(|command| Tracer::start(command, self.ignored, self.schedule, joining))
     }
 

@@ -1,10 +1,11 @@
 //! The limits: looking at CPU time, wall time and waiting.
 
 use steady_linux::clock;
-use steady_model::{LimitOutcome, Nanos};
+use steady_model::Nanos;
+use steady_process::attended::Moment;
 
 use super::limiter::Limiter;
-use crate::attended::Moment;
+use crate::record::LimitOutcome;
 
 /// How often the waiting is looked at where nothing else asks for it: the shorter, the less is missed of threads that end
 /// in between.

@@ -35,7 +35,7 @@ const END_TIMES: u32 = 5_000;
 ///
 /// # Errors
 /// See [`Unattended`]. Nothing is left of the command then.
-pub(crate) fn attend<A: Attendant>(program: &Path, words: &[OsString], task: A::Task) -> Result<A::Run, Unattended> {
+pub fn attend<A: Attendant>(program: &Path, words: &[OsString], task: A::Task) -> Result<A::Run, Unattended> {
     let refused = |error: io::Error| Unattended::Refused(format!("no guardian: {error}"));
     let setup = Setup { task, passed: signals::to_pass_on(), ignored: signals::ignored() };
     let held = Held::of(&setup.passed).map_err(refused)?;

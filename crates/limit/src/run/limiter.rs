@@ -7,13 +7,15 @@ use steady_linux::cgroup::OwnGroup;
 use steady_linux::process::{Begun, NotStarted, Reaped};
 use steady_linux::tree::ThreadWatch;
 use steady_linux::{Root, clock, topology};
-use steady_model::{Absent, CpuSource, LimitOutcome, LimitPlan, Nanos, Reading};
+use steady_model::{Absent, Nanos, Reading};
+use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 
 use super::LimitRun;
 use super::course::Course;
 use super::pace::Pace;
 use super::source::{BEST_FIRST, Meter};
-use crate::attended::{Attendant, End, Moment, Starter, Unattended};
+use crate::plan::LimitPlan;
+use crate::record::{CpuSource, LimitOutcome};
 
 /// What it is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,35 +4,37 @@ use steady_model::Nanos;
 
 /// A moment of the command's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub struct Moment {
     /// On the monotonic clock.
-    pub(crate) now: Nanos,
+    pub now: Nanos,
     /// For how long it has been stopped until now.
-    pub(crate) stopped: Nanos,
+    pub stopped: Nanos,
     /// Whether it is stopped now.
-    pub(crate) is_stopped: bool,
+    pub is_stopped: bool,
 }
 
 /// The stops of a command so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stops {
+pub struct Stops {
     stopped: Nanos,
     /// Since when it is stopped.
     since: Option<Nanos>,
 }
 
 impl Stops {
-    pub(crate) fn stop(&mut self, now: Nanos) {
+    /// It was stopped now, unless it was before.
+    pub fn stop(&mut self, now: Nanos) {
         self.since = self.since.or(Some(now));
     }
 
-    pub(crate) fn go_on(&mut self, now: Nanos) {
+    /// It goes on now.
+    pub fn go_on(&mut self, now: Nanos) {
         self.stopped = self.at(now).stopped;
         self.since = None;
     }
 
     /// What there is to say of them at a moment.
-    pub(crate) fn at(&self, now: Nanos) -> Moment {
+    pub fn at(&self, now: Nanos) -> Moment {
         let stopped = self.stopped + self.since.map_or(Nanos::ZERO, |since| now - since);
         Moment { now, stopped, is_stopped: self.since.is_some() }
     }

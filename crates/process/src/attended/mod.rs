@@ -25,13 +25,11 @@ use steady_linux::process::{self, Begun, Change, Reaped};
 use steady_model::{Nanos, Outcome};
 use thiserror::Error;
 
-pub(crate) use front::attend;
-pub(crate) use guardian::guard;
-pub(crate) use starter::Starter;
-pub(crate) use stops::Moment;
-#[cfg(test)]
-pub(crate) use stops::Stops;
-pub(crate) use tree::members;
+pub use front::attend;
+pub use guardian::guard;
+pub use starter::Starter;
+pub use stops::{Moment, Stops};
+pub use tree::members;
 
 /// Why a command was not attended to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -48,7 +46,7 @@ pub enum Unattended {
 }
 
 /// What a guardian does about its command, besides starting, reaping and ending it.
-pub(crate) trait Attendant: Sized {
+pub trait Attendant: Sized {
     /// The first argument that makes `steady` a guardian of this kind.
     const WORD: &str;
     /// What the front asks for.
@@ -103,7 +101,7 @@ pub(crate) trait Attendant: Sized {
 
 /// What there is to tell of children.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
+pub enum Next {
     /// This has happened to one.
     Happened(Change),
     /// Nothing has that concerns anybody, but there is more to look at.
@@ -114,11 +112,11 @@ pub(crate) enum Next {
 
 /// How it ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub struct End {
     /// The command itself.
-    pub(crate) outcome: Outcome,
+    pub outcome: Outcome,
     /// When.
-    pub(crate) moment: Moment,
+    pub moment: Moment,
     /// How many processes it left behind, where it ended by itself.
-    pub(crate) left_behind: u32,
+    pub left_behind: u32,
 }

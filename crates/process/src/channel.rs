@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use steady_model::Nanos;
 
 /// The running program, even where its file has been replaced or removed since.
-pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How long a helper may take to end what descends from it: a process that the kernel holds cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(5);
@@ -25,14 +25,14 @@ const END_STEP: Duration = Duration::from_millis(1);
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// A helper process, and the way to it. Dropping it ends it, and everything that it started.
-pub(crate) struct Channel {
+pub struct Channel {
     process: Child,
     socket: BufReader<UnixStream>,
 }
 
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
+pub enum Woken {
     /// There is something to listen to, or the helper has hung up.
     Readable,
     /// The user asked to stop.
@@ -46,7 +46,7 @@ impl Channel {
     ///
     /// # Errors
     /// What socketpair(2), fork(2) and execve(2) say.
-    pub(crate) fn start(word: &str, stdout: Stdio) -> io::Result<Self> {
+    pub fn start(word: &str, stdout: Stdio) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(OWN_PROGRAM);
         command.arg0("steady").arg(word).stdin(OwnedFd::from(theirs)).stdout(stdout);
@@ -57,7 +57,7 @@ impl Channel {
     ///
     /// # Errors
     /// What write(2) says.
-    pub(crate) fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
+    pub fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.socket.get_mut().write_all(&line)
@@ -67,7 +67,7 @@ impl Channel {
     ///
     /// # Errors
     /// What read(2) says; "it ended" where it has hung up.
-    pub(crate) fn listen<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+    pub fn listen<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut line = String::new();
         match self.socket.read_line(&mut line)? {
             0 => Err(io::Error::other("it ended")),
@@ -76,19 +76,19 @@ impl Channel {
     }
 
     /// Lets it end, without waiting for that.
-    pub(crate) fn hang_up(&self) {
+    pub fn hang_up(&self) {
         // Errors mean that it has left already.
         let _ = self.socket.get_ref().shutdown(Shutdown::Both);
     }
 
     /// Ends it at once, in the midst of whatever it does. What it started must end by itself then.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // As above.
         let _ = self.process.kill();
     }
 
     /// How it ended, in words, where it ends within a moment.
-    pub(crate) fn ended(&mut self) -> Option<String> {
+    pub fn ended(&mut self) -> Option<String> {
         for _ in 0..MOMENT.as_millis() / END_STEP.as_millis() {
             if let Ok(Some(status)) = self.process.try_wait() {
                 return Some(match (status.signal(), status.code()) {
@@ -105,7 +105,7 @@ impl Channel {
     ///
     /// # Errors
     /// What poll(2) says.
-    pub(crate) fn wait(&self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> io::Result<Woken> {
+    pub fn wait(&self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> io::Result<Woken> {
         if !self.socket.buffer().is_empty() {
             return Ok(Woken::Readable);
         }
@@ -125,7 +125,7 @@ impl Channel {
 }
 
 /// A span of time as poll(2) takes it.
-pub(crate) fn timespec(time: Nanos) -> Timespec {
+pub fn timespec(time: Nanos) -> Timespec {
     Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }
 

@@ -2,18 +2,34 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-
-use super::values::FormatFlag;
+use clap::{Args, ValueEnum};
 
 /// What a report may be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
+    /// Text for a terminal.
     Text,
+    /// JSON, whole.
     Json,
+    /// Comma-separated rows.
     Csv,
+    /// GitHub's Markdown.
     Markdown,
+    /// A page of HTML.
     Html,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatFlag {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// The runs, a line each
+    Csv,
+    /// For a pull request
+    Markdown,
 }
 
 impl From<FormatFlag> for Form {
@@ -29,43 +45,44 @@ impl From<FormatFlag> for Form {
 
 /// The options about reports, the same for everything that makes one.
 #[derive(Debug, Args)]
-pub(crate) struct OutputFlags {
+pub struct OutputFlags {
     /// What standard output gets
     #[arg(long, value_enum, default_value_t = FormatFlag::Text)]
-    pub(crate) format: FormatFlag,
+    pub format: FormatFlag,
 
+    /// The files that it is written to.
     #[command(flatten)]
-    pub(crate) files: FileFlags,
+    pub files: FileFlags,
 
     /// No progress bar, and no text report
     #[arg(short, long)]
-    pub(crate) quiet: bool,
+    pub quiet: bool,
 }
 
 /// The files that a report is written to.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct FileFlags {
+pub struct FileFlags {
     /// Write the report as JSON to this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Option<PathBuf>,
+    pub export_json: Option<PathBuf>,
 
     /// Write the report's rows (of compare and judge: the runs) to this file as comma-separated values; commands count from
     /// 0, as in the JSON
     #[arg(long, value_name = "FILE")]
-    pub(crate) export_csv: Option<PathBuf>,
+    pub export_csv: Option<PathBuf>,
 
     /// Write the report as Markdown to this file, for a pull request or the summary of a CI job
     #[arg(long, value_name = "FILE")]
-    pub(crate) export_markdown: Option<PathBuf>,
+    pub export_markdown: Option<PathBuf>,
 
     /// Write the report as a page of HTML with charts to this file; the page needs nothing besides itself
     #[arg(long, value_name = "FILE")]
-    pub(crate) export_html: Option<PathBuf>,
+    pub export_html: Option<PathBuf>,
 }
 
 impl FileFlags {
     /// Every file that was asked for: the option, the form, the path.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
+    pub fn wanted(&self) -> impl Iterator<Item = (&'static str, Form, &PathBuf)> {
         let files = [
             ("--export-json", Form::Json, &self.export_json),
             ("--export-csv", Form::Csv, &self.export_csv),

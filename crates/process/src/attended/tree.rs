@@ -5,7 +5,7 @@ use steady_linux::cgroup::OwnGroup;
 use steady_linux::{Root, procfs};
 
 /// All that descends from this process, and what is in the control group, if there is one.
-pub(crate) fn members(group: Option<&OwnGroup>) -> Vec<i32> {
+pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
     found.extend(group.map(OwnGroup::processes).unwrap_or_default());

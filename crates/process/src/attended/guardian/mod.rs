@@ -21,7 +21,7 @@ use super::{Attendant, Unattended};
 
 /// The whole life of a guardian, from the words behind [`Attendant::WORD`]: the number of its socket, the program, and the
 /// words that the program is started with. Returns once nothing is left of the command.
-pub(crate) fn guard<A: Attendant>(arguments: impl Iterator<Item = OsString>) {
+pub fn guard<A: Attendant>(arguments: impl Iterator<Item = OsString>) {
     let mut arguments = arguments;
     let number = arguments.next().and_then(|word| word.to_str()?.parse().ok());
     let socket = number.and_then(|number| process::inherited_descriptor(number).ok()).map(UnixStream::from);

@@ -7,9 +7,10 @@ use steady_linux::cgroup::{OwnGroup, Version};
 use steady_linux::counters::TreeClock;
 use steady_linux::process::Joining;
 use steady_linux::{Root, tree};
-use steady_model::{Absent, CpuSource, Nanos, Reading};
+use steady_model::{Absent, Nanos, Reading};
+use steady_process::attended::members;
 
-use crate::attended::members;
+use crate::record::CpuSource;
 
 /// The sources, best first. A group has every process in it from its start to its end, at the cost of one read, and can
 /// be killed at once. The event is as complete but for programs that change their user, and counts what the hypervisor

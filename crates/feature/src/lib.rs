@@ -1,0 +1,15 @@
+//! What a feature of `steady` is to the rest: a value, [`Feature`], with its flags, its records and how it is run. The command
+//! line, the history, completions and the manual know a feature by nothing else. Names no feature.
+#![forbid(unsafe_code)]
+
+pub mod attended;
+mod failure;
+mod feature;
+pub mod flags;
+mod record;
+mod session;
+
+pub use failure::Failure;
+pub use feature::{Feature, Helper, Run, Status};
+pub use record::{Record, RecordKind, Report};
+pub use session::{Reporting, Session};
