@@ -7,16 +7,18 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/process", &["model", "linux"]),
-    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "preload"]),
+    ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
+    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "preload"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
+    ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
@@ -31,10 +33,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "stats",
             "workloads",
             "process",
+            "rulers",
             "experiments",
             "render",
             "feature",
             "limit",
+            "host",
             "report",
             "history",
             "release",

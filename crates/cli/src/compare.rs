@@ -2,6 +2,7 @@
 
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::{CommandRunner, judge};
+use steady_host::around;
 use steady_linux::{Root, cgroup, clock, host, topology};
 use steady_model::{
     Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
@@ -11,10 +12,10 @@ use steady_process::runner::RunError;
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
 use crate::history::Keeper;
-use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
+use crate::session::CommandLine;
 use crate::warm_runs::{self, Folder};
 use crate::{programs, resolve, revisions};
 
@@ -23,7 +24,7 @@ const DUET_CPUS: f64 = 2.0;
 
 /// Runs a comparison and reports it; the exit status.
 pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
-    around(&flags.host, flags.output.quiet, || run_here(flags))
+    around(&flags.host, flags.output.quiet, &mut CommandLine::default(), |_| run_here(flags))
 }
 
 /// The same on the host as it is now.

@@ -6,7 +6,6 @@ mod costs;
 mod explain;
 mod fleet;
 mod history;
-mod host;
 mod load;
 mod locks;
 mod procs;
@@ -23,10 +22,11 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
 use steady_feature::flags::{confidence, duration, resolution};
+use steady_host::QuietHostFlags;
 use steady_model::{FailIf, Nanos};
 
 use crate::completions::CompletionsFlags;
-use crate::features::FEATURES;
+use crate::features;
 use crate::manual::ManFlags;
 
 pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
@@ -35,7 +35,6 @@ pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
-pub(crate) use host::{HostCommands, HostFlags, HostQuietFlags, HostRestoreFlags, HostStatusFlags, QuietHostFlags};
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use locks::LocksFlags;
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
@@ -60,7 +59,7 @@ pub(crate) struct Flags {
 impl Flags {
     /// The whole command line, the features of the table among its subcommands.
     pub(crate) fn with_features() -> Command {
-        FEATURES.iter().fold(Flags::command(), |steady, feature| steady.subcommand(feature.command()))
+        features::with_features(Flags::command())
     }
 }
 
@@ -81,8 +80,6 @@ pub(crate) enum Subcommands {
     Locks(Box<LocksFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
-    /// How quiet this host is; make it quiet, and put it back exactly
-    Host(Box<HostFlags>),
     /// Listen to services and keep what their requests cost; what they load for that
     Agent(Box<AgentFlags>),
     /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs

@@ -14,7 +14,6 @@ mod failure;
 mod features;
 mod flags;
 mod history;
-mod host;
 mod interrupt;
 mod judge;
 mod letters;
@@ -34,17 +33,17 @@ mod warm;
 mod warm_bench;
 mod warm_runs;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use steady_experiments::warm::{bench, keeper};
-use steady_experiments::{
-    costs as probing, explain as explained, host as hosts, load as crowds, locks as watched, rulers,
-};
+use steady_experiments::{costs as probing, explain as explained, load as crowds, locks as watched};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
 use steady_process::launcher;
+use steady_rulers as rulers;
 
 use failure::Failure;
 use features::FEATURES;
@@ -86,7 +85,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
-        Subcommands::Host(flags) => host::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),
         Subcommands::Signature(flags) => signature::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
@@ -127,10 +125,6 @@ fn helper() -> Option<ExitCode> {
         watched::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    } else if word == hosts::GUARD {
-        hosts::serve();
-    } else if word == hosts::ATTENDANT {
-        hosts::attend(words);
     } else if word == bench::STAGE {
         bench::serve(&environment());
     } else if word == bench::DRIVER {
@@ -155,14 +149,12 @@ fn misuse(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Of what returns a command's own status, only those that no command is likely to have are its own.
-    let of_a_command = match std::env::args_os().nth(1) {
-        Some(word) if FEATURES.iter().any(|one| word == one.name && one.status == Status::OfTheCommand) => true,
-        Some(word) if word == "locks" => true,
-        Some(word) if word == "explain" || word == "warm" || word == "host" => {
-            std::env::args_os().any(|word| word == "--")
-        }
-        _ => false,
-    };
-    let failure = if of_a_command { Failure::Own } else { Failure::Usage };
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
+        Some("locks") => Status::OfTheCommand,
+        Some("explain" | "warm") => Status::of_words(words),
+        _ => features::status(name, words),
+    });
+    let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };
     ExitCode::from(failure(String::new()).status())
 }

@@ -153,6 +153,15 @@ impl Shown for SignatureBenchReport {
     }
 }
 
+/// A report of a feature of the table.
+pub(crate) struct OfReport<'a>(pub(crate) &'a dyn steady_feature::Report);
+
+impl Shown for OfReport<'_> {
+    fn rendered(&self, form: Form, samples: bool) -> String {
+        self.0.rendered(form, style(), samples)
+    }
+}
+
 /// The places that a report will go to, found writable before the measuring begins.
 pub(crate) struct Destinations {
     format: FormatFlag,
@@ -224,6 +233,11 @@ impl Destinations {
             files[..index].iter().try_for_each(|(_, other)| apart(other, file))?;
         }
         Ok(Destinations { format: flags.format, quiet: flags.quiet, samples, files })
+    }
+
+    /// Whether text is not wanted.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
     }
 
     /// A drawing beside the report, where one was asked for.

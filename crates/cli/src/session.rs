@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use steady_feature::flags::{Form, OutputFlags};
-use steady_feature::{Failure, Record, Reporting, Session};
+use steady_feature::{Failure, Record, Report, Reporting, Session};
 use steady_linux::{Root, host, signals};
 use steady_model::{Command, Host, Reading};
 
+use crate::failure::notice;
 use crate::history::{Keeper, OfFeature};
 use crate::letters::readable;
-use crate::output::{Destinations, style_on};
+use crate::output::{Destinations, OfReport, style_on};
 use crate::{programs, revisions};
 
 /// This call of `steady`.
@@ -18,6 +19,18 @@ use crate::{programs, revisions};
 pub(crate) struct CommandLine {
     /// Where reports go, once that is known.
     destinations: Option<Destinations>,
+    /// Whether standard output is among them; it may be the command's.
+    prints: bool,
+}
+
+impl CommandLine {
+    /// Prints the text of a report on standard error.
+    fn print_on_stderr(report: &dyn Report) {
+        signals::write_as_others_do();
+        let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
+        // Where nobody listens, the exit status speaks.
+        let _ = io::stderr().write_all(readable(text).as_bytes());
+    }
 }
 
 impl Session for CommandLine {
@@ -33,20 +46,42 @@ impl Session for CommandLine {
         revisions::here()
     }
 
+    fn as_root(&self) -> String {
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        programs::joined(&["sudo", "steady"].map(str::to_owned).into_iter().chain(words).collect::<Vec<_>>())
+    }
+
+    fn notice(&self, text: &str) {
+        notice(text);
+    }
+
     fn open(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure> {
         // Statuses from 1 on may be the command's.
         let opened = Destinations::files(output, samples).map_err(|failure| Failure::Own(failure.to_string()))?;
-        self.destinations = Some(opened);
+        (self.destinations, self.prints) = (Some(opened), false);
         Ok(())
+    }
+
+    fn open_output(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure> {
+        (self.destinations, self.prints) = (Some(Destinations::open(output, samples)?), true);
+        Ok(())
+    }
+
+    fn write(&mut self, report: &dyn Report) -> Result<(), Failure> {
+        let Some(destinations) = &self.destinations else { return Ok(()) };
+        if self.prints {
+            return destinations.write(&OfReport(report));
+        }
+        if !destinations.quiet() {
+            CommandLine::print_on_stderr(report);
+        }
+        destinations.write_files(&OfReport(report))
     }
 
     fn report(&mut self, record: &dyn Record, reporting: Reporting) -> Result<(), Failure> {
         let record = OfFeature(record);
         if !reporting.quiet {
-            signals::write_as_others_do();
-            let text = record.0.rendered(Form::Text, style_on(&io::stderr()), false);
-            // Where nobody listens, the exit status speaks.
-            let _ = io::stderr().write_all(readable(text).as_bytes());
+            CommandLine::print_on_stderr(record.0);
         }
         let written = self.destinations.as_ref().map_or(Ok(()), |destinations| destinations.write_files(&record));
         // What cannot be shown is kept all the same.

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::thread::sleep;
 
-use steady_experiments::rulers::{Best, Rulers};
 use steady_linux::{Root, clock, process};
 use steady_model::{Nanos, Resource};
+use steady_rulers::{Best, Rulers};
 use steady_workloads::Loads;
 
 /// Some milliseconds of loads from a cache.

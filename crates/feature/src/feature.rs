@@ -17,8 +17,9 @@ pub struct Feature {
     pub flags: fn(Command) -> Command,
     /// Does what its flags say; the exit status.
     pub run: Run,
-    /// Whose status it returns.
-    pub status: Status,
+    /// Whose status a call returns, by the words after the feature's name. Called for wrong usage too: the words need not make
+    /// sense.
+    pub status: fn(&[OsString]) -> Status,
     /// The kinds of records that it leaves in the history.
     pub records: &'static [RecordKind],
     /// The processes that it starts of this same program.
@@ -35,6 +36,13 @@ pub enum Status {
     Own,
     /// That of the user's command, which may be any up to 123: wrong usage is 125.
     OfTheCommand,
+}
+
+impl Status {
+    /// Returns [`Status::OfTheCommand`] if the words contain `--`, which a command of the user's follows.
+    pub fn of_words(words: &[OsString]) -> Self {
+        if words.iter().any(|word| word == "--") { Status::OfTheCommand } else { Status::Own }
+    }
 }
 
 /// A process that is this same program, called with a word that nobody types. It stays small: it begins before the flags are read.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use steady_model::{Command, Host, Reading};
 
 use crate::flags::OutputFlags;
-use crate::{Failure, Record};
+use crate::{Failure, Record, Report};
 
 /// One call of `steady`. Features neither print nor read the environment: they ask it.
 pub trait Session {
@@ -24,11 +24,31 @@ pub trait Session {
     /// Why there is none.
     fn revision(&self) -> Reading<String>;
 
-    /// Opens the files that a report is to be written to, before anything is measured.
+    /// Returns this call as root would type it: `sudo steady host quiet`.
+    fn as_root(&self) -> String;
+
+    /// Prints a line on standard error, after `steady: `.
+    fn notice(&self, text: &str);
+
+    /// Opens the files that a report about the user's command goes to, before anything is measured. Its text goes to standard
+    /// error, because standard output is the command's.
     ///
     /// # Errors
-    /// A file that cannot be written, or that two options name.
+    /// A file that cannot be written, or that two options name. Never [`Failure::Usage`], whose status might be the command's.
     fn open(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure>;
+
+    /// As [`Session::open`], for a report that goes to standard output in the format of `--format`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`]: as for [`Session::open`], or standard output is closed.
+    fn open_output(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure>;
+
+    /// Writes a report that the history does not keep to the destinations that were opened. If one fails, the others are written
+    /// all the same.
+    ///
+    /// # Errors
+    /// The first destination that failed.
+    fn write(&mut self, report: &dyn Report) -> Result<(), Failure>;
 
     /// Reports a run of the user's command, writes its files and keeps it in the history. The text goes to standard error, because
     /// standard output is the command's. What one place cannot take does not keep it from the others.

@@ -11,7 +11,7 @@ use crate::record::{LimitOutcome, LimitRecord};
 /// The report: what became of the command, what it used, and where.
 pub fn document(record: &LimitRecord) -> Document {
     let command = Section {
-        heading: "The command".to_owned(),
+        heading: Some("The command".to_owned()),
         shown: Shown::Everywhere,
         blocks: vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))],
     };

@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     about: "End a command by the CPU time that it has used, alike on an idle and on a crowded machine",
     flags: Feature::flags_of::<LimitFlags>,
     run,
-    status: Status::OfTheCommand,
+    status: |_| Status::OfTheCommand,
     records: &[RecordKind { kind: RunKind::Limit, read: |text| Ok(Box::new(LimitRecord::read(text)?)) }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };

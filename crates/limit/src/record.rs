@@ -160,7 +160,7 @@ impl Report for LimitRecord {
             Form::Text => text_among_others(&document(self), style),
             Form::Json => self.json(),
             Form::Csv => csv(self),
-            Form::Markdown => markdown::text(&document(self)),
+            Form::Markdown => markdown::text_without_headings(&document(self)),
             Form::Html => html::text(&document(self)),
         }
     }

@@ -93,7 +93,7 @@ fn reports_look_as_recorded() {
             (format!("{name}.80.txt"), text(&record, 80)),
             (format!("{name}.json"), record.json()),
             (format!("{name}.csv"), csv(&record)),
-            (format!("{name}.md"), markdown::text(&document(&record))),
+            (format!("{name}.md"), markdown::text_without_headings(&document(&record))),
             (format!("{name}.html"), html::text(&document(&record))),
         ]
     });
@@ -113,7 +113,7 @@ fn names_stay_text() {
     record.command.name = "echo '<script>' | \u{1b}[31m".to_owned();
     assert!(!html::text(&document(&record)).contains("<script>"));
     assert!(!text(&record, 80).contains('\u{1b}'));
-    assert!(!markdown::text(&document(&record)).contains('\u{1b}'));
+    assert!(!markdown::text_without_headings(&document(&record)).contains('\u{1b}'));
 }
 
 #[test]

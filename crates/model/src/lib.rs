@@ -33,10 +33,7 @@ pub use explain::{
     AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,
     ExplainReport, Line, Part, Price, Priced, Prices, ProcessUse, Progress,
 };
-pub use host::{
-    Condition, ConditionState, Deed, DeedOutcome, HostQuestion, HostReport, JournalFacts, Knob, KnobState, QuietRun,
-    RulerSpread,
-};
+pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
 pub use load::{

@@ -45,6 +45,16 @@ pub fn text(rows: &[Row]) -> String {
     out
 }
 
+/// A column: its name, and its field of an item.
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
+/// Items as rows below a line of the columns' names, which stands there without items too.
+pub fn table<T>(columns: &[Column<T>], items: &[T]) -> String {
+    let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",");
+    let row = |item: &T| columns.iter().map(|(_, field)| quoted(&field(item))).collect::<Vec<_>>().join(",");
+    std::iter::once(names).chain(items.iter().map(row)).map(|line| line + "\n").collect()
+}
+
 /// A time in seconds with all of its digits: no double stands between.
 pub fn seconds(time: Nanos) -> String {
     let (whole, rest) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
@@ -82,6 +92,14 @@ mod tests {
         assert_eq!(seconds(Nanos(0)), "0");
         assert_eq!(seconds(Nanos(10_000_000_000)), "10");
         assert_eq!(seconds(Nanos((1 << 53) - 1)), "9007199.254740991");
+    }
+
+    #[test]
+    fn a_table_without_items_has_its_columns() {
+        let columns: [Column<&str>; 2] =
+            [("name", |text| (*text).to_owned()), ("length", |text| text.len().to_string())];
+        assert_eq!(table(&columns, &[]), "name,length\n");
+        assert_eq!(table(&columns, &["a,b"]), "name,length\n\"a,b\",3\n");
     }
 
     #[test]

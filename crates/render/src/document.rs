@@ -43,11 +43,11 @@ pub struct Document {
     pub sections: Vec<Section>,
 }
 
-/// A part of a document under a heading.
+/// A part of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Its heading.
-    pub heading: String,
+    /// Its heading; none for sentences that belong to the whole document.
+    pub heading: Option<String>,
     /// Which formats have it.
     pub shown: Shown,
     /// What stands in it.
@@ -72,6 +72,8 @@ pub enum Block {
     Command(String),
     /// Labels and what belongs to them.
     Facts(Vec<Fact>),
+    /// A paragraph.
+    Paragraph(Sentence),
 }
 
 /// A label and what belongs to it.
@@ -80,13 +82,26 @@ pub struct Fact {
     /// A noun or two: `CPU time`.
     pub label: String,
     /// What there is to say of it. A value that is absent is given with its reason.
-    pub text: String,
+    pub text: Sentence,
+    /// What explains it, for readers who do not know the label.
+    pub note: Option<String>,
 }
 
 impl Fact {
     /// A label and its text.
     pub fn new(label: &str, text: impl Into<String>) -> Self {
-        Fact { label: label.to_owned(), text: text.into() }
+        Fact::emphasized(label, Emphasis::Plain, text)
+    }
+
+    /// A label and a text that stands out.
+    pub fn emphasized(label: &str, emphasis: Emphasis, text: impl Into<String>) -> Self {
+        Fact { label: label.to_owned(), text: vec![(emphasis, text.into())], note: None }
+    }
+
+    /// The fact with an explanation below it.
+    #[must_use]
+    pub fn with_note(self, note: impl Into<String>) -> Self {
+        Fact { note: Some(note.into()), ..self }
     }
 
     /// A reading: its value in words, or why it is absent.
@@ -100,7 +115,7 @@ pub fn origin(started: Timestamp, host: &Host, revision: &Reading<String>) -> Se
     let mut facts = vec![Fact::new("begun", timestamp::text(started))];
     facts.extend(host_facts(host));
     facts.push(Fact::reading("git revision", revision, |revision| one_line(revision)));
-    Section { heading: "Where and when".to_owned(), shown: Shown::OnPages, blocks: vec![Block::Facts(facts)] }
+    Section { heading: Some("Where and when".to_owned()), shown: Shown::OnPages, blocks: vec![Block::Facts(facts)] }
 }
 
 /// The machine, its CPUs and the quota.
@@ -117,4 +132,27 @@ pub fn host_facts(host: &Host) -> Vec<Fact> {
         Fact::reading("memory", &host.memory, |bytes| memory(bytes.0 as f64)),
         Fact::reading("runs under", &host.hypervisor, hypervisor),
     ]
+}
+
+/// A document for the tests of the renderers.
+#[cfg(test)]
+pub(crate) fn sample() -> Document {
+    let facts = vec![
+        Fact::new("one", "1 s"),
+        Fact::emphasized("two_2", Emphasis::Open, "noisy").with_note("because of\u{1b} others"),
+    ];
+    let line = |text: &str| Block::Paragraph(vec![(Emphasis::Plain, text.to_owned())]);
+    let section = |heading: Option<&str>, blocks| Section {
+        heading: heading.map(str::to_owned),
+        shown: Shown::Everywhere,
+        blocks,
+    };
+    Document {
+        subject: "Steadyhand: a sample".to_owned(),
+        answer: vec![(Emphasis::Heading, "It is so.".to_owned())],
+        sections: vec![
+            section(Some("Facts"), vec![Block::Facts(facts)]),
+            section(None, vec![line("First."), line("Last.")]),
+        ],
+    }
 }

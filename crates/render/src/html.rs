@@ -23,21 +23,24 @@ pub fn text(document: &Document) -> String {
 }
 
 fn section(section: &Section) -> Markup {
-    html! {
-        section {
-            h2 { (section.heading) }
-            @for block in &section.blocks {
-                @match block {
-                    Block::Command(words) => p { code { (words) } },
-                    Block::Facts(facts) => dl { @for fact in facts { (definition(fact)) } },
-                }
-            }
-        }
+    let blocks = html! { @for one in &section.blocks { (block(one)) } };
+    match &section.heading {
+        Some(heading) => html! { section { h2 { (heading) } (blocks) } },
+        None => blocks,
+    }
+}
+
+fn block(block: &Block) -> Markup {
+    match block {
+        Block::Command(words) => html! { p { code { (words) } } },
+        Block::Facts(facts) => html! { dl { @for fact in facts { (definition(fact)) } } },
+        Block::Paragraph(spans) => html! { p { (sentence(spans)) } },
     }
 }
 
 fn definition(fact: &Fact) -> Markup {
-    html! { div { dt { (fact.label) } dd { (fact.text) } } }
+    let note = fact.note.as_ref().map(|note| html! { br; span.note { (note) } });
+    html! { div { dt { (fact.label) } dd { (sentence(&fact.text)) @if let Some(note) = note { (note) } } } }
 }
 
 /// A sentence, what it claims marked.
@@ -83,4 +86,19 @@ pub fn page(title: &str, style: &str, header: &Markup, main: &Markup) -> String 
     let mut text = harmless(page.into_string());
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_stand_below_their_facts_and_paragraphs_in_no_section() {
+        let page = text(&crate::document::sample());
+        let fact = "<div><dt>two_2</dt><dd><strong class=\"claim open\">noisy</strong><br>\
+                    <span class=\"note\">because of\\u{1b} others</span></dd></div>";
+        assert!(page.contains(fact), "{page}");
+        assert!(page.contains("<section><h2>Facts</h2><dl>"), "{page}");
+        assert!(page.contains("</dl></section><p>First.</p><p>Last.</p></main>"), "{page}");
+    }
 }

@@ -1,21 +1,50 @@
 //! Documents as GitHub's Markdown. Texts of others stay what they are, whatever letters they hold.
 
-use crate::document::{Block, Document, Emphasis, Shown, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
 use crate::letters::harmless;
 
-/// A document: its answer, then what it rests on as lists.
+/// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document) -> String {
-    let mut out = format!("{}\n\n", sentence(&document.answer));
-    let sections = document.sections.iter().filter(|section| section.shown != Shown::OnPages);
-    for block in sections.flat_map(|section| &section.blocks) {
-        match block {
-            Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
-            Block::Facts(facts) => {
-                facts.iter().for_each(|fact| out.push_str(&format!("- {}: {}\n", fact.label, plain(&fact.text))));
+    written(document, true)
+}
+
+/// A document that is too short for headings: its answer, then what it rests on.
+pub fn text_without_headings(document: &Document) -> String {
+    written(document, false)
+}
+
+fn written(document: &Document, has_headings: bool) -> String {
+    let mut out = format!("{}\n", sentence(&document.answer));
+    for section in document.sections.iter().filter(|section| section.shown != Shown::OnPages) {
+        blank(&mut out);
+        if let Some(heading) = section.heading.as_ref().filter(|_| has_headings) {
+            out.push_str(&format!("**{}**\n\n", plain(heading)));
+        }
+        for block in &section.blocks {
+            match block {
+                Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
+                Block::Facts(facts) => facts.iter().for_each(|fact| out.push_str(&item(fact))),
+                Block::Paragraph(spans) => {
+                    blank(&mut out);
+                    out.push_str(&format!("{}\n", sentence(spans)));
+                }
             }
         }
     }
     out
+}
+
+/// Ends a paragraph.
+fn blank(out: &mut String) {
+    if !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+}
+
+/// A fact as an item of a list.
+fn item(fact: &Fact) -> String {
+    let note = fact.note.as_ref().map_or_else(String::new, |note| format!(" — {}", plain(note)));
+    format!("- {}: {}{note}\n", plain(&fact.label), sentence(&fact.text))
 }
 
 /// A sentence, what it claims in bold.
@@ -68,6 +97,15 @@ pub fn fenced(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sections_have_headings_where_they_are_wanted() {
+        let facts = "- one: 1 s\n- two\\_2: **noisy** — because of  others\n";
+        let last = "First.\n\nLast.\n";
+        let document = crate::document::sample();
+        assert_eq!(text(&document), format!("**It is so.**\n\n**Facts**\n\n{facts}\n{last}"));
+        assert_eq!(text_without_headings(&document), format!("**It is so.**\n\n{facts}\n{last}"));
+    }
 
     #[test]
     fn texts_stay_what_they_are() {

@@ -1,6 +1,6 @@
 //! Lines that fit: wrapping, hanging indents, colour.
 
-use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::{one_line, width};
 
 /// How text on a terminal is to look.
@@ -18,6 +18,19 @@ impl Default for Style {
     }
 }
 
+/// A document that has the terminal to itself: its answer, then what it rests on, each section under its heading.
+pub fn text(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(0, 2, &document.answer);
+    for section in sections(document) {
+        if let Some(heading) = &section.heading {
+            page.heading(heading);
+        }
+        section.blocks.iter().for_each(|block| page.block(block));
+    }
+    page.finish()
+}
+
 /// A document that stands between other output of the terminal: its answer behind the name of the program, then its facts,
 /// without headings.
 pub fn text_among_others(document: &Document, style: Style) -> String {
@@ -25,12 +38,12 @@ pub fn text_among_others(document: &Document, style: Style) -> String {
     let mut answer = vec![(Emphasis::Plain, "steady: ".to_owned())];
     answer.extend_from_slice(&document.answer);
     page.paragraph(0, 2, &answer);
-    let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
-    sections.flat_map(|section| &section.blocks).for_each(|block| match block {
-        Block::Command(_) => {}
-        Block::Facts(facts) => page.facts(facts),
-    });
+    sections(document).flat_map(|section| &section.blocks).for_each(|block| page.block(block));
     page.finish()
+}
+
+fn sections(document: &Document) -> impl Iterator<Item = &Section> {
+    document.sections.iter().filter(|section| section.shown == Shown::Everywhere)
 }
 
 /// The text so far.
@@ -64,11 +77,25 @@ impl Page {
         self.paragraph(0, 2, &[(Emphasis::Heading, text.to_owned())]);
     }
 
-    /// Facts below one another, their texts in a column.
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Command(_) => {}
+            Block::Facts(facts) => self.facts(facts),
+            Block::Paragraph(spans) => {
+                self.blank();
+                self.paragraph(0, 2, spans);
+            }
+        }
+    }
+
+    /// Facts below one another, their texts and notes in a column.
     pub fn facts(&mut self, facts: &[Fact]) {
         let labels = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0);
         for fact in facts {
-            self.item(&fact.label, labels, &[(Emphasis::Plain, fact.text.clone())]);
+            self.item(&fact.label, labels, &fact.text);
+            if let Some(note) = &fact.note {
+                self.paragraph(labels + 4, labels + 4, &[(Emphasis::Plain, note.clone())]);
+            }
         }
     }
 
@@ -174,6 +201,15 @@ fn words(spans: &[Span]) -> Vec<Vec<Span>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documents_have_headings_unless_they_stand_among_others() {
+        let facts = "  one    1 s\n  two_2  noisy\n         because of\\u{1b} others\n";
+        let last = "First.\n\nLast.\n";
+        let document = crate::document::sample();
+        assert_eq!(text(&document, Style::default()), format!("It is so.\n\nFacts\n{facts}\n{last}"));
+        assert_eq!(text_among_others(&document, Style::default()), format!("steady: It is so.\n{facts}\n{last}"));
+    }
 
     #[test]
     fn what_would_move_the_cursor_is_spelled_out_and_fits() {

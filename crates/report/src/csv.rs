@@ -4,7 +4,6 @@
 
 mod costs;
 mod explain;
-mod host;
 mod load;
 mod locks;
 mod release;
@@ -14,7 +13,6 @@ mod warm;
 
 pub use costs::costs_csv;
 pub use explain::{explain_csv, explain_pair_csv};
-pub use host::host_csv;
 pub use load::load_csv;
 pub use locks::locks_csv;
 pub use release::release_csv;

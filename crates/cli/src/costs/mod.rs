@@ -6,16 +6,17 @@ mod plots;
 pub(crate) mod prices;
 
 use steady_experiments::costs::{self, CostsError, Done, ProberRunner, Setting};
+use steady_host::around;
 use steady_linux::{Root, clock, host};
 use steady_model::{CostsReport, Machine};
 
 use crate::failure::Failure;
 use crate::flags::{CostsFlags, CostsOf, Form};
 use crate::history::Keeper;
-use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::{Destinations, Shown, print, style};
 use crate::revisions;
+use crate::session::CommandLine;
 
 use bar::RoundBar;
 use plots::Plots;
@@ -38,7 +39,7 @@ pub(crate) fn run(flags: &CostsFlags) -> Result<u8, Failure> {
         let listed = print(plan::list().as_bytes());
         return listed.map(|()| 0).map_err(|error| Failure::Own(format!("standard output: {error}")));
     }
-    around(&flags.host, flags.output.quiet, || run_here(flags))
+    around(&flags.host, flags.output.quiet, &mut CommandLine::default(), |_| run_here(flags))
 }
 
 /// The same on the host as it is now.

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use steady_experiments::explain::{ExplainRun, explain, report};
-use steady_experiments::rulers::Pace;
 use steady_feature::attended;
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host, procfs, signals};
 use steady_model::{Absent, Activity, AluTime, ExplainPlan, ExplainRecord, Nanos, Prices, Reading, Timestamp};
 use steady_report::explain_text;
+use steady_rulers::Pace;
 
 use super::tick;
 use crate::costs::prices::prices;

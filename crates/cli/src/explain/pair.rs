@@ -7,10 +7,10 @@ use steady_experiments::compare::CompareError;
 use steady_experiments::compare::Setting;
 use steady_experiments::explain::pair::{self, Counter, Means};
 use steady_experiments::explain::{TracedRuns, pair_report};
-use steady_experiments::rulers::alu_seconds;
 use steady_linux::{Root, clock, host};
 use steady_model::{Absent, Effort, Ending, ExplainPairRecord, Layout, Nanos, Output, PerCommand, Plan, Reading};
 use steady_process::runner::RunError;
+use steady_rulers::alu_seconds;
 
 use super::tick;
 use crate::costs::prices::prices;

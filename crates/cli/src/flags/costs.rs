@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use steady_feature::flags::{OutputFlags, span};
+use steady_host::QuietHostFlags;
 use steady_model::Nanos;
-
-use super::host::QuietHostFlags;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use steady_feature::flags::{OutputFlags, span};
+use steady_host::QuietHostFlags;
 use steady_model::{Nanos, Neighbour};
 
-use super::host::QuietHostFlags;
 use super::procs::Procs;
 
 const EXAMPLES: &str = "\

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use steady_experiments::rulers::{Best, Rulers};
 use steady_linux::Root;
+use steady_rulers::{Best, Rulers};
 
 use crate::failure::notice;
 use crate::history::Home;

@@ -8,15 +8,16 @@ mod rulers;
 use std::os::fd::OwnedFd;
 
 use steady_experiments::load::{self, CrowdRunner, Event, LoadError, Measured, Setting};
+use steady_host::around;
 use steady_linux::{Root, clock, host, topology};
 use steady_model::{LoadPlan, LoadWork, Machine};
 
 use crate::failure::Failure;
 use crate::flags::LoadFlags;
 use crate::history::Keeper;
-use crate::host::around;
 use crate::interrupt::Interrupt;
 use crate::output::Destinations;
+use crate::session::CommandLine;
 use crate::{resolve, revisions};
 
 use bar::RowBar;
@@ -24,7 +25,7 @@ use best::BestFile;
 
 /// Runs a load experiment, or reads the rulers, and reports; the exit status.
 pub(crate) fn run(flags: &LoadFlags) -> Result<u8, Failure> {
-    around(&flags.host, flags.output.quiet, || run_here(flags))
+    around(&flags.host, flags.output.quiet, &mut CommandLine::default(), |_| run_here(flags))
 }
 
 /// The same on the host as it is now.

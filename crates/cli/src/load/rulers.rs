@@ -1,8 +1,8 @@
 //! `steady load --rulers`: how much slower each resource is right now, alone and beside neighbours.
 
-use steady_experiments::rulers::{Event, Live, Measured, RulerPlan, measure};
 use steady_linux::{Root, clock, host, process, topology};
 use steady_model::{Ending, Machine, Neighbour, RulerRecord};
+use steady_rulers::{Event, Live, Measured, RulerPlan, measure};
 
 use super::best::BestFile;
 use super::plan::default_procs;

@@ -14,7 +14,7 @@ use steady_workloads::probes::{self, Place, Primitive};
 use super::calibrate::calibrate;
 use super::calls;
 use super::protocol::{Opened, Order, Repeat, Repeated, Reply, Setup};
-use crate::rulers::{Sizes, alu_seconds};
+use steady_rulers::{Sizes, alu_seconds};
 
 /// A repetition begins with so small a part of itself, untimed: code and data are where they are wanted then.
 const WARMING_PART: u64 = 16;

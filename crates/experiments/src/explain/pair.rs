@@ -5,8 +5,8 @@ use steady_model::{
 };
 
 use crate::compare::{CompareError, Event, Setting, compare};
-use crate::rulers::Pace;
 use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
+use steady_rulers::Pace;
 
 /// So many runs of each command are counted: enough to see whether they all do the same.
 pub const COUNTED_RUNS: usize = 3;

@@ -12,7 +12,7 @@ use super::protocol::Setup;
 use super::rulers::RowRulers;
 use super::runner::{LoadError, LoadRunner};
 use super::watch::{Watcher, of_others};
-use crate::rulers::Rulers;
+use steady_rulers::Rulers;
 
 /// Runs the rows of a plan on this machine.
 pub struct CrowdRunner {

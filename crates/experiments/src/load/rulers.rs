@@ -2,7 +2,7 @@
 
 use steady_model::{Nanos, Resource, RulerReading};
 
-use crate::rulers::Rulers;
+use steady_rulers::Rulers;
 
 /// The share of a row's CPU time that the readings may take: all that `steady` does is to stay within 0.5 %.
 const COST_RATIO: f64 = 0.003;

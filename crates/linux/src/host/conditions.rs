@@ -35,9 +35,9 @@ const WAKERS: [(&str, &str); 22] = [
 
 /// All conditions; steal as it was watched, for no file tells it of a moment.
 pub fn conditions(root: &Root, steal: Reading<f64>) -> Vec<ConditionState> {
-    let state = |condition, value: Reading<(String, bool)>| {
+    let state = |name, value: Reading<(String, bool)>| {
         let disturbs = value.as_ref().is_ok_and(|(_, disturbs)| *disturbs);
-        ConditionState { condition, value: value.map(|(text, _)| text), disturbs }
+        ConditionState { name, value: value.map(|(text, _)| text), disturbs }
     };
     vec![
         state(Condition::Power, power(root)),

@@ -5,7 +5,6 @@ mod course;
 mod distribution;
 mod explain;
 mod facts;
-mod host;
 mod load;
 mod locks;
 mod moments;
@@ -28,7 +27,6 @@ use crate::units::thousands;
 use crate::words::{capital, name, noun};
 pub use costs::costs_html;
 pub use explain::{explain_html, explain_pair_html};
-pub use host::host_html;
 use points::Points;
 pub(crate) use scale::{Kind, Place, Scale};
 

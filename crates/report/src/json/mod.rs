@@ -7,7 +7,6 @@ mod commands;
 mod costs;
 mod explain;
 mod history;
-mod host;
 mod joined;
 mod load;
 mod locks;
@@ -31,7 +30,6 @@ pub use explain::{
     read_explain_pair_record, read_explain_record,
 };
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
-pub use host::{HOST_SCHEMA, host_json, host_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use locks::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};

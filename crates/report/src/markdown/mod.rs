@@ -2,7 +2,6 @@
 
 mod costs;
 mod explain;
-mod host;
 mod load;
 mod locks;
 mod release;
@@ -19,7 +18,6 @@ use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
 pub use costs::costs_markdown;
 pub use explain::{explain_markdown, explain_pair_markdown};
-pub use host::host_markdown;
 use steady_render::markdown::{code, fenced, plain};
 
 pub use load::load_markdown;

@@ -5,7 +5,6 @@ pub(crate) mod clocks;
 pub(crate) mod costs;
 mod effect;
 pub(crate) mod explain;
-pub(crate) mod host;
 pub(crate) mod load;
 pub(crate) mod locks;
 pub(crate) mod release;

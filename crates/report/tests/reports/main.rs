@@ -7,7 +7,6 @@ mod explain;
 mod golden;
 mod goldens;
 mod history;
-mod host;
 mod joined;
 mod load_back;
 mod loads;

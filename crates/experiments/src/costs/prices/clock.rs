@@ -2,7 +2,7 @@
 
 use steady_model::{AluTime, CostsRecord, Measured, Nanos, Probe, Reading, Timed};
 
-use crate::rulers::Pace;
+use steady_rulers::Pace;
 
 /// What the arithmetic beside each repetition took, in their order, by probe.
 pub(in crate::costs) type Beside = Vec<(Probe, Vec<f64>)>;

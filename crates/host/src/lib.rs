@@ -1,0 +1,58 @@
+//! `steady host`: how quiet a host is, making it quiet, putting it back exactly.
+#![forbid(unsafe_code)]
+
+mod actions;
+mod around;
+mod document;
+mod flags;
+mod plan;
+mod record;
+mod run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Helper, Session, Status};
+
+use flags::{HostCommands, HostFlags};
+
+pub use around::around;
+pub use document::{csv, document};
+pub use flags::QuietHostFlags;
+pub use record::{
+    Deed, DeedOutcome, HostQuestion, HostRecord, JournalFacts, KnobRecord, LeftKnob, QuietRun, RulerSpread, SCHEMA,
+};
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "host",
+    about: "How quiet this host is; make it quiet, and put it back exactly",
+    flags: Feature::flags_of::<HostFlags>,
+    run,
+    status: Status::of_words,
+    records: &[],
+    helpers: &[Helper { word: run::GUARD, main: guard }, Helper { word: run::ATTENDANT, main: attend }],
+};
+
+/// Runs the subcommand and returns the exit status.
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = HostFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    match &flags.command {
+        HostCommands::Status(flags) => actions::status(flags, session),
+        HostCommands::Quiet(flags) => actions::quiet(flags, session),
+        HostCommands::Restore(flags) => actions::restore(flags, session),
+    }
+}
+
+/// The whole life of the process that keeps a host quiet.
+fn guard(_: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    run::serve();
+    ExitCode::SUCCESS
+}
+
+/// The whole life of the guardian of a command on a quiet host.
+fn attend(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    run::attend(words);
+    ExitCode::SUCCESS
+}

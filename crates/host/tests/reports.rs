@@ -1,0 +1,321 @@
+//! A host and its knobs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+
+#[path = "../../report/tests/reports/goldens.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod goldens;
+#[path = "../../report/tests/reports/made.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod made;
+
+use made::{HOSTILE, absent};
+use serde_json::Value;
+use steady_feature::Report;
+use steady_feature::flags::Form;
+use steady_host::*;
+use steady_model::*;
+use steady_render::Style;
+
+fn knob(knob: Knob, value: &str, quiet: &str, settable: Reading<()>, files: usize) -> KnobState {
+    let is_quiet = value == quiet;
+    let files = (0..files).map(|number| format!("/sys/{}/{number}", knob.name())).collect();
+    KnobState { knob, value: Ok(value.to_owned()), quiet_value: Ok(quiet.to_owned()), is_quiet, settable, files }
+}
+
+fn missing(knob: Knob, why: &str) -> KnobState {
+    let settable = absent(why);
+    KnobState { knob, value: absent(why), quiet_value: absent(why), is_quiet: false, settable, files: vec![] }
+}
+
+fn knobs(settable: &Reading<()>) -> Vec<KnobRecord> {
+    let may = || settable.clone();
+    let turned_off = KnobState {
+        quiet_value: absent("it was switched off for good when the kernel was started (forceoff)"),
+        is_quiet: true,
+        settable: absent("it was switched off for good when the kernel was started (forceoff)"),
+        ..knob(Knob::Smt, "forceoff", "off", Ok(()), 1)
+    };
+    let states = [
+        knob(Knob::Turbo, "0", "1", may(), 1),
+        knob(Knob::Governor, "powersave, schedutil", "performance", may(), 16),
+        missing(Knob::Epp, "the driver intel_cpufreq has no energy performance preference"),
+        knob(Knob::MinFrequency, "400000", "4800000", may(), 16),
+        turned_off,
+        knob(Knob::Aslr, "2", "0", may(), 1),
+        knob(Knob::NmiWatchdog, "0", "0", may(), 1),
+        knob(Knob::PerfSampleRate, "100000", "1", absent("/proc is mounted read-only here, as containers have it"), 1),
+        knob(Knob::IrqAffinity, "0-7, 4, 7, 2 more", "0,3", may(), 57),
+        knob(Knob::Thp, "madvise", "never", may(), 2),
+        missing(Knob::Swap, "no swap is in use"),
+        knob(Knob::Caches, "kept", "dropped", may(), 1),
+    ];
+    states.map(KnobRecord::from).to_vec()
+}
+
+fn conditions() -> Vec<ConditionState> {
+    let state =
+        |name, value: Reading<&str>, disturbs| ConditionState { name, value: value.map(str::to_owned), disturbs };
+    vec![
+        state(Condition::Power, Ok("battery"), true),
+        state(Condition::Throttling, Ok("17 times since boot, on the core with the most"), true),
+        state(Condition::IsolatedCpus, Ok("none"), false),
+        state(Condition::Steal, absent("the hypervisor has told of no stolen time since boot"), false),
+        state(
+            Condition::Wakers,
+            Ok("cron (starts programs), irqbalance (moves interrupts), timers apt-daily, fstrim"),
+            true,
+        ),
+        state(Condition::CpuQuota, Ok("1.50 CPUs"), true),
+        state(Condition::Hypervisor, Ok("none"), false),
+    ]
+}
+
+fn report(kind: HostQuestion) -> HostRecord {
+    HostRecord {
+        kind,
+        started: Timestamp(1_795_171_242),
+        host: Host {
+            hostname: Ok("box".to_owned()),
+            kernel: Ok("Linux 6.12.0".to_owned()),
+            cpu_model: Ok("11th Gen Intel(R) Core(TM) i7-1185G7".to_owned()),
+            cpus_allowed: 16,
+            cpus_online: 16,
+            cpu_quota: Ok(None),
+            memory: Ok(Bytes(16 << 30)),
+            hypervisor: Ok(None),
+        },
+        is_root: true,
+        complete: true,
+        as_root: "sudo steady host quiet".to_owned(),
+        knobs: knobs(&Ok(())),
+        conditions: Vec::new(),
+        spreads: absent("it is read for the status alone"),
+        set: Vec::new(),
+        left: Vec::new(),
+        restored: Vec::new(),
+        run: None,
+        journal: Ok(None),
+        notes: Vec::new(),
+    }
+}
+
+fn journal(running: usize, stays: bool) -> Reading<Option<JournalFacts>> {
+    let knobs = vec![Knob::Turbo, Knob::Governor, Knob::Smt];
+    Ok(Some(JournalFacts {
+        file: "/var/lib/steady/host.json".to_owned(),
+        since: Timestamp(1_795_170_000),
+        knobs,
+        running,
+        stays,
+    }))
+}
+
+fn deed(name: Knob, file: &str, from: &str, to: &str, outcome: DeedOutcome) -> Deed {
+    Deed { name, file: file.to_owned(), from: from.to_owned(), to: to.to_owned(), outcome }
+}
+
+fn set() -> Vec<Deed> {
+    let policy = |number| format!("/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor");
+    let interrupt = |number| format!("/proc/irq/{number}/smp_affinity_list");
+    let refused = || DeedOutcome::Refused("Input/output error (os error 5)".to_owned());
+    vec![
+        deed(Knob::Governor, &policy(0), "powersave\n", "performance", DeedOutcome::Set),
+        deed(Knob::Governor, &policy(1), "schedutil\n", "performance", DeedOutcome::Set),
+        deed(
+            Knob::Thp,
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+            "never",
+            DeedOutcome::Set,
+        ),
+        deed(Knob::IrqAffinity, &interrupt(9), "0-7\n", "0,3", DeedOutcome::Set),
+        deed(Knob::IrqAffinity, &interrupt(16), "4\n", "0,3", refused()),
+        deed(Knob::IrqAffinity, &interrupt(17), "4\n", "0,3", refused()),
+        deed(Knob::Caches, "/proc/sys/vm/drop_caches", "kept", "3", DeedOutcome::Set),
+    ]
+}
+
+fn restored(all: bool) -> Vec<Deed> {
+    let mut deeds = vec![
+        deed(
+            Knob::Thp,
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "never",
+            "always [madvise] never\n",
+            DeedOutcome::Restored,
+        ),
+        deed(Knob::Swap, "/proc/sys/vm/swappiness", "60\n", "60\n", DeedOutcome::WasBack),
+    ];
+    if !all {
+        let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+        let gone =
+            DeedOutcome::Gone("/sys/devices/system/cpu/cpufreq/policy1/scaling_governor has no value now".to_owned());
+        deeds.push(deed(
+            Knob::Governor,
+            governor,
+            "ondemand",
+            "powersave\n",
+            DeedOutcome::Foreign("ondemand".to_owned()),
+        ));
+        deeds.push(deed(
+            Knob::Governor,
+            "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
+            "",
+            "powersave\n",
+            gone,
+        ));
+        deeds.push(deed(Knob::Turbo, "/sys/x", "0", "1", DeedOutcome::Forced("0".to_owned())));
+    }
+    deeds
+}
+
+fn spread(resource: Resource, spread_ratio: f64) -> RulerSpread {
+    RulerSpread { ruler: resource, readings: 154, spread_ratio, range_ratio: 8.0 * spread_ratio }
+}
+
+fn all() -> Vec<(&'static str, HostRecord)> {
+    let spreads =
+        Ok(vec![spread(Resource::Alu, 0.0061), spread(Resource::Memory, 0.1234), spread(Resource::SystemCall, 0.02)]);
+    let user = Err(Absent::because("only root may set it"));
+    let barred =
+        [Knob::Turbo, Knob::Thp].map(|name| LeftKnob { name, reason: "only root may set it".to_owned() }).to_vec();
+    let run = QuietRun {
+        command: "./bench.sh --long".to_owned(),
+        ended: Outcome::Exited(7),
+        wall_seconds: Nanos(12_345_000_000),
+        fixed_addresses: Ok(true),
+        left_behind: 2,
+    };
+    let hostile = QuietRun {
+        command: HOSTILE.to_owned(),
+        ended: Outcome::Signalled(15),
+        fixed_addresses: absent(HOSTILE),
+        left_behind: 0,
+        ..run.clone()
+    };
+    let all = [
+        ("host-status", HostRecord { conditions: conditions(), spreads, ..report(HostQuestion::Status) }),
+        (
+            "host-status-user",
+            HostRecord {
+                knobs: knobs(&user),
+                is_root: false,
+                conditions: conditions(),
+                journal: journal(1, false),
+                spreads: absent("--no-rulers was given"),
+                ..report(HostQuestion::Status)
+            },
+        ),
+        ("host-quiet", HostRecord { set: set(), journal: journal(0, true), ..report(HostQuestion::Quiet) }),
+        (
+            "host-quiet-user",
+            HostRecord {
+                left: barred,
+                is_root: false,
+                as_root: "sudo steady host quiet --only turbo,thp".to_owned(),
+                ..report(HostQuestion::Quiet)
+            },
+        ),
+        (
+            "host-quiet-run",
+            HostRecord { set: set(), restored: restored(true), run: Some(run), ..report(HostQuestion::Quiet) },
+        ),
+        (
+            "host-quiet-hostile",
+            HostRecord {
+                set: vec![deed(Knob::Governor, HOSTILE, HOSTILE, HOSTILE, DeedOutcome::Refused(HOSTILE.to_owned()))],
+                restored: restored(false),
+                run: Some(hostile),
+                left: vec![LeftKnob { name: Knob::Smt, reason: HOSTILE.to_owned() }],
+                journal: absent(HOSTILE),
+                notes: vec![HOSTILE.to_owned()],
+                ..report(HostQuestion::Quiet)
+            },
+        ),
+        ("host-restore", HostRecord { restored: restored(true), ..report(HostQuestion::Restore) }),
+        (
+            "host-restore-part",
+            HostRecord {
+                restored: restored(false),
+                journal: journal(0, false),
+                notes: vec!["a command that wanted this host quiet still runs".to_owned()],
+                ..report(HostQuestion::Restore)
+            },
+        ),
+        ("host-restore-none", report(HostQuestion::Restore)),
+    ];
+    all.map(|(name, record)| (name, record.completed())).to_vec()
+}
+
+fn text(report: &HostRecord, width: usize) -> String {
+    report.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+fn export(report: &HostRecord, form: Form) -> String {
+    report.rendered(form, Style::default(), false)
+}
+
+#[test]
+fn hosts_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, report)| {
+        let exports = [
+            ("json", export(&report, Form::Json)),
+            ("csv", export(&report, Form::Csv)),
+            ("md", export(&report, Form::Markdown)),
+            ("html", export(&report, Form::Html)),
+        ];
+        goldens::forms(name, |width| text(&report, width), exports)
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in all().into_iter().filter(|(name, _)| *name != "host-quiet-hostile") {
+        let paths = text(&report, 132).contains(" /");
+        if !paths {
+            goldens::lines_fit(name, |width| text(&report, width));
+            continue;
+        }
+        goldens::lines_fit_but_paths(name, &[60, 72, 80, 100, 132], |width| text(&report, width));
+    }
+}
+
+#[test]
+fn names_end_nothing() {
+    for (name, report) in all() {
+        assert!(!export(&report, Form::Html).contains("<script>"), "{name}");
+        let text = text(&report, 80);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{name}");
+        assert!(!export(&report, Form::Markdown).contains("<script>"), "{name}");
+    }
+}
+
+#[test]
+fn json_has_what_was_promised_and_every_absence_its_reason() {
+    for (name, report) in all() {
+        let json: Value = serde_json::from_str(&report.json()).unwrap();
+        assert_eq!(
+            (&json["schema"], &json["kind"]),
+            (&"steady.host/1".into(), &name.split('-').nth(1).into()),
+            "{name}"
+        );
+        let knobs = json["knobs"].as_array().unwrap();
+        assert_eq!(knobs.len(), Knob::ALL.len());
+        for knob in knobs {
+            for field in ["value", "quiet_value"] {
+                assert_eq!(knob[field].is_null(), knob[format!("{field}_absent")].is_string(), "{name}: {field}");
+            }
+            assert_eq!(knob["settable"] == true, knob["reason"].is_null(), "{name}: {knob}");
+            assert!(knob["worth"].is_string() && knob["source"].is_string());
+        }
+        assert_eq!(json["spreads"].is_null(), json["spreads_absent"].is_string());
+    }
+}
+
+#[test]
+fn a_report_is_complete_where_all_was_done() {
+    let complete: Vec<&str> = all().iter().filter(|(_, report)| report.complete).map(|(name, _)| *name).collect();
+    assert_eq!(
+        complete,
+        ["host-status", "host-status-user", "host-quiet", "host-quiet-run", "host-restore", "host-restore-none"]
+    );
+}

@@ -1,0 +1,209 @@
+//! One ruler and how it is read: warmed, then timed a few times, within a limit on what that costs.
+
+use steady_model::{Absent, Bytes, Nanos, Reading, Resource};
+use steady_stats::descriptive::quantile;
+use steady_workloads::rulers::Kernel;
+
+/// Repetitions of a reading.
+const REPETITIONS: usize = 9;
+/// With fewer of them nothing can be said about their spread.
+const FEWEST: usize = 3;
+/// A repetition takes this share of the limit on an undisturbed machine: all of them take a quarter.
+const SHARE_OF_LIMIT: u64 = 36;
+/// Warming may take at most two fifths of the limit.
+const WARMING_PART: (u64, u64) = (2, 5);
+
+/// CPU time that a reading may cost: 5 ms for the shared level, whose working set takes long to walk, 1 ms for others.
+pub fn limit(resource: Resource) -> Nanos {
+    match resource {
+        Resource::Shared => Nanos(5_000_000),
+        _ => Nanos(1_000_000),
+    }
+}
+
+/// The clock of the thread's CPU time.
+pub(crate) type Clock<'a> = &'a mut dyn FnMut() -> Nanos;
+
+/// A kernel with the amount of work that suits this machine.
+pub(crate) struct Gauge {
+    pub(crate) resource: Resource,
+    kernel: Box<dyn Kernel>,
+    /// Units of one repetition.
+    units: u64,
+    /// What looking at the clock takes.
+    clock_cost: Nanos,
+    /// What the last reading cost.
+    pub(crate) cost: Nanos,
+}
+
+/// What was read, before anything is known of the best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) seconds_per_unit: f64,
+    pub(crate) spread_ratio: f64,
+    pub(crate) cost: Nanos,
+}
+
+impl Gauge {
+    /// Finds the amount of work whose time is a small part of the limit.
+    pub(crate) fn new(resource: Resource, kernel: Box<dyn Kernel>, clock_cost: Nanos, clock: Clock<'_>) -> Self {
+        let mut gauge = Gauge { resource, kernel, units: 1, clock_cost, cost: limit(resource) };
+        let aim = gauge.aim();
+        gauge.kernel.warm(&mut || true);
+        while gauge.units < gauge.kernel.most() {
+            let took = gauge.repeat(clock).0.max(1);
+            if 2 * took > aim {
+                // From a time that is long enough to be trusted to the amount in proportion.
+                gauge.units = (gauge.units * aim / took).clamp(1, gauge.kernel.most());
+                break;
+            }
+            gauge.units = (2 * gauge.units).min(gauge.kernel.most());
+        }
+        gauge
+    }
+
+    pub(crate) fn working_set(&self) -> Option<Bytes> {
+        self.kernel.working_set().map(|bytes| Bytes(bytes as u64))
+    }
+
+    /// One reading. Absent where the machine is so slow that the limit on its cost leaves too few repetitions; the next
+    /// one asks for less.
+    pub(crate) fn read(&mut self, clock: Clock<'_>) -> Reading<Measured> {
+        let limit = limit(self.resource);
+        let begun = clock();
+        let (part, whole) = WARMING_PART;
+        self.kernel.warm(&mut || clock() - begun < Nanos(limit.0 * part / whole));
+        let mut times = Vec::with_capacity(REPETITIONS);
+        let (mut now, mut dearest) = (clock(), Nanos::ZERO);
+        // Another repetition must fit, even if it is half as dear again as the dearest so far.
+        while times.len() < REPETITIONS && now - begun + Nanos(dearest.0 * 3 / 2) <= limit {
+            times.push(self.repeat(clock).0 as f64);
+            let ended = clock();
+            dearest = dearest.max(ended - now);
+            now = ended;
+        }
+        self.cost = now - begun;
+        let nanos = self.units as f64 * 1e9;
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| quantile(&times, q).unwrap_or(f64::NAN) / nanos);
+        self.adapt(times.len(), dearest);
+        if times.len() < FEWEST {
+            return Err(Absent::because("too slow at this moment for a reading within the limit on its cost"));
+        }
+        if middle <= 0.0 {
+            return Err(Absent::because("the clock of CPU time is too coarse for it"));
+        }
+        Ok(Measured { seconds_per_unit: middle, spread_ratio: (high - low) / middle, cost: self.cost })
+    }
+
+    /// The time that a repetition should take, in nanoseconds.
+    fn aim(&self) -> u64 {
+        limit(self.resource).0 / SHARE_OF_LIMIT
+    }
+
+    /// Asks for less next time where too few repetitions fitted, and for more again where what was slow is not any more.
+    fn adapt(&mut self, repetitions: usize, dearest: Nanos) {
+        if repetitions < FEWEST {
+            self.units = (self.units / 2).max(1);
+        } else if repetitions == REPETITIONS && 2 * dearest.0 < self.aim() {
+            self.units = (2 * self.units).min(self.kernel.most());
+        }
+    }
+
+    /// The time of one repetition.
+    fn repeat(&mut self, clock: Clock<'_>) -> Nanos {
+        self.kernel.ready();
+        let begun = clock();
+        self.kernel.run(self.units);
+        (clock() - begun) - self.clock_cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use super::*;
+
+    /// A kernel that advances a clock: so many nanoseconds a unit, and a millisecond in a hundred pieces to warm.
+    struct Fake {
+        now: Arc<AtomicU64>,
+        nanos_per_unit: Arc<AtomicU64>,
+        most: u64,
+    }
+
+    impl Kernel for Fake {
+        fn working_set(&self) -> Option<usize> {
+            Some(1 << 20)
+        }
+
+        fn warm(&mut self, more: &mut dyn FnMut() -> bool) {
+            for _ in 0..100 {
+                self.now.fetch_add(10_000, Relaxed);
+                if !more() {
+                    return;
+                }
+            }
+        }
+
+        fn most(&self) -> u64 {
+            self.most
+        }
+
+        fn run(&mut self, units: u64) -> u64 {
+            self.now.fetch_add(units * self.nanos_per_unit.load(Relaxed), Relaxed);
+            0
+        }
+    }
+
+    /// A gauge of a fake, the time of a unit, and its clock, which takes 100 ns to read.
+    fn fake(resource: Resource, nanos_per_unit: u64, most: u64) -> (Gauge, Arc<AtomicU64>, impl FnMut() -> Nanos) {
+        let (now, per_unit) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(nanos_per_unit)));
+        let kernel = Fake { now: Arc::clone(&now), nanos_per_unit: Arc::clone(&per_unit), most };
+        let mut clock = move || Nanos(now.fetch_add(100, Relaxed) + 100);
+        let gauge = Gauge::new(resource, Box::new(kernel), Nanos(100), &mut clock);
+        (gauge, per_unit, clock)
+    }
+
+    #[test]
+    fn a_reading_is_the_time_per_unit() {
+        let (mut gauge, _, mut clock) = fake(Resource::L2, 7, u64::MAX);
+        let read = gauge.read(&mut clock).unwrap();
+        assert!((read.seconds_per_unit - 7e-9).abs() < 1e-15, "{read:?}");
+        assert_eq!(read.spread_ratio, 0.0);
+        assert!(read.cost > Nanos(550_000) && read.cost <= limit(Resource::L2), "warming is counted: {read:?}");
+    }
+
+    #[test]
+    fn the_cost_stays_within_the_limit_however_slow_it_gets() {
+        for resource in [Resource::Shared, Resource::Memory] {
+            let (mut gauge, per_unit, mut clock) = fake(resource, 5, u64::MAX);
+            for slower in [5, 20, 100, 1_000, 10_000] {
+                per_unit.store(slower, Relaxed);
+                let last = (0..30).map(|_| gauge.read(&mut clock)).last().unwrap();
+                // Until it has found out how much less to ask for, a reading may be dearer.
+                assert!(gauge.cost <= limit(resource), "{slower} ns: {:?}", gauge.cost);
+                assert!((last.unwrap().seconds_per_unit * 1e9 - slower as f64).abs() < 1e-6 * slower as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_asked_for_than_can_be_done() {
+        let (mut gauge, _, mut clock) = fake(Resource::Memory, 100, 32);
+        assert_eq!(gauge.units, 32);
+        assert!(gauge.read(&mut clock).is_ok());
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_tells_nothing() {
+        let now = Rc::new(Cell::new(0));
+        let kernel = Fake { now: Arc::default(), nanos_per_unit: Arc::default(), most: 1 << 10 };
+        let still = Rc::clone(&now);
+        let mut clock = move || Nanos(still.get());
+        let mut gauge = Gauge::new(Resource::Alu, Box::new(kernel), Nanos::ZERO, &mut clock);
+        assert!(gauge.read(&mut clock).unwrap_err().0.contains("coarse"));
+    }
+}
