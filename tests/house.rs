@@ -48,7 +48,22 @@ const ARROWS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("preload", &[]),
-    ("fuzz", &["model", "linux", "process", "experiments", "render", "limit", "report", "agent", "fleet", "preload"]),
+    (
+        "fuzz",
+        &[
+            "model",
+            "linux",
+            "process",
+            "feature",
+            "experiments",
+            "render",
+            "limit",
+            "report",
+            "agent",
+            "fleet",
+            "preload",
+        ],
+    ),
 ];
 
 /// The only places where `unsafe` may stand: a file or a folder of these names.

@@ -3,10 +3,10 @@
 use std::str;
 
 use steady_experiments::{costs, explain, judge, load, warm};
+use steady_feature::Report as _;
+use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
 use steady_model::{LoadReport, LocksReport, ReleaseReport, Report};
-use steady_render::terminal::text_among_others;
-use steady_render::{html, markdown};
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -25,11 +25,10 @@ pub fn reports(bytes: &[u8]) {
         assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
     }
     if let Ok(record) = LimitRecord::read(text) {
-        harmless(&record.json(), false);
-        let document = steady_limit::document(&record);
-        shown([text_among_others(&document, narrow()), html::text(&document), markdown::text(&document)]);
-        shown([steady_limit::csv(&record)]);
-        assert_eq!(LimitRecord::read(&record.json()).ok(), Some(record));
+        let json = record.json(false);
+        harmless(&json, false);
+        shown([Form::Text, Form::Html, Form::Csv, Form::Markdown].map(|form| record.rendered(form, narrow(), false)));
+        assert_eq!(LimitRecord::read(&json).ok(), Some(record));
     }
     if let Ok(record) = read_explain_record(text) {
         let report = explain::report(record.clone());

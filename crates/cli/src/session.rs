@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use steady_feature::flags::{Form, OutputFlags};
-use steady_feature::{Failure, Record, Report, Reporting, Session};
+use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
 use steady_model::{Command, Host, Reading};
 
@@ -21,16 +21,6 @@ pub(crate) struct CommandLine {
     destinations: Option<Destinations>,
     /// Whether standard output is among them; it may be the command's.
     prints: bool,
-}
-
-impl CommandLine {
-    /// Prints the text of a report on standard error.
-    fn print_on_stderr(report: &dyn Report) {
-        signals::write_as_others_do();
-        let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
-        // Where nobody listens, the exit status speaks.
-        let _ = io::stderr().write_all(readable(text).as_bytes());
-    }
 }
 
 impl Session for CommandLine {
@@ -55,15 +45,15 @@ impl Session for CommandLine {
         notice(text);
     }
 
-    fn open(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure> {
-        // Statuses from 1 on may be the command's.
-        let opened = Destinations::files(output, samples).map_err(|failure| Failure::Own(failure.to_string()))?;
-        (self.destinations, self.prints) = (Some(opened), false);
-        Ok(())
-    }
-
-    fn open_output(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure> {
-        (self.destinations, self.prints) = (Some(Destinations::open(output, samples)?), true);
+    fn open(&mut self, output: &OutputFlags, samples: bool, status: Status) -> Result<(), Failure> {
+        self.prints = status == Status::Own;
+        let opened = match status {
+            Status::Own => Destinations::open(output, samples)?,
+            Status::OfTheCommand => {
+                Destinations::files(output, samples).map_err(|failure| Failure::Own(failure.to_string()))?
+            }
+        };
+        self.destinations = Some(opened);
         Ok(())
     }
 
@@ -73,22 +63,23 @@ impl Session for CommandLine {
             return destinations.write(&OfReport(report));
         }
         if !destinations.quiet() {
-            CommandLine::print_on_stderr(report);
+            signals::write_as_others_do();
+            let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
+            // Where nobody listens, the exit status speaks.
+            let _ = io::stderr().write_all(readable(text).as_bytes());
         }
         destinations.write_files(&OfReport(report))
     }
 
-    fn report(&mut self, record: &dyn Record, reporting: Reporting) -> Result<(), Failure> {
-        let record = OfFeature(record);
-        if !reporting.quiet {
-            CommandLine::print_on_stderr(record.0);
-        }
-        let written = self.destinations.as_ref().map_or(Ok(()), |destinations| destinations.write_files(&record));
-        // What cannot be shown is kept all the same.
-        let kept = if reporting.keep { Keeper::keep_at_once(&record) } else { None };
-        if let Some(id) = kept.filter(|_| !reporting.quiet) {
-            let _ = writeln!(io::stderr(), "History: {id} (steady history report {id})");
-        }
-        written
+    fn keep(&mut self, record: &dyn Record) {
+        let Some(id) = Keeper::keep_at_once(&OfFeature(record)) else { return };
+        let Some(destinations) = &self.destinations else { return };
+        // As above.
+        let _ = match self.prints {
+            true => destinations.mention(id),
+            false if destinations.quiet() => Ok(()),
+            false => writeln!(io::stderr(), "History: {id} (steady history report {id})")
+                .map_err(|error| Failure::Own(error.to_string())),
+        };
     }
 }

@@ -12,4 +12,4 @@ mod session;
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
 pub use record::{Record, RecordKind, Report};
-pub use session::{Reporting, Session};
+pub use session::Session;

@@ -1,15 +1,33 @@
 //! What a run leaves behind: a report that can be shown in every form, and a record that the history keeps.
 
 use steady_model::{Facts, Kept, RunKind};
-use steady_render::Style;
+use steady_render::document::Document;
 use steady_render::json::ReadError;
+use steady_render::{Style, html, markdown, terminal};
 
 use crate::flags::Form;
 
 /// What can be shown in every form.
 pub trait Report {
-    /// It in one of its forms, as text in a style; with the raw samples, where the form can hold them and they are wanted.
-    fn rendered(&self, form: Form, style: Style, samples: bool) -> String;
+    /// It as a document.
+    fn document(&self) -> Document;
+
+    /// Its rows as comma-separated values.
+    fn csv(&self) -> String;
+
+    /// Its JSON, with the raw samples if there are any and they are wanted.
+    fn json(&self, samples: bool) -> String;
+
+    /// It in one of its forms, as text in a style.
+    fn rendered(&self, form: Form, style: Style, samples: bool) -> String {
+        match form {
+            Form::Text => terminal::text(&self.document(), style),
+            Form::Json => self.json(samples),
+            Form::Csv => self.csv(),
+            Form::Markdown => markdown::text(&self.document()),
+            Form::Html => html::text(&self.document()),
+        }
+    }
 }
 
 /// What the history keeps of a run, as the text of its JSON with all samples.
@@ -30,12 +48,6 @@ pub trait Record: Report {
     /// The exit status that goes with it.
     fn status(&self) -> u8 {
         0
-    }
-}
-
-impl<R: Report + ?Sized> Report for Box<R> {
-    fn rendered(&self, form: Form, style: Style, samples: bool) -> String {
-        (**self).rendered(form, style, samples)
     }
 }
 

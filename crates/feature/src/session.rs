@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use steady_model::{Command, Host, Reading};
 
 use crate::flags::OutputFlags;
-use crate::{Failure, Record, Report};
+use crate::{Failure, Record, Report, Status};
 
 /// One call of `steady`. Features neither print nor read the environment: they ask it.
 pub trait Session {
@@ -30,39 +30,20 @@ pub trait Session {
     /// Prints a line on standard error, after `steady: `.
     fn notice(&self, text: &str);
 
-    /// Opens the files that a report about the user's command goes to, before anything is measured. Its text goes to standard
-    /// error, because standard output is the command's.
+    /// Opens the files that a report goes to, before anything is measured. The text of a report goes to standard output; if the
+    /// status is that of the user's command, so is standard output, and the text goes to standard error.
     ///
     /// # Errors
-    /// A file that cannot be written, or that two options name. Never [`Failure::Usage`], whose status might be the command's.
-    fn open(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure>;
+    /// A file that cannot be written, or that two options name; standard output is closed, and the text goes there. Never
+    /// [`Failure::Usage`] if its status might be the command's.
+    fn open(&mut self, output: &OutputFlags, samples: bool, status: Status) -> Result<(), Failure>;
 
-    /// As [`Session::open`], for a report that goes to standard output in the format of `--format`.
+    /// Writes a report everywhere that was opened. If one place fails, the others are written all the same.
     ///
     /// # Errors
-    /// [`Failure::Usage`]: as for [`Session::open`], or standard output is closed.
-    fn open_output(&mut self, output: &OutputFlags, samples: bool) -> Result<(), Failure>;
-
-    /// Writes a report that the history does not keep to the destinations that were opened. If one fails, the others are written
-    /// all the same.
-    ///
-    /// # Errors
-    /// The first destination that failed.
+    /// The first place that failed.
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure>;
 
-    /// Reports a run of the user's command, writes its files and keeps it in the history. The text goes to standard error, because
-    /// standard output is the command's. What one place cannot take does not keep it from the others.
-    ///
-    /// # Errors
-    /// The first place that could not take it.
-    fn report(&mut self, record: &dyn Record, reporting: Reporting) -> Result<(), Failure>;
-}
-
-/// How a run is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reporting {
-    /// No text.
-    pub quiet: bool,
-    /// Whether the history keeps it.
-    pub keep: bool,
+    /// Keeps a record in the history, and prints below the text under which number. If it cannot be kept, a line says why.
+    fn keep(&mut self, record: &dyn Record);
 }

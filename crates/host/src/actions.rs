@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use steady_feature::flags::FormatFlag;
-use steady_feature::{Failure, Session, attended};
+use steady_feature::{Failure, Session, Status, attended};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, host};
 use steady_model::{Absent, Knob, Nanos, Reading};
@@ -20,7 +20,7 @@ const READING: Nanos = Nanos(1_000_000_000);
 /// Reports how quiet the host is and returns the exit status.
 pub(crate) fn status(flags: &HostStatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let root = root(&flags.root.root)?;
-    session.open_output(&flags.output, false)?;
+    session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Status);
     let (spreads, steal) = watch(&root, flags.no_rulers);
     record.conditions = host::conditions(&root, steal);
@@ -47,7 +47,7 @@ fn watch(root: &Root, no_rulers: bool) -> (Reading<Vec<RulerSpread>>, Reading<f6
 /// Puts the host back and returns the exit status.
 pub(crate) fn restore(flags: &HostRestoreFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let root = root(&flags.root.root)?;
-    session.open_output(&flags.output, false)?;
+    session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Restore);
     let Restored { deeds, notes } = run::restore(&root, flags.force, flags.die_at).map_err(failure)?;
     record.restored = deeds;
@@ -69,7 +69,7 @@ pub(crate) fn quiet(flags: &HostQuietFlags, session: &mut dyn Session) -> Result
         });
     }
     let root = root(&flags.root.root)?;
-    session.open_output(&flags.output, false)?;
+    session.open(&flags.output, false, Status::Own)?;
     let mut record = record(&root, HostQuestion::Quiet);
     record.as_root = session.as_root();
     let applied = run::quiet(&root, &plan, flags.die_at).map_err(failure)?;
@@ -87,7 +87,7 @@ fn quiet_for_a_command(flags: &HostQuietFlags, plan: QuietPlan, session: &mut dy
         return Err(Failure::Usage(why.to_owned()));
     }
     let root = root(&flags.root.root)?;
-    session.open(&flags.output, false)?;
+    session.open(&flags.output, false, Status::OfTheCommand)?;
     let command = session.command(&flags.words)?;
     let mut record = record(&root, HostQuestion::Quiet);
     record.as_root = session.as_root();

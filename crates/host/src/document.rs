@@ -12,7 +12,7 @@ use steady_render::units::{TIE, percent};
 use crate::record::{Deed, HostQuestion, HostRecord, JournalFacts, KnobRecord, RulerSpread};
 
 /// The report: first what was done or can be done, last how far the host is from quiet.
-pub fn document(record: &HostRecord) -> Document {
+pub(crate) fn document(record: &HostRecord) -> Document {
     let (subject, answer) = match record.kind {
         HostQuestion::Status => ("Steadyhand: how quiet this host is", standing(record)),
         HostQuestion::Quiet => ("Steadyhand: a host made quiet", deeds::quieted(record)),
@@ -29,7 +29,8 @@ pub fn document(record: &HostRecord) -> Document {
     if !last.is_empty() {
         add(None, last.into_iter().map(|line| Block::Paragraph(vec![(Emphasis::Plain, line)])).collect());
     }
-    Document { subject: subject.to_owned(), answer: vec![(Emphasis::Heading, answer)], sections }
+    let answer = vec![(Emphasis::Heading, answer)];
+    Document { subject: subject.to_owned(), answer, sections, is_brief: false }
 }
 
 /// The facts under their headings, in the order in which they are read.
@@ -195,7 +196,7 @@ fn journal(journal: &Reading<Option<JournalFacts>>) -> Vec<Fact> {
 }
 
 /// A line per knob, or per file that was set or put back, below a line of names.
-pub fn csv(record: &HostRecord) -> String {
+pub(crate) fn csv(record: &HostRecord) -> String {
     let knobs: [Column<KnobRecord>; 7] = [
         ("name", |knob| knob.name.name().to_owned()),
         ("value", |knob| knob.value.clone().unwrap_or_default()),

@@ -18,7 +18,6 @@ use steady_feature::{Failure, Feature, Helper, Session, Status};
 use flags::{HostCommands, HostFlags};
 
 pub use around::around;
-pub use document::{csv, document};
 pub use flags::QuietHostFlags;
 pub use record::{
     Deed, DeedOutcome, HostQuestion, HostRecord, JournalFacts, KnobRecord, LeftKnob, QuietRun, RulerSpread, SCHEMA,

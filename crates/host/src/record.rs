@@ -3,10 +3,9 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use steady_feature::Report;
-use steady_feature::flags::Form;
 use steady_model::{ConditionState, Host, Knob, KnobState, Nanos, Outcome, Reading, Resource, Timestamp};
+use steady_render::document::Document;
 use steady_render::json::{self, Schema};
-use steady_render::{Style, html, markdown, terminal};
 
 use crate::document::{csv, document};
 
@@ -57,23 +56,20 @@ impl HostRecord {
         let complete = self.left.is_empty() && are_done(&self.set) && are_done(&self.restored);
         HostRecord { complete, ..self }
     }
-
-    /// The record as indented JSON that ends with a newline.
-    pub fn json(&self) -> String {
-        json::text(&SCHEMA, self)
-    }
 }
 
 impl Report for HostRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
     /// It has no samples.
-    fn rendered(&self, form: Form, style: Style, _samples: bool) -> String {
-        match form {
-            Form::Text => terminal::text(&document(self), style),
-            Form::Json => self.json(),
-            Form::Csv => csv(self),
-            Form::Markdown => markdown::text(&document(self)),
-            Form::Html => html::text(&document(self)),
-        }
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
     }
 }
 

@@ -9,7 +9,7 @@ use steady_render::units::{TIE, percent, time, time_setting};
 use crate::record::{LimitOutcome, LimitRecord};
 
 /// The report: what became of the command, what it used, and where.
-pub fn document(record: &LimitRecord) -> Document {
+pub(crate) fn document(record: &LimitRecord) -> Document {
     let command = Section {
         heading: Some("The command".to_owned()),
         shown: Shown::Everywhere,
@@ -18,6 +18,7 @@ pub fn document(record: &LimitRecord) -> Document {
     Document {
         subject: "Steadyhand: a command with limits".to_owned(),
         answer: answer(record),
+        is_brief: true,
         sections: vec![command, origin(record.started, &record.host, &record.revision)],
     }
 }
@@ -87,12 +88,12 @@ fn facts(record: &LimitRecord) -> Vec<Fact> {
 }
 
 /// What became of it in a few words, for a list: `cpu-limit, 5.01 s`, the CPU time that it used.
-pub fn summary(record: &LimitRecord) -> String {
+pub(crate) fn summary(record: &LimitRecord) -> String {
     format!("{}, {}", record.outcome.name(), amount(record.cpu_seconds)).replace(TIE, " ")
 }
 
 /// The record as one line of CSV below a line of names, so that the lines of many can stand below one another.
-pub fn csv(record: &LimitRecord) -> String {
+pub(crate) fn csv(record: &LimitRecord) -> String {
     let row = Row::new()
         .with("name", &record.command.name)
         .with("outcome", record.outcome.name())

@@ -11,14 +11,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_feature::{Failure, Feature, Helper, RecordKind, Reporting, Session, Status, attended};
+use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status, attended};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock};
 use steady_model::{Outcome, RunKind};
 
 use flags::LimitFlags;
 
-pub use document::{csv, document, summary};
 pub use plan::LimitPlan;
 pub use record::{CpuSource, LimitOutcome, LimitRecord, LimitedCommand, SCHEMA};
 
@@ -39,7 +38,7 @@ pub const FEATURE: Feature = Feature {
 /// Runs the command within its limits and reports it.
 fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
     let flags = LimitFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
-    session.open(&flags.output(), false)?;
+    session.open(&flags.output(), false, Status::OfTheCommand)?;
     let plan = LimitPlan {
         command: session.command(&flags.words)?,
         cpu: flags.cpu,
@@ -73,7 +72,12 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         passed_over: ran.passed_over,
         left_behind: ran.left_behind,
     };
-    session.report(&record, Reporting { quiet: flags.quiet, keep: !flags.no_history })?;
+    let written = session.write(&record);
+    // What cannot be shown is kept all the same.
+    if !flags.no_history {
+        session.keep(&record);
+    }
+    written?;
     Ok(status(&record))
 }
 

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
+use steady_render::document::Document;
 use steady_render::json::{self, ReadError, Schema};
-use steady_render::terminal::text_among_others;
-use steady_render::{Style, html, markdown};
 
 use crate::document::{csv, document, summary};
 use crate::plan::LimitPlan;
@@ -90,11 +88,6 @@ impl LimitRecord {
         plan.poll.ok_or_else(|| Absent::because("it was looked as often as exactness needs"))
     }
 
-    /// The record as indented JSON that ends with a newline.
-    pub fn json(&self) -> String {
-        json::text(&SCHEMA, self)
-    }
-
     /// The record in a JSON text, exactly as it was.
     ///
     /// # Errors
@@ -154,15 +147,17 @@ impl CpuSource {
 }
 
 impl Report for LimitRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
     /// It has no samples.
-    fn rendered(&self, form: Form, style: Style, _samples: bool) -> String {
-        match form {
-            Form::Text => text_among_others(&document(self), style),
-            Form::Json => self.json(),
-            Form::Csv => csv(self),
-            Form::Markdown => markdown::text_without_headings(&document(self)),
-            Form::Html => html::text(&document(self)),
-        }
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
     }
 }
 

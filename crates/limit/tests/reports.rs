@@ -9,9 +9,11 @@ mod made;
 
 use made::{builder, seconds};
 use proptest::prelude::*;
+use steady_feature::Report;
+use steady_feature::flags::Form;
 use steady_limit::*;
 use steady_model::*;
-use steady_render::{Style, html, markdown, terminal};
+use steady_render::Style;
 
 /// A solver that used all of its CPU time while something else used the machine.
 fn cpu() -> LimitRecord {
@@ -83,7 +85,7 @@ fn all() -> [(&'static str, LimitRecord); 3] {
 }
 
 fn text(record: &LimitRecord, width: usize) -> String {
-    terminal::text_among_others(&document(record), Style { width, color: false })
+    record.rendered(Form::Text, Style { width, color: false }, false)
 }
 
 #[test]
@@ -91,10 +93,10 @@ fn reports_look_as_recorded() {
     let files = all().into_iter().flat_map(|(name, record)| {
         [
             (format!("{name}.80.txt"), text(&record, 80)),
-            (format!("{name}.json"), record.json()),
-            (format!("{name}.csv"), csv(&record)),
-            (format!("{name}.md"), markdown::text_without_headings(&document(&record))),
-            (format!("{name}.html"), html::text(&document(&record))),
+            (format!("{name}.json"), record.json(false)),
+            (format!("{name}.csv"), record.csv()),
+            (format!("{name}.md"), record.rendered(Form::Markdown, Style::default(), false)),
+            (format!("{name}.html"), record.rendered(Form::Html, Style::default(), false)),
         ]
     });
     goldens::hold(files);
@@ -111,21 +113,21 @@ fn no_line_is_too_long_at_any_width() {
 fn names_stay_text() {
     let mut record = cpu();
     record.command.name = "echo '<script>' | \u{1b}[31m".to_owned();
-    assert!(!html::text(&document(&record)).contains("<script>"));
+    assert!(!record.rendered(Form::Html, Style::default(), false).contains("<script>"));
     assert!(!text(&record, 80).contains('\u{1b}'));
-    assert!(!markdown::text_without_headings(&document(&record)).contains('\u{1b}'));
+    assert!(!record.rendered(Form::Markdown, Style::default(), false).contains('\u{1b}'));
 }
 
 #[test]
 fn json_comes_back_as_it_was() {
     for (name, record) in all() {
-        assert_eq!(LimitRecord::read(&record.json()), Ok(record), "{name}");
+        assert_eq!(LimitRecord::read(&record.json(false)), Ok(record), "{name}");
     }
 }
 
 #[test]
 fn what_is_broken_is_refused_with_its_place() {
-    let text = cpu().json();
+    let text = cpu().json(false);
     let broken = |from: &str, to: &str| LimitRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
     assert!(broken("steady.limit/1", "steady.compare/1").contains("a limited command"));
     assert!(broken("steady.limit/1", "steady.limit/2").contains("newer"));
@@ -142,13 +144,13 @@ proptest! {
         let mut record = cpu();
         record.wall_factor = factor;
         (record.cpu_seconds, record.wall_seconds, record.waiting_seconds) = (Nanos(cpu_time), Nanos(wall), Ok(Nanos(waiting)));
-        prop_assert_eq!(LimitRecord::read(&record.json()), Ok(record));
+        prop_assert_eq!(LimitRecord::read(&record.json(false)), Ok(record));
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "\\PC*", cut in 0usize..2000) {
         let _ = LimitRecord::read(&text);
-        let whole = wall().json();
+        let whole = wall().json(false);
         let _ = LimitRecord::read(whole.get(..cut).unwrap_or(&whole));
     }
 }

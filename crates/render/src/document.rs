@@ -41,6 +41,9 @@ pub struct Document {
     pub answer: Sentence,
     /// What the answer rests on.
     pub sections: Vec<Section>,
+    /// Whether its text stands between the output of a command: then the answer follows the name of the program, and text and
+    /// Markdown have no headings.
+    pub is_brief: bool,
 }
 
 /// A part of a document.
@@ -154,5 +157,6 @@ pub(crate) fn sample() -> Document {
             section(Some("Facts"), vec![Block::Facts(facts)]),
             section(None, vec![line("First."), line("Last.")]),
         ],
+        is_brief: false,
     }
 }

@@ -5,19 +5,10 @@ use crate::letters::harmless;
 
 /// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document) -> String {
-    written(document, true)
-}
-
-/// A document that is too short for headings: its answer, then what it rests on.
-pub fn text_without_headings(document: &Document) -> String {
-    written(document, false)
-}
-
-fn written(document: &Document, has_headings: bool) -> String {
     let mut out = format!("{}\n", sentence(&document.answer));
     for section in document.sections.iter().filter(|section| section.shown != Shown::OnPages) {
         blank(&mut out);
-        if let Some(heading) = section.heading.as_ref().filter(|_| has_headings) {
+        if let Some(heading) = section.heading.as_ref().filter(|_| !document.is_brief) {
             out.push_str(&format!("**{}**\n\n", plain(heading)));
         }
         for block in &section.blocks {
@@ -104,7 +95,8 @@ mod tests {
         let last = "First.\n\nLast.\n";
         let document = crate::document::sample();
         assert_eq!(text(&document), format!("**It is so.**\n\n**Facts**\n\n{facts}\n{last}"));
-        assert_eq!(text_without_headings(&document), format!("**It is so.**\n\n{facts}\n{last}"));
+        let document = Document { is_brief: true, ..document };
+        assert_eq!(text(&document), format!("**It is so.**\n\n{facts}\n{last}"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Lines that fit: wrapping, hanging indents, colour.
 
-use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
 use crate::letters::{one_line, width};
 
 /// How text on a terminal is to look.
@@ -18,32 +18,19 @@ impl Default for Style {
     }
 }
 
-/// A document that has the terminal to itself: its answer, then what it rests on, each section under its heading.
+/// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
-    page.paragraph(0, 2, &document.answer);
-    for section in sections(document) {
-        if let Some(heading) = &section.heading {
+    let name = document.is_brief.then(|| (Emphasis::Plain, "steady: ".to_owned()));
+    let answer: Vec<Span> = name.into_iter().chain(document.answer.iter().cloned()).collect();
+    page.paragraph(0, 2, &answer);
+    for section in document.sections.iter().filter(|section| section.shown == Shown::Everywhere) {
+        if let Some(heading) = section.heading.as_ref().filter(|_| !document.is_brief) {
             page.heading(heading);
         }
         section.blocks.iter().for_each(|block| page.block(block));
     }
     page.finish()
-}
-
-/// A document that stands between other output of the terminal: its answer behind the name of the program, then its facts,
-/// without headings.
-pub fn text_among_others(document: &Document, style: Style) -> String {
-    let mut page = Page::new(style);
-    let mut answer = vec![(Emphasis::Plain, "steady: ".to_owned())];
-    answer.extend_from_slice(&document.answer);
-    page.paragraph(0, 2, &answer);
-    sections(document).flat_map(|section| &section.blocks).for_each(|block| page.block(block));
-    page.finish()
-}
-
-fn sections(document: &Document) -> impl Iterator<Item = &Section> {
-    document.sections.iter().filter(|section| section.shown == Shown::Everywhere)
 }
 
 /// The text so far.
@@ -208,7 +195,8 @@ mod tests {
         let last = "First.\n\nLast.\n";
         let document = crate::document::sample();
         assert_eq!(text(&document, Style::default()), format!("It is so.\n\nFacts\n{facts}\n{last}"));
-        assert_eq!(text_among_others(&document, Style::default()), format!("steady: It is so.\n{facts}\n{last}"));
+        let document = Document { is_brief: true, ..document };
+        assert_eq!(text(&document, Style::default()), format!("steady: It is so.\n{facts}\n{last}"));
     }
 
     #[test]
