@@ -97,9 +97,15 @@ fn launchers_of_others() -> bool {
 #[test]
 fn an_interruption_gives_the_verdict_so_far() {
     let (less, more) = (work(1000), work(4000));
-    let words = ["compare", "--runs", "1000000", "--format", "json", &less, &more];
+    let runs = std::env::temp_dir().join(format!("steady-interrupted-{}", std::process::id()));
+    let count = format!("echo >>{}", runs.display());
+    let words = ["compare", "--runs", "1000000", "--format", "json", "--prepare", &count, &less, &more];
     let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    // Enough for a verdict, the warm-up aside.
+    let many = || fs::read(&runs).is_ok_and(|lines| lines.len() >= 100);
+    (0..600).take_while(|_| !many()).for_each(|_| std::thread::sleep(Duration::from_millis(50)));
+    assert!(many(), "too few runs in 30 s");
+    fs::remove_file(&runs).unwrap();
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let (status, stdout, stderr) = told(child.wait_with_output().unwrap());

@@ -208,7 +208,9 @@ class Fleet(unittest.TestCase):
             self.skipTest(f"this machine was too busy to scrape the other hosts once a second: {missing_scrapes}")
         self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
         self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
-        self.assertLess(abs(changes[0] - changes[1]), CLOSE)
+        # A few requests at the gaps are in one answer only. On a busy machine one of them may have cost much.
+        half_width = (stores["total"]["high"] - stores["total"]["low"]) / 2
+        self.assertLess(abs(changes[0] - changes[1]), max(CLOSE, half_width / 10), f"known to ±{half_width:.4f}")
 
 
 if __name__ == "__main__":

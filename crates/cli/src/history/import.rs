@@ -31,13 +31,14 @@ pub(super) fn or_warn(home: &Home, history: &mut History) {
 }
 
 /// Imports the logs whose owners are gone, killed before they could do it. Those that tell of nothing whole are removed;
-/// one that makes no sense is put aside, for somebody to look at.
+/// one that makes no sense, or of which only the beginning does, is put aside, for somebody to look at.
 fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let said = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
     for name in home.names_of_logs().map_err(said)? {
         let Some(mut orphan) = Orphan::take(&home.logs().join(&name)).map_err(said)? else { continue };
         let Some(found) = orphan.record().map_err(said)?.and_then(judged) else {
-            orphan.remove().map_err(said)?;
+            let done = if orphan.holds_more() { orphan.set_aside() } else { orphan.remove() };
+            done.map_err(said)?;
             continue;
         };
         // A garbled log may tell what cannot be.
@@ -46,7 +47,8 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
             continue;
         }
         insert(history, &name, &*found)?;
-        orphan.remove().map_err(said)?;
+        let done = if orphan.holds_more() { orphan.set_aside() } else { orphan.remove() };
+        done.map_err(said)?;
     }
     Ok(())
 }

@@ -15,6 +15,8 @@ use super::Logged;
 pub struct Orphan {
     file: File,
     path: PathBuf,
+    /// Its text, once it was read.
+    text: String,
 }
 
 impl Orphan {
@@ -34,7 +36,7 @@ impl Orphan {
             Err(error) => return Err(error.into()),
         }
         let removed = is_removed(&file)?;
-        Ok((!removed).then(|| Orphan { file, path: path.to_owned() }))
+        Ok((!removed).then(|| Orphan { file, path: path.to_owned(), text: String::new() }))
     }
 
     /// What it tells; `None` where nothing was measured yet.
@@ -44,7 +46,14 @@ impl Orphan {
     pub fn record(&mut self) -> io::Result<Option<Logged>> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
-        Ok(super::read(&String::from_utf8_lossy(&bytes)))
+        self.text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(super::read(&self.text))
+    }
+
+    /// Whether there is more in it than [`Orphan::record`] found: a line that makes no sense, and others behind it. A writer that is
+    /// killed leaves such a line at the end only.
+    pub fn holds_more(&self) -> bool {
+        super::read::is_garbled(&self.text)
     }
 
     /// Gives it a name that is no log's, beside the old one.

@@ -29,6 +29,12 @@ pub fn read(text: &str) -> Option<Logged> {
     }
 }
 
+/// Whether a line makes no sense and others follow it: what they tell is not read.
+pub(super) fn is_garbled(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| serde_json::from_str::<Entry>(line).is_err()) && lines.next().is_some()
+}
+
 /// A comparison that began as `record`.
 fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Option<Record> {
     let mut parts: BTreeMap<u64, (Part, Vec<(usize, Run)>)> = BTreeMap::new();
