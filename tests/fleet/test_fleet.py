@@ -207,8 +207,9 @@ class Fleet(unittest.TestCase):
         if [warning["hosts"] > 2 for warning in missing_scrapes] == [True]:
             self.skipTest(f"this machine was too busy to scrape the other hosts once a second: {missing_scrapes}")
         self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
-        self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
-        # A few requests at the gaps are in one answer only. On a busy machine one of them may have cost much.
+        # An agent that is late shows a second to the next scrape only: at the edge of a gap the requests of one host in a second may be
+        # in one answer alone. On a busy machine one of them may have cost much.
+        self.assertLess(abs(requests[0] - requests[1]), requests[1] / HOSTS / (window[1] - window[0]))
         half_width = (stores["total"]["high"] - stores["total"]["low"]) / 2
         self.assertLess(abs(changes[0] - changes[1]), max(CLOSE, half_width / 10), f"known to ±{half_width:.4f}")
 
