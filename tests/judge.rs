@@ -36,7 +36,8 @@ fn remove(files: &[String]) {
 #[test]
 fn three_runs_are_joined_into_one_verdict() {
     let (less, more) = (work(1000), work(2000));
-    let files = parts("three", 3, &["--runs", "16"], [&less, &more]);
+    // In turns, whose pairs tell whether sources agree.
+    let files = parts("three", 3, &["--metric", "cpu", "--layout", "turns", "--runs", "16"], [&less, &more]);
     let (status, text, stderr) = judge(&[], &files);
     assert_eq!(status, 0, "{stderr}");
     assert!(text.contains("3 sources joined") && text.contains("What each source says by itself"), "{text}");
