@@ -302,7 +302,8 @@ class Agent(Telling):
         begin = time.monotonic()
         for _ in range(2000):
             serve(app)
-        self.assertLess(time.monotonic() - begin, 2)
+        # To wait 10 ms for each would take longer.
+        self.assertLess(time.monotonic() - begin, 20)
         status = self.status()
         self.assertEqual(status["requests"], status["sent"] + status["dropped"] + status["gathered"])
         self.assertGreater(status["dropped"], 1000)
