@@ -121,7 +121,13 @@ fn killed_at_any_moment() {
     });
     assert!(taken, "{:?}", place.kept(Path::new(STEADY)));
     nobody_keeps(&place);
-    assert_eq!(half_made(&place.cache()), Vec::<PathBuf>::new(), "left half-made");
+    // What a keeper left that was killed last is removed by the next one.
+    let removed = within(20, || {
+        again();
+        nobody_keeps(&place);
+        half_made(&place.cache()).is_empty()
+    });
+    assert!(removed, "left half-made: {:?}", half_made(&place.cache()));
     // The tracees of killed keepers are killed with them.
     assert_eq!(processes_with(&place.cache().display().to_string()), 0);
 }
