@@ -250,6 +250,6 @@ fn a_budget_too_small_names_one_that_would_do() {
     let (status, _, stderr) = run(&["compare", "--budget", "5s", "sleep 1.5", "sleep 1.5"]);
     assert_eq!(status, 2, "{stderr}");
     let named = stderr.split("--budget ").nth(1).and_then(|rest| rest.split(['s', ',']).next()).expect(&stderr);
-    assert!((18..=40).contains(&named.parse::<u32>().unwrap()), "{stderr}");
+    assert!((20..=40).contains(&named.parse::<u32>().unwrap()), "{stderr}");
     assert!(stderr.contains("--runs"));
 }

@@ -207,11 +207,11 @@ class Fleet(unittest.TestCase):
         if [warning["hosts"] > 2 for warning in missing_scrapes] == [True]:
             self.skipTest(f"this machine was too busy to scrape the other hosts once a second: {missing_scrapes}")
         self.assertEqual([warning["hosts"] for warning in missing_scrapes], [2])
-        # An agent that is late shows a second to the next scrape only: at the edge of a gap the requests of one host in a second may be
-        # in one answer alone. On a busy machine one of them may have cost much.
-        self.assertLess(abs(requests[0] - requests[1]), requests[1] / HOSTS / (window[1] - window[0]))
         half_width = (stores["total"]["high"] - stores["total"]["low"]) / 2
-        self.assertLess(abs(changes[0] - changes[1]), max(CLOSE, half_width / 4), f"known to ±{half_width:.4f}")
+        if half_width > 7 * CLOSE:
+            self.skipTest(f"this machine was too busy to compare answers to {CLOSE}: they are known to ±{half_width:.4f}")
+        self.assertLess(abs(requests[0] / requests[1] - 1), 0.002)
+        self.assertLess(abs(changes[0] - changes[1]), CLOSE)
 
 
 if __name__ == "__main__":
