@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{run, scratch, skip, steady, told, within_a_second};
+use steady::{eventually, run, scratch, skip, steady, told, within_a_second};
 use steady_linux::clock;
 use steady_model::Nanos;
 
@@ -49,11 +49,6 @@ fn probers_of(parent: u32) -> Vec<i32> {
         parent_of_it == Some(parent)
     };
     processes("steady __prober").into_iter().filter(of_it).collect()
-}
-
-/// Whether `condition` comes true, given the time that a crowded machine may take.
-fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    (0..30).any(|_| within_a_second(&mut condition))
 }
 
 /// Processes that keep CPUs busy, ended with this.
@@ -304,6 +299,14 @@ fn nothing_is_left_of_a_killed_steady() {
     assert!(within_a_second(|| left() == 0), "{} are left", left());
 }
 
+/// The CPU time of a process so far: utime and stime, in ticks of 10 ms (proc_pid_stat(5)); none once it has ended.
+fn cpu_seconds(pid: i32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
 /// How many processes there are in a session that have not ended; each prober leads one. Those that have are for the
 /// system's first process to reap, at its leisure.
 fn in_session(session: i32) -> usize {
@@ -321,8 +324,8 @@ fn in_session(session: i32) -> usize {
 #[test]
 fn an_interruption_shows_what_is_whole() {
     let child = long("system_call,process_switch");
-    assert!(eventually(|| probers_of(child.id()).len() == 2));
-    std::thread::sleep(Duration::from_millis(1500));
+    // They are calibrated in a second of CPU time, and repeat for ten minutes.
+    assert!(eventually(|| probers_of(child.id()).into_iter().map(cpu_seconds).sum::<f64>() > 1.5));
     kill("-INT", child.id() as i32);
     let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
     assert_eq!((status, stderr.as_str()), (130, ""));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
 
 /// With a tracer and without.
 const BOTH: [&[&str]; 2] = [&[], &["--trace"]];
@@ -124,7 +124,7 @@ fn time_in_which_it_is_stopped_does_not_count() {
         let begun = clock::monotonic();
         let child = steady().args(words).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
         // Both are stopped: the command by itself, the front to tell its parent.
-        assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
+        assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
         std::thread::sleep(Duration::from_millis(900));
         send("CONT", child.id());
         assert_eq!(told(child.wait_with_output().unwrap()).0, 3);
@@ -145,13 +145,13 @@ fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
     let script = "setsid sh -c 'sleep 7201 & sleep 7201' & (sleep 7201 &) ; echo ready; sleep 7201";
     for options in BOTH {
         let child = explained_child(options, script);
-        assert!(within_a_second(|| sleepers("7201") >= 4));
+        assert!(eventually(|| sleepers("7201") >= 4));
         send("KILL", child.id());
         assert_eq!(child.wait_with_output().unwrap().status.signal(), Some(9));
         assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} are left", sleepers("7201"));
 
         let child = explained_child(options, script);
-        assert!(within_a_second(|| sleepers("7201") >= 4));
+        assert!(eventually(|| sleepers("7201") >= 4));
         let guardian = children_of(child.id()).first().copied().expect("there is a guardian");
         send("KILL", guardian);
         let (status, _, stderr) = told(child.wait_with_output().unwrap());
@@ -352,7 +352,7 @@ fn nothing_is_left_when_it_is_killed_while_runs_are_counted() {
     // The pairs are quick, and the counted runs, which find no STEADY_RUN, hang.
     let hangs = "sh -c '[ -n \"$STEADY_RUN\" ] || sleep 7203'";
     let mut child = steady().args(["explain", "--runs", "6", "--quiet", hangs, hangs]).spawn().unwrap();
-    let hanging = (0..20).any(|_| within_a_second(|| sleepers("7203") > 0));
+    let hanging = eventually(|| sleepers("7203") > 0);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(hanging, "a counted run was reached");

@@ -7,7 +7,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use steady::{data_home, json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work};
+use steady::{
+    data_home, eventually, json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work,
+};
 
 #[test]
 fn a_failing_command_is_told_with_its_status() {
@@ -73,7 +75,7 @@ fn daemons_are_dead_at_the_end() {
 fn daemons_are_dead_within_a_second_of_a_killed_steady() {
     let lingers = "sh -c 'setsid sleep 7003 & setsid sh -c \"sleep 7003 & wait\" & sleep 7003'";
     let mut child = steady().args(["compare", "--runs", "6", lingers, lingers]).stdout(Stdio::null()).spawn().unwrap();
-    assert!(within_a_second(|| processes_with("sleep 7003") >= 3), "the commands have started");
+    assert!(eventually(|| processes_with("sleep 7003") >= 3), "the commands have started");
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.signal(), Some(9));
@@ -103,8 +105,7 @@ fn an_interruption_gives_the_verdict_so_far() {
     let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Enough for a verdict, the warm-up aside.
     let many = || fs::read(&runs).is_ok_and(|lines| lines.len() >= 100);
-    (0..600).take_while(|_| !many()).for_each(|_| std::thread::sleep(Duration::from_millis(50)));
-    assert!(many(), "too few runs in 30 s");
+    assert!(eventually(many), "too few runs");
     fs::remove_file(&runs).unwrap();
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -117,7 +118,7 @@ fn an_interruption_gives_the_verdict_so_far() {
 #[test]
 fn an_interruption_during_the_first_run_ends_at_once() {
     let child = steady().args(["compare", "sleep 7004", "sleep 7004"]).stderr(Stdio::piped()).spawn().unwrap();
-    assert!(within_a_second(|| processes_with("sleep 7004") >= 2));
+    assert!(eventually(|| processes_with("sleep 7004") >= 2));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let (status, _, stderr) = told(child.wait_with_output().unwrap());
     assert_eq!(status, 143, "{stderr}");

@@ -81,7 +81,7 @@ fn what_was_set_up_is_cleaned_up_after_an_interruption() {
         .args(["compare", "--budget", "60s", "--quiet", "--setup", &setup, "--cleanup", &cleanup, "sleep 5", "sleep 5"])
         .spawn()
         .unwrap();
-    assert!(steady::within_a_second(|| ready.exists()));
+    assert!(steady::eventually(|| ready.exists()));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));

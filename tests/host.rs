@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use steady::{processes_with, run, scratch, skip, steady, within_a_second};
+use steady::{eventually, processes_with, run, scratch, skip, steady, within_a_second};
 
 /// The journal, below a root.
 const JOURNAL: &str = "var/lib/steady-host/host.json";
@@ -398,7 +398,7 @@ fn long(host: &Copied, mark: &str) -> std::process::Child {
     command.args(["host", "quiet", "--root", host.root(), "--", "sh", "-c", &format!("sleep 60.{mark} & wait")]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
     // The front, the sentinel, the guardian, the shell and what it started.
-    assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 5), "it runs");
+    assert!(eventually(|| processes_with(&format!("sleep 60.{mark}")) == 5), "it runs");
     assert_eq!(host.text(GOVERNOR), "performance");
     child
 }
@@ -493,7 +493,7 @@ fn measuring_on_a_quiet_host_puts_it_back() {
         host.root(),
     ]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    assert!(within_a_second(|| host.text(GOVERNOR) == "performance"));
+    assert!(eventually(|| host.text(GOVERNOR) == "performance"));
     child.kill().unwrap();
     let _ = child.wait();
     assert!(within_a_second(|| host.files() == before && !host.0.join(JOURNAL).exists()));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use steady::{data_home, scratch, skip, steady, told, within_a_second};
+use steady::{data_home, eventually, scratch, skip, steady, told};
 
 /// A data directory for one test.
 fn own(test: &str) -> PathBuf {
@@ -66,7 +66,7 @@ fn killed_keeps_all_but_the_pair_in_flight(layout: &str) {
         child.kill().unwrap();
         child.wait().unwrap();
         // The launchers end what they are at, and let go of the log.
-        assert!(within_a_second(|| runs(&home).len() == kill + 1), "{enough}: {:?}", logs(&home));
+        assert!(eventually(|| runs(&home).len() == kill + 1), "{enough}: {:?}", logs(&home));
         let run = runs(&home).pop().unwrap();
         let (noted, kept) = (pairs_noted(&notes).len() as u64, run["pairs"].as_u64().unwrap());
         assert!(kept + 1 >= noted && kept <= noted, "{kept} of {noted} are kept");
@@ -114,7 +114,7 @@ fn a_killed_load_experiment_keeps_all_rows_but_the_one_in_flight() {
         child.kill().unwrap();
         child.wait().unwrap();
         // A helper that was just being started has the log too, until it is: on a machine with more to do, for seconds.
-        let imported = (0..10).any(|_| within_a_second(|| runs(&home).len() == kill + 1));
+        let imported = eventually(|| runs(&home).len() == kill + 1);
         assert!(imported, "{enough}: {:?}, {:?}", logs(&home), runs(&home));
         let run = runs(&home).pop().unwrap();
         assert_eq!((&run["kind"], &run["complete"]), (&"load".into(), &false.into()), "{run}");

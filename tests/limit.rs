@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
 
 /// Works until it is ended.
 const SPIN: &str = "while :; do :; done";
@@ -147,7 +147,7 @@ fn time_in_which_it_is_stopped_does_not_count() {
     let begun = clock::monotonic();
     let child = steady().args(words).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
     // Both are stopped: the command by itself, the front to tell its parent.
-    assert!(within_a_second(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
+    assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
     std::thread::sleep(Duration::from_millis(900));
     send("CONT", child.id());
     let (status, _, stderr) = told(child.wait_with_output().unwrap());
@@ -262,13 +262,13 @@ fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
     let script = "setsid sh -c 'sleep 7106 & sleep 7106' & (sleep 7106 &) ; echo ready; sleep 7106";
     for source in sources("nothing_is_left_when_the_front_or_the_guardian_is_killed") {
         let child = limited_child_by(&["--source", source], script);
-        assert!(within_a_second(|| sleepers("7106") >= 4));
+        assert!(eventually(|| sleepers("7106") >= 4));
         send("KILL", child.0.id());
         assert_eq!(child.0.wait_with_output().unwrap().status.signal(), Some(9));
         assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} are left", sleepers("7106"));
 
         let child = limited_child_by(&["--source", source], script);
-        assert!(within_a_second(|| sleepers("7106") >= 4));
+        assert!(eventually(|| sleepers("7106") >= 4));
         let guardian = child_of(child.0.id()).expect("there is a guardian");
         send("KILL", guardian);
         let (status, _, stderr) = told(child.0.wait_with_output().unwrap());
@@ -303,7 +303,7 @@ fn a_kill_of_the_process_group_or_of_steady_leaves_nothing() {
                 command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
                 let mut child = command.spawn().unwrap();
                 ready(&mut child);
-                assert!(within_a_second(|| sleepers(&time) == 5), "{words:?}: {} run", sleepers(&time));
+                assert!(eventually(|| sleepers(&time) == 5), "{words:?}: {} run", sleepers(&time));
                 let victim = if is_group { format!("-{}", child.id()) } else { child.id().to_string() };
                 assert!(Command::new("kill").args(["-KILL", "--", &victim]).status().unwrap().success());
                 assert_eq!(child.wait().unwrap().signal(), Some(9));
@@ -562,7 +562,7 @@ fn send(signal: &str, pid: u32) {
 }
 
 fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    assert!(within_a_second(|| found().is_some()));
+    assert!(eventually(|| found().is_some()));
     found().unwrap()
 }
 

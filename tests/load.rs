@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use steady::{data_home, processes_with, run, scratch, skip, steady, told, within_a_second};
+use steady::{data_home, eventually, processes_with, run, scratch, skip, steady, told, within_a_second};
 
 /// Runs an experiment and reads its JSON; panics where the status is another than `status`.
 fn load(status: i32, words: &[&str]) -> Value {
@@ -27,11 +27,6 @@ fn procs(report: &Value) -> Vec<u64> {
 
 fn number(row: &Value, name: &str) -> f64 {
     row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row}"))
-}
-
-/// Whether `condition` comes true, given the time that a crowded machine may take.
-fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    (0..30).any(|_| within_a_second(&mut condition))
 }
 
 /// What stands on the command lines of an experiment's workers, and of no others.

@@ -13,7 +13,7 @@ use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{processes_with, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, processes_with, run, scratch, seconds, skip, steady, told, within_a_second};
 
 static KNOWN: LazyLock<PathBuf> = LazyLock::new(|| compiled("known", include_str!("locks/known.c"), &[]));
 static STUCK: LazyLock<PathBuf> = LazyLock::new(|| compiled("stuck", include_str!("locks/stuck.c"), &[]));
@@ -248,7 +248,7 @@ fn nothing_is_left_whoever_is_killed() {
         command.args(["locks", "--quiet", "--no-history", "--", KNOWN.to_str().unwrap()]);
         command.args(["mutex", "2", &mark, "1000", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        assert!(within_a_second(|| processes_with(&format!("mutex 2 {mark}")) == 4));
+        assert!(eventually(|| processes_with(&format!("mutex 2 {mark}")) == 4));
         let victim = if guardian { child_of(child.id()) } else { child.id() };
         Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap();
         let status = child.wait().unwrap();

@@ -8,14 +8,13 @@ mod kept_rows;
 mod steady;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use kept_rows::{LONG, Service, store, store_from};
 use serde_json::Value;
-use steady::{processes_with, scratch, steady, told, within_a_second};
+use steady::{eventually, processes_with, scratch, steady, told};
 
 const SHOP: Service = Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
 const ALIKE: Service = Service { name: "alike", versions: &["v1", "v2"], factor: 1.0 };
@@ -183,6 +182,13 @@ fn now() -> u64 {
     String::from_utf8(date.stdout).unwrap().trim().parse().unwrap()
 }
 
+/// Whether a process has a handler of SIGINT, the second bit of SigCgt (proc_pid_status(5)).
+fn catches_interrupts(process: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & 0b10 != 0
+}
+
 fn signal(signal: &str, process: &Child) {
     assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
 }
@@ -212,17 +218,21 @@ fn an_interrupt_ends_what_is_followed_with_the_report_so_far() {
     let words = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
     let follow = |more: &[&str]| {
         let mut command = compare(&store, &[&words[..], more].concat());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let process = command.spawn().unwrap();
-        thread::sleep(Duration::from_millis(1_500));
-        signal("-INT", &process);
-        told(process.wait_with_output().unwrap())
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let (status, stdout, stderr) = follow(&["--from", &from]);
+    let mut process = follow(&["--from", &from]);
+    let mut look = String::new();
+    BufReader::new(process.stderr.as_mut().unwrap()).read_line(&mut look).unwrap();
+    assert!(look.contains(" requests: "), "{look}");
+    signal("-INT", &process);
+    let (status, stdout, stderr) = told(process.wait_with_output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stdout.contains("CPU time per request") && stdout.contains("Undecided:"), "{stdout}");
     // From now on nothing was told.
-    let (status, stdout, stderr) = follow(&[]);
+    let process = follow(&[]);
+    assert!(eventually(|| catches_interrupts(&process)));
+    signal("-INT", &process);
+    let (status, stdout, stderr) = told(process.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (130, ""), "{stderr}");
 }
 
@@ -235,11 +245,11 @@ fn a_demonstration_that_is_killed_leaves_nothing_behind() {
     demo.args(["release", "demo"]).env("TMPDIR", &folder).stdout(Stdio::null()).stderr(Stdio::null());
     let mut demo = demo.spawn().unwrap();
     // Two processes of the server, and one that sweeps up.
-    let played = (0..20).any(|_| within_a_second(|| processes_with(&mark) >= 3));
+    let played = eventually(|| processes_with(&mark) >= 3);
     signal("-KILL", &demo);
     demo.wait().unwrap();
     assert!(played, "it never played");
-    assert!((0..5).any(|_| within_a_second(|| processes_with(&mark) == 0)), "processes are left");
+    assert!(eventually(|| processes_with(&mark) == 0), "processes are left");
     let empty = || fs::read_dir(&folder).unwrap().next().is_none();
-    assert!((0..5).any(|_| within_a_second(empty)), "files are left");
+    assert!(eventually(empty), "files are left");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use steady::{primary, processes_with, scratch, steady, told, within_a_second};
+use steady::{eventually, primary, processes_with, scratch, steady, told, within_a_second};
 
 /// A repository of this test's own, and a place for what `steady` makes of it.
 struct Place {
@@ -386,7 +386,7 @@ fn building(place: &Place, mark: &str) -> Child {
     let build = format!("setsid sleep {mark} & sleep {mark}; true");
     let child =
         place.compare("", &["--rev", "old..HEAD", "--build", &build, "./prog"]).stderr(Stdio::piped()).spawn().unwrap();
-    assert!(within_a_second(|| processes_with(&format!("sleep {mark}")) >= 3), "the build has begun");
+    assert!(eventually(|| processes_with(&format!("sleep {mark}")) >= 3), "the build has begun");
     assert_eq!(place.left().len(), 2);
     child
 }

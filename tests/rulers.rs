@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{run, scratch, steady, told, within_a_second};
+use steady::{eventually, run, scratch, steady, told, within_a_second};
 
 const RESOURCES: [&str; 7] = ["alu", "l1", "l2", "shared", "memory", "fetch", "system_call"];
 
@@ -127,14 +127,10 @@ fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
     let group = child.id().to_string();
     let mine = || neighbours_below(&group);
     let mut seen = Vec::new();
-    for _ in 0..50 {
+    assert!(eventually(|| {
         seen = mine();
-        if seen.len() == 7 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    assert_eq!(seen.len(), 7);
+        seen.len() == 7
+    }));
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(within_a_second(|| seen.iter().all(|pid| !fs::exists(format!("/proc/{pid}/exe")).unwrap_or(false))));

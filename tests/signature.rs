@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use steady_workloads::signature::made;
 
-use steady::{processes_with, run, scratch, steady, told, within_a_second};
+use steady::{eventually, processes_with, run, scratch, steady, told, within_a_second};
 
 const WAYS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
 const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
@@ -202,7 +202,7 @@ fn disturbed(name: &str, way: &[&str], disturb: impl FnOnce(&Path)) -> (i32, Str
         let bytes = text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok());
         bytes.is_some_and(|bytes| bytes > 600_000)
     };
-    assert!((0..20).any(|_| within_a_second(begun)) || child.try_wait().unwrap().is_some(), "it reads");
+    assert!(eventually(begun) || child.try_wait().unwrap().is_some(), "it reads");
     assert!(child.try_wait().unwrap().is_none(), "there is time to disturb it");
     disturb(Path::new(&path));
     told(ended(child))
@@ -259,7 +259,7 @@ fn nothing_is_left_when_it_is_killed() {
     // Somebody has it open for writing, and writes nothing.
     let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
     let mut child = started(&["signature", "--processes", "3", &pipe]);
-    assert!(within_a_second(|| children(child.id()).len() == 3));
+    assert!(eventually(|| children(child.id()).len() == 3));
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(within_a_second(|| processes_with(&pipe) == 0), "workers are left");
@@ -271,7 +271,7 @@ fn a_worker_that_is_killed_is_an_error_and_no_number() {
     let pipe = folder.fifo("endless");
     let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
     let child = started(&["signature", "--processes", "3", &pipe]);
-    assert!(within_a_second(|| children(child.id()).len() == 3));
+    assert!(eventually(|| children(child.id()).len() == 3));
     kill_process(Pid::from_raw(children(child.id())[1]).unwrap(), Signal::KILL).unwrap();
     let (status, stdout, stderr) = told(ended(child));
     assert_eq!((status, stdout.as_str()), (125, ""));

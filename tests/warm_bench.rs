@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use steady::{processes_with, scratch, skip, steady, told, within_a_second};
+use steady::{eventually, processes_with, scratch, skip, steady, told};
 
 /// A cache of this test's own, for this user alone; gone with this.
 struct Cache(PathBuf);
@@ -56,11 +56,6 @@ fn json(output: Output) -> Value {
     let (status, stdout, stderr) = told(output);
     assert_eq!(status, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
-}
-
-/// Whether `condition` comes true, given the time that a crowded machine may take.
-fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    (0..30).any(|_| within_a_second(&mut condition))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{primary, processes_with, scratch, skip, steady, told, within_a_second};
+use steady::{eventually, primary, processes_with, scratch, skip, steady, told};
 
 /// A place for temporary files of this test's own; gone with this.
 struct Place(PathBuf);
@@ -69,11 +69,6 @@ fn available(test: &str) -> bool {
         skip(test, "snapshots are made for x86-64 with the GNU C library only");
     }
     available
-}
-
-/// Whether `condition` comes true, given the time that a crowded machine may take.
-fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    (0..30).any(|_| within_a_second(&mut condition))
 }
 
 #[test]
