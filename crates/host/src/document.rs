@@ -4,7 +4,7 @@ mod deeds;
 
 use steady_model::{ConditionState, Knob, Reading, Resource};
 use steady_render::csv::{Column, table};
-use steady_render::document::{Block, Document, Emphasis, Fact, Section, Shown};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section};
 use steady_render::letters::{count, one_line};
 use steady_render::timestamp;
 use steady_render::units::{TIE, percent};
@@ -18,18 +18,14 @@ pub(crate) fn document(record: &HostRecord) -> Document {
         HostQuestion::Quiet => ("Steadyhand: a host made quiet", deeds::quieted(record)),
         HostQuestion::Restore => ("Steadyhand: a host put back", deeds::restored(record)),
     };
-    let mut sections = Vec::new();
-    let mut add = |heading: Option<&str>, blocks: Vec<Block>| {
-        sections.push(Section { heading: heading.map(str::to_owned), shown: Shown::Everywhere, blocks });
-    };
-    for (heading, facts) in facts(record).into_iter().filter(|(_, facts)| !facts.is_empty()) {
-        add(Some(heading), vec![Block::Facts(facts)]);
-    }
+    let facts = facts(record).into_iter().filter(|(_, facts)| !facts.is_empty());
+    let mut sections: Vec<Section> =
+        facts.map(|(heading, facts)| Section::new(heading, vec![Block::Facts(facts)])).collect();
     let last = last(record);
     if !last.is_empty() {
-        add(None, last.into_iter().map(|line| Block::Paragraph(vec![(Emphasis::Plain, line)])).collect());
+        sections.push(Section::paragraphs(last.into_iter().map(|line| vec![(Emphasis::Plain, line)])));
     }
-    let answer = vec![(Emphasis::Heading, answer)];
+    let answer = vec![vec![(Emphasis::Heading, answer)]];
     Document { subject: subject.to_owned(), answer, sections, is_brief: false }
 }
 

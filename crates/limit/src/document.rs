@@ -2,7 +2,7 @@
 
 use steady_model::{Nanos, Outcome};
 use steady_render::csv::{self, Row, outcome, seconds};
-use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, percent, time, time_setting};
 
@@ -10,16 +10,12 @@ use crate::record::{LimitOutcome, LimitRecord};
 
 /// The report: what became of the command, what it used, and where.
 pub(crate) fn document(record: &LimitRecord) -> Document {
-    let command = Section {
-        heading: Some("The command".to_owned()),
-        shown: Shown::Everywhere,
-        blocks: vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))],
-    };
+    let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     Document {
         subject: "Steadyhand: a command with limits".to_owned(),
-        answer: answer(record),
+        answer: vec![answer(record)],
         is_brief: true,
-        sections: vec![command, origin(record.started, &record.host, &record.revision)],
+        sections: vec![Section::new("The command", command), origin(record.started, &record.host, &record.revision)],
     }
 }
 

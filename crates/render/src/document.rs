@@ -3,7 +3,9 @@
 
 use steady_model::{Host, Quota, Reading, Timestamp};
 
+use crate::chart::Chart;
 use crate::letters::one_line;
+use crate::table::Table;
 use crate::timestamp;
 use crate::units::memory;
 
@@ -37,12 +39,12 @@ pub type Sentence = Vec<Span>;
 pub struct Document {
     /// What kind of report it is, above its answer: `Steadyhand: a command with limits`.
     pub subject: String,
-    /// The answer to the question that was asked.
-    pub answer: Sentence,
+    /// The answer to the question that was asked, and what qualifies it, a paragraph each.
+    pub answer: Vec<Sentence>,
     /// What the answer rests on.
     pub sections: Vec<Section>,
     /// Whether its text stands between the output of a command: then the answer follows the name of the program, and text and
-    /// Markdown have no headings.
+    /// Markdown have headings above tables and charts alone.
     pub is_brief: bool,
 }
 
@@ -53,8 +55,40 @@ pub struct Section {
     pub heading: Option<String>,
     /// Which formats have it.
     pub shown: Shown,
+    /// Whether it is for few readers: Markdown folds it away.
+    pub is_detail: bool,
     /// What stands in it.
     pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section that all formats have.
+    pub fn new(heading: &str, blocks: Vec<Block>) -> Self {
+        Section { heading: Some(heading.to_owned()), shown: Shown::Everywhere, is_detail: false, blocks }
+    }
+
+    /// Sentences that belong to the whole document, without a heading.
+    pub fn paragraphs(sentences: impl IntoIterator<Item = Sentence>) -> Self {
+        Section { heading: None, ..Section::new("", sentences.into_iter().map(Block::Paragraph).collect()) }
+    }
+
+    /// The section, in these formats alone.
+    #[must_use]
+    pub fn shown(self, shown: Shown) -> Self {
+        Section { shown, ..self }
+    }
+
+    /// The section, folded away where that can be.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Section { is_detail: true, ..self }
+    }
+
+    /// Its heading as text and Markdown have it.
+    pub(crate) fn heading_in_text(&self, document: &Document) -> Option<&String> {
+        let stands_out = |block: &Block| matches!(block, Block::Table(_) | Block::Chart(_));
+        self.heading.as_ref().filter(|_| !document.is_brief || self.blocks.iter().any(stands_out))
+    }
 }
 
 /// Which formats have a part of a document.
@@ -77,6 +111,10 @@ pub enum Block {
     Facts(Vec<Fact>),
     /// A paragraph.
     Paragraph(Sentence),
+    /// A table.
+    Table(Table),
+    /// A chart. Text and Markdown have those of bars.
+    Chart(Chart),
 }
 
 /// A label and what belongs to it.
@@ -118,7 +156,7 @@ pub fn origin(started: Timestamp, host: &Host, revision: &Reading<String>) -> Se
     let mut facts = vec![Fact::new("begun", timestamp::text(started))];
     facts.extend(host_facts(host));
     facts.push(Fact::reading("git revision", revision, |revision| one_line(revision)));
-    Section { heading: Some("Where and when".to_owned()), shown: Shown::OnPages, blocks: vec![Block::Facts(facts)] }
+    Section::new("Where and when", vec![Block::Facts(facts)]).shown(Shown::OnPages)
 }
 
 /// The machine, its CPUs and the quota.
@@ -144,18 +182,14 @@ pub(crate) fn sample() -> Document {
         Fact::new("one", "1 s"),
         Fact::emphasized("two_2", Emphasis::Open, "noisy").with_note("because of\u{1b} others"),
     ];
-    let line = |text: &str| Block::Paragraph(vec![(Emphasis::Plain, text.to_owned())]);
-    let section = |heading: Option<&str>, blocks| Section {
-        heading: heading.map(str::to_owned),
-        shown: Shown::Everywhere,
-        blocks,
-    };
+    let line = |text: &str| vec![(Emphasis::Plain, text.to_owned())];
     Document {
         subject: "Steadyhand: a sample".to_owned(),
-        answer: vec![(Emphasis::Heading, "It is so.".to_owned())],
+        answer: vec![vec![(Emphasis::Heading, "It is so.".to_owned())]],
         sections: vec![
-            section(Some("Facts"), vec![Block::Facts(facts)]),
-            section(None, vec![line("First."), line("Last.")]),
+            Section::new("Facts", vec![Block::Facts(facts)]),
+            Section::new("Locks", vec![Block::Table(crate::table::sample())]).folded(),
+            Section::paragraphs([line("First."), line("Last.")]),
         ],
         is_brief: false,
     }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod ascii;
+pub mod chart;
 pub mod csv;
 pub mod document;
 pub mod html;
@@ -10,10 +11,15 @@ pub mod json;
 pub mod letters;
 pub mod markdown;
 pub mod path;
+pub mod scale;
+pub mod table;
 pub mod terminal;
 pub mod timestamp;
 pub mod units;
 
 pub use ascii::ascii;
+pub use chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
 pub use document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span};
+pub use scale::{Kind, Scale};
+pub use table::{Align, Cell, Column, Table};
 pub use terminal::Style;

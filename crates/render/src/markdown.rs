@@ -2,27 +2,59 @@
 
 use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
 use crate::letters::harmless;
+use crate::table::{Align, Column, Table};
+
+/// Rows that a table has at most.
+const ROWS: usize = 50;
 
 /// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document) -> String {
-    let mut out = format!("{}\n", sentence(&document.answer));
+    let mut out = document.answer.iter().map(|one| sentence(one) + "\n").collect::<Vec<_>>().join("\n");
     for section in document.sections.iter().filter(|section| section.shown != Shown::OnPages) {
         blank(&mut out);
-        if let Some(heading) = section.heading.as_ref().filter(|_| !document.is_brief) {
-            out.push_str(&format!("**{}**\n\n", plain(heading)));
-        }
-        for block in &section.blocks {
-            match block {
-                Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
-                Block::Facts(facts) => facts.iter().for_each(|fact| out.push_str(&item(fact))),
-                Block::Paragraph(spans) => {
-                    blank(&mut out);
-                    out.push_str(&format!("{}\n", sentence(spans)));
-                }
+        let heading = section.heading_in_text(document);
+        match heading {
+            Some(heading) if section.is_detail => {
+                out.push_str(&format!("<details><summary>{}</summary>\n\n", plain(heading)));
             }
+            Some(heading) => out.push_str(&format!("### {}\n\n", plain(heading))),
+            None => {}
+        }
+        section.blocks.iter().for_each(|one| block(one, &mut out));
+        if heading.is_some() && section.is_detail {
+            blank(&mut out);
+            out.push_str("</details>\n");
         }
     }
     out
+}
+
+fn block(block: &Block, out: &mut String) {
+    match block {
+        Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
+        Block::Facts(facts) => facts.iter().for_each(|fact| out.push_str(&item(fact))),
+        Block::Paragraph(spans) => {
+            blank(out);
+            out.push_str(&format!("{}\n", sentence(spans)));
+        }
+        Block::Table(table) => rows(table, out),
+        // It has no drawings.
+        Block::Chart(_) => {}
+    }
+}
+
+fn rows(table: &Table, out: &mut String) {
+    let shown = table.shown(ROWS);
+    let mut line = |cells: Vec<String>| out.push_str(&format!("| {} |\n", cells.join(" | ")));
+    line(table.columns.iter().map(|column| plain(&column.head)).collect());
+    let rule = |column: &Column| if column.align == Align::Words { "---" } else { "---:" }.to_owned();
+    line(table.columns.iter().map(rule).collect());
+    for row in 0..shown.rows {
+        line(table.columns.iter().map(|column| sentence(&[shown.cell(column, row)])).collect());
+    }
+    for note in shown.notes() {
+        out.push_str(&format!("\n{}\n", plain(&note)));
+    }
 }
 
 /// Ends a paragraph.
@@ -92,9 +124,11 @@ mod tests {
     #[test]
     fn sections_have_headings_where_they_are_wanted() {
         let facts = "- one: 1 s\n- two\\_2: **noisy** — because of  others\n";
-        let last = "First.\n\nLast.\n";
+        let table = "| lock | median wait | at |\n| --- | ---: | --- |\n| L1 mutex | 1234 s | – |\n\
+                     | L2 | \\[1\\] | – |\n| L3 | \\[1\\] | – |\n\n\\[1\\]\u{a0}absent: nobody\\\\u{1b} looked\n";
+        let last = format!("<details><summary>Locks</summary>\n\n{table}\n</details>\n\nFirst.\n\nLast.\n");
         let document = crate::document::sample();
-        assert_eq!(text(&document), format!("**It is so.**\n\n**Facts**\n\n{facts}\n{last}"));
+        assert_eq!(text(&document), format!("**It is so.**\n\n### Facts\n\n{facts}\n{last}"));
         let document = Document { is_brief: true, ..document };
         assert_eq!(text(&document), format!("**It is so.**\n\n{facts}\n{last}"));
     }

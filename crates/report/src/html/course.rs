@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Interval, Report, Sight};
 
 use super::scale::{Kind, Place, Scale};
-use super::svg::{Chart, Path, across, rectangle, sample};
+use super::svg::{Path, Plot, across, rectangle, sample};
 use super::thousands;
 use crate::units::setting;
 use crate::words::{blocks, signed};
@@ -25,7 +25,7 @@ pub(super) fn draw(report: &Report, contender: usize) -> Markup {
     };
     let label = format!("The interval after each of {} looks, narrowing as pairs were added.", sights.len());
     let (x, y) = (ticks(&sights, &pairs), values.ticks());
-    let chart = Chart { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside };
+    let chart = Plot { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside };
     html! {
         (chart.draw())
         p.key {

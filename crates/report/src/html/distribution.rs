@@ -5,7 +5,7 @@ use steady_model::{Judgement, Layout};
 
 use super::points::{Point, Points};
 use super::scale::{Kind, Place, Scale};
-use super::svg::{Chart, Path, down, sample};
+use super::svg::{Path, Plot, down, sample};
 use super::timeline::zero_key;
 use super::{capital_layout, thousands};
 use crate::units::percent;
@@ -41,7 +41,7 @@ pub(super) fn draw(points: &Points, values: &Scale, judgement: Option<&Judgement
                 thousands(list.len()),
                 if change { capital_layout(*layout) } else { "runs".into() }
             );
-            let chart = Chart { label: &label, height: "middle", x: &x, x_labels: index == last, y: &y, inside };
+            let chart = Plot { label: &label, height: "middle", x: &x, x_labels: index == last, y: &y, inside };
             html! {
                 h4 { (if change { capital_layout(*layout) } else { "All runs".to_owned() }) }
                 (chart.draw())

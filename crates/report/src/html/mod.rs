@@ -11,10 +11,8 @@ mod moments;
 mod points;
 mod release;
 mod rulers;
-mod scale;
 mod signature;
 mod split;
-mod svg;
 mod timeline;
 mod warm;
 
@@ -28,7 +26,8 @@ use crate::words::{capital, name, noun};
 pub use costs::costs_html;
 pub use explain::{explain_html, explain_pair_html};
 use points::Points;
-pub(crate) use scale::{Kind, Place, Scale};
+pub(crate) use steady_render::html::plot as svg;
+pub(crate) use steady_render::scale::{self, Kind, Place, Scale};
 
 pub use load::load_html;
 pub use locks::locks_html;

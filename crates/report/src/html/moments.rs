@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Moment, Reading, Record};
 
 use super::scale::Scale;
-use super::svg::{Chart, Path, sample};
+use super::svg::{Path, Plot, sample};
 use crate::units::percent;
 
 /// More stretches of time than this are drawn as means of several.
@@ -44,7 +44,7 @@ pub(super) fn draw(record: &Record, time: &Scale, looks: &Markup, more: &Markup)
     let label = "Shares of time over the comparison: CPUs busy, something waiting for a CPU, stolen by the host.";
     html! {
         h4 { "The machine's load" }
-        (Chart { label, height: "low", x: &time.ticks(), x_labels: true, y: &ticks, inside }.draw())
+        (Plot { label, height: "low", x: &time.ticks(), x_labels: true, y: &ticks, inside }.draw())
         p.key {
             @for (class, name, pick, whole) in series(record) {
                 @if drawn(pick) { span { (sample(class)) (name) } }

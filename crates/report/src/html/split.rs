@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Breakdown, Report};
 
 use super::scale::{Kind, Scale};
-use super::svg::{Chart, rectangle, sample};
+use super::svg::{Plot, rectangle, sample};
 use crate::units::time;
 use crate::words::name;
 
@@ -54,7 +54,7 @@ fn bar(one: &Breakdown, command: usize, axis: &Scale, ticks: &[(f64, String)], l
     let words = parts.iter().map(|(_, what, mean)| format!("{what} {}", time(*mean))).collect::<Vec<_>>().join(", ");
     let label = format!("Command {}: {words}.", command + 1);
     html! {
-        (Chart { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
+        (Plot { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
         p.key {
             @for (class, what, mean) in &parts { span { (sample(class)) (what) " " (time(*mean)) } }
         }

@@ -5,7 +5,7 @@ use steady_model::{Layout, Record};
 
 use super::points::{Point, Points, kept_in_words, thin};
 use super::scale::{Kind, Place, Scale};
-use super::svg::{Chart, Path, across, down, sample};
+use super::svg::{Path, Plot, across, down, sample};
 use super::{moments, thousands};
 
 /// The charts, one per layout and one of the load, all on one axis of time. At most about `most` points are drawn.
@@ -30,7 +30,7 @@ pub(super) fn draw(record: &Record, points: &Points, values: &Scale, most: usize
             (dots(&kept, &time, values, *layout))
         };
         let (x, y) = (time.ticks(), values.ticks());
-        let chart = Chart { label: &label, height: "tall", x: &x, x_labels: record.moments.is_empty(), y: &y, inside };
+        let chart = Plot { label: &label, height: "tall", x: &x, x_labels: record.moments.is_empty(), y: &y, inside };
         html! {
             h4 { (heading) }
             (chart.draw())

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Cost, Metric};
 
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, down, rectangle, sample};
+use crate::html::svg::{Path, Plot, down, rectangle, sample};
 use crate::words::capital;
 use crate::words::costs::{Figures, below, beyond, modes};
 
@@ -25,7 +25,7 @@ pub(super) fn draw(cost: &Cost) -> Markup {
     };
     let label = format!("Histogram of {} repetitions of {}.", cost.repetitions, cost.probe.name());
     let y = [(0.0, String::new()), (1.0, most.to_string())];
-    let chart = Chart { label: &label, height: "low", x: &labels(&scale), x_labels: true, y: &y, inside };
+    let chart = Plot { label: &label, height: "low", x: &labels(&scale), x_labels: true, y: &y, inside };
     html! {
         figure {
             h4 { code { (cost.probe.name()) } ": " (in_words(cost)) }

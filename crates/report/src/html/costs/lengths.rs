@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steady_model::{Cost, CostsReport, LengthReason, Probe};
 
-use crate::html::svg::{Chart, Path, sample};
+use crate::html::svg::{Path, Plot, sample};
 use crate::words::costs::{amount, lengths, reason};
 
 /// The ends of the axis of costs lie at least by this factor apart: noise is not to fill the chart.
@@ -38,7 +38,7 @@ pub(super) fn draw(report: &CostsReport, probe: Probe) -> Markup {
     let label = format!("What {} of {} costs, by length of the loop.", probe.unit(), probe.name());
     let inside = html! { (line(&drawn, &x, &y)) (dots(&drawn, &x, &y)) };
     let (rounds, costs) = (x.ticks(&[1.0], rounds), y.ticks(&[1.0, 2.0, 5.0], amount));
-    let chart = Chart { label: &label, height: "tall", x: &rounds, x_labels: true, y: &costs, inside };
+    let chart = Plot { label: &label, height: "tall", x: &rounds, x_labels: true, y: &costs, inside };
     html! {
         figure { (chart.draw()) }
         p.key {

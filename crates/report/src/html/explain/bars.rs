@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Difference, ExplainPairReport, ExplainReport, Line, Metric, Priced};
 
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, rectangle, sample};
+use crate::html::svg::{Plot, rectangle, sample};
 use crate::units::time;
 
 /// A piece of a bar: its class, its name, its seconds.
@@ -107,7 +107,7 @@ fn bar(name: &str, pieces: &[Piece], axis: &Scale, ticks: &[(f64, String)], labe
     let words = placed.iter().map(|(.., title)| title.as_str()).collect::<Vec<_>>().join(", ");
     let label = format!("{name}: {words}.");
     html! {
-        (Chart { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
+        (Plot { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
         p.key { @for (_, _, class, title) in &placed { span { (sample(class)) (title) } } }
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{ExplainReport, Nanos, Progress};
 
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, sample};
+use crate::html::svg::{Path, Plot, sample};
 use crate::units::fixed;
 
 /// Fewer points than this tell nothing that the bars do not.
@@ -51,7 +51,7 @@ pub(super) fn draw(report: &ExplainReport) -> Markup {
         section {
             h2 { "Over time" }
             figure {
-                (Chart { label, height: "middle", x: &time.ticks(), x_labels: true, y: &ticks(top), inside }.draw())
+                (Plot { label, height: "middle", x: &time.ticks(), x_labels: true, y: &ticks(top), inside }.draw())
                 p.key {
                     span { (sample("user")) "CPUs in user mode" }
                     span { (sample("system")) "in system mode" }

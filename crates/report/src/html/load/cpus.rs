@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steady_model::{CpuUse, LoadReport, LoadRow, Reading};
 
-use crate::html::svg::{Chart, HEIGHT, WIDTH, sample};
+use crate::html::svg::{HEIGHT, Plot, WIDTH, sample};
 use crate::units::percent;
 
 /// More CPUs than this are drawn as means of several, and of more rows than this not all are.
@@ -59,7 +59,7 @@ fn field(report: &LoadReport, field: &Field) -> Markup {
     let label = format!("{what}, for {} numbers of processes and {cpus} CPUs.", rows.len());
     let (x, y) = (labels_of_cpus(&rows, group, columns), labels_of_rows(&rows));
     html! {
-        (Chart { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside }.draw())
+        (Plot { label: &label, height: "tall", x: &x, x_labels: true, y: &y, inside }.draw())
         p.key { span { (sample("heat")) (what) ": from none to all" } }
         p.note {
             "Below: the CPU's number. Left: processes at once."

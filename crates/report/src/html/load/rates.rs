@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steady_model::{LoadReport, ScalabilityLaw};
 
-use crate::html::svg::{Chart, Path, sample};
+use crate::html::svg::{Path, Plot, sample};
 use crate::text::load::rates::{MOST_DRAWN, Rate, Rates, steps};
 use crate::units::short;
 
@@ -130,7 +130,7 @@ fn edge_key(rates: &Rates) -> Markup {
 fn chart(rates: &Rates, label: &str, ticks: &[f64], inside: Markup) -> Markup {
     let top = ticks.last().copied().unwrap_or(1.0);
     let y: Vec<(f64, String)> = ticks.iter().map(|tick| (tick / top, short(*tick))).collect();
-    Chart { label, height: "tall", x: &numbers(rates), x_labels: true, y: &y, inside }.draw()
+    Plot { label, height: "tall", x: &numbers(rates), x_labels: true, y: &y, inside }.draw()
 }
 
 /// As many numbers of processes as have room, the last among them.

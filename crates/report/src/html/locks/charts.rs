@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{LockThread, LockUse, LocksReport, Metric};
 
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, rectangle, sample};
+use crate::html::svg::{Plot, rectangle, sample};
 use crate::units::time;
 use crate::words::count;
 use crate::words::locks::{named, waited, worth_a_row};
@@ -102,7 +102,7 @@ fn bars(what: &str, rows: &[Row]) -> Markup {
         .filter(|part| rows.iter().any(|row| pieces(row).iter().any(|(one, _)| one == part)))
         .collect();
     html! {
-        (Chart { label: &label, height, x: &axis.ticks(), x_labels: true, y: &names, inside }.draw())
+        (Plot { label: &label, height, x: &axis.ticks(), x_labels: true, y: &names, inside }.draw())
         p.key { @for (class, name) in used { span { (sample(class)) (name) } } }
     }
 }

@@ -5,7 +5,7 @@ use steady_model::{Metric, Nanos, ReleaseMoment, ReleaseReport};
 
 use super::key;
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, sample};
+use crate::html::svg::{Path, Plot, sample};
 use crate::json::started;
 use crate::units::percent;
 use crate::words::count;
@@ -105,7 +105,7 @@ fn chart(
         @for (side, class) in LINES.iter().enumerate() { (line(stretches, time, class, |one| pick(one)[side].map(|value| values.clamped(value)))) }
     };
     let label = format!("CPU time per request of both versions over the window, {what}.");
-    Chart { label: &label, height: "middle", x: &time.ticks(), x_labels: true, y: &values.ticks(), inside }.draw()
+    Plot { label: &label, height: "middle", x: &time.ticks(), x_labels: true, y: &values.ticks(), inside }.draw()
 }
 
 /// Steps, each as long as its stretch; where nothing is known, there is a gap.
@@ -144,8 +144,8 @@ fn load(stretches: &[Stretch], time: &Scale) -> Markup {
     let busy_label = "Share of time in which the hosts' CPUs did something, over the window.";
     let rulers_label = "What rulers read over the window, beside their mean.";
     html! {
-        @if busy { (Chart { label: busy_label, height: "low", x: &time.ticks(), x_labels: true, y: &ticks, inside: busy_line }.draw()) }
-        @if read { (Chart { label: rulers_label, height: "low", x: &time.ticks(), x_labels: true, y: &factors.ticks(), inside: rulers_line }.draw()) }
+        @if busy { (Plot { label: busy_label, height: "low", x: &time.ticks(), x_labels: true, y: &ticks, inside: busy_line }.draw()) }
+        @if read { (Plot { label: rulers_label, height: "low", x: &time.ticks(), x_labels: true, y: &factors.ticks(), inside: rulers_line }.draw()) }
         p.key {
             @if busy { span { (sample("busy")) "CPUs busy" } } @else { span { "CPUs busy: absent" } }
             @if read {

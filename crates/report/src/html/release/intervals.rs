@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Interval, ReleaseChange};
 
 use crate::html::scale::{Kind, Place, Scale};
-use crate::html::svg::{Chart, Path, down, rectangle, sample};
+use crate::html::svg::{Path, Plot, down, rectangle, sample};
 use crate::units::setting;
 use crate::words::{cut, one_line, signed};
 
@@ -88,7 +88,7 @@ pub(super) fn draw(bars: &[Bar], resolution: f64, label: &str) -> Markup {
     } else {
         "tall named"
     };
-    let chart = Chart { label, height, x: &values.ticks(), x_labels: true, y: &names, inside }.draw();
+    let chart = Plot { label, height, x: &values.ticks(), x_labels: true, y: &names, inside }.draw();
     html! { style { (maud::PreEscaped(STYLE)) } (chart) }
 }
 

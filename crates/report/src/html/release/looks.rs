@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steady_model::{Interval, ReleaseReport, ReleaseSight};
 
 use crate::html::scale::{Kind, Place, Scale};
-use crate::html::svg::{Chart, Path, across, rectangle, sample};
+use crate::html::svg::{Path, Plot, across, rectangle, sample};
 use crate::units::setting;
 use crate::words::count;
 
@@ -43,7 +43,7 @@ pub(super) fn draw(report: &ReleaseReport) -> Markup {
         section {
             h2 { "The interval as it narrowed" }
             figure {
-                (Chart { label: &label, height: "middle", x: &time.ticks(), x_labels: true, y: &values.ticks(), inside }.draw())
+                (Plot { label: &label, height: "middle", x: &time.ticks(), x_labels: true, y: &values.ticks(), inside }.draw())
                 p.key {
                     span { (sample("sight")) "interval, as all looks so far leave it" }
                     span { (sample("point")) "estimate" }

@@ -6,7 +6,7 @@ use steady_model::{Metric, Nanos, ReleaseReport, ReleaseWall};
 use super::key;
 use crate::html::explain::tree;
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, rectangle, sample};
+use crate::html::svg::{Path, Plot, rectangle, sample};
 use crate::units::{TIE, percent, short, time, time_unit};
 use crate::words::release;
 
@@ -73,7 +73,7 @@ fn distribution(report: &ReleaseReport, wall: &ReleaseWall) -> Markup {
     html! {
         h3 { "How it is distributed" }
         figure {
-            (Chart { label: &label, height: "middle", x: &ticks, x_labels: true, y: &y, inside }.draw())
+            (Plot { label: &label, height: "middle", x: &ticks, x_labels: true, y: &y, inside }.draw())
             p.key { (key(report)) span { "heights: share of the version's requests" } }
             p.note { "Below: wall time of a request, in equal factors; what is rarer than one in a thousand at the ends is left out." }
         }
@@ -138,7 +138,7 @@ fn bar(seconds: &[f64; 3], name: &str, (axis, ticks): (&Scale, &[(f64, String)])
     let inside = html! { @for (ends, class, text) in &pieces { (rectangle(*ends, (0.1, 0.9), class, text)) } };
     let label = format!("{name}: {words}.");
     html! {
-        (Chart { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
+        (Plot { label: &label, height: "bar", x: ticks, x_labels: labels, y: &[], inside }.draw())
         p.note { (words) }
     }
 }

@@ -5,7 +5,7 @@ use steady_model::{SignatureAllocator, SignatureBenchReport, SignatureQuestion};
 
 use crate::html::facts::{cpus, fact, host};
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, across, sample};
+use crate::html::svg::{Path, Plot, across, sample};
 use crate::html::{page, spans};
 use crate::text::Footnotes;
 use crate::text::grid::Grid;
@@ -82,7 +82,7 @@ fn workers(report: &SignatureBenchReport, bytes: u64) -> Markup {
     };
     let label = format!("Real time on {} by workers, for each allocator.", memory(bytes as f64));
     html! {
-        (Chart { label: &label, height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw())
+        (Plot { label: &label, height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw())
         p.key { @for (allocator, class) in words::COLUMNS.into_iter().zip(CLASSES) { span { (sample(class)) (allocator.name()) } } }
         p.note { "Real time beside that of a pool with one worker; below: workers, in equal factors." }
     }
@@ -137,7 +137,7 @@ fn pool_sizes(report: &SignatureBenchReport) -> Markup {
         (joined(points.iter().enumerate().map(|(at, (_, (log, _)))| (place(at), y.clamped(*log)))).draw("percpu"))
     };
     html! {
-        (Chart { label: "Time by the size of the pool.", height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw())
+        (Plot { label: "Time by the size of the pool.", height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw())
         p.note { "Time beside that of a pool that starts over with each block, one worker, with intervals at 95 %." }
     }
 }

@@ -5,7 +5,7 @@ use steady_model::{Metric, WarmBenchReport, WarmFigures, WarmMode, WarmProgram};
 
 use crate::html::facts::{cpus, fact, host, reading};
 use crate::html::scale::{Kind, Scale};
-use crate::html::svg::{Chart, Path, across, sample};
+use crate::html::svg::{Path, Plot, across, sample};
 use crate::html::{page, spans};
 use crate::text::Footnotes;
 use crate::text::table::Table;
@@ -122,7 +122,7 @@ fn lines_of(lines: Vec<Vec<f64>>, (low, high): (f64, f64), label: &str) -> Marku
         @if low < 0.0 { (across(&y, 0.0, "zero")) }
         @for (line, class) in lines.iter().zip(CLASSES) { (path(line, &place, &y).draw(class)) }
     };
-    Chart { label, height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw()
+    Plot { label, height: "middle", x: &ticks, x_labels: true, y: &y.ticks(), inside }.draw()
 }
 
 fn path(line: &[f64], place: &dyn Fn(usize) -> f64, y: &Scale) -> Path {

@@ -1,4 +1,7 @@
-//! Lines that fit: wrapping, hanging indents, colour.
+//! Documents as text that fits a terminal: wrapping, hanging indents, colour.
+
+mod bars;
+mod table;
 
 use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
 use crate::letters::{one_line, width};
@@ -21,12 +24,24 @@ impl Default for Style {
 /// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
-    let name = document.is_brief.then(|| (Emphasis::Plain, "steady: ".to_owned()));
-    let answer: Vec<Span> = name.into_iter().chain(document.answer.iter().cloned()).collect();
-    page.paragraph(0, 2, &answer);
+    for (at, sentence) in document.answer.iter().enumerate() {
+        match (document.is_brief, at) {
+            (true, 0) => {
+                let name = (Emphasis::Plain, "steady: ".to_owned());
+                page.paragraph(0, 2, &std::iter::once(name).chain(sentence.iter().cloned()).collect::<Vec<_>>());
+            }
+            (true, _) => page.paragraph(2, 2, sentence),
+            (false, _) => {
+                page.blank();
+                page.paragraph(0, 2, sentence);
+            }
+        }
+    }
     for section in document.sections.iter().filter(|section| section.shown == Shown::Everywhere) {
-        if let Some(heading) = section.heading.as_ref().filter(|_| !document.is_brief) {
-            page.heading(heading);
+        match section.heading_in_text(document) {
+            Some(heading) => page.heading(heading),
+            None if document.is_brief => {}
+            None => page.blank(),
         }
         section.blocks.iter().for_each(|block| page.block(block));
     }
@@ -72,6 +87,8 @@ impl Page {
                 self.blank();
                 self.paragraph(0, 2, spans);
             }
+            Block::Table(table) => table::write(table, self),
+            Block::Chart(chart) => bars::write(chart, self),
         }
     }
 
@@ -192,7 +209,10 @@ mod tests {
     #[test]
     fn documents_have_headings_unless_they_stand_among_others() {
         let facts = "  one    1 s\n  two_2  noisy\n         because of\\u{1b} others\n";
-        let last = "First.\n\nLast.\n";
+        let head = "            median\n  lock        wait  at\n";
+        let rows = "  L1 mutex  1234 s  –\n  L2           [1]  –\n  L3           [1]  –\n";
+        let table = format!("{head}{rows}  [1] absent: nobody\\u{{1b}} looked\n");
+        let last = format!("Locks\n{table}\nFirst.\n\nLast.\n");
         let document = crate::document::sample();
         assert_eq!(text(&document, Style::default()), format!("It is so.\n\nFacts\n{facts}\n{last}"));
         let document = Document { is_brief: true, ..document };

@@ -8,69 +8,70 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::scale::{Place, Scale};
+use crate::scale::{Place, Scale};
 
 /// The drawing's own width and height; what is drawn is stretched from it.
-pub(super) const WIDTH: f64 = 2000.0;
-pub(super) const HEIGHT: f64 = 1000.0;
+pub const WIDTH: f64 = 2000.0;
+/// See [`WIDTH`].
+pub const HEIGHT: f64 = 1000.0;
 
 /// The data of a path.
 #[derive(Default)]
-pub(super) struct Path(String);
+pub struct Path(String);
 
 impl Path {
     /// A dot: a line without length, whose round ends show.
-    pub(super) fn dot(&mut self, x: f64, y: f64) {
+    pub fn dot(&mut self, x: f64, y: f64) {
         let _ = write!(self.0, "M{:.0} {:.0}h0", x * WIDTH, (1.0 - y) * HEIGHT);
     }
 
     /// A line between two places.
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.start(from);
         self.on(to);
     }
 
     /// Begins a line.
-    pub(super) fn start(&mut self, (x, y): (f64, f64)) {
+    pub fn start(&mut self, (x, y): (f64, f64)) {
         let _ = write!(self.0, "M{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
     }
 
     /// Goes on with it.
-    pub(super) fn on(&mut self, (x, y): (f64, f64)) {
+    pub fn on(&mut self, (x, y): (f64, f64)) {
         let _ = write!(self.0, "L{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
     }
 
     /// An area from the bottom of the chart.
-    pub(super) fn column(&mut self, left: f64, right: f64, top: f64) {
+    pub fn column(&mut self, left: f64, right: f64, top: f64) {
         let (left, right) = (left * WIDTH, right * WIDTH);
         let _ = write!(self.0, "M{left:.0} {HEIGHT:.0}V{:.0}H{right:.0}V{HEIGHT:.0}z", (1.0 - top) * HEIGHT);
     }
 
     /// The path, in a class of the style sheet; nothing where it is empty.
-    pub(super) fn draw(&self, class: &str) -> Markup {
+    pub fn draw(&self, class: &str) -> Markup {
         html! { @if !self.0.is_empty() { path class=(class) d=(self.0) {} } }
     }
 }
 
-/// A chart: its axes and what is drawn between them.
-pub(super) struct Chart<'a> {
+/// A plot: its axes and what is drawn between them.
+pub struct Plot<'a> {
     /// What it shows, for those who do not see it.
-    pub(super) label: &'a str,
+    pub label: &'a str,
     /// The height's class: `tall`, `middle` or `low`.
-    pub(super) height: &'a str,
+    pub height: &'a str,
     /// The axis from left to right.
-    pub(super) x: &'a [(f64, String)],
+    pub x: &'a [(f64, String)],
     /// Whether its labels stand below; where charts share an axis, the lowest has them.
-    pub(super) x_labels: bool,
+    pub x_labels: bool,
     /// The axis from the bottom to the top.
-    pub(super) y: &'a [(f64, String)],
+    pub y: &'a [(f64, String)],
     /// What is drawn.
-    pub(super) inside: Markup,
+    pub inside: Markup,
 }
 
-impl Chart<'_> {
+impl Plot<'_> {
     /// The chart.
-    pub(super) fn draw(&self) -> Markup {
+    pub fn draw(&self) -> Markup {
         let (mut down, mut across) = (Path::default(), Path::default());
         self.x.iter().for_each(|(place, _)| down.line((*place, 0.0), (*place, 1.0)));
         self.y.iter().for_each(|(place, _)| across.line((0.0, *place), (1.0, *place)));
@@ -100,7 +101,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A line across at `value`, where the axis shows it.
-pub(super) fn across(scale: &Scale, value: f64, class: &str) -> Markup {
+pub fn across(scale: &Scale, value: f64, class: &str) -> Markup {
     let mut path = Path::default();
     if let Place::At(y) = scale.place(value) {
         path.line((0.0, y), (1.0, y));
@@ -109,7 +110,7 @@ pub(super) fn across(scale: &Scale, value: f64, class: &str) -> Markup {
 }
 
 /// A line from top to bottom at `value`, where the axis shows it.
-pub(super) fn down(scale: &Scale, value: f64, class: &str) -> Markup {
+pub fn down(scale: &Scale, value: f64, class: &str) -> Markup {
     let mut path = Path::default();
     if let Place::At(x) = scale.place(value) {
         path.line((x, 0.0), (x, 1.0));
@@ -118,7 +119,7 @@ pub(super) fn down(scale: &Scale, value: f64, class: &str) -> Markup {
 }
 
 /// A rectangle, with words that show where a pointer rests on it.
-pub(super) fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), class: &str, title: &str) -> Markup {
+pub fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), class: &str, title: &str) -> Markup {
     let (x, width) = (left * WIDTH, (right - left).max(0.0) * WIDTH);
     let (y, height) = ((1.0 - top) * HEIGHT, (top - bottom).max(0.0) * HEIGHT);
     html! {
@@ -130,7 +131,7 @@ pub(super) fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), cl
 }
 
 /// A sample of a class for the key below a chart.
-pub(super) fn sample(class: &str) -> Markup {
+pub fn sample(class: &str) -> Markup {
     let line = ["zero", "limit", "look", "busy", "pressure", "sight", "estimate", "percpu", "perwall", "mode"]
         .contains(&class);
     html! {

@@ -6,7 +6,7 @@ use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_uni
 
 /// What an axis counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Natural logarithms of ratios, written as relative changes, or as factors where they are large.
     Change,
     /// Seconds that pass.
@@ -19,18 +19,23 @@ pub(crate) enum Kind {
 
 /// A range of values, shown from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
-    pub(super) kind: Kind,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub struct Scale {
+    /// What it counts.
+    pub kind: Kind,
+    /// The value at its beginning.
+    pub low: f64,
+    /// The value at its end, which is greater.
+    pub high: f64,
 }
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub enum Place {
+    /// Before the beginning, or it is no number.
     Below,
     /// From 0 (the low end) to 1.
     At(f64),
+    /// Behind the end.
     Above,
 }
 
@@ -39,7 +44,7 @@ const FACTORS: f64 = 1.4;
 
 impl Scale {
     /// An axis over these values; one of no width is given some.
-    pub(crate) fn new(kind: Kind, low: f64, high: f64) -> Self {
+    pub fn new(kind: Kind, low: f64, high: f64) -> Self {
         if low.is_finite() && high.is_finite() && high > low {
             return Scale { kind, low, high };
         }
@@ -49,13 +54,13 @@ impl Scale {
     }
 
     /// The same with a little room at both ends.
-    pub(super) fn padded(self) -> Self {
+    pub fn padded(self) -> Self {
         let room = (self.high - self.low) * 0.06;
         Scale { low: self.low - room, high: self.high + room, ..self }
     }
 
     /// Where `value` lies.
-    pub(crate) fn place(&self, value: f64) -> Place {
+    pub fn place(&self, value: f64) -> Place {
         match (value - self.low) / (self.high - self.low) {
             share if share < 0.0 => Place::Below,
             share if share > 1.0 => Place::Above,
@@ -65,7 +70,7 @@ impl Scale {
     }
 
     /// The same, kept inside.
-    pub(crate) fn clamped(&self, value: f64) -> f64 {
+    pub fn clamped(&self, value: f64) -> f64 {
         match self.place(value) {
             Place::Below => 0.0,
             Place::At(share) => share,
@@ -74,7 +79,7 @@ impl Scale {
     }
 
     /// A value in words.
-    pub(super) fn told(&self, value: f64) -> String {
+    pub fn told(&self, value: f64) -> String {
         match self.kind {
             Kind::Change if value.abs() >= FACTORS => {
                 let factor = value.exp();
@@ -91,7 +96,7 @@ impl Scale {
     }
 
     /// Some five ticks: where they lie, from 0 to 1, and their labels.
-    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+    pub fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = match self.kind {
             Kind::Change if self.high - self.low >= FACTORS => factors(self.low, self.high),
             Kind::Change => {

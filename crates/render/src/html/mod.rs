@@ -1,22 +1,31 @@
 //! Documents as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
 
+mod chart;
+pub mod plot;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::document::{Block, Document, Emphasis, Fact, Section, Span};
 use crate::letters::harmless;
+use crate::table::{Align, Column, Table};
 
 /// The look of the page, in light, in dark and on paper.
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("../page.css");
 /// What the page may fetch: nothing. Browsers hold it to that. Its own styles are allowed by a word that is put together
 /// here, for it is no code of that kind.
 const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
 
+/// Rows that a table has at most.
+const ROWS: usize = 200;
+
 /// A document as a page: the answer first, then what it rests on.
 pub fn text(document: &Document) -> String {
-    let title: String = document.answer.iter().map(|(_, text)| text.as_str()).collect();
+    let title: String = document.answer.first().into_iter().flatten().map(|(_, text)| text.as_str()).collect();
     let header = html! {
         h1 { (document.subject) }
-        p.verdict { (sentence(&document.answer)) }
+        @for (at, one) in document.answer.iter().enumerate() {
+            @if at == 0 { p.verdict { (sentence(one)) } } @else { p { (sentence(one)) } }
+        }
     };
     let main = html! { @for part in &document.sections { (section(part)) } };
     page(&title, "", &header, &main)
@@ -35,6 +44,26 @@ fn block(block: &Block) -> Markup {
         Block::Command(words) => html! { p { code { (words) } } },
         Block::Facts(facts) => html! { dl { @for fact in facts { (definition(fact)) } } },
         Block::Paragraph(spans) => html! { p { (sentence(spans)) } },
+        Block::Table(table) => rows(table),
+        Block::Chart(chart) => chart::figure(chart),
+    }
+}
+
+fn rows(table: &Table) -> Markup {
+    let shown = table.shown(ROWS);
+    let class = |column: &Column| if column.align == Align::Words { "words" } else { "number" };
+    html! {
+        div.scroll role="region" aria-label=(table.label) tabindex="0" { table.numbers {
+            thead { tr { @for column in &table.columns { th scope="col" class=(class(column)) { (column.head) } } } }
+            tbody { @for row in 0..shown.rows { tr {
+                @for (at, column) in table.columns.iter().enumerate() {
+                    @let cell = sentence(&[shown.cell(column, row)]);
+                    @if at == 0 { th scope="row" class=(class(column)) { (cell) } }
+                    @else { td class=(class(column)) { (cell) } }
+                }
+            } } }
+        } }
+        @for note in shown.notes() { p.note { (note) } }
     }
 }
 
@@ -99,6 +128,6 @@ mod tests {
                     <span class=\"note\">because of\\u{1b} others</span></dd></div>";
         assert!(page.contains(fact), "{page}");
         assert!(page.contains("<section><h2>Facts</h2><dl>"), "{page}");
-        assert!(page.contains("</dl></section><p>First.</p><p>Last.</p></main>"), "{page}");
+        assert!(page.contains("</p></section><p>First.</p><p>Last.</p></main>"), "{page}");
     }
 }

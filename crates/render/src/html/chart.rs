@@ -1,0 +1,95 @@
+//! Charts as SVG that stretches with the page.
+
+use maud::{Markup, html};
+
+use super::plot::{Path, Plot, rectangle, sample};
+use crate::chart::{Axis, Chart, Height, Look, Marks, Series};
+
+/// A chart, its key and its note.
+pub(super) fn figure(chart: &Chart) -> Markup {
+    let inside = html! { @for series in &chart.series { (drawn(chart, series)) } };
+    let height = match chart.height {
+        Height::Low => "low",
+        Height::Middle => "middle",
+        Height::Tall => "tall",
+    };
+    let (x, y) = (chart.x.labels(Axis::across), chart.y.labels(Axis::up));
+    let named = || chart.series.iter().filter_map(|series| Some((class(series), series.name.as_ref()?)));
+    html! {
+        figure {
+            (Plot { label: &chart.described(), height, x: &x, x_labels: true, y: &y, inside }.draw())
+            @if named().next().is_some() { p.key { @for (class, name) in named() { span { (sample(class)) (name) } } } }
+            @if let Some(note) = &chart.note { p.note { (note) } }
+        }
+    }
+}
+
+fn class(series: &Series) -> &'static str {
+    match (&series.marks, series.look) {
+        (Marks::Bars(_), Look::First) => "waiting",
+        (Marks::Bars(_), Look::Second) => "calls",
+        (Marks::Bars(_), Look::Third) => "blocked",
+        (Marks::Bars(_), Look::Rest) => "user",
+        (_, Look::First) => "percpu",
+        (_, Look::Second) => "perwall",
+        (_, Look::Third) => "estimate",
+        (_, Look::Rest) => "zero",
+    }
+}
+
+/// The marks of a series.
+fn drawn(chart: &Chart, series: &Series) -> Markup {
+    let class = class(series);
+    let mut path = Path::default();
+    match &series.marks {
+        Marks::Line(points) => {
+            for (at, (x, y)) in points.iter().enumerate() {
+                let place = (chart.x.across(*x), chart.y.up(*y));
+                if at == 0 { path.start(place) } else { path.on(place) }
+            }
+        }
+        Marks::Intervals(all) => {
+            for one in all {
+                let x = chart.x.across(one.x);
+                path.line((x, chart.y.up(one.low)), (x, chart.y.up(one.high)));
+            }
+        }
+        Marks::Across(value) => path.line((0.0, chart.y.up(*value)), (1.0, chart.y.up(*value))),
+        Marks::Bars(bars) => {
+            let Axis::Names(names) = &chart.y else { return html! {} };
+            return html! {
+                @for bar in bars {
+                    @let (row, title) = (bar.row as f64, title(names.get(bar.row), bar.text.as_str(), series));
+                    (rectangle((chart.x.across(bar.from), chart.x.across(bar.to)),
+                        (chart.y.up(row + HALF), chart.y.up(row - HALF)), class, &title))
+                }
+            };
+        }
+    }
+    path.draw(class)
+}
+
+/// Half of what a bar takes of its row.
+const HALF: f64 = 0.38;
+
+/// What shows where a pointer rests on a bar.
+fn title(row: Option<&String>, text: &str, series: &Series) -> String {
+    let row = row.map_or("", String::as_str);
+    let name = series.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+    format!("{row}: {text}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_stand_behind_one_another_in_their_rows() {
+        let page = figure(&crate::chart::sample()).into_string();
+        let rest =
+            "<rect class=\"user\" x=\"500\" y=\"60\" width=\"1000\" height=\"380\"><title>one: 2 s the rest</title>";
+        assert!(page.contains(rest), "{page}");
+        assert!(page.contains("aria-label=\"Lives. one: 1 s waiting, 2 s the rest; another: 4 s waiting.\""), "{page}");
+        assert!(page.contains("</svg>the rest</span>"), "{page}");
+    }
+}

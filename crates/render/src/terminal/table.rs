@@ -1,0 +1,161 @@
+//! Tables that fit: heads of several words are broken into lines, words are cut, and what does not fit beside one another goes
+//! into a further part.
+
+use super::Page;
+use crate::document::Emphasis;
+use crate::letters::{cut, width};
+use crate::table::{Align, Column, Shown, Table};
+
+/// Rows that a table has at most.
+const ROWS: usize = 10;
+/// Between two columns.
+const GAP: usize = 2;
+/// Before every line.
+const INDENT: usize = 2;
+/// The lines that a head may take.
+const LINES: std::ops::RangeInclusive<usize> = 2..=4;
+/// Words are cut to no fewer columns than this.
+const SHORTEST: usize = 16;
+
+/// Writes a table, its heads no higher than they must be for it to fit.
+pub(super) fn write(table: &Table, page: &mut Page) {
+    let shown = table.shown(ROWS);
+    let room = page.width() - INDENT;
+    let total = |widths: &[usize]| widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
+    let at = |lines: usize| table.columns.iter().map(|column| column_width(&shown, column, lines)).collect::<Vec<_>>();
+    let lines = LINES.into_iter().find(|lines| total(&at(*lines)) <= room).unwrap_or(*LINES.end());
+    let mut widths = at(lines);
+    let mut excess = total(&widths).saturating_sub(room);
+    for (column, width) in table.columns.iter().zip(&mut widths).rev() {
+        let least = SHORTEST.max(longest_word(&column.head));
+        if column.align == Align::Words && *width > least {
+            let less = excess.min(*width - least);
+            (*width, excess) = (*width - less, excess - less);
+        }
+    }
+    let all: Vec<(&Column, usize)> = table.columns.iter().zip(widths).collect();
+    let Some((first, mut rest)) = all.split_first() else { return };
+    loop {
+        let mut used = first.1;
+        let fitting = rest.iter().take_while(|(_, width)| {
+            used += GAP + width;
+            used <= room
+        });
+        let (part, further) = rest.split_at(fitting.count().max(1).min(rest.len()));
+        set(page, &shown, &std::iter::once(*first).chain(part.iter().copied()).collect::<Vec<_>>());
+        if further.is_empty() {
+            break;
+        }
+        page.blank();
+        rest = further;
+    }
+    shown.notes().into_iter().for_each(|note| page.paragraph(2, 6, &[(Emphasis::Plain, note)]));
+}
+
+/// Some columns beside one another, heads at the bottom of their lines.
+fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
+    let heads: Vec<Vec<String>> = columns.iter().map(|(column, width)| broken(&column.head, *width)).collect();
+    let height = heads.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..height {
+        let mut spans = Vec::new();
+        for (head, (column, width)) in heads.iter().zip(columns) {
+            let text = (line + head.len()).checked_sub(height).and_then(|at| head.get(at)).cloned().unwrap_or_default();
+            spans.push((Emphasis::Heading, padded(&text, column.align, *width, spans.is_empty())));
+        }
+        // Colours of a line end with its text.
+        let text: String = spans.into_iter().map(|(_, text)| text).collect();
+        page.line(&[(Emphasis::Heading, text.trim_end().to_owned())]);
+    }
+    for row in 0..shown.rows {
+        let mut spans = Vec::new();
+        for (column, width) in columns {
+            let (emphasis, text) = shown.cell(column, row);
+            spans.push((emphasis, padded(&cut(&text, *width), column.align, *width, spans.is_empty())));
+        }
+        page.line(&spans);
+    }
+}
+
+/// A cell with the space before it, filled up to its width.
+fn padded(text: &str, align: Align, columns: usize, is_first: bool) -> String {
+    let before = " ".repeat(if is_first { INDENT } else { GAP });
+    let fill = " ".repeat(columns.saturating_sub(width(text)));
+    match align {
+        Align::Words => format!("{before}{text}{fill}"),
+        Align::Numbers => format!("{before}{fill}{text}"),
+    }
+}
+
+/// The columns of text that a column takes with its head in at most so many lines.
+fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
+    let cells = (0..shown.rows).map(|row| width(&shown.cell(column, row).1)).max().unwrap_or(0);
+    let whole = width(&column.head);
+    let head = (longest_word(&column.head)..=whole).find(|room| broken(&column.head, *room).len() <= lines);
+    cells.max(head.unwrap_or(whole))
+}
+
+fn longest_word(head: &str) -> usize {
+    head.split(' ').map(width).max().unwrap_or(0)
+}
+
+/// A head in lines that fit.
+fn broken(head: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in head.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= room => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Style;
+
+    fn text(table: &Table, width: usize) -> String {
+        let mut page = Page::new(Style { width, color: false });
+        write(table, &mut page);
+        page.finish()
+    }
+
+    fn numbers(head: &str, cells: [&str; 2]) -> Column {
+        Column::numbers(head, &cells, |cell| *cell)
+    }
+
+    #[test]
+    fn heads_break_and_parts_follow() {
+        let mut table = Table {
+            label: "Rows".to_owned(),
+            rows: ("row", "rows"),
+            columns: vec![
+                numbers("number of children", ["1", "16"]),
+                numbers("mean wall time (ms)", ["5013", "6017"]),
+                numbers("hashes per wall ms", ["73", "42"]),
+            ],
+        };
+        let wide = ["  number of  mean wall  hashes per", "   children  time (ms)     wall ms"];
+        assert_eq!(text(&table, 80).lines().take(2).collect::<Vec<_>>(), wide);
+        assert_eq!(text(&table, 80).lines().nth(3), Some("         16       6017          42"));
+        table.columns.extend((0..6).map(|_| numbers("anything", ["1234567890", "0"])));
+        let narrow = text(&table, 40);
+        assert!(narrow.lines().all(|line| width(line) <= 40), "{narrow}");
+        assert!(narrow.matches("children").count() > 1, "each part names its rows: {narrow}");
+    }
+
+    #[test]
+    fn words_stand_at_the_left_and_give_way() {
+        let rows = ["/usr/lib/x86_64-linux-gnu/libpthread.so.0", "a"];
+        let table = Table {
+            label: "Places".to_owned(),
+            rows: ("place", "places"),
+            columns: vec![Column::words("place", &rows, |row| *row), numbers("waited", ["12 ms", "1 s"])],
+        };
+        assert_eq!(text(&table, 80).lines().nth(2), Some(format!("  a{}    1 s", " ".repeat(41)).as_str()));
+        let narrow = text(&table, 44);
+        assert!(narrow.lines().all(|line| width(line) <= 44) && narrow.contains('…'), "{narrow}");
+        assert_eq!(narrow.lines().nth(2), Some("  a                                      1 s"));
+    }
+}
