@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
+    ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
@@ -38,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "render",
             "feature",
             "limit",
+            "locks",
             "host",
             "report",
             "history",
@@ -58,6 +60,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "experiments",
             "render",
             "limit",
+            "locks",
             "report",
             "agent",
             "fleet",

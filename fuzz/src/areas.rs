@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use steady_experiments::locks::{Bytes, Facts, FoundModule, Frame, LocksRun, Names, read, report};
-use steady_linux::{Root, host};
-use steady_model::{Absent, CodePlace, Command, LockOrder, Nanos, Outcome, Timestamp};
+use steady_locks::{Bytes, of_area};
 use steady_preload::area::{HEAD_BYTES, MAGIC, PLACE_BYTES};
 
-use crate::reports::watched;
+use crate::reports::rendered;
 
 /// How many places there are.
 const PLACES: usize = 2;
@@ -48,37 +46,5 @@ pub fn areas(bytes: &[u8]) {
         let place = u32::from_le_bytes(place.try_into().unwrap_or_default());
         area.0.insert(u64::from(place) * WORD as u64, word.try_into().unwrap_or_default());
     }
-    let facts = Facts {
-        ended: Nanos(5_000_000_000),
-        cpu: Nanos(1_000_000_000),
-        cpus: 2,
-        others: [((100, 100), Nanos(7))].into(),
-    };
-    let found = read(&area, &facts);
-    let frame = Frame {
-        command: Command::default(),
-        started: Timestamp(0),
-        host: host::probe(&Root::default()),
-        revision: Err(Absent::because("there is none")),
-        order: LockOrder::Wait,
-    };
-    let run = LocksRun {
-        ended: Outcome::Exited(0),
-        wall: Nanos(5_000_000_000),
-        cpu: Nanos(1_000_000_000),
-        found,
-        futexes: Err(Absent::because("nobody looked")),
-        left_behind: 0,
-    };
-    watched(&report(frame, run, &mut Nameless));
-}
-
-/// Knows no names: the files of an area need not be what they say.
-struct Nameless;
-
-impl Names for Nameless {
-    fn place(&mut self, module: &FoundModule, offset: u64) -> CodePlace {
-        let why = || Absent::because("nobody looked");
-        CodePlace { module: Ok(module.path.clone()), offset, function: Err(why()), line: Err(why()) }
-    }
+    rendered(&of_area(&area));
 }

@@ -3,10 +3,11 @@
 use std::str;
 
 use steady_experiments::{costs, explain, judge, load, warm};
-use steady_feature::Report as _;
+use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
-use steady_model::{LoadReport, LocksReport, ReleaseReport, Report};
+use steady_locks::LocksRecord;
+use steady_model::{LoadReport, ReleaseReport, Report};
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -25,10 +26,8 @@ pub fn reports(bytes: &[u8]) {
         assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
     }
     if let Ok(record) = LimitRecord::read(text) {
-        let json = record.json(false);
-        harmless(&json, false);
-        shown([Form::Text, Form::Html, Form::Csv, Form::Markdown].map(|form| record.rendered(form, narrow(), false)));
-        assert_eq!(LimitRecord::read(&json).ok(), Some(record));
+        rendered(&record);
+        assert_eq!(LimitRecord::read(&record.json(false)).ok(), Some(record));
     }
     if let Ok(record) = read_explain_record(text) {
         let report = explain::report(record.clone());
@@ -57,9 +56,9 @@ pub fn reports(bytes: &[u8]) {
         shown([costs_text(&report, narrow()), costs_html(&report), costs_csv(&report), costs_markdown(&report)]);
         assert_eq!(read_costs_record(&costs_json_text(&report, true)).ok(), Some(record));
     }
-    if let Ok(report) = read_locks_report(text) {
-        watched(&report);
-        assert_eq!(read_locks_report(&locks_json_text(&report)).ok(), Some(report));
+    if let Ok(record) = LocksRecord::read(text) {
+        rendered(&record);
+        assert_eq!(LocksRecord::read(&record.json(false)).ok(), Some(record));
     }
     if let Ok(report) = read_release_report(text) {
         released(&report);
@@ -101,10 +100,10 @@ pub(crate) fn loaded(report: LoadReport) {
     }
 }
 
-/// What locks were seen to do, in every form.
-pub(crate) fn watched(report: &LocksReport) {
-    harmless(&locks_json_text(report), false);
-    shown([locks_text(report, narrow()), locks_html(report), locks_csv(report), locks_markdown(report)]);
+/// A record in every form.
+pub(crate) fn rendered(record: &dyn Rendered) {
+    harmless(&record.json(false), false);
+    shown([Form::Text, Form::Html, Form::Csv, Form::Markdown].map(|form| record.rendered(form, narrow(), false)));
 }
 
 fn narrow() -> Style {

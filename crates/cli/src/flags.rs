@@ -7,7 +7,6 @@ mod explain;
 mod fleet;
 mod history;
 mod load;
-mod locks;
 mod procs;
 mod release;
 mod signature;
@@ -36,7 +35,6 @@ pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use load::{LoadFlags, WorkloadFlag};
-pub(crate) use locks::LocksFlags;
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use signature::{SignatureCommands, SignatureFlags};
 pub(crate) use signature_bench::SignatureBenchFlags;
@@ -76,8 +74,6 @@ pub(crate) enum Subcommands {
     Costs(Box<CostsFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
-    /// Which lock the threads of a command wait for, and where in its code; what it would gain if that were free
-    Locks(Box<LocksFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
     /// Listen to services and keep what their requests cost; what they load for that

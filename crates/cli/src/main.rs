@@ -18,7 +18,6 @@ mod interrupt;
 mod judge;
 mod letters;
 mod load;
-mod locks;
 mod manual;
 mod output;
 mod parameters;
@@ -38,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use steady_experiments::warm::{bench, keeper};
-use steady_experiments::{costs as probing, explain as explained, load as crowds, locks as watched};
+use steady_experiments::{costs as probing, explain as explained, load as crowds};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
@@ -81,7 +80,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
-        Subcommands::Locks(flags) => locks::run(&flags),
         Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
@@ -121,8 +119,6 @@ fn helper() -> Option<ExitCode> {
         return Some(if probing::rounds(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == explained::ARGUMENT {
         explained::guard(words);
-    } else if word == watched::ARGUMENT {
-        watched::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == bench::STAGE {
@@ -151,7 +147,6 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
-        Some("locks") => Status::OfTheCommand,
         Some("explain" | "warm") => Status::of_words(words),
         _ => features::status(name, words),
     });

@@ -28,6 +28,10 @@ impl Session for CommandLine {
         programs::attended(words)
     }
 
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        std::env::vars_os().collect()
+    }
+
     fn host(&self) -> Host {
         host::probe(&Root::default())
     }

@@ -11,9 +11,7 @@ pub mod costs;
 pub mod explain;
 pub mod judge;
 pub mod load;
-pub mod locks;
 pub mod signature;
-pub mod unpacked;
 pub mod warm;
 
 pub use commands::CommandRunner;

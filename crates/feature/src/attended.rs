@@ -1,6 +1,9 @@
 //! What features share that run the user's command as if `steady` were not there: what its failures are, and the status that is
 //! handed on.
 
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 use steady_linux::signals;
 use steady_model::{Command, Outcome};
 use steady_process::Unattended;
@@ -8,6 +11,24 @@ use steady_process::Unattended;
 use crate::Failure;
 
 const ENOENT: i32 = 2;
+
+/// The user's command in a record. It has the environment and the directory of `steady`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttendedCommand {
+    /// Its words, as a shell would read them.
+    pub name: String,
+    /// Its words.
+    pub argv: Vec<String>,
+    /// The file that was executed.
+    #[serde(with = "steady_render::path")]
+    pub program: PathBuf,
+}
+
+impl From<Command> for AttendedCommand {
+    fn from(command: Command) -> Self {
+        AttendedCommand { name: command.name, argv: command.argv, program: command.program }
+    }
+}
 
 /// The command's own status; of a signal this process dies too, as timeout(1) does, so that a shell sees the same.
 pub fn status(ended: Outcome) -> u8 {

@@ -15,6 +15,9 @@ pub trait Session {
     /// There is no such program, or it cannot be executed.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure>;
 
+    /// The environment that it was called in: what a command inherits.
+    fn environment(&self) -> Vec<(OsString, OsString)>;
+
     /// This host.
     fn host(&self) -> Host;
 

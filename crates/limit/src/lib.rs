@@ -19,7 +19,7 @@ use steady_model::{Outcome, RunKind};
 use flags::LimitFlags;
 
 pub use plan::LimitPlan;
-pub use record::{CpuSource, LimitOutcome, LimitRecord, LimitedCommand, SCHEMA};
+pub use record::{CpuSource, LimitOutcome, LimitRecord, SCHEMA};
 
 /// What timeout(1) returns too.
 const LIMIT_REACHED: u8 = 124;
@@ -59,7 +59,7 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         wall_limit_seconds: LimitRecord::wall_limit(&plan),
         poll_seconds: LimitRecord::poll(&plan),
         kill_after_seconds: plan.kill_after,
-        command: LimitedCommand { name: plan.command.name, argv: plan.command.argv, program: plan.command.program },
+        command: plan.command.into(),
         outcome: ran.outcome,
         ended: ran.ended,
         cpu_seconds: ran.cpu,

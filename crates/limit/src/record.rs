@@ -1,9 +1,8 @@
 //! What is kept of a limited command.
 
-use std::path::PathBuf;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use steady_feature::attended::AttendedCommand;
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
 use steady_render::document::Document;
@@ -22,7 +21,7 @@ pub struct LimitRecord {
     #[serde(with = "steady_render::timestamp")]
     pub started: Timestamp,
     /// The command.
-    pub command: LimitedCommand,
+    pub command: AttendedCommand,
     /// Where.
     pub host: Host,
     /// The git revision of the directory that it ran in.
@@ -60,18 +59,6 @@ pub struct LimitRecord {
     pub passed_over: Vec<String>,
     /// Processes that it left behind, and that were ended.
     pub left_behind: u32,
-}
-
-/// The command that was limited.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LimitedCommand {
-    /// Its words, as a shell would read them.
-    pub name: String,
-    /// Its words.
-    pub argv: Vec<String>,
-    /// The file that was executed.
-    #[serde(with = "steady_render::path")]
-    pub program: PathBuf,
 }
 
 impl LimitRecord {

@@ -10,6 +10,7 @@ mod made;
 use made::{builder, seconds};
 use proptest::prelude::*;
 use steady_feature::Report;
+use steady_feature::attended::AttendedCommand;
 use steady_feature::flags::Form;
 use steady_limit::*;
 use steady_model::*;
@@ -19,7 +20,7 @@ use steady_render::Style;
 fn cpu() -> LimitRecord {
     LimitRecord {
         started: Timestamp(1_795_171_242),
-        command: LimitedCommand {
+        command: AttendedCommand {
             name: "./solve --depth=12 'in put.txt'".to_owned(),
             argv: ["./solve", "--depth=12", "in put.txt"].map(str::to_owned).to_vec(),
             program: "./solve".into(),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, LocksReport, Metric,
-    Probe, Reading, ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, Metric, Probe, Reading,
+    ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -126,14 +126,6 @@ impl Facts {
             commands: vec![format!("rulers{beside}")],
             complete: record.ending != Ending::Interrupted && record.failure.is_none(),
             ..Facts::without_pairs(RunKind::Rulers, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of a command whose locks were watched, summed up as `verdict`. It is complete however the command ended.
-    pub fn of_locks(report: &LocksReport, verdict: String) -> Self {
-        Facts {
-            commands: vec![report.command.name.clone()],
-            ..Facts::without_pairs(RunKind::Locks, (report.started, &report.host, &report.revision), verdict)
         }
     }
 

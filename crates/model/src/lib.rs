@@ -9,7 +9,6 @@ mod host;
 mod joined;
 mod kept;
 mod load;
-mod locks;
 mod machine;
 mod plan;
 mod release;
@@ -39,10 +38,6 @@ pub use kept::{Facts, Kept, RunKind};
 pub use load::{
     CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
     ScalabilityLaw, Scaling,
-};
-pub use locks::{
-    CodePlace, FoldedLocks, FutexWaits, LockHolds, LockKind, LockOrder, LockSite, LockThread, LockTimes, LockUse,
-    LockedProcess, LocksReport,
 };
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};

@@ -9,6 +9,7 @@ pub mod log;
 pub mod runner;
 mod scripts;
 pub mod simulated;
+pub mod unpacked;
 
 pub use attended::Unattended;
 pub use scripts::Scripts;

@@ -30,9 +30,9 @@ pub struct Column {
 /// What the cells of a column are, and so at which side they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words, at the left. Where a table is too wide, they are cut.
+    /// Words, at the left. Where a table is too wide, they are broken into lines.
     Words,
-    /// Numbers, at the right. They are never cut.
+    /// Numbers, at the right, always on one line.
     Numbers,
 }
 

@@ -5,7 +5,6 @@
 mod costs;
 mod explain;
 mod load;
-mod locks;
 mod release;
 mod rulers;
 mod signature;
@@ -14,7 +13,6 @@ mod warm;
 pub use costs::costs_csv;
 pub use explain::{explain_csv, explain_pair_csv};
 pub use load::load_csv;
-pub use locks::locks_csv;
 pub use release::release_csv;
 pub use rulers::rulers_csv;
 pub use signature::{signature_bench_csv, signature_csv};

@@ -15,13 +15,11 @@ pub use steady_render::json::ReadError;
 pub(crate) use steady_render::units;
 pub use steady_render::{Style, ascii};
 
-pub use csv::locks_csv;
 pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, load_csv, rulers_csv};
 pub use csv::{signature_bench_csv, signature_csv};
-pub use html::locks_html;
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
@@ -35,13 +33,11 @@ pub use json::{
     read_explain_pair_record, read_explain_record, read_load_record, read_record, read_ruler_record, rulers_json,
     rulers_json_text, run_json_text, runs_json_text,
 };
-pub use json::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use json::{signature_bench_json, signature_bench_json_text};
-pub use markdown::locks_markdown;
 pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
@@ -49,7 +45,6 @@ pub use markdown::{costs_markdown, explain_markdown, explain_pair_markdown, load
 pub use markdown::{signature_bench_markdown, signature_markdown};
 pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
 pub use text::agent_text;
-pub use text::locks_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
@@ -61,7 +56,6 @@ pub use text::{signature_bench_text, signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
-pub use words::locks::locks_summary;
 pub use words::one_line;
 pub use words::release::{release_sight, release_summary};
 pub use words::rulers::rulers_summary;

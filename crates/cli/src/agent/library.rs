@@ -3,8 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use steady_experiments::unpacked::{self, Carried};
 use steady_preload::{RULERS, RULERS_BESIDE, RULERS_NAME};
+use steady_process::unpacked::{self, Carried};
 
 use crate::failure::Failure;
 use crate::flags::LibraryFlags;

@@ -5,15 +5,14 @@ use std::ops::Deref;
 use steady_experiments::{costs, explain, judge, load, warm};
 use steady_feature::Record;
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, LocksReport, ReleaseReport, Report,
-    RulerRecord, RunKind, WarmBenchReport,
+    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, ReleaseReport, Report, RulerRecord,
+    RunKind, WarmBenchReport,
 };
 use steady_report::{
     ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, load_run_json_text,
-    load_run_text, load_summary, locks_summary, other_run_text, read_costs_record, read_explain_pair_record,
-    read_explain_record, read_load_record, read_locks_report, read_record, read_release_report, read_ruler_record,
-    read_warm_bench_record, release_summary, rulers_summary, run_json_text, run_text, runs_json_text, summary,
-    warm_bench_summary,
+    load_run_text, load_summary, other_run_text, read_costs_record, read_explain_pair_record, read_explain_record,
+    read_load_record, read_record, read_release_report, read_ruler_record, read_warm_bench_record, release_summary,
+    rulers_summary, run_json_text, run_text, runs_json_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
@@ -48,10 +47,9 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
-        RunKind::Locks => Box::new(read_locks_report(text)?),
         RunKind::Release => Box::new(read_release_report(text)?),
         RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
-        RunKind::Limit => unreachable!("it is in the table of features"),
+        RunKind::Limit | RunKind::Locks => unreachable!("they are in the table of features"),
     })
 }
 
@@ -134,12 +132,6 @@ impl Run for LoadReport {
 impl Run for RulerRecord {
     fn facts(&self) -> Facts {
         Facts::of_rulers(self, rulers_summary(self))
-    }
-}
-
-impl Run for LocksReport {
-    fn facts(&self) -> Facts {
-        Facts::of_locks(self, locks_summary(self))
     }
 }
 

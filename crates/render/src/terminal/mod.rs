@@ -4,7 +4,7 @@ mod bars;
 mod table;
 
 use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
-use crate::letters::{one_line, width};
+use crate::letters::{cut, one_line, width};
 
 /// How text on a terminal is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,12 @@ pub fn text(document: &Document, style: Style) -> String {
             }
         }
     }
-    for section in document.sections.iter().filter(|section| section.shown == Shown::Everywhere) {
+    let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
+    for (at, section) in sections.enumerate() {
         match section.heading_in_text(document) {
             Some(heading) => page.heading(heading),
-            None if document.is_brief => {}
+            // Directly below the answer they belong to it.
+            None if document.is_brief && at == 0 => {}
             None => page.blank(),
         }
         section.blocks.iter().for_each(|block| page.block(block));
@@ -112,11 +114,13 @@ impl Page {
         self.paragraph(2, 2 + labels + 2, &all);
     }
 
-    /// Text set in lines that fit: the first indented by `first`, the others by `rest`.
+    /// Text set in lines that fit: the first indented by `first`, the others by `rest`. A word that is wider than a line is cut,
+    /// unless it is a path or part of a command.
     pub fn paragraph(&mut self, first: usize, rest: usize, spans: &[Span]) {
         let mut line: Vec<Span> = vec![(Emphasis::Plain, " ".repeat(first))];
         let (mut column, mut empty) = (first, true);
-        for word in words(spans) {
+        for (at, mut word) in words(spans).into_iter().enumerate() {
+            shorten(&mut word, self.style.width.saturating_sub(if at == 0 { first } else { rest }));
             let size = word.iter().map(|(_, text)| width(text)).sum::<usize>();
             if !empty && column + 1 + size > self.style.width {
                 self.line(&std::mem::replace(&mut line, vec![(Emphasis::Plain, " ".repeat(rest))]));
@@ -170,6 +174,15 @@ fn code(emphasis: Emphasis) -> Option<&'static str> {
         Emphasis::More => Some("\x1b[1;31m"),
         Emphasis::Same => Some("\x1b[1;36m"),
         Emphasis::Open => Some("\x1b[1;33m"),
+    }
+}
+
+/// Cuts the longest piece of a word that is wider than a line in its middle, unless it is a path or part of a command.
+fn shorten(word: &mut [Span], room: usize) {
+    let excess = word.iter().map(|(_, text)| width(text)).sum::<usize>().saturating_sub(room);
+    let Some((emphasis, text)) = word.iter_mut().max_by_key(|(_, text)| width(text)) else { return };
+    if excess > 0 && *emphasis != Emphasis::Code && !text.starts_with('/') {
+        *text = cut(text, width(text).saturating_sub(excess));
     }
 }
 

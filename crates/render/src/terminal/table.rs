@@ -1,5 +1,5 @@
-//! Tables that fit: heads of several words are broken into lines, words are cut, and what does not fit beside one another goes
-//! into a further part.
+//! Tables that fit: heads and cells of several words are broken into lines, and what does not fit beside one another goes into a
+//! further part.
 
 use super::Page;
 use crate::document::Emphasis;
@@ -14,7 +14,7 @@ const GAP: usize = 2;
 const INDENT: usize = 2;
 /// The lines that a head may take.
 const LINES: std::ops::RangeInclusive<usize> = 2..=4;
-/// Words are cut to no fewer columns than this.
+/// Columns of words give way to no fewer columns than this.
 const SHORTEST: usize = 16;
 
 /// Writes a table, its heads no higher than they must be for it to fit.
@@ -67,12 +67,22 @@ fn set(page: &mut Page, shown: &Shown<'_>, columns: &[(&Column, usize)]) {
         page.line(&[(Emphasis::Heading, text.trim_end().to_owned())]);
     }
     for row in 0..shown.rows {
-        let mut spans = Vec::new();
-        for (column, width) in columns {
-            let (emphasis, text) = shown.cell(column, row);
-            spans.push((emphasis, padded(&cut(&text, *width), column.align, *width, spans.is_empty())));
+        let cells: Vec<_> = columns
+            .iter()
+            .map(|(column, width)| {
+                let (emphasis, text) = shown.cell(column, row);
+                (emphasis, if column.align == Align::Words { broken(&text, *width) } else { vec![text] })
+            })
+            .collect();
+        let height = cells.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
+        for line in 0..height {
+            let mut spans = Vec::new();
+            for ((emphasis, lines), (column, width)) in cells.iter().zip(columns) {
+                let text = lines.get(line).map_or("", String::as_str);
+                spans.push((*emphasis, padded(&cut(text, *width), column.align, *width, spans.is_empty())));
+            }
+            page.line(&spans);
         }
-        page.line(&spans);
     }
 }
 
@@ -98,10 +108,10 @@ fn longest_word(head: &str) -> usize {
     head.split(' ').map(width).max().unwrap_or(0)
 }
 
-/// A head in lines that fit.
-fn broken(head: &str, room: usize) -> Vec<String> {
+/// A text in lines that fit; words that are longer take one each.
+fn broken(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in head.split(' ') {
+    for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if width(line) + 1 + width(word) <= room => line.extend([" ", word]),
             _ => lines.push(word.to_owned()),
@@ -143,6 +153,18 @@ mod tests {
         let narrow = text(&table, 40);
         assert!(narrow.lines().all(|line| width(line) <= 40), "{narrow}");
         assert!(narrow.matches("children").count() > 1, "each part names its rows: {narrow}");
+    }
+
+    #[test]
+    fn cells_of_words_are_broken_where_there_is_no_room() {
+        let rows = ["push() in src/queue.c:88", "pop()"];
+        let columns = vec![numbers("waited", ["12 ms", "1 s"]), Column::words("taken by", &rows, |row| *row)];
+        let table = Table { label: "Places".to_owned(), rows: ("place", "places"), columns };
+        let mut page = Page::new(Style { width: 40, color: false });
+        page.style.width = 30;
+        write(&table, &mut page);
+        let lines = ["  waited  taken by", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
+        assert_eq!(page.finish().lines().collect::<Vec<_>>(), lines);
     }
 
     #[test]

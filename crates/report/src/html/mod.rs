@@ -6,7 +6,6 @@ mod distribution;
 mod explain;
 mod facts;
 mod load;
-mod locks;
 mod moments;
 mod points;
 mod release;
@@ -30,7 +29,6 @@ pub(crate) use steady_render::html::plot as svg;
 pub(crate) use steady_render::scale::{self, Kind, Place, Scale};
 
 pub use load::load_html;
-pub use locks::locks_html;
 pub use release::release_html;
 pub use rulers::rulers_html;
 pub use signature::{signature_bench_html, signature_html};

@@ -9,7 +9,6 @@ mod explain;
 mod history;
 mod joined;
 mod load;
-mod locks;
 mod meanwhile;
 mod object;
 mod read;
@@ -32,7 +31,6 @@ pub use explain::{
 pub use history::{HISTORY_SCHEMA, load_run_json_text, run_json_text, runs_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
-pub use locks::{LOCKS_SCHEMA, locks_json, locks_json_text, read_locks_report};
 pub use read::read_record;
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};

@@ -3,7 +3,6 @@
 mod costs;
 mod explain;
 mod load;
-mod locks;
 mod release;
 mod rulers;
 mod signature;
@@ -21,7 +20,6 @@ pub use explain::{explain_markdown, explain_pair_markdown};
 use steady_render::markdown::{code, fenced, plain};
 
 pub use load::load_markdown;
-pub use locks::locks_markdown;
 pub use release::release_markdown;
 pub use rulers::rulers_markdown;
 pub use signature::{signature_bench_markdown, signature_markdown};

@@ -6,7 +6,6 @@ pub(crate) mod costs;
 mod effect;
 pub(crate) mod explain;
 pub(crate) mod load;
-pub(crate) mod locks;
 pub(crate) mod release;
 mod remedy;
 mod repeat;

@@ -10,7 +10,6 @@ mod history;
 mod joined;
 mod load_back;
 mod loads;
-mod locks;
 mod made;
 mod page;
 mod release;

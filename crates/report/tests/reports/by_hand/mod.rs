@@ -5,7 +5,6 @@ pub(crate) mod costs;
 pub(crate) mod explained;
 pub(crate) mod joins;
 pub(crate) mod loads;
-pub(crate) mod locked;
 pub(crate) mod released;
 pub(crate) mod signature;
 pub(crate) mod warm_bench;

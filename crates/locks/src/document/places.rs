@@ -1,0 +1,83 @@
+//! Places in the code, as short as they can be told from others.
+
+use steady_render::letters::{cut, one_line};
+
+use crate::record::{CodePlace, LockUse};
+
+/// No part of a place takes more columns: longer names say no more.
+const LONGEST: usize = 64;
+
+/// A place: `push() in src/queue.c:88`, `push() in libq.so`, `libq.so+0x1a2b`.
+pub(super) fn place(place: &CodePlace) -> String {
+    let module = place.module.as_ref().map(|module| end(module, 1));
+    match (&place.function, &place.line, module) {
+        (Ok(function), Ok(line), _) => format!("{} in {}", called(function), end(line, 2)),
+        (Err(_), Ok(line), _) => end(line, 2),
+        (Ok(function), Err(_), Ok(module)) => format!("{} in {module}", called(function)),
+        (Ok(function), Err(_), Err(_)) => called(function),
+        (Err(_), Err(_), Ok(module)) => format!("{module}+{:#x}", place.offset),
+        (Err(_), Err(_), Err(_)) => format!("{:#x}", place.offset),
+    }
+}
+
+/// A function by its name; one in C gets parentheses, which names of C++ have.
+pub(super) fn called(function: &str) -> String {
+    let name = cut(&one_line(function), LONGEST);
+    if name.contains(['(', '…']) { name } else { format!("{name}()") }
+}
+
+/// The last parts of a path.
+fn end(path: &str, parts: usize) -> String {
+    let path = one_line(path);
+    let all: Vec<&str> = path.split('/').collect();
+    cut(&all[all.len().saturating_sub(parts)..].join("/"), LONGEST)
+}
+
+/// From what share on a part is nearly all.
+pub(super) const NEARLY_ALL: f64 = 0.9;
+
+/// The place where threads waited most for a lock, and whether that was nearly all of its waiting; none if no place had half of it.
+pub(super) fn most_at(lock: &LockUse) -> Option<(CodePlace, bool)> {
+    let most = lock.sites.iter().max_by_key(|site| site.wait_seconds)?;
+    let share = most.wait_seconds.seconds() / lock.waited();
+    (share >= 0.5).then(|| (most.place(), share >= NEARLY_ALL))
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::Absent;
+    use steady_render::letters::width;
+
+    use super::*;
+
+    #[test]
+    fn places_are_as_short_as_can_be() {
+        let none = || Err(Absent::because("no symbols"));
+        let all = CodePlace {
+            module: Ok("/usr/lib/libq.so.1".into()),
+            offset: 0x1a2b,
+            function: Ok("push".into()),
+            line: Ok("/home/me/q/src/queue.c:88".into()),
+        };
+        assert_eq!(place(&all), "push() in src/queue.c:88");
+        assert_eq!(place(&CodePlace { function: none(), ..all.clone() }), "src/queue.c:88");
+        let plain = CodePlace { line: none(), ..all.clone() };
+        assert_eq!(place(&plain), "push() in libq.so.1");
+        let mangled = CodePlace { function: Ok("Q::push(int, T&)".into()), ..all };
+        assert_eq!(place(&mangled), "Q::push(int, T&) in src/queue.c:88");
+        let bare = CodePlace { function: none(), ..plain };
+        assert_eq!(place(&bare), "libq.so.1+0x1a2b");
+        assert_eq!(place(&CodePlace { module: none(), ..bare }), "0x1a2b");
+    }
+
+    #[test]
+    fn no_name_is_longer_than_it_says_anything() {
+        let long = CodePlace {
+            module: Ok("/x".into()),
+            offset: 1,
+            function: Ok("a".repeat(300)),
+            line: Ok(format!("/{}/{}.c:1", "b".repeat(80), "c".repeat(80))),
+        };
+        assert!(place(&long).split(' ').all(|word| width(word) <= LONGEST), "{}", place(&long));
+    }
+}

@@ -1,0 +1,79 @@
+//! `steady locks`: which locks the threads of a command wait for, and where in its code.
+#![forbid(unsafe_code)]
+
+mod csv;
+mod document;
+mod flags;
+mod record;
+mod run;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status, attended};
+use steady_linux::clock;
+use steady_model::RunKind;
+
+use flags::LocksFlags;
+use run::{Circumstances, Symbols, locks, named, watchable};
+
+pub use record::{
+    CodePlace, FutexWaits, LockKind, LockOrder, LockSite, LockThread, LockUse, LockedProcess, LocksRecord, SCHEMA,
+};
+pub use run::{Bytes, of_area};
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "locks",
+    about: "Which lock the threads of a command wait for, and where in its code; what it would gain if that were free",
+    flags: Feature::flags_of::<LocksFlags>,
+    run,
+    status: |_| Status::OfTheCommand,
+    records: &[RecordKind { kind: RunKind::Locks, read: |text| Ok(Box::new(LocksRecord::read(text)?)) }],
+    helpers: &[Helper { word: run::ARGUMENT, main: guard }],
+};
+
+/// Runs the command with its locks watched and reports them.
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = LocksFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    session.open(&flags.output(), false, Status::OfTheCommand)?;
+    let command = session.command(&flags.words)?;
+    watchable(&command.program).map_err(|why| Failure::Own(why.to_string()))?;
+    let started = clock::time_of_day();
+    let environment = session.environment();
+    let folders = folders(&environment);
+    let ran =
+        locks(&command, &flags.words, environment, folders).map_err(|error| attended::failure(&command, &error))?;
+    let circumstances = Circumstances {
+        command: command.into(),
+        started,
+        host: session.host(),
+        revision: session.revision(),
+        order: flags.sort,
+    };
+    let record = named(circumstances, ran, &mut Symbols::default());
+    let written = session.write(&record);
+    // What cannot be shown is kept all the same.
+    if !flags.no_history {
+        session.keep(&record);
+    }
+    written?;
+    Ok(attended::status(record.ended))
+}
+
+/// The folders that the watcher may be put into. Programs of other users are to load it too, so rather not one that is this
+/// user's alone.
+fn folders(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let value = |name: &str| Some(PathBuf::from(&environment.iter().find(|variable| variable.0 == name)?.1));
+    let cache = value("XDG_CACHE_HOME").filter(|folder| folder.is_absolute());
+    let home = value("HOME").map(|home| home.join(".cache"));
+    [Some(PathBuf::from("/tmp")), Some(PathBuf::from("/var/tmp")), cache.or(home)].into_iter().flatten().collect()
+}
+
+/// The whole life of a guardian.
+fn guard(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    run::guard(words);
+    ExitCode::SUCCESS
+}

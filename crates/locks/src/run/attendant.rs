@@ -1,0 +1,142 @@
+//! What the guardian of a command does whose locks are watched: makes the area, starts the command with the watcher, looks at its
+//! futexes, and reads what is in the area once nothing is left.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use steady_linux::process::{Begun, ChildUsage, Joining, NotStarted, Reaped};
+use steady_linux::{Root, clock, topology};
+use steady_model::Nanos;
+use steady_preload::area::VARIABLE;
+
+use super::LocksRun;
+use super::area::Area;
+use super::futexes::Futexes;
+use super::read::{Facts, read};
+use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
+use steady_process::unpacked;
+
+/// The variable by which programs are told what to load first.
+const PRELOAD: &str = "LD_PRELOAD";
+const WATCHER_NAME: &str = "locks.so";
+
+/// What it is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    /// What the command is to have as its environment, but for what watching takes.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// Where the watcher may be put.
+    pub(super) folders: Vec<OsString>,
+}
+
+/// A command whose locks are watched.
+pub(super) struct Watching {
+    area: Area,
+    started: Nanos,
+    before: ChildUsage,
+    reaped: Nanos,
+    futexes: Futexes,
+    ended: Nanos,
+}
+
+impl Attendant for Watching {
+    const WORD: &str = "__guardian-locks";
+    type Task = Task;
+    type Run = LocksRun;
+
+    fn start(task: Task, starter: &Starter<'_>) -> Result<(Begun, Self), Unattended> {
+        let refused = |what: &str, error: io::Error| Unattended::Refused(format!("{what}: {error}"));
+        let area = Area::make().map_err(|error| refused("there is no memory to be shared with the command", error))?;
+        let folders: Vec<PathBuf> = task.folders.into_iter().map(PathBuf::from).collect();
+        let library = unpacked::unpack(&[(WATCHER_NAME, steady_preload::WATCHER)], &folders)
+            .map(|folder| folder.join(WATCHER_NAME))
+            .map_err(|error| refused("what watches locks cannot be put where it can be loaded", error))?;
+        let environment = with_watcher(task.environment, library, area.path());
+        let begun = starter.start_with(&environment, Joining::Stay).map_err(|why| match why {
+            NotStarted::NoChild(error) => Unattended::Refused(format!("no process could be started: {error}")),
+            NotStarted::NoProgram(error) => Unattended::NotStarted(error.raw_os_error().unwrap_or(0)),
+        })?;
+        let watching = Watching {
+            area,
+            started: begun.at,
+            before: begun.usage,
+            reaped: Nanos::ZERO,
+            futexes: Futexes::new(begun.at),
+            ended: begun.at,
+        };
+        Ok((begun, watching))
+    }
+
+    fn due(&self) -> Nanos {
+        self.futexes.due
+    }
+
+    fn look(&mut self, moment: Moment) -> Option<Nanos> {
+        let before = clock::process_cpu();
+        self.futexes.look(moment, &self.area);
+        self.futexes.go_on(moment.now, clock::process_cpu() - before);
+        None
+    }
+
+    fn went_on(&mut self, _: Moment) {}
+
+    fn ended(&mut self, moment: Moment) {
+        self.ended = moment.now;
+    }
+
+    fn reaped(&mut self, reaped: &Reaped) {
+        self.reaped += reaped.usage.user + reaped.usage.system;
+    }
+
+    fn finish(&mut self, end: End) -> io::Result<LocksRun> {
+        let cpu = self.reaped - (self.before.user + self.before.system);
+        let cpus = topology::allowed_cpus(&Root::default()).map_or(1, |cpus| cpus.len());
+        let others = self.futexes.of_threads();
+        let found = read(&self.area, &Facts { ended: end.moment.now.max(self.ended), cpu, cpus, others });
+        Ok(LocksRun {
+            ended: end.outcome,
+            wall: end.moment.now - self.started - end.moment.stopped,
+            cpu,
+            found,
+            futexes: self.futexes.finish(),
+            left_behind: end.left_behind,
+        })
+    }
+}
+
+/// The environment with the watcher before whatever is to be loaded first anyway.
+fn with_watcher(environment: Vec<(OsString, OsString)>, library: PathBuf, area: PathBuf) -> Vec<(OsString, OsString)> {
+    let mut first = library.into_os_string();
+    let mut kept = vec![];
+    for (name, value) in environment {
+        if name == PRELOAD {
+            if !value.is_empty() {
+                first.push(":");
+                first.push(value);
+            }
+        } else if name != VARIABLE {
+            kept.push((name, value));
+        }
+    }
+    kept.push((PRELOAD.into(), first));
+    kept.push((VARIABLE.into(), area.into_os_string()));
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_to_be_loaded_first_still_is() {
+        let made =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let with = |pairs| with_watcher(made(pairs), "/w.so".into(), "/proc/1/fd/5".into());
+        let after = [("LD_PRELOAD", "/w.so:a.so b.so"), ("STEADY_LOCKS", "/proc/1/fd/5")];
+        let before = [("STEADY_LOCKS", "old"), ("LD_PRELOAD", "a.so b.so"), ("A", "1")];
+        assert_eq!(with(&before), [made(&[("A", "1")]), made(&after)].concat());
+        assert_eq!(with(&[("LD_PRELOAD", "")])[0].1, "/w.so");
+    }
+}

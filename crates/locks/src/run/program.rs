@@ -1,0 +1,213 @@
+//! Whether a program can be watched, by its file; and why locks of one that could not be are out of sight.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use object::elf::{EM_X86_64, ET_DYN, ET_EXEC, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, ReadCache};
+use thiserror::Error;
+
+/// Scripts may be interpreted by scripts; the kernel follows no more of them.
+const DEEPEST: u32 = 5;
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2000;
+/// The attribute that gives a program rights.
+const CAPABILITIES: &str = "security.capability";
+
+type Header = FileHeader64<Endianness>;
+
+/// Why a program cannot be watched.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{}': {why}", program.display())]
+pub(crate) struct Unwatchable {
+    program: PathBuf,
+    why: String,
+}
+
+/// Whether locks can be watched in what a program's file starts. One that cannot be executed is for the kernel to refuse.
+///
+/// # Errors
+/// Why they cannot.
+pub(crate) fn watchable(program: &Path) -> Result<(), Unwatchable> {
+    let refused = |program: &Path, why: &str| Unwatchable { program: program.to_owned(), why: why.to_owned() };
+    if steady_preload::WATCHER.is_empty() {
+        return Err(refused(program, "locks are watched on x86-64 with the GNU C library only"));
+    }
+    let mut path = program.to_owned();
+    for _ in 0..DEEPEST {
+        match interpreter(&path) {
+            Some(next) => path = next,
+            None => return refusal(&path).map_or(Ok(()), |why| Err(refused(&path, why))),
+        }
+    }
+    Ok(())
+}
+
+/// The program that interprets a script.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    const LINE: u64 = 256;
+    let mut start = vec![];
+    File::open(path).ok()?.take(LINE).read_to_end(&mut start).ok()?;
+    if start.is_empty() || start.starts_with(b"\x7fELF") {
+        return None;
+    }
+    let line = start.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!");
+    // What is neither a program nor says who interprets it is the shell's, as execvp(3) has it.
+    let Some(line) = line else { return Some(PathBuf::from("/bin/sh")) };
+    let word = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty())?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(word)))
+}
+
+/// Why nothing can be loaded into a program. What cannot be read says nothing.
+fn refusal(path: &Path) -> Option<&'static str> {
+    let file = File::open(path).ok()?;
+    let found = file.metadata().ok()?;
+    match kind(&file)? {
+        Kind::Dynamic => has_rights_of_its_own(path, &found).then_some(
+            "it runs with rights of its own (setuid, setgid or capabilities): nothing is loaded into such a program",
+        ),
+        Kind::Static => Some("it is a static program: nothing can be loaded into it"),
+        Kind::OtherMachine => Some("it is a program for another kind of machine"),
+        Kind::OtherLoader => Some("its loader is not the GNU C library's"),
+    }
+}
+
+/// What a program is, as far as loading goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Dynamic,
+    Static,
+    OtherMachine,
+    OtherLoader,
+}
+
+/// Nothing where it is no program at all.
+fn kind(file: &File) -> Option<Kind> {
+    let cache = ReadCache::new(file);
+    let mut magic = [0; 4];
+    (&*file).read_exact(&mut magic).ok()?;
+    if magic != *b"\x7fELF" {
+        return None;
+    }
+    let Ok(header) = Header::parse(&cache) else { return Some(Kind::OtherMachine) };
+    let endian = header.endian().ok()?;
+    if header.e_machine(endian) != EM_X86_64 || !header.is_little_endian() {
+        return Some(Kind::OtherMachine);
+    }
+    if !matches!(header.e_type(endian), ET_EXEC | ET_DYN) {
+        return None;
+    }
+    let headers = header.program_headers(endian, &cache).ok()?;
+    let Some(interpreter) = headers.iter().find(|part| part.p_type(endian) == PT_INTERP) else {
+        return Some(Kind::Static);
+    };
+    let name = interpreter.data(endian, &cache).ok()?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_gnu = name.windows(8).any(|part| part == b"ld-linux");
+    Some(if is_gnu { Kind::Dynamic } else { Kind::OtherLoader })
+}
+
+fn has_rights_of_its_own(path: &Path, found: &fs::Metadata) -> bool {
+    let mode = found.permissions().mode();
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let other = mode & SETUID != 0 && found.uid() != user || mode & SETGID != 0 && found.gid() != group;
+    let mut value = [0_u8; 64];
+    other || user != 0 && rustix::fs::getxattr(path, CAPABILITIES, &mut value).is_ok()
+}
+
+/// Why locks of a program that waits for futexes are out of sight; `was_watched` says whether the watcher was in it.
+pub(super) fn why_unseen(path: &Path, was_watched: bool) -> String {
+    let file = File::open(path);
+    let kind = file.as_ref().ok().and_then(kind);
+    let language = file.ok().and_then(|file| language(&file));
+    match (language, kind) {
+        (Some(Language::Go), _) => "a Go program: its locks are the Go runtime's own".to_owned(),
+        (_, Some(Kind::Static)) => "a static program: nothing can be loaded into it".to_owned(),
+        (_, Some(Kind::OtherMachine)) => "a program for another kind of machine".to_owned(),
+        (_, Some(Kind::OtherLoader)) => "its loader is not the GNU C library's".to_owned(),
+        (Some(Language::Java), _) => "a Java virtual machine: its locks are its own, on futexes".to_owned(),
+        (Some(Language::Rust), _) => {
+            "a Rust program: locks of its standard library and of parking_lot are futexes of their own".to_owned()
+        }
+        _ if was_watched => "locks inside the C library, or futexes of its own".to_owned(),
+        _ => "the watcher was not loaded: the program has rights of its own, or its environment was cleared".to_owned(),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Go,
+    Java,
+    Rust,
+}
+
+/// Languages whose locks are not the C library's, by what their compilers leave in a program.
+fn language(file: &File) -> Option<Language> {
+    let cache = ReadCache::new(file);
+    let header = Header::parse(&cache).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, &cache).ok()?;
+    if sections.section_by_name(endian, b".note.go.buildid").is_some() {
+        return Some(Language::Go);
+    }
+    // Panics name the file in the compiler's own sources that they are of.
+    let holds = |section: &[u8], word: &[u8]| {
+        let found =
+            sections.section_by_name(endian, section).and_then(|(_, section)| section.data(endian, &cache).ok());
+        found.is_some_and(|data| memchr::memmem::find(data, word).is_some())
+    };
+    if holds(b".rodata", b"/rustc/") || holds(b".rodata", b"library/std/src/") || holds(b".comment", b"rustc version") {
+        return Some(Language::Rust);
+    }
+    holds(b".dynstr", b"JLI_Launch").then_some(Language::Java)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_told_by_their_files() {
+        assert_eq!(refusal(Path::new("/bin/true")), None);
+        assert_eq!(refusal(Path::new("/etc/passwd")), None, "the kernel refuses it");
+        assert_eq!(refusal(Path::new("/nonexistent")), None);
+        let own = File::open("/proc/self/exe").unwrap();
+        assert_eq!((kind(&own), language(&own)), (Some(Kind::Dynamic), Some(Language::Rust)));
+        assert!(why_unseen(Path::new("/proc/self/exe"), true).contains("Rust"));
+        assert!(why_unseen(Path::new("/bin/true"), true).contains("C library"));
+    }
+
+    #[test]
+    fn scripts_are_followed_to_who_interprets_them() {
+        let folder = std::env::temp_dir().join(format!("steady-programs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let script = folder.join("script");
+        for (text, expected) in
+            [("#! /bin/cat -n\nx", Some("/bin/cat")), ("echo\n", Some("/bin/sh")), ("", None), ("#!\n", None)]
+        {
+            fs::write(&script, text).unwrap();
+            assert_eq!(interpreter(&script).as_deref(), expected.map(Path::new), "{text}");
+        }
+        assert_eq!(interpreter(Path::new("/bin/true")), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn other_machines_and_broken_files_are_told() {
+        let path = std::env::temp_dir().join(format!("steady-program-{}", std::process::id()));
+        let program = fs::read("/bin/true").unwrap();
+        for (place, byte, expected) in [(4, 1, "another kind"), (18, 0xb7, "another kind")] {
+            let mut changed = program.clone();
+            changed[place] = byte;
+            fs::write(&path, changed).unwrap();
+            assert!(refusal(&path).unwrap().contains(expected), "{place}");
+        }
+        fs::write(&path, &program[..100]).unwrap();
+        let _ = refusal(&path);
+        fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,187 @@
+//! From the bytes of an area to what was found. Any bytes whatever may be there: what makes no sense is left out.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+use steady_model::{Absent, Nanos, Reading};
+use steady_preload::area::{Folded, Origin, Process, Site};
+
+use super::area::{Bytes, Entry, each, place_at, places, tables, unmapped};
+use super::found::{FoldedLocks, Found, FoundModule, FoundPlace, FoundProcess};
+use super::modules::{Modules, sites};
+use super::place::PlaceRead;
+
+/// How many locks are told apart in a report, and how many threads.
+pub(super) const TOLD: usize = 10_000;
+
+/// What is known of the command besides.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// When it had ended, by the clock of the watchers.
+    pub(crate) ended: Nanos,
+    /// CPU time of all its processes.
+    pub(crate) cpu: Nanos,
+    /// How many CPUs it may use.
+    pub(crate) cpus: usize,
+    /// How long threads were seen to wait for what is not watched, by the numbers of their process and their own.
+    pub(crate) others: HashMap<(u32, u32), Nanos>,
+}
+
+/// How a place's process began and ended, before anything else of it is read.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    place: u32,
+    pid: u32,
+    forked: bool,
+    began: Nanos,
+    ended: Option<Nanos>,
+}
+
+/// Reads an area.
+pub(crate) fn read(bytes: &(impl Bytes + ?Sized), facts: &Facts) -> Found {
+    let (there, asked) = places(bytes);
+    let mut spans: Vec<Span> = (0..there).filter_map(|place| span(bytes, place)).collect();
+    spans.sort_by_key(|span| (span.began, span.place));
+    let mut found = Found { unwatched: asked.saturating_sub(there) + unmapped(bytes), ..Found::default() };
+    let mut modules = Modules::default();
+    for (number, span) in spans.iter().enumerate() {
+        let process = entry(bytes, span.place);
+        let end = end_of(span, &spans[number + 1..], facts.ended);
+        let sites = sites(bytes, span.place, &process, &mut modules);
+        let alone = spans.len() == 1;
+        let place = PlaceRead {
+            number: found.processes.len(),
+            place: span.place,
+            pid: span.pid,
+            began: span.began,
+            end,
+            cpu: cpu_of(&process).or(alone.then_some(facts.cpu)),
+            facts,
+            sites,
+        };
+        let (locks, threads, known) = place.read(bytes);
+        found.processes.push(told_of(&process, span, end, known));
+        let first = found.threads.len();
+        found.threads.extend(threads);
+        found.locks.extend(locks.into_iter().map(|mut lock| {
+            lock.waiting.iter_mut().for_each(|thread| *thread += first);
+            lock.held_by = lock.held_by.map(|thread| thread + first);
+            lock
+        }));
+        if found.locks.len() > 4 * TOLD {
+            fold(&mut found);
+        }
+        if found.threads.len() > 4 * TOLD {
+            keep_threads(&mut found);
+        }
+    }
+    fold(&mut found);
+    keep_threads(&mut found);
+    found.modules = modules.into_list();
+    found
+}
+
+fn entry(bytes: &(impl Bytes + ?Sized), place: u32) -> Entry<'static> {
+    Entry::read::<Process>(bytes, place_at(place) + tables::PROCESS as u64)
+}
+
+fn span(bytes: &(impl Bytes + ?Sized), place: u32) -> Option<Span> {
+    let process = entry(bytes, place);
+    let pid = process.u32(offset_of!(Process, pid));
+    let time = |at: usize| Nanos(process.u64(at));
+    let ended = Some(time(offset_of!(Process, ended))).filter(|ended| *ended > Nanos::ZERO);
+    (pid != 0).then(|| Span {
+        place,
+        pid,
+        forked: process.u32(offset_of!(Process, origin)) == Origin::Fork as u32,
+        began: time(offset_of!(Process, began)),
+        ended,
+    })
+}
+
+/// When a process ended: as it said itself; when it executed another program that is watched; else by the end of all.
+fn end_of(span: &Span, later: &[Span], all: Nanos) -> Nanos {
+    let successor = later.iter().find(|other| other.pid == span.pid && !other.forked).map(|other| other.began);
+    span.ended.or(successor).unwrap_or(all).clamp(span.began, all.max(span.began))
+}
+
+fn cpu_of(process: &Entry<'_>) -> Option<Nanos> {
+    Some(Nanos(process.u64(offset_of!(Process, cpu)))).filter(|cpu| *cpu > Nanos::ZERO)
+}
+
+fn told_of(process: &Entry<'_>, span: &Span, end: Nanos, known_threads: u32) -> FoundProcess {
+    let most = steady_preload::area::MODULE_PATH_BYTES;
+    let length = process.u64(offset_of!(Process, program_length));
+    let program = process.text(offset_of!(Process, program), length, most);
+    let folded = offset_of!(Process, folded);
+    FoundProcess {
+        pid: span.pid,
+        program: program.ok_or_else(|| Absent::because("it could not be told")),
+        forked: span.forked,
+        life: end - span.began,
+        ended_itself: span.ended.is_some(),
+        threads: process.u32(offset_of!(Process, threads)).max(known_threads),
+        folded: FoldedLocks {
+            locks: process.u64(folded + offset_of!(Folded, locks)),
+            acquisitions: process.u64(folded + offset_of!(Folded, acquisitions)),
+            contended: process.u64(folded + offset_of!(Folded, contended)),
+            wait: Nanos(process.u64(folded + offset_of!(Folded, wait))),
+        },
+    }
+}
+
+/// Leaves as many locks as are told apart, and counts the others with their process's.
+fn fold(found: &mut Found) {
+    found.locks.sort_by_key(|lock| std::cmp::Reverse((lock.waited(), lock.contended, lock.acquisitions)));
+    for lock in found.locks.drain(TOLD.min(found.locks.len())..) {
+        let folded = &mut found.processes[lock.process].folded;
+        folded.locks = folded.locks.saturating_add(1);
+        folded.acquisitions = folded.acquisitions.saturating_add(lock.acquisitions);
+        folded.contended = folded.contended.saturating_add(lock.contended);
+        folded.wait = Nanos(folded.wait.0.saturating_add(lock.waited().0));
+    }
+}
+
+/// Leaves as many threads, those that waited longest first, and has the locks name them as they are numbered then.
+fn keep_threads(found: &mut Found) {
+    let waits = |thread: &super::found::FoundThread| {
+        let all = thread.wait.0.saturating_add(thread.wait_events.0).saturating_add(thread.wait_joins.0);
+        std::cmp::Reverse((thread.wait, all, thread.life))
+    };
+    let mut order: Vec<usize> = (0..found.threads.len()).collect();
+    order.sort_by_key(|index| waits(&found.threads[*index]));
+    order.truncate(TOLD);
+    let renumbered: HashMap<usize, usize> = order.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    found.threads = order.iter().map(|old| found.threads[*old].clone()).collect();
+    for lock in &mut found.locks {
+        lock.waiting = lock.waiting.iter().filter_map(|old| renumbered.get(old).copied()).collect();
+        lock.held_by = std::mem::replace(&mut lock.held_by, Ok(0)).and_then(|old| {
+            let kept = renumbered.get(&old).copied();
+            kept.ok_or_else(|| Absent::because("that thread is not among those that are told apart"))
+        });
+    }
+}
+
+/// The sites of a place by number; those of which nothing is known are missing.
+pub(super) type Sites = HashMap<u32, FoundPlace>;
+
+/// Number `numbered`, plus one, of a table; none where it is zero.
+pub(super) fn numbered(number: u32) -> Option<u32> {
+    number.checked_sub(1)
+}
+
+/// A reading that makes no sense unless something was counted.
+pub(super) fn counted<T>(count: u64, why: &str, reading: impl FnOnce() -> Option<T>) -> Reading<T> {
+    (count > 0).then(reading).flatten().ok_or_else(|| Absent::because(why))
+}
+
+/// Gives what each site of a place has.
+pub(super) fn each_site(bytes: &(impl Bytes + ?Sized), place: u32, visit: impl FnMut(u32, &Entry<'_>)) {
+    each::<Site>(bytes, place, tables::SITES, steady_preload::area::SITES, visit);
+}
+
+impl Modules {
+    fn into_list(self) -> Vec<FoundModule> {
+        self.list
+    }
+}
