@@ -1,5 +1,5 @@
-//! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them as SVG, and
-//! [`terminal`](crate::terminal) those of bars as letters.
+//! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them on pages,
+//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars as letters.
 
 use crate::scale::Scale;
 

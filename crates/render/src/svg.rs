@@ -1,0 +1,171 @@
+//! A chart as a drawing by itself, for a text or a slide: an SVG that needs nothing besides itself.
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::chart::{Axis, Chart, Look, Marks, Series};
+use crate::letters::{harmless, width};
+
+/// The drawing, and what of it stands around the axes.
+const WIDTH: f64 = 800.0;
+const HEIGHT: f64 = 460.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 64.0;
+const BOTTOM: f64 = 72.0;
+/// The width of a letter, nearly.
+const LETTER: f64 = 7.5;
+/// Half of what a bar takes of its row.
+const HALF: f64 = 0.38;
+
+/// Light, and dark where that is preferred.
+const STYLE: &str = "
+svg { background: #ffffff; } text { font: 14px system-ui, sans-serif; fill: #1c2126; } .quiet { fill: #565f69; }
+.grid { color: #e9ecef; stroke-width: 1; } path { stroke: currentColor; stroke-width: 2; fill: none; }
+rect { fill: currentColor; } .first { color: #1f5fae; } .second { color: #b0480c; stroke-dasharray: 7 3; }
+.third { color: #2b7a4b; stroke-dasharray: 2 3; } .rest { color: #565f69; }
+@media (prefers-color-scheme: dark) {
+svg { background: #14171a; } text { fill: #e7eaed; } .quiet { fill: #a3adb8; } .grid { color: #262c32; }
+.first { color: #6aa9f4; } .second { color: #f3955a; } .third { color: #6cc492; } .rest { color: #a3adb8; } }
+";
+
+/// A chart under its label, with its axes, its key and its note. One without series has its label alone.
+pub fn text(chart: &Chart) -> String {
+    let drawing = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } width=(WIDTH) height=(HEIGHT) role="img" {
+            title { (chart.described()) }
+            style { (PreEscaped(STYLE)) }
+            @if chart.series.is_empty() { text x="20" y="26" { (chart.label) } }
+            @else { (Drawing::of(chart).draw()) }
+        }
+    };
+    harmless(drawing.into_string()) + "\n"
+}
+
+/// A chart on a drawing with room for its labels at the left.
+struct Drawing<'a> {
+    chart: &'a Chart,
+    left: f64,
+    y_labels: Vec<(f64, String)>,
+}
+
+impl<'a> Drawing<'a> {
+    fn of(chart: &'a Chart) -> Self {
+        let y_labels = chart.y.labels(Axis::up);
+        let longest = y_labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0);
+        Drawing { chart, left: (longest as f64 * LETTER + 20.0).round(), y_labels }
+    }
+
+    fn draw(&self) -> Markup {
+        let right = WIDTH - RIGHT;
+        html! {
+            text x=(self.left) y="26" { (self.chart.label) }
+            (self.key())
+            @for (place, label) in &self.y_labels {
+                path.grid d={ "M" (self.left) " " (down(*place)) "H" (right) } {}
+                text.quiet x=(self.left - 10.0) y=(round(down(*place) + 5.0)) text-anchor="end" { (label) }
+            }
+            @for (place, label) in self.chart.x.labels(Axis::across) {
+                path.grid d={ "M" (self.across(place)) " " (TOP) "V" (HEIGHT - BOTTOM) } {}
+                text.quiet x=(self.across(place)) y=(HEIGHT - BOTTOM + 22.0) text-anchor="middle" { (label) }
+            }
+            @for series in &self.chart.series { (self.series(series)) }
+            @if let Some(note) = &self.chart.note { text.quiet x=(self.left) y=(HEIGHT - 14.0) { (note) } }
+        }
+    }
+
+    /// The names of the series beside samples of their marks.
+    fn key(&self) -> Markup {
+        let mut at = self.left;
+        html! {
+            @for series in &self.chart.series {
+                @if let Some(name) = &series.name {
+                    @if matches!(series.marks, Marks::Bars(_)) {
+                        rect class=(class(series.look)) x=(at) y="40" width="28" height="12" {}
+                    } @else {
+                        path class=(class(series.look)) d={ "M" (at) " 46h28" } {}
+                    }
+                    text x=(at + 36.0) y="51" { (name) }
+                    ({ at = round(at + 60.0 + width(name) as f64 * LETTER); "" })
+                }
+            }
+        }
+    }
+
+    fn series(&self, series: &Series) -> Markup {
+        let point = |x: f64, y: f64| format!("{} {}", self.across(self.chart.x.across(x)), down(self.chart.y.up(y)));
+        let lines: Vec<String> = match &series.marks {
+            Marks::Line(points) => vec![points.iter().map(|(x, y)| point(*x, *y)).collect::<Vec<_>>().join("L")],
+            Marks::Intervals(all) => {
+                all.iter().map(|one| format!("{}L{}", point(one.x, one.low), point(one.x, one.high))).collect()
+            }
+            Marks::Across(value) => vec![format!("{} {}H{}", self.left, down(self.chart.y.up(*value)), WIDTH - RIGHT)],
+            Marks::Bars(bars) => {
+                return html! {
+                    @for bar in bars {
+                        @let (from, to) = (self.across(self.chart.x.across(bar.from)), self.across(self.chart.x.across(bar.to)));
+                        @let (top, bottom) = (self.chart.y.up(bar.row as f64 - HALF), self.chart.y.up(bar.row as f64 + HALF));
+                        rect class=(class(series.look)) x=(from) y=(down(top)) width=(round(to - from))
+                            height=(round(down(bottom) - down(top))) { title { (bar.text) } }
+                    }
+                };
+            }
+        };
+        let path: String = lines.iter().filter(|line| !line.is_empty()).map(|line| format!("M{line}")).collect();
+        html! { @if !path.is_empty() { path class=(class(series.look)) d=(path) {} } }
+    }
+
+    /// Where a share of the axis from left to right lies.
+    fn across(&self, share: f64) -> f64 {
+        round(self.left + share * (WIDTH - RIGHT - self.left))
+    }
+}
+
+/// Where a share of the axis from the bottom to the top lies.
+fn down(share: f64) -> f64 {
+    round(TOP + (1.0 - share) * (HEIGHT - TOP - BOTTOM))
+}
+
+/// To a tenth of a pixel.
+fn round(place: f64) -> f64 {
+    (place * 10.0).round() / 10.0
+}
+
+fn class(look: Look) -> &'static str {
+    match look {
+        Look::First => "first",
+        Look::Second => "second",
+        Look::Third => "third",
+        Look::Rest => "rest",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Whisker, sample};
+
+    #[test]
+    fn bars_stand_in_their_rows_with_a_key() {
+        let drawing = text(&sample());
+        // "another" is 7 letters wide, so that the axis begins at 72.5.
+        let bar =
+            "<rect class=\"rest\" x=\"248.8\" y=\"83.4\" width=\"351.5\" height=\"123.2\"><title>2 s</title></rect>";
+        assert!(drawing.contains(bar), "{drawing}");
+        assert!(drawing.contains(">waiting</text>") && drawing.contains(">the rest</text>"), "{drawing}");
+        assert!(drawing.contains("<title>Lives. one: 1 s waiting,") && drawing.ends_with("</svg>\n"), "{drawing}");
+    }
+
+    #[test]
+    fn lines_lie_between_the_axes() {
+        let (x, y) = (sample().y, sample().x);
+        let series = |marks| Series { name: None, look: Look::First, marks };
+        let whiskers = Marks::Intervals(vec![Whisker { x: 1.0, low: 1.0, high: 3.0 }]);
+        let all = vec![series(Marks::Line(vec![(0.0, 0.0), (1.0, 4.0)])), series(whiskers), series(Marks::Across(2.0))];
+        let drawing = text(&Chart { x, y, series: all, note: Some("below".to_owned()), ..sample() });
+        for path in ["M226.3 388L592.8 64", "M592.8 307L592.8 145", "M43 226H776"] {
+            assert!(drawing.contains(&format!("d=\"{path}\"")), "{path}: {drawing}");
+        }
+        assert!(drawing.contains(">below</text>"), "{drawing}");
+        let without = text(&Chart { series: vec![], ..sample() });
+        assert!(without.contains(">Lives</text>") && !without.contains("<path"), "{without}");
+    }
+}
