@@ -57,6 +57,8 @@ pub struct Section {
     pub shown: Shown,
     /// Whether it is for few readers: Markdown folds it away.
     pub is_detail: bool,
+    /// Whether its tables have all of their rows, in every format: they are no list of which the top says most.
+    pub is_whole: bool,
     /// What stands in it.
     pub blocks: Vec<Block>,
 }
@@ -64,7 +66,13 @@ pub struct Section {
 impl Section {
     /// A section that all formats have.
     pub fn new(heading: &str, blocks: Vec<Block>) -> Self {
-        Section { heading: Some(heading.to_owned()), shown: Shown::Everywhere, is_detail: false, blocks }
+        Section {
+            heading: Some(heading.to_owned()),
+            shown: Shown::Everywhere,
+            is_detail: false,
+            is_whole: false,
+            blocks,
+        }
     }
 
     /// Sentences that belong to the whole document, without a heading.
@@ -82,6 +90,17 @@ impl Section {
     #[must_use]
     pub fn folded(self) -> Self {
         Section { is_detail: true, ..self }
+    }
+
+    /// The section, its tables with all of their rows.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Section { is_whole: true, ..self }
+    }
+
+    /// How many rows its tables have, in a format that has room for `most`.
+    pub(crate) fn rows(&self, most: usize) -> usize {
+        if self.is_whole { usize::MAX } else { most }
     }
 
     /// Its heading as text and Markdown have it.
@@ -113,7 +132,7 @@ pub enum Block {
     Paragraph(Sentence),
     /// A table.
     Table(Table),
-    /// A chart. Text and Markdown have those of bars.
+    /// A chart. Text has those of bars, Markdown none.
     Chart(Chart),
 }
 

@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
 use crate::letters::harmless;
 use crate::table::{Align, Column, Table};
 
-/// Rows that a table has at most.
+/// Rows that a table has at most, unless it is shown whole.
 const ROWS: usize = 50;
 
 /// A document: its answer, then what it rests on, each section under its heading.
@@ -20,7 +20,7 @@ pub fn text(document: &Document) -> String {
             Some(heading) => out.push_str(&format!("### {}\n\n", plain(heading))),
             None => {}
         }
-        section.blocks.iter().for_each(|one| block(one, &mut out));
+        section.blocks.iter().for_each(|one| block(one, section.rows(ROWS), &mut out));
         if heading.is_some() && section.is_detail {
             blank(&mut out);
             out.push_str("</details>\n");
@@ -29,7 +29,7 @@ pub fn text(document: &Document) -> String {
     out
 }
 
-fn block(block: &Block, out: &mut String) {
+fn block(block: &Block, most: usize, out: &mut String) {
     match block {
         Block::Command(words) => out.push_str(&format!("- command: {}\n", code(words))),
         Block::Facts(facts) => facts.iter().for_each(|fact| out.push_str(&item(fact))),
@@ -37,14 +37,14 @@ fn block(block: &Block, out: &mut String) {
             blank(out);
             out.push_str(&format!("{}\n", sentence(spans)));
         }
-        Block::Table(table) => rows(table, out),
+        Block::Table(table) => rows(table, most, out),
         // It has no drawings.
         Block::Chart(_) => {}
     }
 }
 
-fn rows(table: &Table, out: &mut String) {
-    let shown = table.shown(ROWS);
+fn rows(table: &Table, most: usize, out: &mut String) {
+    let shown = table.shown(most);
     let mut line = |cells: Vec<String>| out.push_str(&format!("| {} |\n", cells.join(" | ")));
     line(table.columns.iter().map(|column| plain(&column.head)).collect());
     let rule = |column: &Column| if column.align == Align::Words { "---" } else { "---:" }.to_owned();

@@ -15,7 +15,7 @@ const STYLE: &str = include_str!("../page.css");
 /// here, for it is no code of that kind.
 const POLICY: &str = concat!("default-src 'none'; style-src 'un", "safe-inline'");
 
-/// Rows that a table has at most.
+/// Rows that a table has at most, unless it is shown whole.
 const ROWS: usize = 200;
 
 /// A document as a page: the answer first, then what it rests on.
@@ -32,25 +32,25 @@ pub fn text(document: &Document) -> String {
 }
 
 fn section(section: &Section) -> Markup {
-    let blocks = html! { @for one in &section.blocks { (block(one)) } };
+    let blocks = html! { @for one in &section.blocks { (block(one, section.rows(ROWS))) } };
     match &section.heading {
         Some(heading) => html! { section { h2 { (heading) } (blocks) } },
         None => blocks,
     }
 }
 
-fn block(block: &Block) -> Markup {
+fn block(block: &Block, most: usize) -> Markup {
     match block {
         Block::Command(words) => html! { p { code { (words) } } },
         Block::Facts(facts) => html! { dl { @for fact in facts { (definition(fact)) } } },
         Block::Paragraph(spans) => html! { p { (sentence(spans)) } },
-        Block::Table(table) => rows(table),
+        Block::Table(table) => rows(table, most),
         Block::Chart(chart) => chart::figure(chart),
     }
 }
 
-fn rows(table: &Table) -> Markup {
-    let shown = table.shown(ROWS);
+fn rows(table: &Table, most: usize) -> Markup {
+    let shown = table.shown(most);
     let class = |column: &Column| if column.align == Align::Words { "words" } else { "number" };
     html! {
         div.scroll role="region" aria-label=(table.label) tabindex="0" { table.numbers {

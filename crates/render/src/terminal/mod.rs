@@ -45,7 +45,7 @@ pub fn text(document: &Document, style: Style) -> String {
             None if document.is_brief && at == 0 => {}
             None => page.blank(),
         }
-        section.blocks.iter().for_each(|block| page.block(block));
+        section.blocks.iter().for_each(|block| page.block(block, section.rows(table::ROWS)));
     }
     page.finish()
 }
@@ -81,7 +81,7 @@ impl Page {
         self.paragraph(0, 2, &[(Emphasis::Heading, text.to_owned())]);
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &Block, rows: usize) {
         match block {
             Block::Command(_) => {}
             Block::Facts(facts) => self.facts(facts),
@@ -89,7 +89,7 @@ impl Page {
                 self.blank();
                 self.paragraph(0, 2, spans);
             }
-            Block::Table(table) => table::write(table, self),
+            Block::Table(table) => table::write(table, rows, self),
             Block::Chart(chart) => bars::write(chart, self),
         }
     }
@@ -230,6 +230,21 @@ mod tests {
         assert_eq!(text(&document, Style::default()), format!("It is so.\n\nFacts\n{facts}\n{last}"));
         let document = Document { is_brief: true, ..document };
         assert_eq!(text(&document, Style::default()), format!("steady: It is so.\n{facts}\n{last}"));
+    }
+
+    #[test]
+    fn whole_tables_have_all_of_their_rows() {
+        let numbers: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+        let columns = vec![crate::table::Column::numbers("n", &numbers, String::clone)];
+        let table = crate::table::Table { label: "Rows".to_owned(), rows: ("row", "rows"), columns };
+        let section = crate::document::Section::new("Rows", vec![Block::Table(table)]);
+        let last = |section| {
+            let document = Document { sections: vec![section], ..Document::default() };
+            let texts =
+                [text(&document, Style::default()), crate::markdown::text(&document), crate::html::text(&document)];
+            texts.map(|text| text.contains("299"))
+        };
+        assert_eq!((last(section.clone()), last(section.whole())), ([false; 3], [true; 3]));
     }
 
     #[test]

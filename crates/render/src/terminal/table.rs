@@ -6,8 +6,8 @@ use crate::document::Emphasis;
 use crate::letters::{cut, width};
 use crate::table::{Align, Column, Shown, Table};
 
-/// Rows that a table has at most.
-const ROWS: usize = 10;
+/// Rows that a table has at most, unless it is shown whole.
+pub(super) const ROWS: usize = 10;
 /// Between two columns.
 const GAP: usize = 2;
 /// Before every line.
@@ -17,9 +17,9 @@ const LINES: std::ops::RangeInclusive<usize> = 2..=4;
 /// Columns of words give way to no fewer columns than this.
 const SHORTEST: usize = 16;
 
-/// Writes a table, its heads no higher than they must be for it to fit.
-pub(super) fn write(table: &Table, page: &mut Page) {
-    let shown = table.shown(ROWS);
+/// Writes the first `rows` of a table, its heads no higher than they must be for it to fit.
+pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
+    let shown = table.shown(rows);
     let room = page.width() - INDENT;
     let total = |widths: &[usize]| widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
     let at = |lines: usize| table.columns.iter().map(|column| column_width(&shown, column, lines)).collect::<Vec<_>>();
@@ -127,7 +127,7 @@ mod tests {
 
     fn text(table: &Table, width: usize) -> String {
         let mut page = Page::new(Style { width, color: false });
-        write(table, &mut page);
+        write(table, ROWS, &mut page);
         page.finish()
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let table = Table { label: "Places".to_owned(), rows: ("place", "places"), columns };
         let mut page = Page::new(Style { width: 40, color: false });
         page.style.width = 30;
-        write(&table, &mut page);
+        write(&table, ROWS, &mut page);
         let lines = ["  waited  taken by", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
         assert_eq!(page.finish().lines().collect::<Vec<_>>(), lines);
     }
