@@ -6,6 +6,7 @@
 
 mod codec;
 mod error;
+mod group;
 pub mod pretty;
 mod schema;
 
@@ -15,17 +16,23 @@ use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 
 pub use error::ReadError;
+pub use group::group;
 pub use schema::{Schema, fields};
 
 /// A record as indented JSON that ends with a newline, its schema first.
 pub fn text<T: Serialize>(schema: &Schema, record: &T) -> String {
+    text_by_lines(schema, record, pretty::BLOCKS)
+}
+
+/// The same, with a field whose elements stay on one line each.
+pub fn text_by_lines<T: Serialize>(schema: &Schema, record: &T, field: &str) -> String {
     let mut top = Map::new();
     top.insert("schema".to_owned(), Value::from(schema.name));
     // Records have text for keys and nothing that can fail.
     if let Ok(Value::Object(fields)) = serde_json::to_value(record).map(codec::written) {
         top.extend(fields);
     }
-    pretty::indented(&Value::Object(top))
+    pretty::indented_but(&Value::Object(top), field)
 }
 
 /// The record in a JSON text, exactly as it was.

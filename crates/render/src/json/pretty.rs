@@ -9,7 +9,7 @@ use crate::letters::misleads;
 /// The columns up to which an object or array stays on one line.
 const LINE: usize = 110;
 /// The field whose elements stay on one line each, whatever their length: one line is one pair.
-const BLOCKS: &str = "blocks";
+pub(super) const BLOCKS: &str = "blocks";
 
 /// `value` as indented text that ends with a newline.
 pub fn indented(value: &Value) -> String {

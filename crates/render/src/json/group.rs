@@ -1,0 +1,56 @@
+//! Readings of several fields.
+
+use serde::{Serialize, Serializer};
+use steady_model::Reading;
+
+/// Writes a reading whose value has several fields, for a field with `#[serde(flatten, serialize_with = "..")]`: the fields of
+/// the value, or null for each of `names`, all with the one reason.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn group<T: Serialize, S: Serializer>(
+    names: &[&str],
+    reading: &Reading<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match reading {
+        Ok(value) => value.serialize(serializer),
+        Err(absent) => serializer.collect_map(names.iter().map(|name| (name, Err::<(), _>(absent)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::Absent;
+
+    use super::*;
+    use crate::json::{Schema, text};
+
+    #[derive(Serialize)]
+    struct Sample {
+        name: &'static str,
+        #[serde(flatten, serialize_with = "lock")]
+        lock: Reading<Lock>,
+    }
+
+    #[derive(Serialize)]
+    struct Lock {
+        taken: u64,
+        waited_seconds: f64,
+    }
+
+    fn lock<S: Serializer>(lock: &Reading<Lock>, serializer: S) -> Result<S::Ok, S::Error> {
+        group(&["taken", "waited_seconds"], lock, serializer)
+    }
+
+    #[test]
+    fn every_field_of_an_absent_group_has_the_reason() {
+        let text = |lock| text(&Schema { name: "steady.sample/1", what: "a sample" }, &Sample { name: "a", lock });
+        let head = "{\n  \"schema\": \"steady.sample/1\",\n  \"name\": \"a\",\n";
+        let known = format!("{head}  \"taken\": 2,\n  \"waited_seconds\": 0.5\n}}\n");
+        assert_eq!(text(Ok(Lock { taken: 2, waited_seconds: 0.5 })), known);
+        let absent = |name| format!("  \"{name}\": null,\n  \"{name}_absent\": \"why\"");
+        let unknown = format!("{head}{},\n{}\n}}\n", absent("taken"), absent("waited_seconds"));
+        assert_eq!(text(Err(Absent::because("why"))), unknown);
+    }
+}
