@@ -2,6 +2,7 @@
 
 use steady_experiments::compare::{CompareError, Setting, compare};
 use steady_experiments::{CommandRunner, judge};
+use steady_feature::Interrupt;
 use steady_host::around;
 use steady_linux::{Root, cgroup, clock, host, topology};
 use steady_model::{
@@ -12,7 +13,6 @@ use steady_process::runner::RunError;
 use crate::failure::Failure;
 use crate::flags::CompareFlags;
 use crate::history::Keeper;
-use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Bar;
 use crate::session::CommandLine;

@@ -14,7 +14,6 @@ mod failure;
 mod features;
 mod flags;
 mod history;
-mod interrupt;
 mod judge;
 mod letters;
 mod load;

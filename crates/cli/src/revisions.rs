@@ -13,12 +13,12 @@ mod workspace;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use steady_feature::Interrupt;
 use steady_model::{Command, Plan, Seed};
 use steady_process::Scripts;
 
 use crate::failure::{Failure, notice};
 use crate::flags::CompareFlags;
-use crate::interrupt::Interrupt;
 use crate::programs;
 use crate::progress::Spinner;
 use repository::{Repository, Revision};

@@ -6,10 +6,12 @@ pub mod attended;
 mod failure;
 mod feature;
 pub mod flags;
+mod interrupt;
 mod record;
 mod session;
 
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
+pub use interrupt::Interrupt;
 pub use record::{Record, RecordKind, Report};
 pub use session::Session;

@@ -6,11 +6,11 @@ use steady_agent::socket::SocketError;
 use steady_agent::store::Keep;
 use steady_agent::table::Limits;
 use steady_agent::{AgentError, Event, Settings};
+use steady_feature::Interrupt;
 
 use super::place;
 use crate::failure::{Failure, notice};
 use crate::flags::{AgentFlags, ListenFlags, OutsideFlags};
-use crate::interrupt::Interrupt;
 
 /// Listens until a signal asks it to end.
 pub(super) fn run(flags: &AgentFlags) -> Result<u8, Failure> {

@@ -6,6 +6,7 @@ mod plots;
 pub(crate) mod prices;
 
 use steady_experiments::costs::{self, CostsError, Done, ProberRunner, Setting};
+use steady_feature::Interrupt;
 use steady_host::around;
 use steady_linux::{Root, clock, host};
 use steady_model::{CostsReport, Machine};
@@ -13,7 +14,6 @@ use steady_model::{CostsReport, Machine};
 use crate::failure::Failure;
 use crate::flags::{CostsFlags, CostsOf, Form};
 use crate::history::Keeper;
-use crate::interrupt::Interrupt;
 use crate::output::{Destinations, Shown, print, style};
 use crate::revisions;
 use crate::session::CommandLine;

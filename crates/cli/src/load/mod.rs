@@ -8,6 +8,7 @@ mod rulers;
 use std::os::fd::OwnedFd;
 
 use steady_experiments::load::{self, CrowdRunner, Event, LoadError, Measured, Setting};
+use steady_feature::Interrupt;
 use steady_host::around;
 use steady_linux::{Root, clock, host, topology};
 use steady_model::{LoadPlan, LoadWork, Machine};
@@ -15,7 +16,6 @@ use steady_model::{LoadPlan, LoadWork, Machine};
 use crate::failure::Failure;
 use crate::flags::LoadFlags;
 use crate::history::Keeper;
-use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::session::CommandLine;
 use crate::{resolve, revisions};

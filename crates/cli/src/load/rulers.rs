@@ -1,5 +1,6 @@
 //! `steady load --rulers`: how much slower each resource is right now, alone and beside neighbours.
 
+use steady_feature::Interrupt;
 use steady_linux::{Root, clock, host, process, topology};
 use steady_model::{Ending, Machine, Neighbour, RulerRecord};
 use steady_rulers::{Event, Live, Measured, RulerPlan, measure};
@@ -9,7 +10,6 @@ use super::plan::default_procs;
 use crate::failure::Failure;
 use crate::flags::LoadFlags;
 use crate::history::Keeper;
-use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::progress::Spinner;
 use crate::{resolve, revisions};

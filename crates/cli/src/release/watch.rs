@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use steady_feature::Interrupt;
 use steady_linux::clock;
 use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
 use steady_release::{JudgeError, Watch};
@@ -14,7 +15,6 @@ use steady_report::release_sight;
 use super::source::{Found, Source, Unfound, pass_on};
 use super::window::at;
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
 
 /// Looks in a window, at most; and the seconds between two, at least and at most.
 const LOOKS: u64 = 120;

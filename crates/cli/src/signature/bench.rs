@@ -8,13 +8,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steady_experiments::signature::bench::{self, BenchError, CrewRunner, Done, Event, SIZES, Setting};
 use steady_experiments::signature::made;
+use steady_feature::Interrupt;
 use steady_linux::topology::{CacheKind, Topology, allowed_cpus};
 use steady_linux::{Root, clock, host};
 use steady_model::{Bytes, SignatureBenchPlan, SignatureInput};
 
 use crate::failure::Failure;
 use crate::flags::SignatureBenchFlags;
-use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::resolve;
 

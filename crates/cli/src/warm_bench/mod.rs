@@ -5,6 +5,7 @@ mod folder;
 mod plan;
 
 use steady_experiments::warm::bench::{self, Done, Setting, StageLauncher, WarmBenchError};
+use steady_feature::Interrupt;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::{Root, clock, host};
 use steady_model::{CounterScope, Reading};
@@ -12,7 +13,6 @@ use steady_model::{CounterScope, Reading};
 use crate::failure::Failure;
 use crate::flags::WarmBenchFlags;
 use crate::history::Keeper;
-use crate::interrupt::Interrupt;
 use crate::output::Destinations;
 use crate::revisions;
 

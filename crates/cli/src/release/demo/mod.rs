@@ -13,6 +13,7 @@ mod worker;
 
 use std::path::Path;
 
+use steady_feature::Interrupt;
 use steady_linux::clock;
 use steady_model::{Nanos, ReleaseQuestion, ReleaseReport};
 use steady_release::judge;
@@ -20,7 +21,6 @@ use steady_release::judge;
 use super::store::Store;
 use crate::failure::Failure;
 use crate::flags::ReleaseDemoFlags;
-use crate::interrupt::Interrupt;
 pub(crate) use scene::sweep;
 use scene::{Cast, Scene};
 pub(crate) use scene::{SWEEPER, WORKER};

@@ -9,14 +9,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Catches SIGINT, SIGTERM and SIGHUP for the rest of the process's life.
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     caught: Arc<AtomicUsize>,
     released: Arc<AtomicBool>,
 }
 
 impl Interrupt {
     /// Starts to catch; the descriptor becomes readable with the first signal.
-    pub(crate) fn catch() -> io::Result<(Self, OwnedFd)> {
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn catch() -> io::Result<(Self, OwnedFd)> {
         let caught = Arc::new(AtomicUsize::new(0));
         let (reader, writer) = UnixStream::pair()?;
         let released = Arc::new(AtomicBool::new(false));
@@ -30,12 +33,12 @@ impl Interrupt {
 
     /// From now on a signal ends the process. Called once the measuring is over, because writing to a pipe that nobody reads
     /// would block forever.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         self.released.store(true, Ordering::SeqCst);
     }
 
     /// The last signal caught, or SIGINT where none was.
-    pub(crate) fn signal(&self) -> i32 {
+    pub fn signal(&self) -> i32 {
         match self.caught.load(Ordering::SeqCst) {
             0 => SIGINT,
             signal => signal as i32,
