@@ -241,7 +241,7 @@ impl Destinations {
     }
 
     /// A drawing beside the report, where one was asked for.
-    pub(crate) fn drawing(&self, option: &'static str, path: Option<&PathBuf>) -> Result<Option<Export>, Failure> {
+    pub(crate) fn drawing(&self, option: &'static str, path: Option<&Path>) -> Result<Option<Export>, Failure> {
         let Some(path) = path else { return Ok(None) };
         let drawing = Export::open(option, path)?;
         self.files.iter().try_for_each(|(_, other)| apart(other, &drawing))?;
@@ -303,11 +303,20 @@ impl Destinations {
 
     /// Says under the report under which number it is kept; only to people.
     pub(crate) fn mention(&self, id: i64) -> Result<(), Failure> {
-        if self.format != FormatFlag::Text || self.quiet {
+        self.print_text(format!("History: {id} (steady history report {id})\n"))
+    }
+
+    /// Prints text, if standard output is for people.
+    pub(crate) fn print_text(&self, text: String) -> Result<(), Failure> {
+        if !self.is_text() || self.quiet {
             return Ok(());
         }
-        let said = print(format!("History: {id} (steady history report {id})\n").as_bytes());
-        said.map_err(|error| Failure::Own(format!("standard output: {error}")))
+        print(readable(text).as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")))
+    }
+
+    /// Whether standard output gets text.
+    pub(crate) fn is_text(&self) -> bool {
+        self.format == FormatFlag::Text
     }
 }
 

@@ -8,6 +8,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use steady_experiments::compare::{Event, Progress};
 use steady_model::Nanos;
+use steady_render::letters::one_line;
+
+use crate::letters::readable;
 
 /// The bar's whole length: parts of the effort.
 const PARTS: u64 = 1_000;
@@ -103,6 +106,33 @@ impl Spinner {
 impl Drop for Spinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Draws on standard error, if that is a terminal, how much is done. It has no thread: features measure their own CPU time.
+#[derive(Default)]
+pub(crate) struct Share(Option<ProgressBar>);
+
+impl Share {
+    /// Draws the share that is done, if it is known, and words next to it.
+    pub(crate) fn show(&mut self, share: Option<f64>, text: &str) {
+        let template = if share.is_some() { "{bar:16.dim} {elapsed:>3} {wide_msg}" } else { "{elapsed:>3} {wide_msg}" };
+        let bar = self
+            .0
+            .take()
+            .filter(|bar| !bar.is_finished())
+            .unwrap_or_else(|| ProgressBar::with_draw_target(Some(PARTS), ProgressDrawTarget::stderr_with_hz(10)));
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━━╌"));
+        }
+        bar.set_position((share.unwrap_or(0.0) * PARTS as f64) as u64);
+        bar.set_message(readable(one_line(text)));
+        self.0 = Some(bar);
+    }
+
+    /// Removes it; the next one begins again.
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(ProgressBar::finish_and_clear);
     }
 }
 

@@ -2,17 +2,20 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
-use steady_model::{Command, Host, Reading};
+use steady_model::{Command, Host, Reading, Seed};
+use steady_render::svg;
 
 use crate::failure::notice;
 use crate::history::{Keeper, OfFeature};
 use crate::letters::readable;
-use crate::output::{Destinations, OfReport, style_on};
-use crate::{programs, revisions};
+use crate::output::{Destinations, Export, OfReport, style_on};
+use crate::progress::Share;
+use crate::{programs, resolve, revisions};
 
 /// This call of `steady`.
 #[derive(Default)]
@@ -21,6 +24,11 @@ pub(crate) struct CommandLine {
     destinations: Option<Destinations>,
     /// Whether standard output is among them; it may be the command's.
     prints: bool,
+    /// The file of the drawing.
+    drawing: Option<Export>,
+    /// Whether parts of the report's text were printed.
+    has_printed: bool,
+    progress: Share,
 }
 
 impl Session for CommandLine {
@@ -45,7 +53,12 @@ impl Session for CommandLine {
         programs::joined(&["sudo", "steady"].map(str::to_owned).into_iter().chain(words).collect::<Vec<_>>())
     }
 
+    fn seed(&self, given: Option<u64>) -> Result<Seed, Failure> {
+        resolve::seed(given)
+    }
+
     fn notice(&self, text: &str) {
+        self.progress.clear();
         notice(text);
     }
 
@@ -61,18 +74,46 @@ impl Session for CommandLine {
         Ok(())
     }
 
+    fn open_drawing(&mut self, file: Option<&Path>) -> Result<(), Failure> {
+        if let Some(destinations) = &self.destinations {
+            self.drawing = destinations.drawing("--export-svg", file)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, share: Option<f64>, text: &str) {
+        if self.destinations.as_ref().is_some_and(|destinations| !destinations.quiet()) {
+            self.progress.show(share, text);
+        }
+    }
+
+    fn print(&mut self, part: &str) -> Result<(), Failure> {
+        self.progress.clear();
+        self.has_printed = true;
+        let destinations = self.destinations.as_ref().filter(|_| self.prints);
+        destinations.map_or(Ok(()), |destinations| destinations.print_text(part.to_owned()))
+    }
+
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure> {
+        self.progress.clear();
         let Some(destinations) = &self.destinations else { return Ok(()) };
-        if self.prints {
-            return destinations.write(&OfReport(report));
-        }
-        if !destinations.quiet() {
-            signals::write_as_others_do();
-            let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
-            // Where nobody listens, the exit status speaks.
-            let _ = io::stderr().write_all(readable(text).as_bytes());
-        }
-        destinations.write_files(&OfReport(report))
+        let report = OfReport(report);
+        let written = if self.prints && !(self.has_printed && destinations.is_text()) {
+            destinations.write(&report)
+        } else {
+            if !self.prints && !destinations.quiet() {
+                signals::write_as_others_do();
+                let text = report.0.rendered(Form::Text, style_on(&io::stderr()), false);
+                // Where nobody listens, the exit status speaks.
+                let _ = io::stderr().write_all(readable(text).as_bytes());
+            }
+            destinations.write_files(&report)
+        };
+        let drawn = match (&self.drawing, report.0.drawing()) {
+            (Some(file), Some(chart)) => file.save(&svg::text(&chart)),
+            _ => Ok(()),
+        };
+        written.and(drawn)
     }
 
     fn keep(&mut self, record: &dyn Record) {

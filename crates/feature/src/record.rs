@@ -3,7 +3,7 @@
 use steady_model::{Facts, Kept, RunKind};
 use steady_render::document::Document;
 use steady_render::json::ReadError;
-use steady_render::{Style, html, markdown, terminal};
+use steady_render::{Chart, Style, html, markdown, terminal};
 
 use crate::flags::Form;
 
@@ -18,10 +18,20 @@ pub trait Report {
     /// Its JSON, with the raw samples if there are any and they are wanted.
     fn json(&self, samples: bool) -> String;
 
+    /// Its text for a terminal.
+    fn text(&self, style: Style) -> String {
+        terminal::text(&self.document(), style)
+    }
+
+    /// The chart that `--export-svg` draws, if there is such an option.
+    fn drawing(&self) -> Option<Chart> {
+        None
+    }
+
     /// It in one of its forms, as text in a style.
     fn rendered(&self, form: Form, style: Style, samples: bool) -> String {
         match form {
-            Form::Text => terminal::text(&self.document(), style),
+            Form::Text => self.text(style),
             Form::Json => self.json(samples),
             Form::Csv => self.csv(),
             Form::Markdown => markdown::text(&self.document()),

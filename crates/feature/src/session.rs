@@ -1,8 +1,9 @@
 //! What a feature asks of the program that it is part of: the command line's side of a run.
 
 use std::ffi::OsString;
+use std::path::Path;
 
-use steady_model::{Command, Host, Reading};
+use steady_model::{Command, Host, Reading, Seed};
 
 use crate::flags::OutputFlags;
 use crate::{Failure, Record, Report, Status};
@@ -30,6 +31,12 @@ pub trait Session {
     /// Returns this call as root would type it: `sudo steady host quiet`.
     fn as_root(&self) -> String;
 
+    /// Returns the seed that was given, or one from the system.
+    ///
+    /// # Errors
+    /// The system has none.
+    fn seed(&self, given: Option<u64>) -> Result<Seed, Failure>;
+
     /// Prints a line on standard error, after `steady: `.
     fn notice(&self, text: &str);
 
@@ -40,6 +47,23 @@ pub trait Session {
     /// A file that cannot be written, or that two options name; standard output is closed, and the text goes there. Never
     /// [`Failure::Usage`] if its status might be the command's.
     fn open(&mut self, output: &OutputFlags, samples: bool, status: Status) -> Result<(), Failure>;
+
+    /// Opens the file of `--export-svg`, if there is one, for the report's drawing. Called after [`Session::open`].
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    fn open_drawing(&mut self, file: Option<&Path>) -> Result<(), Failure>;
+
+    /// Shows on standard error how far it has come, if that is a terminal and the user did not ask for quiet: the share that is
+    /// done, if it is known, and words next to it. It disappears with whatever is printed next.
+    fn progress(&mut self, share: Option<f64>, text: &str);
+
+    /// Prints a part of a report's text on standard output before the rest is known, if its text goes there.
+    /// [`Session::write`] leaves the text out then.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    fn print(&mut self, part: &str) -> Result<(), Failure>;
 
     /// Writes a report everywhere that was opened. If one place fails, the others are written all the same.
     ///

@@ -37,7 +37,7 @@ fn run_here(flags: &LoadFlags) -> Result<u8, Failure> {
     let machine = topology::machine(&Root::default(), cpus.as_deref());
     let plan = plan::plan(flags, cpus, &machine)?;
     let destinations = Destinations::open(&flags.output, flags.samples)?;
-    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_ref())?;
+    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_deref())?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let mut keeper = if flags.no_history { Keeper::none() } else { Keeper::begin() };
     let bar = RowBar::new(flags.output.quiet, &plan, &machine);

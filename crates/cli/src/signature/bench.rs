@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Measures what an allocator's lock costs, and reports it; the exit status.
 pub(crate) fn run(flags: &SignatureBenchFlags) -> Result<u8, Failure> {
     let destinations = Destinations::open(&flags.output, flags.samples)?;
-    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_ref())?;
+    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_deref())?;
     let bytes = bytes(flags.file.as_deref())?;
     let plan = plan(flags, bytes.len() as u64)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
