@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{eventually, run, scratch, skip, steady, told, within_a_second};
+use steady::{cpu_seconds, eventually, run, scratch, skip, steady, told, within_a_second};
 use steady_linux::clock;
 use steady_model::Nanos;
 
@@ -297,14 +297,6 @@ fn nothing_is_left_of_a_killed_steady() {
     child.wait().unwrap();
     let left = || sessions.iter().map(|session| in_session(*session)).sum::<usize>();
     assert!(within_a_second(|| left() == 0), "{} are left", left());
-}
-
-/// The CPU time of a process so far: utime and stime, in ticks of 10 ms (proc_pid_stat(5)); none once it has ended.
-fn cpu_seconds(pid: i32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
-    ticks.sum::<f64>() / 100.0
 }
 
 /// How many processes there are in a session that have not ended; each prober leads one. Those that have are for the

@@ -422,6 +422,8 @@ fn without_rights_a_single_thread_and_a_tracer_tell_all() {
             assert!(report["counts"]["calls_by_name"].as_array().is_some_and(|calls| !calls.is_empty()), "{report}");
         } else if report["waiting_seconds"].is_null() {
             skip(test, &report["waiting_seconds_absent"].to_string());
+        } else if seconds(&report, "waiting_seconds") > seconds(&report, "wall_seconds") - 0.2 {
+            skip(test, "the kernel took some of its sleep for waiting for a CPU");
         } else {
             assert!((0.19..0.3).contains(&seconds(&report, "blocked_seconds")), "{report}");
         }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use steady_workloads::signature::made;
 
-use steady::{eventually, processes_with, run, scratch, steady, told, within_a_second};
+use steady::{cpu_seconds, eventually, processes_with, run, scratch, steady, told, within_a_second};
 
 const WAYS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
 const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
@@ -380,7 +380,8 @@ fn a_bench_that_is_interrupted_shows_what_it_has() {
     let folder = Folder::new("interrupted");
     let path = folder.file("file", &input("text-5000"));
     let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv", &path]);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    // Once calls have been calibrated, rounds take milliseconds.
+    assert!(eventually(|| cpu_seconds(child.id() as i32) > 3.0));
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
     let (status, stdout, stderr) = told(ended(child));
     assert_eq!((status, stderr.as_str()), (130, ""));

@@ -128,6 +128,14 @@ fn polled(polls: u32, mut condition: impl FnMut() -> bool) -> bool {
     condition()
 }
 
+/// The CPU time of a process so far: utime and stime, in ticks of 10 ms (proc_pid_stat(5)); none once it has ended.
+pub(crate) fn cpu_seconds(pid: i32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
 /// Says on standard error, where `./test` finds it, that a test cannot be made here.
 #[allow(clippy::print_stderr, reason = "skips are told aloud")]
 pub(crate) fn skip(test: &str, reason: &str) {

@@ -19,7 +19,11 @@ static void *locks(void *first) {
     return NULL;
 }
 
+// Whether the second thread is about to wait.
+static volatile int comes;
+
 static void *keeps(void *nothing) {
+    comes = 1;
     pthread_mutex_lock(&one);
     printf("had\n");
     fflush(stdout);
@@ -31,6 +35,7 @@ static int had(void) {
     pthread_t thread;
     pthread_mutex_lock(&one);
     pthread_create(&thread, NULL, keeps, NULL);
+    while (!comes) usleep(1000);
     usleep(100000);
     pthread_mutex_unlock(&one);
     usleep(50000);

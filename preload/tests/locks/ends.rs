@@ -49,7 +49,12 @@ fn who_waited_for_a_lock_and_has_it_is_seen_with_its_wait() {
     let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("it starts");
     let mut said = [0];
     child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it says that it has the lock");
-    std::thread::sleep(Duration::from_millis(100));
+    // Until the first thread waits in turn, which it does 50 ms later.
+    let waits = || get(&area.place(0).threads()[0].waits_since) > 0;
+    assert!((0..6_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        waits()
+    }));
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     let place = area.place(0);

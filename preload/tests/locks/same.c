@@ -256,13 +256,16 @@ static void *in_join(void *name) {
     return NULL;
 }
 
+// Whether the thread that is to be cancelled has been.
+static volatile int is_cancelled;
+
 // Cancelled before it comes to a semaphore that could be taken: which stays as it is.
 static void *before_semaphore(void *name) {
     pthread_setspecific(key, name);
     pthread_cleanup_push(clean, name);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_barrier_wait(&ready);
-    usleep(30000);
+    while (!is_cancelled) usleep(1000);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     sem_wait(&full);
     printf("not cancelled\n");
@@ -275,7 +278,7 @@ static void *in_lock(void *name) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_barrier_wait(&ready);
-    usleep(30000);
+    while (!is_cancelled) usleep(1000);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
@@ -293,11 +296,14 @@ static void cancellation(void) {
     for (unsigned number = 0; number < sizeof all / sizeof *all; number++) {
         pthread_t thread;
         void *result;
+        is_cancelled = 0;
         pthread_barrier_init(&ready, NULL, 2);
         pthread_create(&thread, NULL, all[number], (void *)names[number]);
         pthread_barrier_wait(&ready);
         usleep(10000);
-        int cancelled = pthread_cancel(thread), joined = pthread_join(thread, &result);
+        int cancelled = pthread_cancel(thread);
+        is_cancelled = 1;
+        int joined = pthread_join(thread, &result);
         SAY(cancelled);
         SAY(joined);
         printf("%s: %ld\n", names[number], (long)result);

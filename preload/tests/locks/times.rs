@@ -28,7 +28,7 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
             let lock = { all }.find(|lock| lock.acquisitions > 0).expect("it was used");
             lock.contended == TIMES && within(10, lock.wait, said[0]) && within(10, lock.hold, said[1])
         };
-        let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
+        let (said, place) = (0..20).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
         let used = Asked::locks(&*place, kind);
         let (number, lock) =
             *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
