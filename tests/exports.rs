@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use steady::{run, scratch, steady, told, work};
+use steady::{run, scratch, skip, steady, told, work};
 
 /// A comparison of a few pairs, with these words besides.
 fn compare(words: &[&str]) -> (i32, String, String) {
@@ -236,4 +236,50 @@ fn a_closed_standard_output_is_an_error_and_not_a_lost_report() {
     assert!(!Path::new(&mark).exists(), "nothing was measured");
     assert_eq!(run("\"$STEADY\" compare --quiet --runs 6 --no-history true true >&-").status.code(), Some(0));
     assert_eq!(run("\"$STEADY\" completions bash >&-").status.code(), Some(125));
+}
+
+/// Checks exports against the schemas of their kind: all schemas must be schemas, and each kind that has one must be exported.
+const VALIDATE: &str = "import glob, json, sys
+import jsonschema
+schemas = {}
+for path in glob.glob(sys.argv[1] + '/docs/schemas/*.json'):
+    schema = json.load(open(path))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    schemas[schema['title']] = jsonschema.Draft202012Validator(schema)
+seen = set()
+for path in glob.glob(sys.argv[1] + '/testdata/reports/*.json') + sys.argv[2:]:
+    export = json.load(open(path))
+    validator = schemas.get(export.get('schema'))
+    for error in validator.iter_errors(export) if validator else []:
+        sys.exit(f'{path}: {error.json_path}: {error.message[:500]}')
+    if validator and path in sys.argv:
+        seen.add(export['schema'])
+print(*sorted(set(schemas) - seen))";
+
+#[test]
+fn what_is_exported_is_what_the_schemas_say() {
+    let test = "what_is_exported_is_what_the_schemas_say";
+    let has_validator = |python: &&str| {
+        Command::new(python)
+            .args(["-W", "ignore", "-c", "import jsonschema; jsonschema.Draft202012Validator"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_validator) else {
+        return skip(test, "no Python package jsonschema (Debian: python3-jsonschema)");
+    };
+    let [limit, locks, host] = ["limit.json", "locks.json", "host.json"].map(path);
+    for words in [
+        &["limit", "--cpu", "9s", "--quiet", "--export-json", &limit, "--", "true"][..],
+        &["locks", "--quiet", "--export-json", &locks, "--", "python3", "-c", "import threading"],
+        &["host", "status", "--quiet", "--export-json", &host],
+    ] {
+        let (status, _, stderr) = run(words);
+        assert_eq!(status, 0, "{words:?}: {stderr}");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").display().to_string();
+    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host];
+    let (status, unseen, stderr) = told(Command::new(python).args(words).output().unwrap());
+    assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
+    [limit, locks, host].iter().for_each(|file| fs::remove_file(file).unwrap());
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_linux::signals;
 use steady_model::{Command, Outcome};
@@ -13,7 +14,7 @@ use crate::Failure;
 const ENOENT: i32 = 2;
 
 /// The user's command in a record. It has the environment and the directory of `steady`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttendedCommand {
     /// Its words, as a shell would read them.
     pub name: String,
@@ -21,6 +22,7 @@ pub struct AttendedCommand {
     pub argv: Vec<String>,
     /// The file that was executed.
     #[serde(with = "steady_render::path")]
+    #[schemars(with = "steady_render::path::Form")]
     pub program: PathBuf,
 }
 

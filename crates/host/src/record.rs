@@ -1,5 +1,8 @@
 //! What is reported of a host: how it is, what was set and what was put back.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema as JsonSchemaValue, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use steady_feature::Report;
@@ -13,12 +16,13 @@ use crate::document::{csv, document};
 pub const SCHEMA: Schema = Schema { name: "steady.host/1", what: "a host" };
 
 /// A host, and what was done to it. Its fields are those of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HostRecord {
     /// What was asked for.
     pub kind: HostQuestion,
     /// When it was asked for.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// The machine.
     pub host: Host,
@@ -74,7 +78,7 @@ impl Report for HostRecord {
 }
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostQuestion {
     /// A report of how quiet the host is.
@@ -86,7 +90,7 @@ pub enum HostQuestion {
 }
 
 /// A knob as it was found, and what setting it is worth. A knob may stand for many files, such as one for each CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KnobRecord {
     /// Which.
     pub name: Knob,
@@ -126,7 +130,7 @@ impl From<KnobState> for KnobRecord {
 }
 
 /// How far the readings of one ruler lay apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RulerSpread {
     /// The ruler.
     pub ruler: Resource,
@@ -139,7 +143,7 @@ pub struct RulerSpread {
 }
 
 /// What was done about one file of a knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deed {
     /// The knob.
     pub name: Knob,
@@ -208,6 +212,21 @@ impl DeedOutcome {
     }
 }
 
+impl JsonSchema for DeedOutcome {
+    fn schema_name() -> Cow<'static, str> {
+        "DeedOutcome".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> JsonSchemaValue {
+        let names = ["set", "same", "refused", "restored", "was_back", "foreign", "forced", "gone"];
+        json_schema!({
+            "type": "object",
+            "properties": { "outcome": { "enum": names }, "reason": { "type": ["string", "null"] } },
+            "required": ["outcome", "reason"],
+        })
+    }
+}
+
 impl Serialize for DeedOutcome {
     /// Writes null where there is no reason; a derived implementation would leave the field out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -226,7 +245,7 @@ pub(crate) fn are_done(deeds: &[Deed]) -> bool {
 }
 
 /// A knob that was wanted and left as it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftKnob {
     /// Which.
     pub name: Knob,
@@ -235,7 +254,7 @@ pub struct LeftKnob {
 }
 
 /// A command that ran on a quiet host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QuietRun {
     /// The command as typed.
     pub command: String,
@@ -250,12 +269,13 @@ pub struct QuietRun {
 }
 
 /// A summary of the journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalFacts {
     /// Its file.
     pub file: String,
     /// When this host was first made quiet.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub since: Timestamp,
     /// The knobs whose originals it holds.
     pub knobs: Vec<Knob>,

@@ -14,6 +14,7 @@ use steady_feature::flags::Form;
 use steady_host::*;
 use steady_model::*;
 use steady_render::Style;
+use steady_render::json::description;
 
 fn knob(knob: Knob, value: &str, quiet: &str, settable: Reading<()>, files: usize) -> KnobState {
     let is_quiet = value == quiet;
@@ -252,6 +253,11 @@ fn text(report: &HostRecord, width: usize) -> String {
 
 fn export(report: &HostRecord, form: Form) -> String {
     report.rendered(form, Style::default(), false)
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<HostRecord>(&SCHEMA));
 }
 
 #[test]

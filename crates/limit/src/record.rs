@@ -1,5 +1,6 @@
 //! What is kept of a limited command.
 
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use steady_feature::attended::AttendedCommand;
@@ -15,10 +16,11 @@ use crate::plan::LimitPlan;
 pub const SCHEMA: Schema = Schema { name: "steady.limit/1", what: "a limited command" };
 
 /// A limited command that has ended. Its fields are those of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitRecord {
     /// When it was begun.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// The command.
     pub command: AttendedCommand,
@@ -85,7 +87,7 @@ impl LimitRecord {
 }
 
 /// What ended a limited command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitOutcome {
     /// It ended by itself, within both limits.
@@ -108,7 +110,7 @@ impl LimitOutcome {
 }
 
 /// Where the CPU time of the tree was read while it ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuSource {
     /// A control group of its own, version 2.

@@ -15,6 +15,7 @@ use steady_feature::flags::Form;
 use steady_limit::*;
 use steady_model::*;
 use steady_render::Style;
+use steady_render::json::description;
 
 /// A solver that used all of its CPU time while something else used the machine.
 fn cpu() -> LimitRecord {
@@ -101,6 +102,11 @@ fn reports_look_as_recorded() {
         ]
     });
     goldens::hold(files);
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<LimitRecord>(&SCHEMA));
 }
 
 #[test]

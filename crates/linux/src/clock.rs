@@ -82,55 +82,6 @@ impl Clock {
     }
 }
 
-/// What the monotonic clock is worth as an instrument on this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockFacts {
-    /// What one reading takes, undisturbed.
-    pub read_cost: Nanos,
-    /// The smallest difference that two readings in a row have shown: reading cost included, where that is longer
-    /// than the clock's step.
-    pub resolution: Nanos,
-}
-
-/// Readings between two looks at how long the measuring has lasted.
-const BATCH: u32 = 32;
-/// More batches than this tell nothing new.
-const BATCHES: u32 = 64;
-/// How long the measuring may last.
-const LIMIT: Nanos = Nanos(1_500_000);
-
-/// Measures what a reading of [`monotonic`] costs and resolves here. Takes less than 2 ms.
-pub fn measure_clock() -> ClockFacts {
-    let begin = monotonic();
-    let mut fastest = Nanos(u64::MAX);
-    let mut smallest: Option<Nanos> = None;
-    for _ in 0..BATCHES {
-        let started = monotonic();
-        let mut before = started;
-        for _ in 0..BATCH {
-            let now = monotonic();
-            let step = now - before;
-            if step > Nanos::ZERO {
-                smallest = Some(smallest.map_or(step, |least| least.min(step)));
-            }
-            before = now;
-        }
-        fastest = fastest.min(before - started);
-        if before - begin > LIMIT {
-            break;
-        }
-    }
-    // Rounded up: a clock that is coarser than a batch is long must not seem to be free.
-    let read_cost = Nanos(fastest.0.div_ceil(u64::from(BATCH)).max(1));
-    ClockFacts { read_cost, resolution: smallest.unwrap_or_else(stated_resolution) }
-}
-
-/// The clock's step as the kernel states it: 1 ns, or a tick where there are no high-resolution timers.
-fn stated_resolution() -> Nanos {
-    let step = clock_getres(ClockId::Monotonic);
-    nanos(step.tv_sec, step.tv_nsec)
-}
-
 /// The length of the kernel's tick: the step of its coarse clocks (clock_getres(2)).
 pub fn tick() -> Nanos {
     let step = clock_getres(ClockId::MonotonicCoarse);
@@ -191,17 +142,5 @@ mod tests {
             assert!(step > Nanos::ZERO && step < Nanos(100_000_000), "{clock:?}: {step:?}");
             assert!(stated > Nanos::ZERO && stated <= Nanos(10_000_000), "{clock:?}: {stated:?}");
         }
-    }
-
-    #[test]
-    fn the_clock_is_measured_quickly() {
-        let took = (0..10).map(|_| {
-            let started = monotonic();
-            let facts = measure_clock();
-            assert!((1..1_000_000).contains(&facts.read_cost.0), "{facts:?}");
-            assert!((1..100_000_000).contains(&facts.resolution.0), "{facts:?}");
-            monotonic() - started
-        });
-        assert!(took.min().unwrap() < Nanos(2_000_000));
     }
 }

@@ -1,6 +1,7 @@
 //! What is kept of a command whose locks were watched.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_feature::attended::AttendedCommand;
@@ -17,10 +18,11 @@ pub const SCHEMA: Schema = Schema { name: "steady.locks/1", what: "a command's l
 
 /// The locks of a command that has ended. Its fields are those of its JSON. Threads and processes are named by their place in
 /// `threads` and `processes`, from 0 on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocksRecord {
     /// When it was begun.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// The command.
     pub command: AttendedCommand,
@@ -65,7 +67,7 @@ pub struct LocksRecord {
 }
 
 /// What a lock is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LockKind {
     /// A `pthread_mutex_t`.
@@ -103,7 +105,7 @@ impl LockKind {
 }
 
 /// By what locks are sorted, the most first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LockOrder {
     /// The time that all threads together waited
@@ -116,7 +118,7 @@ pub enum LockOrder {
 }
 
 /// A place in the code, as well as it could be told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodePlace {
     /// The function, if symbols tell it.
     pub function: Reading<String>,
@@ -129,7 +131,7 @@ pub struct CodePlace {
 }
 
 /// A place from which a lock was taken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockSite {
     /// As of [`CodePlace`].
     pub function: Reading<String>,
@@ -160,7 +162,7 @@ impl LockSite {
 }
 
 /// A lock of a process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockUse {
     /// Its number in this record, from 1 on, in the order of the record.
     pub id: u32,
@@ -170,6 +172,7 @@ pub struct LockUse {
     pub process: usize,
     /// Its address in that process.
     #[serde(with = "hexadecimal")]
+    #[schemars(with = "String")]
     pub address: u64,
     /// Whether it was destroyed.
     pub destroyed: bool,
@@ -226,7 +229,7 @@ impl LockUse {
 }
 
 /// A thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockThread {
     /// The process that it is of.
     pub process: usize,
@@ -249,7 +252,7 @@ pub struct LockThread {
 }
 
 /// A process in which locks were watched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockedProcess {
     /// Its number.
     pub pid: u32,
@@ -274,7 +277,7 @@ pub struct LockedProcess {
 }
 
 /// Waits for futexes, as samples of the threads found them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FutexWaits {
     /// How long all threads together were seen to wait for futexes, whatever for.
     pub wait_seconds: Nanos,

@@ -1,11 +1,12 @@
 //! What makes a host noisy, and what of it can be set.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
 /// Something of the host that can be set so that it is steadier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knob {
     /// Clock rates above the nominal one, as long as it stays cool.
@@ -109,16 +110,8 @@ pub struct KnobState {
     pub files: Vec<String>,
 }
 
-impl KnobState {
-    /// Whether setting it would change anything.
-    #[must_use]
-    pub fn would_help(&self) -> bool {
-        !self.is_quiet && self.settable.is_ok()
-    }
-}
-
 /// Something that matters and that nobody sets by writing to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// Mains or battery.
@@ -154,7 +147,7 @@ impl Condition {
 }
 
 /// A condition as it is found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConditionState {
     /// Which.
     pub name: Condition,

@@ -1,11 +1,12 @@
 //! Rulers: short fixed kernels, one per resource of the machine, whose CPU time tells how much slower it is right now.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Activity, Bytes, Ending, Host, Machine, Nanos, Reading, Seed, Timestamp};
 
 /// What a ruler measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// A chain of dependent integer operations, in registers alone.

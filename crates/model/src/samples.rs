@@ -1,11 +1,12 @@
 //! What was measured: the raw facts, kept so that they can be judged again.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Absent, Bytes, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It exited with this status.
@@ -171,7 +172,7 @@ pub enum Ending {
 }
 
 /// The machine that the experiment ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// The host's name.
     pub hostname: Reading<String>,
@@ -193,7 +194,7 @@ pub struct Host {
 }
 
 /// A limit on the CPU time of a control group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
     /// CPU time that may be used in each period.
     #[serde(rename = "quota_seconds")]

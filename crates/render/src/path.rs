@@ -4,13 +4,21 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-#[derive(Serialize, Deserialize)]
+/// A path in JSON.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a path: text, or {\"bytes\": [..]}")]
-enum Form {
+#[schemars(rename = "Path")]
+pub enum Form {
+    /// The usual case.
     Text(String),
-    Bytes { bytes: Vec<u8> },
+    /// A name that is no UTF-8.
+    Bytes {
+        /// Every byte of it.
+        bytes: Vec<u8>,
+    },
 }
 
 /// Writes a path.

@@ -65,12 +65,3 @@ impl From<DirectoryError> for StoreError {
         }
     }
 }
-
-impl StoreError {
-    /// Whether there was no room, or no writing at all: what may pass by itself.
-    pub fn is_of_the_disk(&self) -> bool {
-        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
-        let StoreError::Database(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
-        matches!(error.code, DiskFull | SystemIoFailure)
-    }
-}

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(pids(&records, 1), [5, 4, 3, 6], "6 was still told to be a child of 4, which had just ended");
         assert_eq!(pids(&records, 3), [5, 4, 6]);
         assert_eq!(pids(&records, 8), [9]);
-        assert_eq!(pids(&records, 2), []);
+        assert!(pids(&records, 2).is_empty());
     }
 
     #[test]

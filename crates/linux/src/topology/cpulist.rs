@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(parse_cpu_list("0-3,7,9-11\n").unwrap(), [0, 1, 2, 3, 7, 9, 10, 11]);
         assert_eq!(parse_cpu_list("5,0,0-1").unwrap(), [0, 1, 5]);
         assert_eq!(parse_cpu_list("0-7:2/4").unwrap(), [0, 1, 4, 5]);
-        assert_eq!(parse_cpu_list("\n").unwrap(), []);
+        assert!(parse_cpu_list("\n").unwrap().is_empty());
         for broken in ["x", "3-1", "-1", "1-", "1,,2", "0-99999999999", "0-3:1/0", "0-3:2", "1 2", "0-70000"] {
             assert!(parse_cpu_list(broken).is_err(), "{broken}");
         }

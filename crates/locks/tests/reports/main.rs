@@ -22,6 +22,7 @@ use steady_feature::{Record, Report};
 use steady_locks::*;
 use steady_model::*;
 use steady_render::Style;
+use steady_render::json::description;
 
 fn text(record: &LocksRecord, width: usize) -> String {
     record.rendered(Form::Text, Style { width, color: false }, false)
@@ -50,6 +51,11 @@ fn reports_look_as_recorded() {
         ];
         goldens::forms(name, |width| text(&record, width), exports)
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<LocksRecord>(&SCHEMA));
 }
 
 #[test]

@@ -18,9 +18,9 @@ use super::ReadError;
 pub(super) const OK: &str = "Ok";
 const ERR: &str = "Err";
 /// What follows the name of a field that holds the reason for another one's absence.
-const ABSENT: &str = "_absent";
+pub(super) const ABSENT: &str = "_absent";
 /// The one field of an absent element of an array.
-const ABSENT_ELEMENT: &str = "absent";
+pub(super) const ABSENT_ELEMENT: &str = "absent";
 
 /// What serde wrote, with readings as the output contract has them.
 pub(super) fn written(value: Value) -> Value {

@@ -5,6 +5,7 @@
 //! `<name>_absent` next to it.
 
 mod codec;
+mod describe;
 mod error;
 mod group;
 pub mod pretty;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 
+pub use describe::description;
 pub use error::ReadError;
 pub use group::group;
 pub use schema::{Schema, fields};

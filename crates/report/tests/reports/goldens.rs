@@ -5,7 +5,16 @@ use std::path::Path;
 
 /// Holds each text against the file of its name; with `STEADY_BLESS=1`, writes them instead.
 pub(crate) fn hold(files: impl IntoIterator<Item = (String, String)>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/reports");
+    hold_in("testdata/reports", files);
+}
+
+/// Holds the JSON Schema of a record against the file in `docs/schemas`, as [`hold`] does.
+pub(crate) fn hold_schema(schema: &steady_render::json::Schema, description: String) {
+    hold_in("docs/schemas", [(format!("{}.json", schema.name.replace('/', "-")), description)]);
+}
+
+fn hold_in(folder: &str, files: impl IntoIterator<Item = (String, String)>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let bless = std::env::var_os("STEADY_BLESS").is_some_and(|value| value == "1");
     let mut differing = Vec::new();
     for (file, found) in files {

@@ -5,6 +5,7 @@ mod costs;
 mod costs_back;
 mod explain;
 mod golden;
+#[allow(dead_code, reason = "shared with other crates")]
 mod goldens;
 mod history;
 mod joined;

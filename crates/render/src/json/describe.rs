@@ -1,0 +1,108 @@
+//! JSON Schemas of records, from the same types that serde writes.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::codec::{ABSENT, ABSENT_ELEMENT, OK};
+use super::{Schema, pretty};
+
+/// How the name begins of a definition that schemars makes of a [`Reading`](steady_model::Reading).
+const READING: &str = "#/$defs/Result_of_";
+
+/// The JSON Schema (draft 2020-12) of what [`text`](super::text) writes of a type, as indented JSON. Further fields may come: what
+/// reads an export leaves alone those that it does not know.
+pub fn description<T: JsonSchema>(schema: &Schema) -> String {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut root = generator.into_root_schema_for::<T>().to_value();
+    let definitions = root.get("$defs").cloned().unwrap_or_default();
+    with_readings(&mut root, &definitions);
+    if let Value::Object(root) = &mut root {
+        root.shift_insert(0, "title".to_owned(), schema.name.into());
+        if let Some(dialect) = root.shift_remove("$schema") {
+            root.shift_insert(0, "$schema".to_owned(), dialect);
+        }
+        let name = json!({ "const": schema.name });
+        if let Some(Value::Object(fields)) = root.get_mut("properties") {
+            fields.shift_insert(0, "schema".to_owned(), name);
+        }
+        if let Some(Value::Array(required)) = root.get_mut("required") {
+            required.insert(0, "schema".into());
+        }
+        if let Some(Value::Object(definitions)) = root.get_mut("$defs") {
+            definitions.retain(|name, _| !format!("#/$defs/{name}").starts_with(READING));
+        }
+    }
+    pretty::indented(&root)
+}
+
+/// Puts in place of each reading what the codec writes: of a field the value, or null and the reason in a field beside it; of an
+/// element the value, or an object with the reason.
+fn with_readings(value: &mut Value, definitions: &Value) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::Object(fields)) = object.get_mut("properties") {
+                let mut all = Map::new();
+                for (name, mut field) in std::mem::take(fields) {
+                    let absent = reading(&field, definitions).map(|inner| {
+                        let description = field.get("description").cloned();
+                        field = json!({ "anyOf": [inner, { "type": "null" }] });
+                        if let (Some(description), Value::Object(field)) = (description, &mut field) {
+                            field.shift_insert(0, "description".to_owned(), description);
+                        }
+                        (format!("{name}{ABSENT}"), json!({ "type": "string" }))
+                    });
+                    all.insert(name, field);
+                    all.extend(absent);
+                }
+                *fields = all;
+            }
+            if let Some(inner) = object.get("items").and_then(|items| reading(items, definitions)) {
+                let absent = json!({
+                    "type": "object", "properties": { ABSENT_ELEMENT: { "type": "string" } }, "required": [ABSENT_ELEMENT]
+                });
+                object.insert("items".to_owned(), json!({ "anyOf": [inner, absent] }));
+            }
+            object.values_mut().for_each(|field| with_readings(field, definitions));
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|element| with_readings(element, definitions)),
+        _ => {}
+    }
+}
+
+/// The schema of the value of a reading; none of anything else.
+fn reading(field: &Value, definitions: &Value) -> Option<Value> {
+    let name = field.get("$ref")?.as_str().filter(|name| name.starts_with(READING))?;
+    let definition = definitions.get(name.strip_prefix("#/$defs/")?)?;
+    let variants = definition.get("oneOf").or_else(|| definition.get("anyOf"))?.as_array()?;
+    variants.iter().find_map(|variant| variant.get("properties")?.get(OK)).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serialize;
+    use steady_model::{Nanos, Reading};
+
+    use super::*;
+
+    #[derive(Serialize, JsonSchema)]
+    struct Sample {
+        /// How long.
+        wait_seconds: Reading<Nanos>,
+        looks: Vec<Reading<u32>>,
+    }
+
+    #[test]
+    fn readings_are_values_or_null_with_a_reason() {
+        let text = description::<Sample>(&Schema { name: "steady.sample/1", what: "a sample" });
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        let fields = &schema["properties"];
+        assert_eq!(fields["schema"], json!({ "const": "steady.sample/1" }));
+        assert_eq!(fields["wait_seconds"]["anyOf"][1], json!({ "type": "null" }), "{text}");
+        assert_eq!(fields["wait_seconds"]["description"], "How long.");
+        assert_eq!(fields["wait_seconds_absent"], json!({ "type": "string" }));
+        assert_eq!(fields["looks"]["items"]["anyOf"][1]["required"], json!(["absent"]), "{text}");
+        assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks"]));
+        assert!(!text.contains("Result_of"), "{text}");
+    }
+}
