@@ -15,6 +15,10 @@ pub enum Kind {
     Cost(Metric),
     /// Shares of one.
     Share,
+    /// Amounts of this unit: `MB/s`.
+    Amount(&'static str),
+    /// Natural logarithms of amounts of this unit, so that equal factors lie equally far apart.
+    LogAmount(&'static str),
 }
 
 /// A range of values, shown from 0 to 1.
@@ -92,13 +96,17 @@ impl Scale {
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
             Kind::Cost(Metric::Instructions) => count(value),
+            Kind::Amount(unit) => format!("{}{TIE}{unit}", short(value)),
+            Kind::LogAmount(unit) => format!("{}{TIE}{unit}", short(value.exp())),
         }
     }
 
     /// Some five ticks: where they lie, from 0 to 1, and their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let ticks = match self.kind {
-            Kind::Change if self.high - self.low >= FACTORS => factors(self.low, self.high),
+            Kind::Change if self.high - self.low >= FACTORS => {
+                factors(self.low, self.high, |factor| format!("{}×", fixed(factor, decimals_of(factor, 1))))
+            }
             Kind::Change => {
                 let percent = |log: f64| log.exp_m1() * 100.0;
                 let steps = round_steps(percent(self.low), percent(self.high));
@@ -113,6 +121,8 @@ impl Scale {
             .collect(),
             Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
+            Kind::Amount(unit) => scaled(self.low, self.high, (unit, 1.0)),
+            Kind::LogAmount(_) => factors(self.low, self.high, |amount| self.told(amount.ln())),
         };
         let inside = |(value, label)| match self.place(value) {
             Place::At(share) => Some((share, label)),
@@ -181,14 +191,14 @@ fn labelled((values, decimals): &(Vec<f64>, usize), label: impl Fn(f64, usize) -
 }
 
 /// Ticks at round factors; the values are their logarithms.
-fn factors(low: f64, high: f64) -> Vec<(f64, String)> {
+fn factors(low: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let decades = |steps: &[f64]| -> Vec<f64> {
         let each = |power: i32| steps.iter().map(move |step| step * 10f64.powi(power)).collect::<Vec<_>>();
         (-9..=9).flat_map(each).filter(|factor| (low..=high).contains(&factor.ln())).collect()
     };
     let dense = decades(&[1.0, 2.0, 5.0]);
     let chosen = if dense.len() <= 7 { dense } else { decades(&[1.0]) };
-    chosen.into_iter().map(|factor| (factor.ln(), format!("{}×", fixed(factor, decimals_of(factor, 1))))).collect()
+    chosen.into_iter().map(|factor| (factor.ln(), label(factor))).collect()
 }
 
 #[cfg(test)]
@@ -207,6 +217,12 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::Clock, 0.0, 10.2)), ["0 s", "5 s", "10 s"]);
         assert_eq!(labels(Scale::new(Kind::Share, 0.0, 1.0)), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
         assert_eq!(labels(Scale::new(Kind::Cost(Metric::Cpu), 0.01, 0.0126)), ["10 ms", "11 ms", "12 ms"]);
+        assert_eq!(
+            labels(Scale::new(Kind::Amount("MB/s"), 0.0, 45.0)),
+            ["0 MB/s", "10 MB/s", "20 MB/s", "30 MB/s", "40 MB/s"]
+        );
+        let logs = Scale::new(Kind::LogAmount("MB/s"), 13f64.ln(), 120f64.ln());
+        assert_eq!(labels(logs), ["20 MB/s", "50 MB/s", "100 MB/s"]);
         for scale in [small, Scale::new(Kind::Clock, 3.0, 1e6)] {
             assert!(scale.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
         }
