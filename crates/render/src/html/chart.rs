@@ -4,24 +4,40 @@ use maud::{Markup, html};
 
 use super::plot::{Path, Plot, rectangle, sample};
 use crate::chart::{Axis, Chart, Height, Look, Marks, Series};
+use crate::letters::width;
 
 /// A chart, its key and its note.
 pub(super) fn figure(chart: &Chart) -> Markup {
     let inside = html! { @for series in &chart.series { (drawn(chart, series)) } };
-    let height = match chart.height {
-        Height::Low => "low",
-        Height::Middle => "middle",
-        Height::Tall => "tall",
+    let (height, least) = match chart.height {
+        Height::Low => ("low", 4.5),
+        Height::Middle => ("middle", 7.0),
+        Height::Tall => ("tall", 13.0),
     };
+    let room = room_for_names(&chart.y, least);
     let (x, y) = (chart.x.labels(Axis::across), chart.y.labels(Axis::up));
     let named = || chart.series.iter().filter_map(|series| Some((class(series), series.name.as_ref()?)));
     html! {
         figure {
-            (Plot { label: &chart.described(), height, x: &x, x_labels: true, y: &y, inside }.draw())
+            (Plot { label: &chart.described(), height, x: &x, x_labels: true, y: &y, inside }.draw_with(room.as_deref()))
             @if named().next().is_some() { p.key { @for (class, name) in named() { span { (sample(class)) (name) } } } }
             @if let Some(note) = &chart.note { p.note { (note) } }
         }
     }
+}
+
+/// The size of a chart with names at its left: at least as high as its class has it, a line of text for each name, and as wide as
+/// the longest needs.
+fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
+    /// The height of a line, the width of a letter, and what names have at most.
+    const LINE: f64 = 1.1;
+    const LETTER: f64 = 0.42;
+    const MOST: f64 = 14.0;
+    let Axis::Names(names) = axis else { return None };
+    let height = (names.len() as f64 * LINE).max(least);
+    let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let left = (longest as f64 * LETTER + 0.9).clamp(3.75, MOST);
+    Some(format!("grid-template:{height:.1}rem auto/{left:.2}rem minmax(0,1fr)"))
 }
 
 fn class(series: &Series) -> &'static str {
@@ -91,5 +107,17 @@ mod tests {
         assert!(page.contains(rest), "{page}");
         assert!(page.contains("aria-label=\"Lives. one: 1 s waiting, 2 s the rest; another: 4 s waiting.\""), "{page}");
         assert!(page.contains("</svg>the rest</span>"), "{page}");
+    }
+
+    #[test]
+    fn names_have_room() {
+        let style = |names: Vec<String>| {
+            let page = figure(&Chart { y: Axis::Names(names), ..crate::chart::sample() }).into_string();
+            page.split("style=\"grid-template:").nth(1).and_then(|rest| Some(rest.split_once('"')?.0.to_owned()))
+        };
+        assert_eq!(style(vec!["one".to_owned()]).as_deref(), Some("4.5rem auto/3.75rem minmax(0,1fr)"));
+        assert_eq!(style(vec!["n".repeat(20); 20]).as_deref(), Some("22.0rem auto/9.30rem minmax(0,1fr)"));
+        let other = figure(&Chart { y: crate::chart::sample().x, ..crate::chart::sample() }).into_string();
+        assert!(!other.contains("grid-template"), "{other}");
     }
 }

@@ -72,11 +72,16 @@ pub struct Plot<'a> {
 impl Plot<'_> {
     /// The chart.
     pub fn draw(&self) -> Markup {
+        self.draw_with(None)
+    }
+
+    /// The chart with a style of its own, which goes before that of its class.
+    pub(super) fn draw_with(&self, style: Option<&str>) -> Markup {
         let (mut down, mut across) = (Path::default(), Path::default());
         self.x.iter().for_each(|(place, _)| down.line((*place, 0.0), (*place, 1.0)));
         self.y.iter().for_each(|(place, _)| across.line((0.0, *place), (1.0, *place)));
         html! {
-            div class={ "plot " (self.height) } {
+            div class={ "plot " (self.height) } style=[style] {
                 div.y aria-hidden="true" {
                     @for (place, label) in self.y { span style={ "top:" (percent(1.0 - place)) } { (label) } }
                 }
