@@ -146,6 +146,11 @@ impl Chart {
         rows
     }
 
+    /// Whether it is a chart of bars, which letters can draw.
+    pub(crate) fn has_bars(&self) -> bool {
+        matches!((&self.x, &self.y), (Axis::Scale(_), Axis::Names(_)))
+    }
+
     /// What it shows, with the bars in words.
     pub(crate) fn described(&self) -> String {
         let Axis::Names(names) = &self.y else { return self.label.clone() };

@@ -103,6 +103,11 @@ impl Section {
         if self.is_whole { usize::MAX } else { most }
     }
 
+    /// Whether all that stands in it is of one kind, and something is.
+    pub(crate) fn is_all(&self, kind: impl Fn(&Block) -> bool) -> bool {
+        !self.blocks.is_empty() && self.blocks.iter().all(kind)
+    }
+
     /// Its heading as text and Markdown have it.
     pub(crate) fn heading_in_text(&self, document: &Document) -> Option<&String> {
         let stands_out = |block: &Block| matches!(block, Block::Table(_) | Block::Chart(_));

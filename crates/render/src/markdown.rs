@@ -1,6 +1,6 @@
 //! Documents as GitHub's Markdown. Texts of others stay what they are, whatever letters they hold.
 
-use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::harmless;
 use crate::table::{Align, Column, Table};
 
@@ -10,7 +10,10 @@ const ROWS: usize = 50;
 /// A document: its answer, then what it rests on, each section under its heading.
 pub fn text(document: &Document) -> String {
     let mut out = document.answer.iter().map(|one| sentence(one) + "\n").collect::<Vec<_>>().join("\n");
-    for section in document.sections.iter().filter(|section| section.shown != Shown::OnPages) {
+    // It has no drawings, and no headings above nothing.
+    let is_drawn = |section: &Section| section.is_all(|block| matches!(block, Block::Chart(_)));
+    let shown = document.sections.iter().filter(|section| section.shown != Shown::OnPages);
+    for section in shown.filter(|section| !is_drawn(section)) {
         blank(&mut out);
         let heading = section.heading_in_text(document);
         match heading {
@@ -38,7 +41,6 @@ fn block(block: &Block, most: usize, out: &mut String) {
             out.push_str(&format!("{}\n", sentence(spans)));
         }
         Block::Table(table) => rows(table, most, out),
-        // It has no drawings.
         Block::Chart(_) => {}
     }
 }

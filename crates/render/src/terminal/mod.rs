@@ -3,7 +3,7 @@
 mod bars;
 mod table;
 
-use crate::document::{Block, Document, Emphasis, Fact, Shown, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::{cut, one_line, width};
 
 /// How text on a terminal is to look.
@@ -37,8 +37,10 @@ pub fn text(document: &Document, style: Style) -> String {
             }
         }
     }
+    let is_drawn =
+        |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.has_bars()));
     let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
-    for (at, section) in sections.enumerate() {
+    for (at, section) in sections.filter(|section| !is_drawn(section)).enumerate() {
         match section.heading_in_text(document) {
             Some(heading) => page.heading(heading),
             // Directly below the answer they belong to it.
@@ -237,7 +239,7 @@ mod tests {
         let numbers: Vec<String> = (0..300).map(|number| number.to_string()).collect();
         let columns = vec![crate::table::Column::numbers("n", &numbers, String::clone)];
         let table = crate::table::Table { label: "Rows".to_owned(), rows: ("row", "rows"), columns };
-        let section = crate::document::Section::new("Rows", vec![Block::Table(table)]);
+        let section = Section::new("Rows", vec![Block::Table(table)]);
         let last = |section| {
             let document = Document { sections: vec![section], ..Document::default() };
             let texts =
@@ -245,6 +247,18 @@ mod tests {
             texts.map(|text| text.contains("299"))
         };
         assert_eq!((last(section.clone()), last(section.whole())), ([false; 3], [true; 3]));
+    }
+
+    #[test]
+    fn no_heading_stands_above_what_is_not_drawn() {
+        let bars = crate::chart::sample();
+        let lines = crate::chart::Chart { y: bars.x.clone(), x: bars.y.clone(), series: vec![], ..bars.clone() };
+        let section = |heading, chart| Section::new(heading, vec![Block::Chart(chart)]);
+        let sections = vec![section("Bars", bars), section("Lines", lines)];
+        let document = Document { sections, ..Document::default() };
+        let text = text(&document, Style::default());
+        assert!(text.contains("Bars") && !text.contains("Lines"), "{text}");
+        assert_eq!(crate::markdown::text(&document), "");
     }
 
     #[test]
