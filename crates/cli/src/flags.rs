@@ -9,6 +9,7 @@ mod history;
 mod load;
 mod procs;
 mod release;
+#[path = "../../signature/src/flags.rs"]
 mod signature;
 mod signature_bench;
 mod values;

@@ -15,6 +15,7 @@ mod release;
 mod report;
 mod rulers;
 mod samples;
+#[path = "../../workloads/src/signature/job.rs"]
 mod signature;
 mod units;
 mod verdict;

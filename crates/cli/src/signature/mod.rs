@@ -1,6 +1,7 @@
 //! `steady signature`: file after file, each told when it is done.
 
 mod bar;
+#[path = "../../../signature/src/lib.rs"]
 mod bench;
 
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Signatures of files: how they are made, and what making them took.
 
+#[path = "../../../signature/src/record.rs"]
 mod bench;
 
 use crate::{Bytes, Nanos, Reading};

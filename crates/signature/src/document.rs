@@ -1,5 +1,6 @@
 //! Signatures of files in words.
 
+#[path = "document/bench.rs"]
 pub(crate) mod bench;
 
 use steady_model::{SignatureCrew, SignatureReport, Signed};
