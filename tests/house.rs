@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
     ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
+    ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
@@ -41,6 +42,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
             "limit",
             "locks",
             "host",
+            "signature",
             "report",
             "history",
             "release",

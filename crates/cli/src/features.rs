@@ -7,7 +7,8 @@ use steady_feature::{Feature, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 3] = [steady_limit::FEATURE, steady_locks::FEATURE, steady_host::FEATURE];
+pub(crate) static FEATURES: [Feature; 4] =
+    [steady_limit::FEATURE, steady_locks::FEATURE, steady_host::FEATURE, steady_signature::FEATURE];
 
 /// The subcommands in the order of the help, features or not. One that is missing here comes last.
 const ORDER: [&str; 15] = [

@@ -9,9 +9,6 @@ mod history;
 mod load;
 mod procs;
 mod release;
-#[path = "../../signature/src/flags.rs"]
-mod signature;
-mod signature_bench;
 mod values;
 mod variants;
 mod warm;
@@ -37,8 +34,6 @@ pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
-pub(crate) use signature::{SignatureCommands, SignatureFlags};
-pub(crate) use signature_bench::SignatureBenchFlags;
 pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
@@ -79,8 +74,6 @@ pub(crate) enum Subcommands {
     Warm(Box<WarmFlags>),
     /// Listen to services and keep what their requests cost; what they load for that
     Agent(Box<AgentFlags>),
-    /// A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs
-    Signature(Box<SignatureFlags>),
     /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

@@ -26,7 +26,6 @@ mod release;
 mod resolve;
 mod revisions;
 mod session;
-mod signature;
 mod warm;
 mod warm_bench;
 mod warm_runs;
@@ -83,7 +82,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),
-        Subcommands::Signature(flags) => signature::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::process;
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, SignatureBenchReport,
-    SignatureReport, WarmBenchReport, WarmReport,
+    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
 };
 use steady_report::Style;
 
@@ -124,31 +123,6 @@ impl Shown for WarmBenchReport {
             Form::Csv => steady_report::warm_bench_csv(self),
             Form::Markdown => steady_report::warm_bench_markdown(self),
             Form::Html => steady_report::warm_bench_html(self),
-        }
-    }
-}
-
-impl Shown for SignatureReport {
-    /// It has no samples.
-    fn rendered(&self, form: Form, _: bool) -> String {
-        match form {
-            Form::Text => steady_report::signature_text(self),
-            Form::Json => steady_report::signature_json_text(self),
-            Form::Csv => steady_report::signature_csv(self),
-            Form::Markdown => steady_report::signature_markdown(self),
-            Form::Html => steady_report::signature_html(self),
-        }
-    }
-}
-
-impl Shown for SignatureBenchReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::signature_bench_text(self, style()),
-            Form::Json => steady_report::signature_bench_json_text(self, samples),
-            Form::Csv => steady_report::signature_bench_csv(self),
-            Form::Markdown => steady_report::signature_bench_markdown(self),
-            Form::Html => steady_report::signature_bench_html(self),
         }
     }
 }

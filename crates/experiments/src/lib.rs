@@ -11,7 +11,6 @@ pub mod costs;
 pub mod explain;
 pub mod judge;
 pub mod load;
-pub mod signature;
 pub mod warm;
 
 pub use commands::CommandRunner;

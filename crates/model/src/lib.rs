@@ -15,8 +15,6 @@ mod release;
 mod report;
 mod rulers;
 mod samples;
-#[path = "../../workloads/src/signature/job.rs"]
-mod signature;
 mod units;
 mod verdict;
 mod warm;
@@ -56,11 +54,6 @@ pub use report::{
 pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
-};
-pub use signature::{SignatureAllocator, SignatureCrew, SignatureFile, SignatureLock, SignatureReport, Signed};
-pub use signature::{
-    SignatureAnswer, SignatureBenchPlan, SignatureBenchRecord, SignatureBenchReport, SignatureCondition,
-    SignatureFigures, SignatureInput, SignatureQuestion, SignatureRun,
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};

@@ -7,7 +7,6 @@ mod explain;
 mod load;
 mod release;
 mod rulers;
-mod signature;
 mod warm;
 
 pub use costs::costs_csv;
@@ -15,7 +14,6 @@ pub use explain::{explain_csv, explain_pair_csv};
 pub use load::load_csv;
 pub use release::release_csv;
 pub use rulers::rulers_csv;
-pub use signature::{signature_bench_csv, signature_csv};
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 pub use warm::{warm_bench_csv, warm_status_csv};
 

@@ -19,12 +19,10 @@ pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, load_csv, rulers_csv};
-pub use csv::{signature_bench_csv, signature_csv};
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{costs_html, explain_html, explain_pair_html, html, load_html, rulers_html};
-pub use html::{signature_bench_html, signature_html};
 pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
     COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, costs_json,
@@ -34,16 +32,13 @@ pub use json::{
     rulers_json_text, run_json_text, runs_json_text,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
-pub use json::{SIGNATURE_SCHEMA, signature_json, signature_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
-pub use json::{signature_bench_json, signature_bench_json_text};
 pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{costs_markdown, explain_markdown, explain_pair_markdown, load_markdown, markdown, rulers_markdown};
-pub use markdown::{signature_bench_markdown, signature_markdown};
-pub use svg::{costs_histogram_svg, load_svg, signature_bench_svg};
+pub use svg::{costs_histogram_svg, load_svg};
 pub use text::agent_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
@@ -52,13 +47,11 @@ pub use text::{
     other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
 };
 pub use text::{release_answer_text, release_text};
-pub use text::{signature_bench_text, signature_line, signature_text};
 pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::one_line;
 pub use words::release::{release_sight, release_summary};
 pub use words::rulers::rulers_summary;
-pub use words::signature::signature_name;
 pub use words::warm::bench::warm_bench_summary;
 pub use words::warning_message;

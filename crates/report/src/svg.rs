@@ -2,10 +2,8 @@
 //! experiments, of costs, and of what an allocator's lock costs.
 
 mod histogram;
-mod signature;
 
 pub use histogram::costs_histogram_svg;
-pub use signature::signature_bench_svg;
 
 use maud::{Markup, PreEscaped, html};
 use steady_model::LoadReport;

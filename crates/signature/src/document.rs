@@ -1,129 +1,166 @@
-//! Signatures of files in words.
+//! Signatures of files as a document, as lines of text and as CSV; [`bench`] as well.
 
-#[path = "document/bench.rs"]
 pub(crate) mod bench;
 
-use steady_model::{SignatureCrew, SignatureReport, Signed};
+use steady_model::Reading;
+use steady_render::csv::{self, Row};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Span};
+use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, count as events, memory, short, thousands, time};
+use steady_workloads::signature::Crew;
 
-use crate::units::{TIE, count as events, memory, short, thousands, time};
-use crate::words::{count, one_line};
+use crate::record::{FilesRecord, Lock, Signed, SignedFile};
 
-/// A file's name as it is printed: on one line, whatever is in it.
-pub fn signature_name(name: &str) -> String {
-    one_line(name)
-}
-
-/// What a signature took: labels, and what belongs to them. The first is as published programs print it.
-pub(crate) fn stats(signed: &Signed) -> Vec<(&'static str, String)> {
-    let absent = |absent: &steady_model::Absent| format!("absent: {}", one_line(&absent.0));
-    let lock = |of: &dyn Fn(&steady_model::SignatureLock) -> String| signed.lock.as_ref().map_or_else(absent, of);
-    vec![
-        ("Total allocator lock acquisitions", lock(&|lock| lock.acquisitions.to_string())),
-        ("Contended acquisitions", lock(&|lock| lock.contended.to_string())),
-        ("Waited for the lock", lock(&|lock| waited(signed, lock))),
-        ("Allocations", signed.allocations.to_string()),
-        ("Real time", time(signed.elapsed.seconds())),
-        ("User time", time(signed.user.seconds())),
-        ("System time", time(signed.system.seconds())),
-        ("Peak memory", signed.peak_memory.as_ref().map_or_else(absent, |bytes| memory(bytes.0 as f64))),
-        ("Read", format!("{} with {}", memory(signed.bytes as f64), crew(signed.crew))),
-        ("Throughput", rate(signed)),
-    ]
-}
-
-fn waited(signed: &Signed, lock: &steady_model::SignatureLock) -> String {
-    let all = signed.elapsed.seconds() * f64::from(signed.crew.workers());
-    let share = if all > 0.0 { lock.waited.seconds() / all * 100.0 } else { 0.0 };
-    format!("{}, {}{TIE}% of all workers' time", time(lock.waited.seconds()), short(share))
-}
-
-/// Who worked.
-pub(crate) fn crew(crew: SignatureCrew) -> String {
-    match crew {
-        SignatureCrew::Single => "a single thread".to_owned(),
-        SignatureCrew::Threads(many) => count(many as usize, "thread", "threads"),
-        SignatureCrew::Processes(many) => count(many as usize, "process", "processes"),
+/// The report: a table of the files.
+pub(crate) fn document(record: &FilesRecord) -> Document {
+    let allocator = match record.pool_bytes {
+        Some(pool) => format!("{} of {}", record.allocator.name(), memory(pool.0 as f64)),
+        None => record.allocator.name().to_owned(),
+    };
+    let made = Block::Facts(vec![Fact::new("allocator", allocator)]);
+    Document {
+        subject: "Steadyhand: signatures of files".to_owned(),
+        answer: vec![vec![answer(&record.files)]],
+        sections: vec![
+            Section::new("Signatures", vec![Block::Table(table(record))]).whole(),
+            Section::new("How they were made", vec![made]),
+        ],
+        is_brief: false,
     }
 }
 
-/// Millions of bytes a second.
-pub(crate) fn rate(signed: &Signed) -> String {
-    match signed.elapsed.seconds() {
-        seconds if seconds > 0.0 => format!("{}{TIE}MB/s", short(signed.bytes as f64 / 1e6 / seconds)),
-        _ => "absent: the clock did not move".to_owned(),
+fn answer(files: &[SignedFile]) -> Span {
+    let known = files.iter().filter(|file| file.signed.is_ok()).count();
+    match files {
+        [SignedFile { name, signed: Ok(signed) }] => {
+            (Emphasis::Heading, format!("The signature of '{}' is {}.", one_line(name), signed.signature))
+        }
+        [SignedFile { name, .. }] => (Emphasis::Open, format!("'{}' has no signature.", one_line(name))),
+        _ if known == files.len() => {
+            (Emphasis::Heading, format!("All {} have a signature.", count(known, "file", "files")))
+        }
+        _ => (Emphasis::Open, format!("{known} of {} have a signature.", count(files.len(), "file", "files"))),
     }
 }
 
-/// How the nodes were had.
-pub(crate) fn allocator(report: &SignatureReport) -> String {
-    match report.pool {
-        Some(pool) => format!("{} of {}", report.allocator.name(), memory(pool.0 as f64)),
-        None => report.allocator.name().to_owned(),
-    }
-}
-
-/// The cells of a table: names of columns, and for each file what is below them.
-pub(crate) fn table(report: &SignatureReport) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let mut names = vec!["file", "signature", "bytes"];
-    if report.stats {
-        names.extend([
-            "crew",
-            "real",
-            "user",
-            "system",
-            "MB/s",
-            "lock taken",
-            "contended",
-            "waited",
-            "allocations",
-            "peak memory",
+fn table(record: &FilesRecord) -> Table {
+    let files = &record.files;
+    let signature = |file: &SignedFile| Cell::reading(&file.signed, |signed| signed.signature.to_string());
+    let mut columns = vec![
+        Column::words("file", files, |file| Cell::Text(Emphasis::Code, one_line(&file.name))),
+        Column::numbers("signature", files, signature),
+        Column::numbers("bytes", files, |file| taken(file, |signed| thousands(signed.bytes as usize).into())),
+    ];
+    if record.stats {
+        let lock = |file: &SignedFile, words: fn(&Lock) -> String| {
+            taken(file, |signed| Cell::reading(&signed.lock, |lock| words(lock)))
+        };
+        let rate = |signed: &Signed| Cell::reading(&signed.bytes_per_second, |rate| short(rate / 1e6));
+        let peak = |signed: &Signed| Cell::reading(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64));
+        columns.extend([
+            Column::words("crew", files, |file| taken(file, |signed| crew(signed.crew).into())),
+            Column::numbers("real", files, |file| taken(file, |signed| time(signed.elapsed_seconds.seconds()).into())),
+            Column::numbers("user", files, |file| taken(file, |signed| time(signed.user_seconds.seconds()).into())),
+            Column::numbers("system", files, |file| taken(file, |signed| time(signed.system_seconds.seconds()).into())),
+            Column::numbers("MB/s", files, |file| taken(file, rate)),
+            Column::numbers("lock taken", files, |file| lock(file, |lock| events(lock.lock_acquisitions as f64))),
+            Column::numbers("contended", files, |file| lock(file, |lock| events(lock.lock_contended as f64))),
+            Column::numbers("waited", files, |file| lock(file, |lock| time(lock.lock_waited_seconds.seconds()))),
+            Column::numbers("allocations", files, |file| {
+                taken(file, |signed| events(signed.allocations as f64).into())
+            }),
+            Column::numbers("peak memory", files, |file| taken(file, peak)),
         ]);
     }
-    let row = |file: &steady_model::SignatureFile| {
-        let name = one_line(&file.name);
-        let Ok(signed) = &file.signed else {
-            return vec![name, "absent".to_owned()].into_iter().chain(vec![String::new(); names.len() - 2]).collect();
-        };
-        let mut cells = vec![name, signed.signature.to_string(), thousands(signed.bytes as usize)];
-        if report.stats {
-            cells.extend(taken(signed));
-        }
-        cells
-    };
-    let rows = report.files.iter().map(row).collect();
-    (names.clone(), rows)
+    Table { label: "Signatures".to_owned(), rows: ("file", "files"), columns }
 }
 
-fn taken(signed: &Signed) -> Vec<String> {
-    let lock = |of: &dyn Fn(&steady_model::SignatureLock) -> String| {
-        signed.lock.as_ref().map_or_else(|_| "absent".to_owned(), of)
+/// A cell about a file that has a signature.
+fn taken(file: &SignedFile, cell: impl Fn(&Signed) -> Cell) -> Cell {
+    file.signed.as_ref().map_or(Cell::Nothing, cell)
+}
+
+/// A file's signature, with its name if there are `several`, and with what it took if `stats` are wanted; nothing if it has none.
+pub(crate) fn lines(file: &SignedFile, several: bool, stats: bool) -> String {
+    let Ok(signed) = &file.signed else { return String::new() };
+    let (mut out, indent) = match several {
+        true => (format!("{}  {}\n", signed.signature, one_line(&file.name)), "  "),
+        false => (format!("Final signature: {}\n", signed.signature), ""),
     };
-    vec![
-        crew(signed.crew),
-        time(signed.elapsed.seconds()),
-        time(signed.user.seconds()),
-        time(signed.system.seconds()),
-        rate(signed).replace(&format!("{TIE}MB/s"), ""),
-        lock(&|lock| events(lock.acquisitions as f64)),
-        lock(&|lock| events(lock.contended as f64)),
-        lock(&|lock| time(lock.waited.seconds())),
-        events(signed.allocations as f64),
-        signed.peak_memory.as_ref().map_or_else(|_| "absent".to_owned(), |bytes| memory(bytes.0 as f64)),
+    if stats {
+        self::stats(signed).iter().for_each(|(label, value)| out.push_str(&format!("{indent}{label}: {value}\n")));
+    }
+    out.replace(TIE, " ")
+}
+
+/// What a signature took: labels and values. The first label is that of published programs.
+fn stats(signed: &Signed) -> [(&'static str, String); 10] {
+    fn words<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+        reading.as_ref().map_or_else(|absent| format!("absent: {}", one_line(&absent.0)), words)
+    }
+    let waited = |lock: &Lock| {
+        let all = signed.elapsed_seconds.seconds() * f64::from(signed.crew.workers());
+        let waited = lock.lock_waited_seconds.seconds();
+        let share = if all > 0.0 { waited / all * 100.0 } else { 0.0 };
+        format!("{}, {} % of all workers' time", time(waited), short(share))
+    };
+    let read = format!("{} with {}", memory(signed.bytes as f64), crew(signed.crew));
+    [
+        ("Total allocator lock acquisitions", words(&signed.lock, |lock| lock.lock_acquisitions.to_string())),
+        ("Contended acquisitions", words(&signed.lock, |lock| lock.lock_contended.to_string())),
+        ("Waited for the lock", words(&signed.lock, waited)),
+        ("Allocations", signed.allocations.to_string()),
+        ("Real time", time(signed.elapsed_seconds.seconds())),
+        ("User time", time(signed.user_seconds.seconds())),
+        ("System time", time(signed.system_seconds.seconds())),
+        ("Peak memory", words(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64))),
+        ("Read", read),
+        ("Throughput", words(&signed.bytes_per_second, |rate| format!("{} MB/s", short(rate / 1e6)))),
     ]
 }
 
-/// Why files have no signature, and why readings of others are not to be had.
-pub(crate) fn notes(report: &SignatureReport) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for file in &report.files {
-        let reasons = match &file.signed {
-            Err(absent) => vec![absent],
-            Ok(signed) if report.stats => {
-                signed.lock.as_ref().err().into_iter().chain(signed.peak_memory.as_ref().err()).collect()
-            }
-            Ok(_) => vec![],
-        };
-        notes.extend(reasons.into_iter().map(|absent| format!("{}: {}", one_line(&file.name), one_line(&absent.0))));
+fn crew(crew: Crew) -> String {
+    match crew {
+        Crew::Single => "a single thread".to_owned(),
+        Crew::Threads(many) => count(many as usize, "thread", "threads"),
+        Crew::Processes(many) => count(many as usize, "process", "processes"),
     }
-    notes
+}
+
+/// A line for each file, below a line of names. If a file has no signature, its last field says why.
+pub(crate) fn csv(record: &FilesRecord) -> String {
+    let row = |file: &SignedFile| {
+        let of = &file.signed;
+        Row::new()
+            .with("file", &file.name)
+            .with_reading("signature", of, |signed| signed.signature.to_string())
+            .with_reading("bytes", of, |signed| signed.bytes.to_string())
+            .with_reading("allocator", of, |_| record.allocator.name().to_owned())
+            .with_reading("pool_bytes", of, |_| record.pool_bytes.map_or_else(String::new, |pool| pool.0.to_string()))
+            .with_reading("crew", of, |signed| signed.crew.name().to_owned())
+            .with_reading("workers", of, |signed| signed.crew.workers().to_string())
+            .with_reading("elapsed_seconds", of, |signed| csv::seconds(signed.elapsed_seconds))
+            .with_reading("user_seconds", of, |signed| csv::seconds(signed.user_seconds))
+            .with_reading("system_seconds", of, |signed| csv::seconds(signed.system_seconds))
+            .with_reading("bytes_per_second", of, |signed| field(&signed.bytes_per_second, f64::to_string))
+            .with_reading("allocations", of, |signed| signed.allocations.to_string())
+            .with_reading("lock_acquisitions", of, |signed| {
+                field(&signed.lock, |lock| lock.lock_acquisitions.to_string())
+            })
+            .with_reading("lock_contended", of, |signed| field(&signed.lock, |lock| lock.lock_contended.to_string()))
+            .with_reading("lock_waited_seconds", of, |signed| {
+                field(&signed.lock, |lock| csv::seconds(lock.lock_waited_seconds))
+            })
+            .with_reading("peak_memory_bytes", of, |signed| {
+                field(&signed.peak_memory_bytes, |bytes| bytes.0.to_string())
+            })
+            .with("absent", of.as_ref().err().map_or("", |absent| absent.0.as_str()))
+    };
+    csv::text(&record.files.iter().map(row).collect::<Vec<_>>())
+}
+
+/// A field of CSV: nothing if the reading is absent.
+fn field<T>(reading: &Reading<T>, text: impl Fn(&T) -> String) -> String {
+    reading.as_ref().map_or_else(|_| String::new(), text)
 }

@@ -1,13 +1,11 @@
-//! The command line of `steady signature`.
+//! The options of `steady signature`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use steady_experiments::signature::{MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
-use steady_feature::flags::{OutputFlags, size};
-use steady_model::SignatureAllocator;
-
-use super::SignatureBenchFlags;
+use steady_feature::flags::{OutputFlags, size, span};
+use steady_model::Nanos;
+use steady_workloads::signature::{Allocator, Crew, MOST_NODES, MOST_WORKERS, POOL_NODE_BYTES};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,13 +32,31 @@ Exit status:
        (the others are told)
   125  steady itself failed";
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  What does an allocator's lock cost eight threads here, and why?
+      steady signature bench
+  The same on a file's bytes, surer, as a page with charts
+      steady signature bench --budget 2m --export-html bench.html data.tar
+
+Each round makes a signature in every way, in an order drawn by coin: by every
+allocator, with 1 to 16 threads, of 5 KiB to 4 MiB. Ways are compared by pairs
+out of one round. What takes long is in fewer rounds; where there are fewer
+than 6 there is no interval.
+
+Exit status:
+  0    done
+  2    wrong usage; the file cannot be read
+  125  steady itself failed
+  130  interrupted";
+
 /// The options of `steady signature`.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-
-
-    args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, override_usage = "steady signature [OPTIONS] FILE...\n       steady signature bench [OPTIONS] [FILE]"
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    override_usage = "steady signature [OPTIONS] FILE...\n       steady signature bench [OPTIONS] [FILE]"
 )]
 pub(crate) struct SignatureFlags {
     #[command(subcommand)]
@@ -82,7 +98,47 @@ pub(crate) struct SignatureFlags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SignatureCommands {
     /// What an allocator's lock costs on this machine: allocators, workers and sizes beside one another
-    Bench(Box<SignatureBenchFlags>),
+    Bench(Box<BenchFlags>),
+}
+
+/// The options of `steady signature bench`.
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub(crate) struct BenchFlags {
+    /// The file whose first 4 MiB are signed [default: bytes of a generator]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Measure for about so long
+    #[arg(short, long, value_name = "TIME", default_value = "20s", value_parser = span)]
+    pub(crate) budget: Nanos,
+
+    /// The size of each worker's pool
+    #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = pool)]
+    pub(crate) pool_bytes: usize,
+
+    /// The seed of the order [default: from the system; the report names it]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+
+    /// Write the chart of throughput by workers as an SVG to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_svg: Option<PathBuf>,
+
+    /// Put the runs into the JSON
+    #[arg(long)]
+    pub(crate) samples: bool,
+}
+
+impl SignatureFlags {
+    /// Who works, if that was said.
+    pub(crate) fn crew(&self) -> Option<Crew> {
+        let threads = self.threads.map(Crew::Threads);
+        threads.or(self.processes.map(Crew::Processes)).or(self.single.then_some(Crew::Single))
+    }
 }
 
 /// `--allocator`.
@@ -98,13 +154,13 @@ pub(crate) enum AllocatorFlag {
     System,
 }
 
-impl From<AllocatorFlag> for SignatureAllocator {
-    fn from(flag: AllocatorFlag) -> SignatureAllocator {
+impl From<AllocatorFlag> for Allocator {
+    fn from(flag: AllocatorFlag) -> Allocator {
         match flag {
-            AllocatorFlag::None => SignatureAllocator::None,
-            AllocatorFlag::Pool => SignatureAllocator::Pool,
-            AllocatorFlag::Global => SignatureAllocator::Global,
-            AllocatorFlag::System => SignatureAllocator::System,
+            AllocatorFlag::None => Allocator::None,
+            AllocatorFlag::Pool => Allocator::Pool,
+            AllocatorFlag::Global => Allocator::Global,
+            AllocatorFlag::System => Allocator::System,
         }
     }
 }
@@ -114,7 +170,7 @@ fn workers() -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 /// The size of a pool that has room for a tree.
-pub(super) fn pool(text: &str) -> Result<usize, String> {
+fn pool(text: &str) -> Result<usize, String> {
     /// More is a slip of the keyboard.
     const MOST: u64 = 1 << 30;
     let least = MOST_NODES * POOL_NODE_BYTES;

@@ -1,13 +1,14 @@
-//! From the record to figures and answers: pure, so that a record gives the same report whenever it is read.
+//! From what was measured to figures and answers: pure functions.
 
-use steady_model::{
-    Absent, Interval, Layout, Reading, SignatureAllocator, SignatureAnswer, SignatureBenchRecord, SignatureBenchReport,
-    SignatureCondition, SignatureFigures, SignatureQuestion, SignatureRun,
-};
+use steady_model::{Absent, Ending, Host, Interval, Layout, Reading, Timestamp};
+use steady_stats::descriptive::quantile;
 use steady_stats::location::location;
 use steady_stats::{MIN_PAIRS, Pair, Rules, Slot, single_look};
+use steady_workloads::signature::Allocator;
 
-use super::plan::{ASKED, asked};
+use crate::plan::{ASKED, BenchPlan, asked};
+use crate::record::{Answer, BenchCondition, BenchRecord, BenchRun, Figures, Lock, MeasuredCondition, Question, rate};
+use crate::run::{BenchError, Done};
 
 /// The error of each interval.
 const ALPHA: f64 = 0.05;
@@ -16,125 +17,146 @@ const RESOLUTION: f64 = 0.02;
 /// The step of the clock.
 const GRAIN: f64 = 1e-9;
 
-/// The report on what was measured.
-pub fn report(record: SignatureBenchRecord) -> SignatureBenchReport {
-    let figures = (0..record.plan.conditions.len()).map(|at| figures(&record, at)).collect();
-    let answers = questions(&record).into_iter().map(|(question, old, new)| answer(&record, question, old, new));
-    SignatureBenchReport { figures, answers: answers.collect(), record }
+/// Where and when a bench was begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) host: Host,
+    pub(crate) started: Timestamp,
 }
 
-fn runs(record: &SignatureBenchRecord, at: usize) -> impl Iterator<Item = &SignatureRun> {
-    record.rounds.iter().flatten().filter(move |run| run.condition == at)
-}
-
-fn figures(record: &SignatureBenchRecord, at: usize) -> Reading<SignatureFigures> {
-    let condition = &record.plan.conditions[at];
-    let walls: Vec<f64> = runs(record, at).map(SignatureRun::seconds).collect();
-    if walls.is_empty() {
-        return Err(Absent::because("it was interrupted before"));
+/// The record of what was measured.
+pub(crate) fn record(plan: BenchPlan, origin: Origin, done: Done) -> BenchRecord {
+    let Done { rounds, elapsed, stopped } = done;
+    let interrupted = stopped == Some(BenchError::Interrupted);
+    let conditions = plan
+        .conditions
+        .iter()
+        .enumerate()
+        .map(|(at, condition)| MeasuredCondition { condition: *condition, figures: figures(&rounds, at, condition) });
+    BenchRecord {
+        seed: plan.seed,
+        started: origin.started,
+        budget_seconds: plan.budget,
+        elapsed_seconds: elapsed,
+        host: origin.host,
+        cpus: plan.cpus,
+        input: plan.input,
+        rounds: rounds.len(),
+        confidence: 1.0 - ALPHA,
+        ending: if interrupted { Ending::Interrupted } else { Ending::Spent },
+        conditions: conditions.collect(),
+        answers: comparisons(&plan.conditions).iter().map(|compared| answer(&rounds, compared)).collect(),
+        caches: plan.caches,
+        samples: rounds,
     }
-    let located = location(&walls, 1.0 - ALPHA);
-    let few =
-        || Absent(format!("{} of it, too few for an interval: a larger --budget gives one", counted(walls.len())));
-    let median = steady_stats::descriptive::quantile(&walls, 0.5).unwrap_or(f64::NAN);
-    let times: f64 = runs(record, at).map(|run| f64::from(run.times)).sum();
-    let total = |of: fn(&SignatureRun) -> f64| runs(record, at).map(of).sum::<f64>();
-    let lock = |of: fn(&steady_model::SignatureLock) -> f64| -> Reading<f64> {
-        runs(record, at).map(|run| run.lock.as_ref().map(of).map_err(Clone::clone)).sum()
+}
+
+fn figures(rounds: &[Vec<BenchRun>], at: usize, condition: &BenchCondition) -> Reading<Figures> {
+    let runs: Vec<&BenchRun> = rounds.iter().flatten().filter(|run| run.condition == at).collect();
+    let walls: Vec<f64> = runs.iter().map(|run| run.seconds()).collect();
+    let wall_seconds = quantile(&walls, 0.5).ok_or_else(|| Absent::because("it was interrupted before"))?;
+    let wall_interval = location(&walls, 1.0 - ALPHA)
+        .map(|found| Interval { low: found.low, high: found.high })
+        .ok_or_else(|| too_few(runs.len(), "of it"));
+    let total = |of: fn(&BenchRun) -> f64| runs.iter().map(|run| of(run)).sum::<f64>();
+    let lock = |of: fn(&Lock) -> f64| -> Reading<f64> {
+        runs.iter().map(|run| run.lock.as_ref().map(of).map_err(Clone::clone)).sum()
     };
-    let all_time = total(|run| run.wall.seconds()) * f64::from(condition.workers);
-    Ok(SignatureFigures {
-        runs: walls.len(),
-        wall: median,
-        wall_interval: located.map(|found| Interval { low: found.low, high: found.high }).ok_or_else(few),
-        user: total(|run| run.user.seconds()) / times,
-        system: total(|run| run.system.seconds()) / times,
-        acquisitions: lock(|lock| lock.acquisitions as f64).map(|all| all / times),
-        waiting: lock(|lock| lock.waited.seconds()).map(|waited| if all_time > 0.0 { waited / all_time } else { 0.0 }),
+    let times = total(|run| f64::from(run.times));
+    let all_time = total(|run| run.wall_seconds.seconds()) * f64::from(condition.workers);
+    let waited = lock(|lock| lock.lock_waited_seconds.seconds());
+    Ok(Figures {
+        runs: runs.len(),
+        wall_seconds,
+        wall_interval,
+        user_seconds: total(|run| run.user_seconds.seconds()) / times,
+        system_seconds: total(|run| run.system_seconds.seconds()) / times,
+        bytes_per_second: rate(condition.bytes, wall_seconds),
+        lock_acquisitions: lock(|lock| lock.lock_acquisitions as f64).map(|all| all / times),
+        lock_waiting_ratio: waited.map(|waited| if all_time > 0.0 { waited / all_time } else { 0.0 }),
     })
 }
 
-fn counted(runs: usize) -> String {
-    if runs == 1 { "there was 1 run".to_owned() } else { format!("there were {runs} runs") }
+/// Why there is no interval.
+fn too_few(runs: usize, of: &str) -> Absent {
+    let were = if runs == 1 { "there was 1 run".to_owned() } else { format!("there were {runs} runs") };
+    Absent(format!("{were} {of}, too few for an interval: a larger --budget gives one"))
 }
 
-/// What is asked, of which conditions.
-fn questions(record: &SignatureBenchRecord) -> Vec<(SignatureQuestion, usize, usize)> {
-    let all = &record.plan.conditions;
-    let sizes: Vec<u64> = all.iter().map(|condition| condition.bytes).collect();
-    let bytes = asked(&sizes);
-    let find = |wanted: &dyn Fn(&SignatureCondition) -> bool| {
-        all.iter().position(|condition| condition.bytes == bytes && wanted(condition))
+/// A question about two conditions, by their numbers.
+struct Comparison {
+    question: Question,
+    beside: usize,
+    condition: usize,
+}
+
+/// The questions that these conditions answer.
+fn comparisons(conditions: &[BenchCondition]) -> Vec<Comparison> {
+    let bytes = asked(conditions);
+    let numbers = |wanted: &dyn Fn(&BenchCondition) -> bool| -> Vec<usize> {
+        (0..conditions.len()).filter(|at| conditions[*at].bytes == bytes && wanted(&conditions[*at])).collect()
     };
-    let by = |allocator: SignatureAllocator, workers: u32| {
-        find(&move |one| one.allocator == allocator && one.workers == workers && !one.kept)
+    let by = |allocator: Allocator, workers: u32| {
+        let all = numbers(&|one| one.allocator == allocator && one.workers == workers && !one.kept);
+        all.first().copied()
     };
-    let kept: Vec<usize> =
-        (0..all.len()).filter(|at| all[*at].kept && all[*at].allocator == SignatureAllocator::Pool).collect();
-    let (pool, global) = (by(SignatureAllocator::Pool, ASKED), by(SignatureAllocator::Global, ASKED));
-    let (pool_alone, global_alone) = (by(SignatureAllocator::Pool, 1), by(SignatureAllocator::Global, 1));
-    let own = by(SignatureAllocator::OwnList, ASKED);
+    let kept = numbers(&|one| one.kept && one.allocator == Allocator::Pool);
     let (tree, whole) = (kept.first().copied(), kept.get(1).copied());
-    let far = find(&|one| one.allocator == SignatureAllocator::Scattered);
-    let mut questions = vec![
-        (SignatureQuestion::Gain, pool, global),
-        (SignatureQuestion::Lock, own, global),
-        (SignatureQuestion::List, pool, own),
-        (SignatureQuestion::Alone, pool_alone, global_alone),
-        (SignatureQuestion::PoolParallel, pool, pool_alone),
-        (SignatureQuestion::GlobalParallel, global, global_alone),
-        (SignatureQuestion::Locality, whole, far),
-        (SignatureQuestion::PoolRoom, tree, whole),
-    ];
-    let walked = (0..all.len()).filter(|at| all[*at].allocator == SignatureAllocator::WalkedPool);
-    questions.extend(walked.map(|at| (SignatureQuestion::PoolSize, whole, Some(at))));
-    questions.into_iter().filter_map(|(question, old, new)| Some((question, old?, new?))).collect()
+    let (pool, global) = (by(Allocator::Pool, ASKED), by(Allocator::Global, ASKED));
+    let (pool_alone, global_alone) = (by(Allocator::Pool, 1), by(Allocator::Global, 1));
+    let own = by(Allocator::OwnList, ASKED);
+    let far = numbers(&|one| one.allocator == Allocator::Scattered).first().copied();
+    let mut all = Vec::new();
+    let mut ask = |question, beside: Option<usize>, condition: Option<usize>| {
+        all.extend(beside.zip(condition).map(|(beside, condition)| Comparison { question, beside, condition }));
+    };
+    ask(Question::Gain, pool, global);
+    ask(Question::Lock, own, global);
+    ask(Question::List, pool, own);
+    ask(Question::Alone, pool_alone, global_alone);
+    ask(Question::PoolParallel, pool, pool_alone);
+    ask(Question::GlobalParallel, global, global_alone);
+    ask(Question::Locality, whole, far);
+    ask(Question::PoolRoom, tree, whole);
+    let walked = numbers(&|one| one.allocator == Allocator::WalkedPool);
+    walked.into_iter().for_each(|at| ask(Question::PoolSize, whole, Some(at)));
+    all
 }
 
 /// By the pairs out of rounds in which both were run.
-fn answer(record: &SignatureBenchRecord, question: SignatureQuestion, old: usize, new: usize) -> SignatureAnswer {
-    let pair = |round: &Vec<SignatureRun>| {
+fn answer(rounds: &[Vec<BenchRun>], compared: &Comparison) -> Answer {
+    let Comparison { question, beside, condition } = *compared;
+    let pair = |round: &Vec<BenchRun>| {
         let place = |at: usize| round.iter().position(|run| run.condition == at);
-        let (old_at, new_at) = (place(old)?, place(new)?);
+        let (old_at, new_at) = (place(beside)?, place(condition)?);
         let slot = Slot { order: if new_at > old_at { 1 } else { -1 }, cpu: 0 };
         Some(Pair { layout: Layout::Turns, slot, old: round[old_at].seconds(), new: round[new_at].seconds() })
     };
-    let pairs: Vec<Pair> = record.rounds.iter().filter_map(pair).collect();
-    let rules = Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain: GRAIN };
-    let estimate = single_look(&pairs, &rules);
-    let few =
-        || Absent(format!("{} of both, too few for an interval: a larger --budget gives one", counted(pairs.len())));
+    let pairs: Vec<Pair> = rounds.iter().filter_map(pair).collect();
+    let estimate = single_look(&pairs, &Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain: GRAIN });
+    let few = || too_few(pairs.len(), "of both");
+    let factor = estimate.size.change.filter(|change| pairs.len() >= MIN_PAIRS && change.is_finite());
     let interval = estimate.verdict_low.zip(estimate.verdict_high);
-    SignatureAnswer {
+    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+    Answer {
         question,
-        old,
-        new,
+        beside,
+        condition,
         pairs: pairs.len(),
-        factor: estimate.size.change.filter(|_| pairs.len() >= MIN_PAIRS).map(|change| 1.0 + change).ok_or_else(few),
-        interval: interval.map(|(low, high)| Interval { low: 1.0 + low, high: 1.0 + high }).ok_or_else(few),
         verdict: estimate.verdict,
+        factor: factor.map(|change| 1.0 + change).ok_or_else(few),
+        interval: interval.map(|(low, high)| Interval { low: 1.0 + low, high: 1.0 + high }).ok_or_else(few),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use steady_model::{Bytes, Ending, Host, Nanos, Seed, SignatureBenchPlan, SignatureInput, Timestamp, Verdict};
+    use steady_model::{Bytes, Nanos, Seed, Verdict};
 
-    use super::super::{Done, Setting, SimulatedCrew, conditions, measure};
     use super::*;
-
-    fn plan(seed: u64, budget: u64) -> SignatureBenchPlan {
-        let caches = vec![("L1".to_owned(), Bytes(32 << 10)), ("L2".to_owned(), Bytes(1 << 20))];
-        SignatureBenchPlan {
-            input: SignatureInput::Made,
-            conditions: conditions(4 << 20, Bytes(128 << 10), &caches),
-            pool: Bytes(128 << 10),
-            caches,
-            cpus: 2,
-            budget: Nanos(budget),
-            seed: Seed(seed),
-        }
-    }
+    use crate::plan::{caches, conditions};
+    use crate::record::Input;
+    use crate::run::{SimulatedCrew, measure};
 
     fn host() -> Host {
         let none = || Absent::because("it is not there");
@@ -150,9 +172,18 @@ mod tests {
         }
     }
 
-    fn measured(seed: u64, budget: u64, crew: &mut SimulatedCrew) -> Done {
-        let setting = Setting { host: host(), started: Timestamp(0) };
-        measure(&plan(seed, budget), setting, crew, &mut |_| {})
+    fn measured(seed: u64, budget: u64, crew: &mut SimulatedCrew) -> BenchRecord {
+        let caches = caches(&[("L1", 32 << 10), ("L2", 1 << 20)]);
+        let plan = BenchPlan {
+            input: Input::Made,
+            conditions: conditions(4 << 20, Bytes(128 << 10), &caches),
+            caches,
+            cpus: 2,
+            budget: Nanos(budget),
+            seed: Seed(seed),
+        };
+        let done = measure(&plan, crew, &mut |_| {});
+        record(plan, Origin { host: host(), started: Timestamp(0) }, done)
     }
 
     #[test]
@@ -160,18 +191,17 @@ mod tests {
         for seed in 0..5 {
             let mut crew = SimulatedCrew::new(seed);
             crew.start = 0.0;
-            let done = measured(seed, 60_000_000_000, &mut crew);
-            let report = report(done.record);
-            let only = |question| report.answers_to(question).next().unwrap();
+            let record = measured(seed, 60_000_000_000, &mut crew);
+            let only = |question| record.answers_to(question).next().unwrap();
             // Two CPUs work on pools and on lists of one's own; behind the lock one does.
             let expected = [
-                (SignatureQuestion::Gain, 2.0 * 3.0 * 2.0),
-                (SignatureQuestion::Lock, 3.0 * 2.0),
-                (SignatureQuestion::List, 2.0),
-                (SignatureQuestion::Alone, 2.2),
-                (SignatureQuestion::PoolParallel, 2.0),
-                (SignatureQuestion::GlobalParallel, 1.1 / 3.0),
-                (SignatureQuestion::Locality, 1.25),
+                (Question::Gain, 2.0 * 3.0 * 2.0),
+                (Question::Lock, 3.0 * 2.0),
+                (Question::List, 2.0),
+                (Question::Alone, 2.2),
+                (Question::PoolParallel, 2.0),
+                (Question::GlobalParallel, 1.1 / 3.0),
+                (Question::Locality, 1.25),
             ];
             for (question, factor) in expected {
                 let answer = only(question);
@@ -183,23 +213,22 @@ mod tests {
                 assert!(matches!(answer.verdict, Verdict::Faster | Verdict::Slower), "{answer:?}");
             }
             let sizes: Vec<f64> =
-                report.answers_to(SignatureQuestion::PoolSize).map(|one| one.factor.clone().unwrap()).collect();
+                record.answers_to(Question::PoolSize).map(|one| one.factor.clone().unwrap()).collect();
             assert!(sizes[0] < 1.03 && sizes[sizes.len() - 1] > 1.2, "{sizes:?}");
         }
     }
 
     #[test]
     fn what_was_run_seldom_has_no_interval() {
-        let done = measured(1, 12_000_000_000, &mut SimulatedCrew::new(1));
-        let report = report(done.record);
-        let conditions = &report.record.plan.conditions;
-        let dear = conditions
-            .iter()
-            .position(|one| one.allocator == SignatureAllocator::Global && one.workers == 8 && one.bytes == 4 << 20);
-        let figures = report.figures[dear.unwrap()].as_ref().unwrap();
+        let record = measured(1, 12_000_000_000, &mut SimulatedCrew::new(1));
+        let is_expensive =
+            |one: &BenchCondition| one.allocator == Allocator::Global && one.workers == 8 && one.bytes == 4 << 20;
+        let expensive = record.conditions.iter().find(|one| is_expensive(&one.condition));
+        let figures = expensive.unwrap().figures.as_ref().unwrap();
         assert!(figures.runs < 6 && figures.wall_interval.is_err(), "{figures:?}");
-        assert!(figures.acquisitions.clone().unwrap() > 4e6 && figures.waiting.clone().unwrap() > 0.5, "{figures:?}");
-        let cheap = report.figures[0].as_ref().unwrap();
+        assert!(figures.lock_acquisitions.clone().unwrap() > 4e6, "{figures:?}");
+        assert!(figures.lock_waiting_ratio.clone().unwrap() > 0.5, "{figures:?}");
+        let cheap = record.conditions[0].figures.as_ref().unwrap();
         assert!(cheap.runs > figures.runs, "{cheap:?}");
     }
 
@@ -207,28 +236,27 @@ mod tests {
     fn an_interruption_leaves_what_was_measured() {
         let mut crew = SimulatedCrew::new(2);
         crew.interrupted_after = Some(100);
-        let done = measured(2, 60_000_000_000, &mut crew);
-        assert_eq!(done.record.ending, Ending::Interrupted);
-        let report = report(done.record);
-        assert!(report.figures.iter().any(Result::is_ok) && report.figures.iter().any(Result::is_err));
-        let answered = |answer: &SignatureAnswer| answer.factor.is_ok();
-        assert!(report.answers.iter().all(|one| answered(one) == (one.question == SignatureQuestion::Gain)));
+        let record = measured(2, 60_000_000_000, &mut crew);
+        assert_eq!(record.ending, Ending::Interrupted);
+        assert!(record.conditions.iter().any(|one| one.figures.is_ok()));
+        assert!(record.conditions.iter().any(|one| one.figures.is_err()));
+        let answered = |answer: &Answer| answer.factor.is_ok();
+        assert!(record.answers.iter().all(|one| answered(one) == (one.question == Question::Gain)));
     }
 
     /// One round of all conditions takes longer than the budget, as on a busy machine.
     #[test]
     fn the_first_sentence_is_answered_before_the_rest() {
-        let done = measured(3, 2_000_000_000, &mut SimulatedCrew::new(3));
-        let report = report(done.record);
-        let gain = report.answers_to(SignatureQuestion::Gain).next().unwrap();
+        let record = measured(3, 2_000_000_000, &mut SimulatedCrew::new(3));
+        let gain = record.answers_to(Question::Gain).next().unwrap();
         assert!(gain.interval.is_ok() && gain.verdict == Verdict::Slower, "{gain:?}");
-        let lock = report.answers_to(SignatureQuestion::Lock).next().unwrap();
+        let lock = record.answers_to(Question::Lock).next().unwrap();
         assert!(lock.factor.is_err(), "the budget holds one round of all: {lock:?}");
     }
 
     #[test]
     fn the_same_seed_gives_the_same_order() {
-        let order = |seed| measured(seed, 2_000_000_000, &mut SimulatedCrew::new(0)).record.rounds;
+        let order = |seed| measured(seed, 2_000_000_000, &mut SimulatedCrew::new(0)).samples;
         assert_eq!(order(7), order(7));
         assert_ne!(order(7), order(8));
     }

@@ -1,70 +1,139 @@
-//! `steady signature bench`: wire plan, runner, experiment and report together.
+//! `steady signature`: a file's signature by the Huffman trees of its blocks, and what an allocator's lock costs.
+#![forbid(unsafe_code)]
+
+mod document;
+mod flags;
+mod judge;
+mod plan;
+mod record;
+mod run;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use steady_experiments::signature::bench::{self, BenchError, CrewRunner, Done, Event, SIZES, Setting};
-use steady_experiments::signature::made;
-use steady_feature::Interrupt;
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Interrupt, Session, Status};
 use steady_linux::topology::{CacheKind, Topology, allowed_cpus};
-use steady_linux::{Root, clock, host};
-use steady_model::{Bytes, SignatureBenchPlan, SignatureInput};
+use steady_linux::{Root, clock};
+use steady_model::{Absent, Bytes, Nanos};
+use steady_render::letters::one_line;
+use steady_render::units::memory;
+use steady_workloads::signature::{Allocator, made};
 
-use crate::failure::Failure;
-use crate::flags::SignatureBenchFlags;
-use crate::output::Destinations;
-use crate::resolve;
+use flags::{BenchFlags, SignatureCommands, SignatureFlags};
+use judge::Origin;
+use plan::{BenchPlan, FilesPlan, SIZES, conditions};
+use run::{BenchError, CrewRunner, FileError, measure, sign};
 
-const PARTS: u64 = 1_000;
-const TICK: Duration = Duration::from_millis(500);
+pub use record::{
+    Answer, BenchCondition, BenchRecord, BenchRun, Cache, Figures, FilesRecord, Input, Lock, MeasuredCondition,
+    Question, SCHEMA, Signed, SignedFile,
+};
 
-/// Measures what an allocator's lock costs, and reports it; the exit status.
-pub(crate) fn run(flags: &SignatureBenchFlags) -> Result<u8, Failure> {
-    let destinations = Destinations::open(&flags.output, flags.samples)?;
-    let drawing = destinations.drawing("--export-svg", flags.export_svg.as_deref())?;
+/// A file that takes less shows no progress.
+const PATIENCE: Nanos = Nanos(500_000_000);
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "signature",
+    about: "A file's signature by the Huffman trees of its blocks, in parallel; what an allocator's lock costs",
+    flags: Feature::flags_of::<SignatureFlags>,
+    run,
+    status: |_| Status::Own,
+    records: &[],
+    helpers: &[],
+};
+
+/// Runs the subcommand and returns the exit status.
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = SignatureFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    match &flags.question {
+        Some(SignatureCommands::Bench(flags)) => bench(flags, session),
+        None => files(&flags, session),
+    }
+}
+
+/// Prints the signature of each file when it is known, and then writes the report.
+fn files(flags: &SignatureFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, false, Status::Own)?;
+    let plan =
+        FilesPlan { allocator: flags.allocator.into(), crew: flags.crew(), pool: flags.pool_bytes, cpus: cpus() };
+    let pool_bytes = (plan.allocator == Allocator::Pool).then_some(Bytes(plan.pool as u64));
+    let mut record = FilesRecord { allocator: plan.allocator, pool_bytes, files: vec![], stats: flags.stats };
+    let mut status = 0;
+    for path in &flags.files {
+        let name = path.to_string_lossy().into_owned();
+        let begun = clock::monotonic();
+        let signed = sign(Some(path.as_path()).filter(|path| *path != Path::new("-")), &plan, &mut |bytes, of| {
+            if clock::monotonic() - begun >= PATIENCE {
+                show(session, &name, bytes, of);
+            }
+        });
+        if let Err(error) = &signed {
+            session.notice(&format!("'{}': {error}", one_line(&name)));
+            status = status.max(if error.is_of_the_file() { 2 } else { 125 });
+        }
+        let signed = signed.map_err(|error: FileError| Absent::because(error.to_string()));
+        let file = SignedFile { name, signed };
+        session.print(&document::lines(&file, flags.files.len() > 1, flags.stats))?;
+        record.files.push(file);
+    }
+    session.write(&record)?;
+    Ok(status)
+}
+
+/// Shows how much of a file was read.
+fn show(session: &mut dyn Session, name: &str, bytes: u64, of: Option<u64>) {
+    let read = memory(bytes as f64);
+    match of {
+        Some(of) => {
+            session.progress(Some(bytes as f64 / of as f64), &format!("{read} of {}  {name}", memory(of as f64)))
+        }
+        None => session.progress(None, &format!("{read}  {name}")),
+    }
+}
+
+/// Measures what an allocator's lock costs, and reports it.
+fn bench(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, flags.samples, Status::Own)?;
+    session.open_drawing(flags.export_svg.as_deref())?;
     let bytes = bytes(flags.file.as_deref())?;
-    let plan = plan(flags, bytes.len() as u64)?;
+    let caches = caches();
+    let plan = BenchPlan {
+        input: flags.file.as_ref().map_or(Input::Made, |path| Input::File(path.to_string_lossy().into_owned())),
+        conditions: conditions(bytes.len() as u64, Bytes(flags.pool_bytes as u64), &caches),
+        caches,
+        cpus: cpus(),
+        budget: flags.budget,
+        seed: session.seed(flags.seed)?,
+    };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    let bar = bar(flags.output.quiet);
-    let mut runner = CrewRunner::new(bytes, flags.pool_bytes, Some(readable));
-    let setting = Setting { host: host::probe(&Root::default()), started: clock::time_of_day() };
-    let Done { record, stopped } = bench::measure(&plan, setting, &mut runner, &mut |event| show(&bar, event));
-    bar.finish_and_clear();
-    let report = bench::report(record);
-    let failed = |error: BenchError| match error {
+    session.progress(Some(0.0), "trying every way once");
+    let origin = Origin { host: session.host(), started: clock::time_of_day() };
+    let mut runner = CrewRunner::new(bytes, Some(readable));
+    let done = measure(&plan, &mut runner, &mut |event| {
+        session.progress(Some(event.spent), &format!("round {}", event.rounds + 1));
+    });
+    let stopped = done.stopped.clone().map(|error| match error {
         BenchError::Interrupted => Failure::Interrupted(interrupt.signal()),
         error => Failure::Own(error.to_string()),
-    };
-    if let (Some(error), true) = (&stopped, report.figures.iter().all(Result::is_err)) {
-        return Err(failed(error.clone()));
+    });
+    let record = judge::record(plan, origin, done);
+    let nothing_measured = record.conditions.iter().all(|one| one.figures.is_err());
+    match stopped {
+        Some(failure) if nothing_measured => return Err(failure),
+        _ => {}
     }
     interrupt.release();
-    let written = destinations.write(&report);
-    let drawn = drawing.map_or(Ok(()), |drawing| drawing.save(&steady_report::signature_bench_svg(&report)));
-    written.and(drawn)?;
-    match stopped.map(failed) {
+    session.write(&record)?;
+    match stopped {
         // The report says so itself.
         Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),
         Some(other) => Err(other),
         None => Ok(0),
     }
-}
-
-fn plan(flags: &SignatureBenchFlags, length: u64) -> Result<SignatureBenchPlan, Failure> {
-    let (pool, caches) = (Bytes(flags.pool_bytes as u64), caches());
-    let name = |path: &Path| SignatureInput::File(path.to_string_lossy().into_owned());
-    Ok(SignatureBenchPlan {
-        input: flags.file.as_deref().map_or(SignatureInput::Made, name),
-        conditions: bench::conditions(length, pool, &caches),
-        pool,
-        caches,
-        cpus: super::cpus(),
-        budget: flags.budget,
-        seed: resolve::seed(flags.seed)?,
-    })
 }
 
 /// What is signed: as much as the largest size takes.
@@ -78,32 +147,20 @@ fn bytes(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     if bytes.is_empty() { Err(refused(&"there is nothing in it")) } else { Ok(bytes) }
 }
 
+/// How many CPUs' worth of time can be had, with what control groups allow.
+fn cpus() -> u32 {
+    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
 /// The caches of a CPU that may be used.
-fn caches() -> Vec<(String, Bytes)> {
+fn caches() -> Vec<Cache> {
     let root = Root::default();
     let first = allowed_cpus(&root).ok().and_then(|cpus| cpus.first().copied());
     let topology = Topology::probe(&root).ok();
     let cpu = topology.as_ref().and_then(|topology| topology.cpu(first?));
     let caches = cpu.and_then(|cpu| cpu.caches.as_ref().ok()).map(Vec::as_slice).unwrap_or_default();
     let data = caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
-    data.filter_map(|cache| Some((format!("L{}", cache.level), *cache.size.as_ref().ok()?))).collect()
-}
-
-fn bar(quiet: bool) -> ProgressBar {
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-    let bar = ProgressBar::with_draw_target(Some(PARTS), target);
-    if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {elapsed:>3} {wide_msg}") {
-        bar.set_style(style.progress_chars("━━╌"));
-    }
-    bar.set_message("trying every way once");
-    // It has a thread of its own, which is not wanted where nobody sees it.
-    if !bar.is_hidden() {
-        bar.enable_steady_tick(TICK);
-    }
-    bar
-}
-
-fn show(bar: &ProgressBar, event: Event) {
-    bar.set_position((event.spent * PARTS as f64) as u64);
-    bar.set_message(format!("round {}", event.rounds + 1));
+    let named = data
+        .filter_map(|cache| Some(Cache { name: format!("L{}", cache.level), size_bytes: *cache.size.as_ref().ok()? }));
+    named.collect()
 }

@@ -1,120 +1,221 @@
-//! What an allocator's lock costs: allocators, workers and sizes beside one another.
+//! What is reported of signatures: those of files, and what an allocator's lock costs.
 
-use crate::{
-    Bytes, Ending, Host, Interval, Nanos, Reading, Seed, SignatureAllocator, SignatureLock, Timestamp, Verdict,
-};
+use serde::{Serialize, Serializer};
+use steady_feature::Report;
+use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
+use steady_render::document::Document;
+use steady_render::json::{self, Schema, group};
+use steady_render::{Chart, Style};
+use steady_workloads::signature::{Allocator, Crew, Waits};
 
-/// One way to make a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SignatureCondition {
-    /// Where nodes come from.
-    pub allocator: SignatureAllocator,
-    /// How many threads work.
-    pub workers: u32,
-    /// How much they work on.
+use crate::document;
+
+/// The schema of [`FilesRecord`] and [`BenchRecord`] in JSON.
+pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
+
+/// Files and their signatures. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename = "files")]
+pub struct FilesRecord {
+    /// Where the nodes of the trees came from.
+    #[serde(serialize_with = "allocator")]
+    pub allocator: Allocator,
+    /// The size of a worker's pool, if there are pools.
+    #[serde(serialize_with = "pool")]
+    pub pool_bytes: Option<Bytes>,
+    /// The files in the order in which they were given.
+    pub files: Vec<SignedFile>,
+    /// Whether what a signature took is shown. In text, Markdown and HTML only: JSON and CSV always have it.
+    #[serde(skip)]
+    pub stats: bool,
+}
+
+/// One of the files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SignedFile {
+    /// Its name as it was given.
+    pub name: String,
+    /// Its signature, or why there is none.
+    #[serde(flatten, serialize_with = "signed")]
+    pub signed: Reading<Signed>,
+}
+
+/// A file's signature, and what it took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Signed {
+    /// The signature.
+    pub signature: u64,
+    /// The file's size.
     pub bytes: u64,
-    /// The size of each worker's pool, or of the area that scattered nodes lie in; nothing where there is none.
-    pub pool: Option<Bytes>,
-    /// Whether a single worker and its pool are kept from run to run, so that neither is made while the clock runs.
-    pub kept: bool,
+    /// Who worked on it.
+    #[serde(flatten, serialize_with = "crew")]
+    pub crew: Crew,
+    /// From before the first byte was read until the last worker had ended.
+    pub elapsed_seconds: Nanos,
+    /// User time of all workers.
+    pub user_seconds: Nanos,
+    /// System time of all workers.
+    pub system_seconds: Nanos,
+    /// Its size over `elapsed_seconds`.
+    pub bytes_per_second: Reading<f64>,
+    /// How many nodes were allocated.
+    pub allocations: u64,
+    /// The allocator's lock.
+    #[serde(flatten, serialize_with = "lock")]
+    pub lock: Reading<Lock>,
+    /// The most memory that a process of ours has had.
+    pub peak_memory_bytes: Reading<Bytes>,
+}
+
+/// How the lock of an allocator was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lock {
+    /// How often it was taken.
+    pub lock_acquisitions: u64,
+    /// How often another worker had it.
+    pub lock_contended: u64,
+    /// How long workers waited for it, all together.
+    pub lock_waited_seconds: Nanos,
+}
+
+impl Lock {
+    /// What is known of the lock of an allocator.
+    ///
+    /// # Errors
+    /// It is not one of ours.
+    pub(crate) fn of(allocator: Allocator, waits: Waits) -> Reading<Self> {
+        match allocator {
+            Allocator::System => Err(Absent::because("the C library does not tell of its locks")),
+            _ => Ok(Lock {
+                lock_acquisitions: waits.acquisitions,
+                lock_contended: waits.contended,
+                lock_waited_seconds: waits.waited,
+            }),
+        }
+    }
+}
+
+/// What an allocator's lock costs: allocators, workers and sizes next to one another. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename = "bench")]
+pub struct BenchRecord {
+    /// The seed of the order.
+    pub seed: Seed,
+    /// When it was begun.
+    #[serde(with = "steady_render::timestamp")]
+    pub started: Timestamp,
+    /// How long it might take.
+    pub budget_seconds: Nanos,
+    /// How long it took.
+    pub elapsed_seconds: Nanos,
+    /// The machine.
+    pub host: Host,
+    /// How many CPUs there were to work on.
+    pub cpus: u32,
+    /// The caches of a CPU.
+    pub caches: Vec<Cache>,
+    /// What signatures were made of.
+    pub input: Input,
+    /// How many rounds there were.
+    pub rounds: usize,
+    /// The confidence of all intervals.
+    pub confidence: f64,
+    /// How it ended.
+    pub ending: Ending,
+    /// The conditions, each with what was measured.
+    pub conditions: Vec<MeasuredCondition>,
+    /// The answers.
+    pub answers: Vec<Answer>,
+    /// The rounds, each in an order drawn by coin: all conditions, or those whose turn it was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Vec<BenchRun>>,
+}
+
+impl BenchRecord {
+    /// The answers to one question.
+    pub fn answers_to(&self, question: Question) -> impl Iterator<Item = &Answer> {
+        self.answers.iter().filter(move |answer| answer.question == question)
+    }
+}
+
+/// A cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// What it is called: `L1`.
+    pub name: String,
+    /// Its size.
+    pub size_bytes: Bytes,
 }
 
 /// What signatures are made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SignatureInput {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
     /// Bytes of a generator.
     Made,
     /// The first bytes of a file.
     File(String),
 }
 
-/// What is to be measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignatureBenchPlan {
-    /// Of what.
-    pub input: SignatureInput,
-    /// The ways, each beside the others.
-    pub conditions: Vec<SignatureCondition>,
-    /// The size of the worker's pools where they are not what is varied.
-    pub pool: Bytes,
-    /// The caches of a CPU: what they are called, and how large they are.
-    pub caches: Vec<(String, Bytes)>,
-    /// How many CPUs there are to work on.
-    pub cpus: u32,
-    /// How long it may take.
-    pub budget: Nanos,
-    /// The seed of the order.
-    pub seed: Seed,
+/// One way to make a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BenchCondition {
+    /// Where nodes come from.
+    #[serde(serialize_with = "allocator")]
+    pub allocator: Allocator,
+    /// How many threads work.
+    pub workers: u32,
+    /// How much they work on.
+    pub bytes: u64,
+    /// The size of each worker's pool, or of the area that scattered nodes lie in; none without either.
+    #[serde(serialize_with = "pool")]
+    pub pool_bytes: Option<Bytes>,
+    /// Whether a single worker and its pool are kept from run to run, so that neither is made while the clock runs.
+    pub kept: bool,
 }
 
-/// So many signatures in a row, made in one way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignatureRun {
-    /// Which condition of the plan.
-    pub condition: usize,
-    /// How many.
-    pub times: u32,
-    /// Wall time of all.
-    pub wall: Nanos,
-    /// User time of all.
-    pub user: Nanos,
-    /// System time of all.
-    pub system: Nanos,
-    /// What the allocator's lock came to, over all.
-    pub lock: Reading<SignatureLock>,
+/// A condition and what was measured of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredCondition {
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: BenchCondition,
+    /// Its figures.
+    #[serde(flatten, serialize_with = "figures")]
+    pub figures: Reading<Figures>,
 }
 
-impl SignatureRun {
-    /// Wall time of one signature, in seconds.
-    pub fn seconds(&self) -> f64 {
-        self.wall.seconds() / f64::from(self.times.max(1))
-    }
-}
-
-/// What was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignatureBenchRecord {
-    /// What was to be.
-    pub plan: SignatureBenchPlan,
-    /// The machine.
-    pub host: Host,
-    /// The time of day when it was begun.
-    pub started: Timestamp,
-    /// Rounds, each in an order drawn by coin: all conditions, or those whose turn it was.
-    pub rounds: Vec<Vec<SignatureRun>>,
-    /// How long it took.
-    pub elapsed: Nanos,
-    /// How it ended.
-    pub ending: Ending,
-}
-
-/// What a condition came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignatureFigures {
+/// What a signature takes under a condition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
     /// In how many rounds it was run.
     pub runs: usize,
-    /// Wall time of a signature in seconds: the median over the rounds.
-    pub wall: f64,
-    /// Where that median lies, at 95 %.
+    /// Wall time of a signature: the median over the rounds.
+    pub wall_seconds: f64,
+    /// The interval of that median.
+    #[serde(flatten, serialize_with = "wall")]
     pub wall_interval: Reading<Interval>,
-    /// User time of a signature in seconds, over all runs.
-    pub user: f64,
+    /// User time of a signature, over all runs.
+    pub user_seconds: f64,
     /// System time likewise.
-    pub system: f64,
+    pub system_seconds: f64,
+    /// The condition's bytes over `wall_seconds`.
+    pub bytes_per_second: Reading<f64>,
     /// How often the lock was taken for a signature.
-    pub acquisitions: Reading<f64>,
+    pub lock_acquisitions: Reading<f64>,
     /// The share of all workers' time that they waited for the lock.
-    pub waiting: Reading<f64>,
+    pub lock_waiting_ratio: Reading<f64>,
 }
 
 /// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignatureQuestion {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
     /// How many times a pool's time the global list takes.
     Gain,
-    /// How many times the time of a free list each, without a lock.
+    /// How many times the time of a free list for each worker, without a lock, the global list takes.
     Lock,
-    /// How many times a pool's time that takes: searching, and headers.
+    /// How many times a pool's time a free list for each worker takes: searching, and headers.
     List,
     /// How many times a pool's time the global list takes with a single worker.
     Alone,
@@ -124,62 +225,140 @@ pub enum SignatureQuestion {
     GlobalParallel,
     /// How many times a pool's time one takes whose nodes lie far apart.
     Locality,
-    /// How many times the time of a pool that starts over with each block one takes that is walked through whole: by its size.
-    PoolSize,
-    /// How many times the time of the smallest pool a larger one takes, where both start over with each block.
+    /// How many times the time of the smallest pool a larger one takes, if both start over with each block.
     PoolRoom,
+    /// How many times the time of a pool that starts over with each block one takes that is walked through whole, by its size.
+    PoolSize,
 }
 
-impl SignatureQuestion {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            SignatureQuestion::Gain => "gain",
-            SignatureQuestion::Lock => "lock",
-            SignatureQuestion::List => "list",
-            SignatureQuestion::Alone => "alone",
-            SignatureQuestion::PoolParallel => "pool_parallel",
-            SignatureQuestion::GlobalParallel => "global_parallel",
-            SignatureQuestion::Locality => "locality",
-            SignatureQuestion::PoolSize => "pool_size",
-            SignatureQuestion::PoolRoom => "pool_room",
-        }
-    }
-}
-
-/// An answer: by wall time, from the rounds in which both were run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignatureAnswer {
-    /// To what.
-    pub question: SignatureQuestion,
-    /// What is beside it.
-    pub old: usize,
-    /// What is told.
-    pub new: usize,
-    /// How many rounds tell.
+/// An answer: by wall time, from the rounds in which both conditions were run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The question.
+    pub question: Question,
+    /// The number of the condition that the other is compared with.
+    pub beside: usize,
+    /// The number of the condition that the answer is about.
+    pub condition: usize,
+    /// How many rounds had both.
     pub pairs: usize,
-    /// How many times the time of `old` the other takes.
-    pub factor: Reading<f64>,
-    /// Where that lies, at 95 %.
-    pub interval: Reading<Interval>,
     /// Whether they differ.
     pub verdict: Verdict,
+    /// How many times the time of `beside` the other takes.
+    pub factor: Reading<f64>,
+    /// The interval of `factor`.
+    #[serde(flatten, serialize_with = "ends")]
+    pub interval: Reading<Interval>,
 }
 
-/// The whole report.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignatureBenchReport {
-    /// What each condition of the plan came to.
-    pub figures: Vec<Reading<SignatureFigures>>,
-    /// The answers.
-    pub answers: Vec<SignatureAnswer>,
-    /// What it rests on.
-    pub record: SignatureBenchRecord,
+/// Several signatures in a row, made under one condition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchRun {
+    /// The number of the condition.
+    pub condition: usize,
+    /// How many signatures were made.
+    pub times: u32,
+    /// Wall time of all.
+    pub wall_seconds: Nanos,
+    /// User time of all.
+    pub user_seconds: Nanos,
+    /// System time of all.
+    pub system_seconds: Nanos,
+    /// The allocator's lock, over all.
+    #[serde(flatten, serialize_with = "lock")]
+    pub lock: Reading<Lock>,
 }
 
-impl SignatureBenchReport {
-    /// The answers to one question.
-    pub fn answers_to(&self, question: SignatureQuestion) -> impl Iterator<Item = &SignatureAnswer> {
-        self.answers.iter().filter(move |answer| answer.question == question)
+impl BenchRun {
+    /// Wall time of one signature, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.wall_seconds.seconds() / f64::from(self.times.max(1))
     }
+}
+
+impl Report for FilesRecord {
+    fn document(&self) -> Document {
+        document::document(self)
+    }
+
+    /// A line for each file, as programs that print checksums have them.
+    fn text(&self, _style: Style) -> String {
+        self.files.iter().map(|file| document::lines(file, self.files.len() > 1, self.stats)).collect()
+    }
+
+    fn csv(&self) -> String {
+        document::csv(self)
+    }
+
+    /// It has no samples. Elements of arrays, its files, take several lines each.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "")
+    }
+}
+
+impl Report for BenchRecord {
+    fn document(&self) -> Document {
+        document::bench::document(self)
+    }
+
+    fn csv(&self) -> String {
+        document::bench::csv(self)
+    }
+
+    fn json(&self, samples: bool) -> String {
+        let without = (!samples).then(|| BenchRecord { samples: Vec::new(), ..self.clone() });
+        json::text_by_lines(&SCHEMA, without.as_ref().unwrap_or(self), "samples")
+    }
+
+    fn drawing(&self) -> Option<Chart> {
+        Some(document::bench::throughput_by_workers(self))
+    }
+}
+
+/// A rate, unless no time has passed.
+pub(crate) fn rate(bytes: u64, seconds: f64) -> Reading<f64> {
+    Some(bytes as f64 / seconds)
+        .filter(|rate| rate.is_finite())
+        .ok_or_else(|| Absent::because("the clock did not move"))
+}
+
+fn allocator<S: Serializer>(allocator: &Allocator, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(allocator.name())
+}
+
+fn pool<S: Serializer>(pool: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::Error> {
+    pool.ok_or("this allocator has no pools").serialize(serializer)
+}
+
+fn crew<S: Serializer>(crew: &Crew, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields {
+        crew: &'static str,
+        workers: u32,
+    }
+    Fields { crew: crew.name(), workers: crew.workers() }.serialize(serializer)
+}
+
+fn signed<S: Serializer>(signed: &Reading<Signed>, serializer: S) -> Result<S::Ok, S::Error> {
+    group(&["signature"], signed, serializer)
+}
+
+fn lock<S: Serializer>(lock: &Reading<Lock>, serializer: S) -> Result<S::Ok, S::Error> {
+    group(&["lock_acquisitions", "lock_contended", "lock_waited_seconds"], lock, serializer)
+}
+
+fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S::Ok, S::Error> {
+    group(&["wall_seconds"], figures, serializer)
+}
+
+fn wall<S: Serializer>(interval: &Reading<Interval>, serializer: S) -> Result<S::Ok, S::Error> {
+    let ends = [
+        ("wall_low_seconds", interval.as_ref().map(|interval| interval.low)),
+        ("wall_high_seconds", interval.as_ref().map(|interval| interval.high)),
+    ];
+    serializer.collect_map(ends)
+}
+
+fn ends<S: Serializer>(interval: &Reading<Interval>, serializer: S) -> Result<S::Ok, S::Error> {
+    group(&["low", "high"], interval, serializer)
 }

@@ -1,187 +1,281 @@
-//! Signatures and what an allocator's lock costs, made by hand: some files, one of which has no signature; a usual bench, and
-//! one that was interrupted.
+//! Signatures and what an allocator's lock costs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
+//! rewrites them.
 
+#[path = "../../report/tests/reports/goldens.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod goldens;
+#[path = "../../report/tests/reports/made.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod made;
+
+use made::absent;
+use serde_json::{Value, json};
+use steady_feature::Report;
+use steady_feature::flags::Form;
 use steady_model::*;
+use steady_render::{Style, svg};
+use steady_signature::*;
+use steady_workloads::signature::{Allocator, Crew};
 
-use crate::made;
+const NO_LOCK: &str = "the C library does not tell of its locks";
 
 /// Two files that have signatures and one that has none.
-pub(crate) fn files() -> SignatureReport {
+fn files() -> FilesRecord {
     let signed = |signature, bytes| Signed {
         signature,
         bytes,
-        crew: SignatureCrew::Threads(8),
-        lock: Ok(SignatureLock { acquisitions: 1_027_376, contended: 2_840, waited: Nanos(1_970_000_000) }),
+        crew: Crew::Threads(8),
+        elapsed_seconds: Nanos(367_000_000),
+        user_seconds: Nanos(126_000_000),
+        system_seconds: Nanos(204_000_000),
+        bytes_per_second: Ok(bytes as f64 / 0.367),
         allocations: 513_688,
-        elapsed: Nanos(367_000_000),
-        user: Nanos(126_000_000),
-        system: Nanos(204_000_000),
-        peak_memory: Ok(Bytes(8_755_609)),
+        lock: Ok(Lock {
+            lock_acquisitions: 1_027_376,
+            lock_contended: 2_840,
+            lock_waited_seconds: Nanos(1_970_000_000),
+        }),
+        peak_memory_bytes: Ok(Bytes(8_755_609)),
     };
-    let shrank = "it shrank while it was read: it ended at byte 8000123 of 12582912";
-    let file = |name: &str, signed| SignatureFile { name: name.to_owned(), signed };
+    let file = |name: &str, signed| SignedFile { name: name.to_owned(), signed };
     let files = vec![
         file("random", Ok(signed(1_740_183_508, 1 << 20))),
         file("a name\nwith | <b>all</b>, \"and\"", Ok(signed(98, 1))),
-        file("log", Err(Absent::because(shrank))),
+        file("log", absent("it shrank while it was read: it ended at byte 8000123 of 12582912")),
     ];
-    SignatureReport { allocator: SignatureAllocator::Global, pool: None, stats: true, files }
+    FilesRecord { allocator: Allocator::Global, pool_bytes: None, files, stats: true }
 }
 
 /// One file by the C library's allocator, of whose lock nothing is known.
-pub(crate) fn one() -> SignatureReport {
-    let mut report = files();
-    report.files.truncate(1);
-    report.allocator = SignatureAllocator::System;
-    if let Ok(signed) = &mut report.files[0].signed {
-        signed.lock = Err(Absent::because("the C library does not tell of its locks"));
-        signed.crew = SignatureCrew::Single;
+fn one() -> FilesRecord {
+    let mut record = files();
+    record.files.truncate(1);
+    record.allocator = Allocator::System;
+    if let Ok(signed) = &mut record.files[0].signed {
+        signed.lock = absent(NO_LOCK);
+        signed.crew = Crew::Single;
     }
-    report
+    record
 }
 
-fn conditions() -> Vec<SignatureCondition> {
+fn conditions() -> Vec<BenchCondition> {
     let mut all = Vec::new();
     for bytes in [5_120, 1 << 20] {
         for workers in [1, 2, 8] {
-            for allocator in [
-                SignatureAllocator::None,
-                SignatureAllocator::Pool,
-                SignatureAllocator::Global,
-                SignatureAllocator::System,
-            ] {
-                let pool = (allocator == SignatureAllocator::Pool).then_some(Bytes(128 << 10));
-                all.push(SignatureCondition { allocator, workers, bytes, pool, kept: false });
+            for allocator in [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System] {
+                let pool_bytes = (allocator == Allocator::Pool).then_some(Bytes(128 << 10));
+                all.push(BenchCondition { allocator, workers, bytes, pool_bytes, kept: false });
             }
         }
     }
-    let one = |allocator, workers, pool: Option<u64>, kept| SignatureCondition {
+    let one = |allocator, workers, pool: Option<u64>, kept| BenchCondition {
         allocator,
         workers,
         bytes: 1 << 20,
-        pool: pool.map(Bytes),
+        pool_bytes: pool.map(Bytes),
         kept,
     };
-    all.push(one(SignatureAllocator::OwnList, 8, None, false));
-    all.push(one(SignatureAllocator::Pool, 1, Some(8_176), true));
-    all.push(one(SignatureAllocator::Pool, 1, Some(128 << 10), true));
-    all.push(one(SignatureAllocator::Scattered, 1, Some(2 << 20), true));
+    all.push(one(Allocator::OwnList, 8, None, false));
+    all.push(one(Allocator::Pool, 1, Some(8_176), true));
+    all.push(one(Allocator::Pool, 1, Some(128 << 10), true));
+    all.push(one(Allocator::Scattered, 1, Some(2 << 20), true));
     let walked = [24 << 10, 48 << 10, 2 << 20, 4 << 20];
-    all.extend(walked.map(|pool| one(SignatureAllocator::WalkedPool, 1, Some(pool), true)));
+    all.extend(walked.map(|pool| one(Allocator::WalkedPool, 1, Some(pool), true)));
     all
 }
 
-fn figures(condition: &SignatureCondition) -> Reading<SignatureFigures> {
+fn figures(condition: &BenchCondition) -> Reading<Figures> {
     let share = match condition.allocator {
-        SignatureAllocator::None => 0.15,
-        SignatureAllocator::Pool | SignatureAllocator::WalkedPool => 1.0,
-        SignatureAllocator::Global => 6.0,
-        SignatureAllocator::System => 1.3,
-        SignatureAllocator::OwnList => 2.4,
-        SignatureAllocator::Scattered => 1.2,
+        Allocator::None => 0.15,
+        Allocator::Pool | Allocator::WalkedPool => 1.0,
+        Allocator::Global => 6.0,
+        Allocator::System => 1.3,
+        Allocator::OwnList => 2.4,
+        Allocator::Scattered => 1.2,
     };
-    let global = condition.allocator == SignatureAllocator::Global;
+    let global = condition.allocator == Allocator::Global;
     let apart = if global { 1.0 } else { f64::from(condition.workers.min(2)) };
     let wall = condition.bytes as f64 * 12e-9 * share / apart + f64::from(condition.workers) * 30e-6;
-    let few = || Absent::because("there were 2 runs of it, too few for an interval: a larger --budget gives one");
+    let few = "there were 2 runs of it, too few for an interval: a larger --budget gives one";
     let seldom = global && condition.workers == 8;
-    let no_lock = || Absent::because("the C library does not tell of its locks");
-    let lock = |value| if condition.allocator == SignatureAllocator::System { Err(no_lock()) } else { Ok(value) };
-    Ok(SignatureFigures {
+    let lock = |value| if condition.allocator == Allocator::System { absent(NO_LOCK) } else { Ok(value) };
+    Ok(Figures {
         runs: if seldom { 2 } else { 14 },
-        wall,
-        wall_interval: if seldom { Err(few()) } else { Ok(Interval { low: wall * 0.98, high: wall * 1.03 }) },
-        user: wall * apart * 0.8,
-        system: wall * apart * 0.2,
-        acquisitions: lock(if global { (condition.bytes / 1_024 * 1_004) as f64 } else { 0.0 }),
-        waiting: lock(if global && condition.workers > 1 { 0.7 } else { 0.0 }),
+        wall_seconds: wall,
+        wall_interval: if seldom { absent(few) } else { Ok(Interval { low: wall * 0.98, high: wall * 1.03 }) },
+        user_seconds: wall * apart * 0.8,
+        system_seconds: wall * apart * 0.2,
+        bytes_per_second: Ok(condition.bytes as f64 / wall),
+        lock_acquisitions: lock(if global { (condition.bytes / 1_024 * 1_004) as f64 } else { 0.0 }),
+        lock_waiting_ratio: lock(if global && condition.workers > 1 { 0.7 } else { 0.0 }),
     })
 }
 
-fn answers(conditions: &[SignatureCondition]) -> Vec<SignatureAnswer> {
+fn answers(conditions: &[BenchCondition]) -> Vec<Answer> {
     let at = |allocator, workers, kept| {
-        let is = |one: &SignatureCondition| {
+        let is = |one: &BenchCondition| {
             one.bytes == 1 << 20 && one.allocator == allocator && one.workers == workers && one.kept == kept
         };
         conditions.iter().position(is).unwrap()
     };
-    let kept = at(SignatureAllocator::Pool, 1, true) + 1;
-    let answer = |question, old, new, factor: f64| SignatureAnswer {
+    let kept = at(Allocator::Pool, 1, true) + 1;
+    let answer = |question, beside, condition, factor: f64| Answer {
         question,
-        old,
-        new,
+        beside,
+        condition,
         pairs: 14,
+        verdict: if factor > 1.05 { Verdict::Slower } else { Verdict::Undecided },
         factor: Ok(factor),
         interval: Ok(Interval { low: factor * 0.97, high: factor * 1.04 }),
-        verdict: if factor > 1.05 { Verdict::Slower } else { Verdict::Undecided },
     };
     let by = |allocator, workers| at(allocator, workers, false);
-    let (pool, global) = (by(SignatureAllocator::Pool, 8), by(SignatureAllocator::Global, 8));
-    let own = by(SignatureAllocator::OwnList, 8);
+    let (pool, global, own) = (by(Allocator::Pool, 8), by(Allocator::Global, 8), by(Allocator::OwnList, 8));
     let mut all = vec![
-        answer(SignatureQuestion::Gain, pool, global, 11.7),
-        answer(SignatureQuestion::Lock, own, global, 4.9),
-        answer(SignatureQuestion::List, pool, own, 2.4),
-        answer(SignatureQuestion::Alone, by(SignatureAllocator::Pool, 1), by(SignatureAllocator::Global, 1), 2.5),
-        answer(SignatureQuestion::PoolParallel, pool, by(SignatureAllocator::Pool, 1), 1.93),
-        answer(SignatureQuestion::GlobalParallel, global, by(SignatureAllocator::Global, 1), 0.41),
-        answer(SignatureQuestion::Locality, kept, at(SignatureAllocator::Scattered, 1, true), 1.21),
-        answer(SignatureQuestion::PoolRoom, kept - 1, kept, 1.001),
+        answer(Question::Gain, pool, global, 11.7),
+        answer(Question::Lock, own, global, 4.9),
+        answer(Question::List, pool, own, 2.4),
+        answer(Question::Alone, by(Allocator::Pool, 1), by(Allocator::Global, 1), 2.5),
+        answer(Question::PoolParallel, pool, by(Allocator::Pool, 1), 1.93),
+        answer(Question::GlobalParallel, global, by(Allocator::Global, 1), 0.41),
+        answer(Question::Locality, kept, at(Allocator::Scattered, 1, true), 1.21),
+        answer(Question::PoolRoom, kept - 1, kept, 1.001),
     ];
-    let first = at(SignatureAllocator::WalkedPool, 1, true);
+    let first = at(Allocator::WalkedPool, 1, true);
     let walked = [0.998, 1.004, 1.02, 1.13];
-    let each = walked
-        .iter()
-        .enumerate()
-        .map(|(place, factor)| answer(SignatureQuestion::PoolSize, kept, first + place, *factor));
-    all.extend(each);
+    let each = walked.iter().enumerate();
+    all.extend(each.map(|(place, factor)| answer(Question::PoolSize, kept, first + place, *factor)));
     all
 }
 
 /// A bench that was finished.
-pub(crate) fn bench() -> SignatureBenchReport {
-    let conditions = conditions();
-    let run = |condition: usize| SignatureRun {
+fn bench() -> BenchRecord {
+    let run = |condition: usize| BenchRun {
         condition,
         times: 3,
-        wall: Nanos(38_000_000),
-        user: Nanos(36_000_000),
-        system: Nanos(1_000_000),
-        lock: Ok(SignatureLock::default()),
+        wall_seconds: Nanos(38_000_000),
+        user_seconds: Nanos(36_000_000),
+        system_seconds: Nanos(1_000_000),
+        lock: Ok(Lock::default()),
     };
-    let plan = SignatureBenchPlan {
-        input: SignatureInput::Made,
-        conditions: conditions.clone(),
-        pool: Bytes(128 << 10),
-        caches: vec![("L1".to_owned(), Bytes(48 << 10)), ("L2".to_owned(), Bytes(2 << 20))],
-        cpus: 2,
-        budget: Nanos(20_000_000_000),
+    let conditions = conditions();
+    let cache = |name: &str, size| Cache { name: name.to_owned(), size_bytes: Bytes(size) };
+    BenchRecord {
         seed: Seed(7),
-    };
-    SignatureBenchReport {
-        figures: conditions.iter().map(figures).collect(),
+        started: Timestamp(1_780_000_000),
+        budget_seconds: Nanos(20_000_000_000),
+        elapsed_seconds: Nanos(20_100_000_000),
+        host: made::host("KVM"),
+        cpus: 2,
+        caches: vec![cache("L1", 48 << 10), cache("L2", 2 << 20)],
+        input: Input::Made,
+        rounds: 14,
+        confidence: 0.95,
+        ending: Ending::Spent,
         answers: answers(&conditions),
-        record: SignatureBenchRecord {
-            plan,
-            host: made::host("KVM"),
-            started: Timestamp(1_780_000_000),
-            rounds: vec![vec![run(3), run(1)]; 14],
-            elapsed: Nanos(20_100_000_000),
-            ending: Ending::Spent,
-        },
+        conditions: conditions
+            .into_iter()
+            .map(|condition| MeasuredCondition { condition, figures: figures(&condition) })
+            .collect(),
+        samples: vec![vec![run(3), run(1)]; 14],
     }
 }
 
 /// The same interrupted early, on a file's bytes and a machine that does not tell of its caches.
-pub(crate) fn interrupted() -> SignatureBenchReport {
-    let mut report = bench();
-    report.record.ending = Ending::Interrupted;
-    report.record.plan.input = SignatureInput::File("data | <b>".to_owned());
-    report.record.plan.caches.clear();
-    let few = || Absent::because("there was 1 run of both, too few for an interval: a larger --budget gives one");
-    for answer in &mut report.answers {
-        (answer.factor, answer.interval, answer.verdict) = (Err(few()), Err(few()), Verdict::Undecided);
+fn interrupted() -> BenchRecord {
+    let mut record = bench();
+    record.ending = Ending::Interrupted;
+    record.input = Input::File("data | <b>".to_owned());
+    record.caches.clear();
+    let few = "there was 1 run of both, too few for an interval: a larger --budget gives one";
+    for answer in &mut record.answers {
+        (answer.factor, answer.interval, answer.verdict) = (absent(few), absent(few), Verdict::Undecided);
     }
-    report.figures[7] = Err(Absent::because("it was interrupted before"));
-    report
+    record.conditions[7].figures = absent("it was interrupted before");
+    record
+}
+
+fn text(report: &dyn Report, width: usize) -> String {
+    report.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, String); 4] {
+    [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)]
+        .map(|(end, form)| (format!("{name}.{end}"), report.rendered(form, Style::default(), samples)))
+}
+
+#[test]
+fn signatures_look_as_recorded() {
+    let all = [("signature-files", files()), ("signature-one", one())];
+    goldens::hold(all.into_iter().flat_map(|(name, record)| {
+        let text = (format!("{name}.txt"), text(&record, 80));
+        std::iter::once(text).chain(exports(name, &record, false))
+    }));
+}
+
+#[test]
+fn benches_look_as_recorded() {
+    let all = [("signature-bench", bench()), ("signature-bench-interrupted", interrupted())];
+    goldens::hold(all.into_iter().flat_map(|(name, record)| {
+        let text = (format!("{name}.80.txt"), text(&record, 80));
+        let drawing = (format!("{name}.svg"), svg::text(&record.drawing().unwrap()));
+        [text, drawing].into_iter().chain(exports(name, &record, name.ends_with("interrupted")))
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for record in [bench(), interrupted()] {
+        goldens::lines_fit("signature-bench", |width| text(&record, width));
+    }
+}
+
+#[test]
+fn a_name_stays_on_its_line() {
+    let text = text(&files(), 80);
+    let signatures = text.lines().filter(|line| !line.starts_with(' ')).count();
+    assert_eq!(signatures, 2, "{text}");
+}
+
+#[test]
+fn names_end_nothing() {
+    let mut record = files();
+    record.files[0].name = made::HOSTILE.to_owned();
+    let mut bench = bench();
+    bench.input = Input::File(made::HOSTILE.to_owned());
+    for report in [&record as &dyn Report, &bench] {
+        let texts = [Form::Text, Form::Markdown, Form::Html].map(|form| report.rendered(form, Style::default(), false));
+        assert!(texts.iter().all(|text| !text.contains('\u{1b}') && !text.contains('\u{202e}')), "{texts:?}");
+        assert!(!texts[2].contains("<script>"), "{}", texts[2]);
+    }
+}
+
+#[test]
+fn nothing_is_drawn_where_there_is_nothing() {
+    let mut record = bench();
+    record.conditions.iter_mut().for_each(|one| one.figures = absent("it was interrupted before"));
+    assert!(svg::text(&record.drawing().unwrap()).contains("There is no chart"));
+    assert!(
+        !record.rendered(Form::Html, Style::default(), false).contains("aria-label=\"Real time on 1.00\u{a0}MiB by")
+    );
+}
+
+#[test]
+fn nulls_have_reasons() {
+    fn walk(value: &Value) {
+        match value {
+            // The host is shown as everywhere.
+            Value::Object(fields) => fields.iter().filter(|(name, _)| *name != "host").for_each(|(name, value)| {
+                let has_reason = fields.get(&format!("{name}_absent")).is_some_and(Value::is_string);
+                assert!(!value.is_null() || has_reason, "{name}");
+                walk(value);
+            }),
+            Value::Array(values) => values.iter().for_each(walk),
+            _ => {}
+        }
+    }
+    for report in [&files() as &dyn Report, &one(), &bench(), &interrupted()] {
+        let value: Value = serde_json::from_str(&report.json(true)).unwrap();
+        assert_eq!(value["schema"], json!("steady.signature/1"));
+        walk(&value);
+    }
 }

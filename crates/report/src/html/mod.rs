@@ -10,7 +10,6 @@ mod moments;
 mod points;
 mod release;
 mod rulers;
-mod signature;
 mod split;
 mod timeline;
 mod warm;
@@ -31,7 +30,6 @@ pub(crate) use steady_render::scale::{self, Kind, Place, Scale};
 pub use load::load_html;
 pub use release::release_html;
 pub use rulers::rulers_html;
-pub use signature::{signature_bench_html, signature_html};
 pub use warm::{warm_bench_html, warm_status_html};
 
 /// At most about so many points are drawn for one command, and so many on the whole page.

@@ -5,7 +5,6 @@ mod explain;
 mod load;
 mod release;
 mod rulers;
-mod signature;
 mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
@@ -22,7 +21,6 @@ use steady_render::markdown::{code, fenced, plain};
 pub use load::load_markdown;
 pub use release::release_markdown;
 pub use rulers::rulers_markdown;
-pub use signature::{signature_bench_markdown, signature_markdown};
 pub use warm::{warm_bench_markdown, warm_status_markdown};
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.

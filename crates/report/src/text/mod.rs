@@ -16,7 +16,6 @@ mod release;
 pub(crate) mod rulers;
 pub(crate) mod secondary;
 mod sentence;
-mod signature;
 pub(crate) mod table;
 pub(crate) mod tree;
 mod warm;
@@ -32,7 +31,6 @@ pub use load::{load_summary, load_text};
 pub use release::{release_answer_text, release_text};
 pub use rulers::rulers_text;
 pub use sentence::sentence;
-pub use signature::{signature_bench_text, signature_line, signature_text};
 pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;

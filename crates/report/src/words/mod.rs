@@ -12,8 +12,6 @@ mod repeat;
 mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
-#[path = "../../../signature/src/document.rs"]
-pub(crate) mod signature;
 mod startups;
 pub(crate) mod warm;
 mod warning;

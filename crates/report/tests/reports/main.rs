@@ -15,7 +15,6 @@ mod made;
 mod page;
 mod release;
 mod rulers;
-mod signature;
 mod values;
 mod warm;
 mod warm_bench;

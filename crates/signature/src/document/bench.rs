@@ -1,159 +1,193 @@
-//! What an allocator's lock costs: sentences, tables and facts.
+//! What an allocator's lock costs, as a document, a drawing and CSV.
 
-use steady_model::{
-    Bytes, Ending, Interval, Reading, SignatureAllocator, SignatureAnswer, SignatureBenchReport, SignatureCondition,
-    SignatureFigures, SignatureInput, SignatureQuestion, Verdict,
-};
+use steady_model::{Bytes, Ending, Interval, Verdict};
+use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
+use steady_render::csv::{self, Row};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
+use steady_render::letters::{count, one_line};
+use steady_render::scale::{Kind, Scale};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::timestamp;
+use steady_render::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
+use steady_workloads::signature::Allocator;
 
-use crate::text::Span;
-use crate::text::grid::{Column, Grid};
-use crate::text::{Footnotes, Paint};
-use crate::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
-use crate::words::{count, one_line};
+use super::field;
+use crate::plan::asked;
+use crate::record::{Answer, BenchCondition, BenchRecord, Figures, Input, MeasuredCondition, Question};
 
-/// The allocators of the tables, in their order.
-pub(crate) const COLUMNS: [SignatureAllocator; 4] =
-    [SignatureAllocator::None, SignatureAllocator::Pool, SignatureAllocator::Global, SignatureAllocator::System];
-/// What was published, for the same question.
-const PUBLISHED: &str = "Published are 3.060\u{a0}s with a thread for each block and 0.167\u{a0}s with 8 threads and a \
-                         pool for each: 18 times.";
+/// The allocators that every number of workers is measured with, and the looks of their lines.
+const ALLOCATORS: [(Allocator, Look); 4] = [
+    (Allocator::None, Look::Rest),
+    (Allocator::Pool, Look::First),
+    (Allocator::Global, Look::Second),
+    (Allocator::System, Look::Third),
+];
+/// The heading of what pools of several sizes take.
+const POOLS: &str = "Pools that are walked through whole before they start over, one worker";
 
-/// The conditions of the tables, with what they came to.
-pub(crate) type Row<'a> = (&'a SignatureCondition, &'a Reading<SignatureFigures>);
-
-/// All conditions beside their figures.
-pub(crate) fn rows(report: &SignatureBenchReport) -> impl Iterator<Item = Row<'_>> {
-    report.record.plan.conditions.iter().zip(&report.figures)
+/// The report: the answers, throughput, the times of all ways on each size, and pools by their sizes.
+pub(crate) fn document(record: &BenchRecord) -> Document {
+    let asked = asked_bytes(record);
+    let section = |heading: &str, chart: Option<Chart>, table: Table| {
+        let blocks = chart.map(Block::Chart).into_iter().chain([Block::Table(table)]);
+        Section::new(heading, blocks.collect()).whole()
+    };
+    let full = |bytes: u64| section(&format!("All of {}", memory(bytes as f64)), None, all(record, bytes));
+    let mut sections = Vec::new();
+    if let Some(bars) = throughput(record) {
+        sections
+            .push(Section::new(&format!("Throughput on {} (MB/s)", memory(asked as f64)), vec![Block::Chart(bars)]));
+    }
+    sections.push(full(asked));
+    for bytes in sizes(record) {
+        let heading = format!("Real time on {}", memory(bytes as f64));
+        sections.push(section(&heading, time_by_workers(record, bytes), real(record, bytes)));
+        if bytes != asked {
+            sections.push(full(bytes).folded().shown(Shown::OffTerminal));
+        }
+    }
+    let pools: Vec<&Answer> = record.answers_to(Question::PoolSize).collect();
+    if !pools.is_empty() {
+        sections.push(section(POOLS, time_by_pools(record, &pools), pool_table(record, &pools)));
+    }
+    sections.push(Section::new("What it rests on", vec![Block::Facts(facts(record))]));
+    let mut origin = vec![Fact::new("begun", timestamp::text(record.started))];
+    origin.extend(host_facts(&record.host));
+    sections.push(Section::new("Where and when", vec![Block::Facts(origin)]).shown(Shown::OnPages));
+    let mut answer = sentences(record);
+    if record.ending == Ending::Interrupted {
+        let early = "It was interrupted: what was measured until then is shown.";
+        answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
+    }
+    Document { subject: "Steadyhand: what an allocator's lock costs".to_owned(), answer, sections, is_brief: false }
 }
 
-/// The sizes of the tables.
-pub(crate) fn sizes(report: &SignatureBenchReport) -> Vec<u64> {
-    let mut sizes: Vec<u64> = rows(report).filter(|(one, _)| !one.kept).map(|(one, _)| one.bytes).collect();
+/// The sizes that every allocator was measured on.
+fn sizes(record: &BenchRecord) -> Vec<u64> {
+    let plain = record.conditions.iter().filter(|one| !one.condition.kept);
+    let mut sizes: Vec<u64> = plain.map(|one| one.condition.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
-/// The condition that an answer is about.
-fn condition(report: &SignatureBenchReport, at: usize) -> &SignatureCondition {
-    &report.record.plan.conditions[at]
-}
-
 /// The size that the questions are about.
-pub(crate) fn asked(report: &SignatureBenchReport) -> Option<u64> {
-    report.answers_to(SignatureQuestion::Gain).next().map(|answer| condition(report, answer.new).bytes)
+fn asked_bytes(record: &BenchRecord) -> u64 {
+    asked(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
 }
 
-/// The answers, a paragraph each.
-pub(crate) fn sentences(report: &SignatureBenchReport) -> Vec<Vec<Span>> {
-    let one = |question| report.answers_to(question).next();
-    let mut all: Vec<Vec<Span>> = Vec::new();
-    if let Some(gain) = one(SignatureQuestion::Gain) {
-        let new = condition(report, gain.new);
-        all.push(vec![
-            plain(format!("{} on {}: ", count(new.workers as usize, "worker", "workers"), memory(new.bytes as f64))),
-            claim(gain, "the global list", "a pool's time"),
-            plain(format!("{}. {PUBLISHED}", beside(report, gain))),
-        ]);
-    }
-    if let Some(lock) = one(SignatureQuestion::Lock) {
-        let what = "the time of a free list for each worker without a lock";
-        all.push(vec![plain("The lock: with it, ".to_owned()), claim(lock, "the list", what), plain(".".to_owned())]);
-    }
-    if let Some(list) = one(SignatureQuestion::List) {
-        let more = " What is searched, and headers, cost this without any lock.";
-        all.push(vec![
-            plain("The list: ".to_owned()),
-            claim(list, "such a list", "a pool's time"),
-            plain(format!(".{more}")),
-        ]);
-    }
-    all.extend(parallel(report));
-    if let Some(far) = one(SignatureQuestion::Locality) {
-        let spread = condition(report, far.new).pool.map_or_else(String::new, |pool| memory(pool.0 as f64));
-        let subject = format!("one worker whose nodes lie over {spread}, each on a cache line of its own,");
-        let what = "the time of one whose nodes lie together";
-        all.push(vec![plain("Locality: ".to_owned()), claim(far, &subject, what), plain(".".to_owned())]);
-    }
-    all.extend(pool_size(report));
+/// The ways on so many bytes, allocator by allocator.
+fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
+    let is_one = |one: &&MeasuredCondition| one.condition.bytes == bytes && !one.condition.kept;
+    let mut all: Vec<&MeasuredCondition> = record.conditions.iter().filter(is_one).collect();
+    all.sort_by_key(|one| (one.condition.allocator, one.condition.workers));
     all
 }
 
-/// What several workers are worth to each.
-fn parallel(report: &SignatureBenchReport) -> Option<Vec<Span>> {
-    let one = |question| report.answers_to(question).next();
-    let (alone, pool, global) = (
-        one(SignatureQuestion::Alone)?,
-        one(SignatureQuestion::PoolParallel)?,
-        one(SignatureQuestion::GlobalParallel)?,
-    );
-    let workers = condition(report, pool.old).workers;
-    let what = format!("the time of {workers}");
-    Some(vec![
-        plain("Parallelism: with one worker ".to_owned()),
-        claim(alone, "the global list", "a pool's time"),
-        plain(". With pools ".to_owned()),
-        claim(pool, "one worker", &what),
-        plain(", with the global list ".to_owned()),
-        claim(global, "one", &what),
-        plain(format!(", on {}.", count(report.record.plan.cpus as usize, "CPU", "CPUs"))),
-    ])
+/// A way in a few letters: `pool × 8`.
+fn name(condition: &BenchCondition) -> String {
+    format!("{}{TIE}×{TIE}{}", condition.allocator.name(), condition.workers)
 }
 
-/// What a pool's size does.
-fn pool_size(report: &SignatureBenchReport) -> Option<Vec<Span>> {
-    let room = report.answers_to(SignatureQuestion::PoolRoom).next()?;
-    let size = |at: usize| condition(report, at).pool.map_or_else(String::new, |pool| memory(pool.0 as f64));
+/// The answers, a paragraph each.
+fn sentences(record: &BenchRecord) -> Vec<Sentence> {
+    let one = |question| record.answers_to(question).next();
+    let condition = |at: usize| &record.conditions[at].condition;
+    let mut all: Vec<Sentence> = Vec::new();
+    if let Some(gain) = one(Question::Gain) {
+        let of = condition(gain.condition);
+        let workers = count(of.workers as usize, "worker", "workers");
+        let [new, old] = [gain.condition, gain.beside].map(|at| record.conditions[at].figures.as_ref());
+        let times = match (new, old) {
+            (Ok(new), Ok(old)) if gain.interval.is_ok() => {
+                format!(", {} and {}.", time(new.wall_seconds), time(old.wall_seconds))
+            }
+            _ => ".".to_owned(),
+        };
+        all.push(vec![
+            plain(format!("{workers} on {}: ", memory(of.bytes as f64))),
+            claim(gain, "the global list", "a pool's time"),
+            plain(times),
+        ]);
+    }
+    if let Some(lock) = one(Question::Lock) {
+        let what = "the time of a free list for each worker without a lock";
+        all.push(vec![plain("The lock: with it, "), claim(lock, "the list", what), plain(".")]);
+    }
+    if let Some(list) = one(Question::List) {
+        let rest = if list.interval.is_ok() { ". Searching and headers cost this much without any lock." } else { "." };
+        all.push(vec![plain("The list: "), claim(list, "such a list", "a pool's time"), plain(rest)]);
+    }
+    if let (Some(alone), Some(pool), Some(global)) =
+        (one(Question::Alone), one(Question::PoolParallel), one(Question::GlobalParallel))
+    {
+        let what = format!("the time of {}", condition(pool.beside).workers);
+        all.push(vec![
+            plain("Parallelism: with one worker "),
+            claim(alone, "the global list", "a pool's time"),
+            plain(". With pools "),
+            claim(pool, "one worker", &what),
+            plain(", with the global list "),
+            claim(global, "one", &what),
+            plain(format!(", on {}.", count(record.cpus as usize, "CPU", "CPUs"))),
+        ]);
+    }
+    if let Some(far) = one(Question::Locality) {
+        let subject = format!(
+            "one worker whose nodes lie over {}, each on a cache line of its own,",
+            pool(record, far.condition)
+        );
+        let what = "the time of one whose nodes lie together";
+        all.push(vec![plain("Locality: "), claim(far, &subject, what), plain(".")]);
+    }
+    all.extend(one(Question::PoolRoom).map(|room| pool_size(record, room)));
+    all
+}
+
+/// What a pool's size changes.
+fn pool_size(record: &BenchRecord, room: &Answer) -> Sentence {
+    let what = format!("the time of one of {}", pool(record, room.beside));
     let mut all = vec![
-        plain("A pool's size: one that starts over with each block uses no more of it than a tree takes. ".to_owned()),
-        claim(room, &format!("One of {}", size(room.new)), &format!("the time of one of {}", size(room.old))),
-        plain(".".to_owned()),
+        plain("A pool's size: one that starts over with each block uses no more of it than a tree takes. "),
+        claim(room, &format!("One of {}", pool(record, room.condition)), &what),
+        plain("."),
     ];
-    let walked: Vec<&SignatureAnswer> = report.answers_to(SignatureQuestion::PoolSize).collect();
-    let slower = walked.iter().find(|answer| answer.verdict == Verdict::Slower);
-    match slower {
-        Some(first) => {
-            all.push(plain(" Walked through whole before it starts over, ".to_owned()));
-            all.push(claim(first, &format!("one of {}", size(first.new)), "that, the smallest that takes longer"));
-            all.push(plain(".".to_owned()));
-        }
+    let walked: Vec<&Answer> = record.answers_to(Question::PoolSize).collect();
+    match walked.iter().find(|answer| answer.verdict == Verdict::Slower) {
+        Some(first) => all.extend([
+            plain(" Walked through whole before it starts over, "),
+            claim(first, &format!("one of {}", pool(record, first.condition)), "that, the smallest that takes longer"),
+            plain("."),
+        ]),
         None if walked.iter().any(|answer| answer.interval.is_ok()) => {
-            all.push(plain(
-                " None that is walked through whole before it starts over was seen to take longer.".to_owned(),
-            ));
+            all.push(plain(" None that is walked through whole before it starts over was seen to take longer."));
         }
         None => {}
     }
-    Some(all)
+    all
 }
 
-fn plain(text: String) -> Span {
-    (Paint::Plain, text)
+fn plain(text: impl Into<String>) -> Span {
+    (Emphasis::Plain, text.into())
 }
 
-fn bold(answer: &SignatureAnswer, text: String) -> Span {
-    let paint = match answer.verdict {
-        Verdict::Faster => Paint::Less,
-        Verdict::Slower => Paint::More,
-        Verdict::Same => Paint::Same,
-        Verdict::Undecided => Paint::Open,
+/// Says that `subject` takes so many times `what`, or why that is not known.
+fn claim(answer: &Answer, subject: &str, what: &str) -> Span {
+    let emphasis = match answer.verdict {
+        Verdict::Faster => Emphasis::Less,
+        Verdict::Slower => Emphasis::More,
+        Verdict::Same => Emphasis::Same,
+        Verdict::Undecided => Emphasis::Open,
     };
-    (paint, text)
+    let text = match times(answer) {
+        Ok(times) => format!("{subject} takes {times} times {what}"),
+        Err(why) => format!("{subject} could not be compared with {what} ({why})"),
+    };
+    (emphasis, text)
 }
 
-/// That `subject` takes so many times `what`, or why it is not known.
-fn claim(answer: &SignatureAnswer, subject: &str, what: &str) -> Span {
-    bold(
-        answer,
-        match times(answer) {
-            Ok(times) => format!("{subject} takes {times} times {what}"),
-            Err(why) => format!("how many times {what} {subject} takes is absent ({why})"),
-        },
-    )
-}
-
-/// A factor, and where it lies; or why it is not known.
-fn times(answer: &SignatureAnswer) -> Result<String, String> {
+/// A factor with its interval, or why it is not known.
+fn times(answer: &Answer) -> Result<String, String> {
     match (&answer.factor, &answer.interval) {
         (Ok(factor), Ok(interval)) => {
             let digits = decimals(interval.half_width()).min(3);
@@ -164,156 +198,265 @@ fn times(answer: &SignatureAnswer) -> Result<String, String> {
     }
 }
 
-/// The times of both.
-fn beside(report: &SignatureBenchReport, answer: &SignatureAnswer) -> String {
-    match (&report.figures[answer.new], &report.figures[answer.old]) {
-        (Ok(new), Ok(old)) => format!(", {} and {}", time(new.wall), time(old.wall)),
-        _ => String::new(),
-    }
+/// The size of a condition's pools in words.
+fn pool(record: &BenchRecord, at: usize) -> String {
+    record.conditions[at].condition.pool_bytes.map_or_else(String::new, |pool| memory(pool.0 as f64))
 }
 
 /// Wall time by allocator, a row for each number of workers.
-pub(crate) fn real(report: &SignatureBenchReport, bytes: u64) -> (Grid, Footnotes) {
-    let mut notes = Footnotes::default();
-    let all: Vec<Row<'_>> = rows(report).filter(|(one, _)| one.bytes == bytes && !one.kept).collect();
-    let mut workers: Vec<u32> = all.iter().map(|(one, _)| one.workers).collect();
+fn real(record: &BenchRecord, bytes: u64) -> Table {
+    let ways = ways(record, bytes);
+    let find = |allocator: Allocator, workers: u32| {
+        ways.iter().find(|one| one.condition.allocator == allocator && one.condition.workers == workers)
+    };
+    let workers = workers(&ways);
+    let mut columns = vec![Column::numbers("workers", &workers, u32::to_string)];
+    columns.extend(ALLOCATORS.map(|(allocator, _)| {
+        Column::numbers(allocator.name(), &workers, |count| {
+            find(allocator, *count).map_or(Cell::Nothing, |one| wall(one))
+        })
+    }));
+    Table { label: format!("Real time on {}", memory(bytes as f64)), rows: ("row", "rows"), columns }
+}
+
+/// The numbers of workers.
+fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
+    let mut workers: Vec<u32> = ways.iter().map(|one| one.condition.workers).collect();
     workers.sort_unstable();
     workers.dedup();
-    let mut columns = vec![Column { head: "workers".to_owned(), cells: workers.iter().map(u32::to_string).collect() }];
-    for allocator in COLUMNS {
-        let cell = |count: &u32| {
-            let found = all.iter().find(|(one, _)| one.allocator == allocator && one.workers == *count);
-            found.map_or_else(String::new, |(_, figures)| wall(figures, &mut notes))
-        };
-        columns.push(Column { head: allocator.name().to_owned(), cells: workers.iter().map(cell).collect() });
-    }
-    (Grid(columns), notes)
+    workers
 }
 
-fn wall(figures: &Reading<SignatureFigures>, notes: &mut Footnotes) -> String {
-    match figures {
-        Ok(figures) => match &figures.wall_interval {
-            Ok(interval) => time_with(figures.wall, *interval),
-            Err(_) => time(figures.wall),
-        },
-        Err(absent) => format!("absent{TIE}{}", notes.mark(&one_line(&absent.0))),
-    }
+fn wall(one: &MeasuredCondition) -> Cell {
+    Cell::reading(&one.figures, |figures| match &figures.wall_interval {
+        Ok(interval) => time_with(figures.wall_seconds, *interval),
+        Err(_) => time(figures.wall_seconds),
+    })
 }
 
-/// The ways on so many bytes, allocator by allocator.
-pub(crate) fn ways(report: &SignatureBenchReport, bytes: u64) -> Vec<Row<'_>> {
-    let mut all: Vec<Row<'_>> = rows(report).filter(|(one, _)| one.bytes == bytes && !one.kept).collect();
-    all.sort_by_key(|(one, _)| (one.allocator, one.workers));
-    all
-}
-
-/// All that is known of each way on so many bytes; `narrow` without the intervals, which [`real`] has too.
-pub(crate) fn full(report: &SignatureBenchReport, bytes: u64, narrow: bool) -> (Grid, Footnotes) {
-    let mut notes = Footnotes::default();
-    let all = ways(report, bytes);
-    let mut column = |head: &str, cell: &dyn Fn(&Row<'_>, &mut Footnotes) -> String| Column {
-        head: head.to_owned(),
-        cells: all.iter().map(|row| cell(row, &mut notes)).collect(),
+/// All that is known of each way on so many bytes.
+fn all(record: &BenchRecord, bytes: u64) -> Table {
+    let ways = ways(record, bytes);
+    let of = |one: &MeasuredCondition, cell: fn(&Figures) -> Cell| match &one.figures {
+        Ok(figures) => cell(figures),
+        Err(absent) => Cell::Absent(absent.0.clone()),
     };
-    let of = |row: &Row<'_>, notes: &mut Footnotes, cell: &dyn Fn(&SignatureFigures, &mut Footnotes) -> String| {
-        match row.1 {
-            Ok(figures) => cell(figures, notes),
-            Err(absent) => format!("absent{TIE}{}", notes.mark(&one_line(&absent.0))),
-        }
-    };
+    let taken =
+        |figures: &Figures| Cell::reading(&figures.lock_acquisitions, |taken| thousands(taken.round() as usize));
     let columns = vec![
-        column("allocator", &|(one, _), _| one.allocator.name().to_owned()),
-        column("workers", &|(one, _), _| one.workers.to_string()),
-        column("real", &|row, notes| match narrow {
-            true => of(row, notes, &|figures, _| time(figures.wall)),
-            false => wall(row.1, notes),
+        Column::words("allocator × workers", &ways, |one| name(&one.condition)),
+        Column::numbers("real", &ways, |one| wall(one)),
+        Column::numbers("user", &ways, |one| of(one, |figures| time(figures.user_seconds).into())),
+        Column::numbers("system", &ways, |one| of(one, |figures| time(figures.system_seconds).into())),
+        Column::numbers("MB/s", &ways, |one| {
+            of(one, |figures| Cell::reading(&figures.bytes_per_second, |rate| short(rate / 1e6)))
         }),
-        column("user", &|row, notes| of(row, notes, &|figures, _| time(figures.user))),
-        column("system", &|row, notes| of(row, notes, &|figures, _| time(figures.system))),
-        column("MB/s", &|row, notes| of(row, notes, &|figures, _| short(bytes as f64 / 1e6 / figures.wall))),
-        column("lock taken", &|row, notes| {
-            of(row, notes, &|figures, notes| {
-                told(&figures.acquisitions, |taken| thousands(taken.round() as usize), notes)
-            })
-        }),
-        column("waiting for it", &|row, notes| {
-            of(row, notes, &|figures, notes| told(&figures.waiting, |share| percent(*share), notes))
+        Column::numbers("lock taken", &ways, |one| of(one, taken)),
+        Column::numbers("waiting for it", &ways, |one| {
+            of(one, |figures| Cell::reading(&figures.lock_waiting_ratio, |share| percent(*share)))
         }),
     ];
-    (Grid(columns), notes)
-}
-
-fn told(reading: &Reading<f64>, words: impl Fn(&f64) -> String, notes: &mut Footnotes) -> String {
-    match reading {
-        Ok(value) => words(value),
-        Err(absent) => format!("absent{TIE}{}", notes.mark(&one_line(&absent.0))),
-    }
+    Table { label: format!("All of {}", memory(bytes as f64)), rows: ("way", "ways"), columns }
 }
 
 /// The pools that are walked through whole, by their sizes.
-pub(crate) fn pools(report: &SignatureBenchReport) -> (Grid, Footnotes) {
-    let mut notes = Footnotes::default();
-    let answers: Vec<&SignatureAnswer> = report.answers_to(SignatureQuestion::PoolSize).collect();
-    let size = |answer: &&SignatureAnswer| condition(report, answer.new).pool.unwrap_or(Bytes(0));
-    let factor =
-        |answer: &&SignatureAnswer| times(answer).unwrap_or_else(|why| format!("absent{TIE}{}", notes.mark(&why)));
-    let columns = vec![
-        Column { head: "pool".to_owned(), cells: answers.iter().map(|one| memory(size(one).0 as f64)).collect() },
-        Column { head: "fits into".to_owned(), cells: answers.iter().map(|one| fits(report, size(one))).collect() },
-        Column {
-            head: "times the time of one that starts over".to_owned(),
-            cells: answers.iter().map(factor).collect(),
-        },
-    ];
-    (Grid(columns), notes)
-}
-
-/// The first cache that it fits into.
-fn fits(report: &SignatureBenchReport, size: Bytes) -> String {
-    let cache = report.record.plan.caches.iter().find(|(_, cache)| size <= *cache);
-    cache.map_or_else(|| "none that is told".to_owned(), |(name, cache)| format!("{name} ({})", memory(cache.0 as f64)))
-}
-
-/// Throughput of each way on the size that the questions are about: what it is called, megabytes a second.
-pub(crate) fn rates(report: &SignatureBenchReport) -> Vec<(String, f64)> {
-    let Some(bytes) = asked(report) else { return vec![] };
-    let rate = |(one, figures): Row<'_>| {
-        let workers = count(one.workers as usize, "worker", "workers");
-        Some((format!("{}, {workers}", one.allocator.name()), bytes as f64 / 1e6 / figures.as_ref().ok()?.wall))
+fn pool_table(record: &BenchRecord, answers: &[&Answer]) -> Table {
+    let fits = |answer: &&Answer| {
+        let size = record.conditions[answer.condition].condition.pool_bytes.unwrap_or(Bytes(0));
+        let cache = record.caches.iter().find(|cache| size <= cache.size_bytes);
+        cache.map_or_else(
+            || "none that is known".to_owned(),
+            |cache| format!("{} ({})", cache.name, memory(cache.size_bytes.0 as f64)),
+        )
     };
-    ways(report, bytes).into_iter().filter_map(rate).collect()
+    let columns = vec![
+        Column::numbers("pool", answers, |answer| pool(record, answer.condition)),
+        Column::words("fits into", answers, fits),
+        Column::numbers("times the time of one that starts over", answers, |answer| {
+            times(answer).map_or_else(Cell::Absent, Cell::from)
+        }),
+    ];
+    Table { label: "Pools by size".to_owned(), rows: ("pool", "pools"), columns }
 }
 
-/// What it rests on: a label and what belongs to it.
-pub(crate) fn facts(report: &SignatureBenchReport) -> Vec<(&'static str, String)> {
-    let record = &report.record;
-    let plan = &record.plan;
-    let input = match &plan.input {
-        SignatureInput::Made => "bytes of a generator (xorshift), the same on every machine".to_owned(),
-        SignatureInput::File(name) => format!("the first bytes of '{}'", one_line(name)),
+/// Throughput of each way on the size that the questions are about, a bar each.
+fn throughput(record: &BenchRecord) -> Option<Chart> {
+    let bytes = asked_bytes(record);
+    let rate = |one: &MeasuredCondition| Some(*one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
+    let rates: Vec<(String, f64)> =
+        ways(record, bytes).into_iter().filter_map(|one| Some((name(&one.condition), rate(one)?))).collect();
+    let most = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
+    let bars = rates.iter().enumerate();
+    let bars = bars.map(|(row, (_, rate))| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
+    Some(Chart {
+        label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
+        height: Height::Tall,
+        x: Axis::Scale(Scale::new(Kind::Amount("MB/s"), 0.0, most)),
+        series: vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars.collect()) }],
+        y: Axis::Names(rates.iter().map(|(name, _)| name.clone()).collect()),
+        note: None,
+    })
+}
+
+/// Throughput by the number of workers, a line for each allocator, on the size that the questions are about.
+pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
+    let bytes = asked_bytes(record);
+    let rate = |figures: &Figures| figures.bytes_per_second.as_ref().ok().map(|rate| (rate / 1e6).ln());
+    let (label, note) = (format!("Signatures of {}, MB/s", memory(bytes as f64)), "From left to right: workers");
+    lines(record, bytes, Kind::LogAmount("MB/s"), rate, label, note).unwrap_or_else(|| Chart {
+        label: "There is no chart: too little was measured".to_owned(),
+        height: Height::Tall,
+        x: Axis::Names(vec![]),
+        y: Axis::Names(vec![]),
+        series: vec![],
+        note: None,
+    })
+}
+
+/// The time of each allocator by the number of workers, relative to a pool's with one worker.
+fn time_by_workers(record: &BenchRecord, bytes: u64) -> Option<Chart> {
+    let is_base = |one: &&&MeasuredCondition| one.condition.allocator == Allocator::Pool && one.condition.workers == 1;
+    let base = ways(record, bytes).iter().find(is_base)?.figures.as_ref().ok()?.wall_seconds;
+    let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
+    let note = "Real time relative to a pool with one worker, in equal factors. From left to right: workers.";
+    let mut chart =
+        lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()), label, note)?;
+    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
+    Some(chart)
+}
+
+/// Logarithms by the number of workers, a line for each allocator; nothing if there are not two numbers of workers to compare.
+fn lines(
+    record: &BenchRecord,
+    bytes: u64,
+    kind: Kind,
+    log: impl Fn(&Figures) -> Option<f64>,
+    label: String,
+    note: &str,
+) -> Option<Chart> {
+    let ways: Vec<&MeasuredCondition> = ways(record, bytes)
+        .into_iter()
+        .filter(|one| one.figures.as_ref().is_ok_and(|one| log(one).is_some()))
+        .collect();
+    let workers = workers(&ways);
+    let line = |allocator: Allocator| -> Vec<(f64, f64)> {
+        let points = ways.iter().filter(|one| one.condition.allocator == allocator).filter_map(|one| {
+            let place = workers.iter().position(|count| *count == one.condition.workers)?;
+            Some((place as f64, log(one.figures.as_ref().ok()?)?))
+        });
+        points.collect()
+    };
+    let series = ALLOCATORS.map(|(allocator, look)| Series {
+        name: Some(allocator.name().to_owned()),
+        look,
+        marks: Marks::Line(line(allocator)),
+    });
+    let logs = ALLOCATORS.iter().flat_map(|(allocator, _)| line(*allocator)).map(|(_, log)| log);
+    let (low, high) = (logs.clone().reduce(f64::min)?, logs.reduce(f64::max)?);
+    (workers.len() > 1).then(|| Chart {
+        label,
+        height: Height::Middle,
+        y: Axis::Scale(Scale::new(kind, low - 0.15, high + 0.15)),
+        x: Axis::Names(workers.iter().map(u32::to_string).collect()),
+        series: series.into(),
+        note: Some(note.to_owned()),
+    })
+}
+
+/// The time of pools that are walked through whole, by their sizes.
+fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option<Chart> {
+    let known: Vec<(&Answer, f64, &Interval)> = answers
+        .iter()
+        .filter_map(|answer| Some((*answer, *answer.factor.as_ref().ok()?, answer.interval.as_ref().ok()?)))
+        .collect();
+    let points = known.iter().enumerate().map(|(place, (_, factor, _))| (place as f64, factor.ln())).collect();
+    let whiskers: Vec<Whisker> = known
+        .iter()
+        .enumerate()
+        .map(|(place, (.., interval))| Whisker { x: place as f64, low: interval.low.ln(), high: interval.high.ln() })
+        .collect();
+    let low = whiskers.iter().map(|one| one.low).fold(0.0, f64::min) - 0.01;
+    let high = whiskers.iter().map(|one| one.high).fold(0.0, f64::max) + 0.01;
+    let series = |look, marks| Series { name: None, look, marks };
+    (known.len() > 1).then(|| Chart {
+        label: "Time by the size of the pool".to_owned(),
+        height: Height::Middle,
+        x: Axis::Names(known.iter().map(|(answer, ..)| pool(record, answer.condition)).collect()),
+        y: Axis::Scale(Scale::new(Kind::Change, low, high)),
+        series: vec![
+            series(Look::Rest, Marks::Across(0.0)),
+            series(Look::Third, Marks::Intervals(whiskers)),
+            series(Look::First, Marks::Line(points)),
+        ],
+        note: Some(format!(
+            "Time relative to a pool that starts over with each block, one worker, with intervals at 95{TIE}%."
+        )),
+    })
+}
+
+/// What the answers rest on.
+fn facts(record: &BenchRecord) -> Vec<Fact> {
+    let input = match &record.input {
+        Input::Made => "bytes of a generator (xorshift), the same on every machine".to_owned(),
+        Input::File(name) => format!("the first bytes of '{}'", one_line(name)),
     };
     let caches: Vec<String> =
-        plan.caches.iter().map(|(name, size)| format!("{name} {}", memory(size.0 as f64))).collect();
-    vec![
-        ("rounds", format!("{}, in an order drawn by coin, in {}", record.rounds.len(), duration(record.elapsed))),
-        ("input", input),
-        ("CPUs", plan.cpus.to_string()),
-        ("caches", if caches.is_empty() { "absent: the system does not tell of them".to_owned() } else { caches.join(", ") }),
-        ("pools", format!("{} each, made with the worker", memory(plan.pool.0 as f64))),
-        ("real", "wall time: the median over the rounds, with the interval of that median at 95\u{a0}%".to_owned()),
-        ("user", "user and system time of all runs together: the kernel may book them by ticks, and only their sum is exact then".to_owned()),
-        ("seed", plan.seed.to_string()),
-    ]
+        record.caches.iter().map(|cache| format!("{} {}", cache.name, memory(cache.size_bytes.0 as f64))).collect();
+    let caches =
+        if caches.is_empty() { "absent: the system does not tell of them".to_owned() } else { caches.join(", ") };
+    let rounds = format!("{}, in an order drawn by coin, in {}", record.rounds, duration(record.elapsed_seconds));
+    let pool = record.conditions.iter().find_map(|one| one.condition.pool_bytes.filter(|_| !one.condition.kept));
+    let pool = pool.map(|pool| Fact::new("pools", format!("{} each, made with the worker", memory(pool.0 as f64))));
+    let mut facts = vec![
+        Fact::new("rounds", rounds),
+        Fact::new("input", input),
+        Fact::new("CPUs", record.cpus.to_string()),
+        Fact::new("caches", caches),
+    ];
+    facts.extend(pool);
+    facts.extend([
+        Fact::new(
+            "real",
+            format!("wall time: the median over the rounds, with the interval of that median at 95{TIE}%"),
+        ),
+        Fact::new(
+            "user",
+            "user and system time of all runs together: the kernel may book them by ticks, and only their sum is exact then",
+        ),
+        Fact::new("seed", record.seed.to_string()),
+        Fact::new(
+            "published",
+            format!(
+                "3.060{TIE}s with a thread for each block, 0.167{TIE}s with 8 threads and a pool for each: 18 times"
+            ),
+        ),
+    ]);
+    facts
 }
 
-/// That it was interrupted.
-pub(crate) fn early(report: &SignatureBenchReport) -> Option<&'static str> {
-    (report.record.ending == Ending::Interrupted)
-        .then_some("It was interrupted: what was measured until then is shown.")
-}
-
-/// The interval of a factor on a scale of logarithms.
-pub(crate) fn logs(answer: &SignatureAnswer) -> Option<(f64, Interval)> {
-    let (factor, interval) = (answer.factor.as_ref().ok()?, answer.interval.as_ref().ok()?);
-    Some((factor.ln(), Interval { low: interval.low.ln(), high: interval.high.ln() }))
+/// A line for each condition, below a line of names. If a condition was not measured, its last field says why.
+pub(crate) fn csv(record: &BenchRecord) -> String {
+    let row = |one: &MeasuredCondition| {
+        let (condition, of) = (&one.condition, &one.figures);
+        let end = |figures: &Figures, end: fn(&Interval) -> f64| {
+            field(&figures.wall_interval, |interval| end(interval).to_string())
+        };
+        Row::new()
+            .with("allocator", condition.allocator.name())
+            .with("workers", condition.workers)
+            .with("bytes", condition.bytes)
+            .with("pool_bytes", condition.pool_bytes.map_or_else(String::new, |pool| pool.0.to_string()))
+            .with("kept", condition.kept)
+            .with_reading("runs", of, |figures| figures.runs.to_string())
+            .with_reading("wall_seconds", of, |figures| figures.wall_seconds.to_string())
+            .with_reading("wall_low", of, |figures| end(figures, |interval| interval.low))
+            .with_reading("wall_high", of, |figures| end(figures, |interval| interval.high))
+            .with_reading("user_seconds", of, |figures| figures.user_seconds.to_string())
+            .with_reading("system_seconds", of, |figures| figures.system_seconds.to_string())
+            .with_reading("bytes_per_second", of, |figures| field(&figures.bytes_per_second, f64::to_string))
+            .with_reading("lock_acquisitions", of, |figures| field(&figures.lock_acquisitions, f64::to_string))
+            .with_reading("lock_waiting_ratio", of, |figures| field(&figures.lock_waiting_ratio, f64::to_string))
+            .with("absent", of.as_ref().err().map_or("", |absent| absent.0.as_str()))
+    };
+    csv::text(&record.conditions.iter().map(row).collect::<Vec<_>>())
 }

@@ -1,15 +1,16 @@
-//! The experiment: every way tried once on little, then rounds in random order until the budget is spent.
+//! The experiment of a bench: every condition tried once on little, then rounds in random order until the budget is spent.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Ending, Host, Nanos, SignatureBenchPlan, SignatureBenchRecord, SignatureRun, Timestamp};
+use steady_model::Nanos;
 use steady_stats::MIN_PAIRS;
 
-use super::plan::{asked_of, headline};
 use super::runner::{BenchError, SignatureRunner};
+use crate::plan::{BenchPlan, asked_of, headline};
+use crate::record::BenchRun;
 
-/// What is shorter is repeated within a run, so that clocks and ticks have something to tell.
+/// What is shorter is repeated within a run, so that it is long for clocks and ticks.
 const LEAST: Nanos = Nanos(3_000_000);
 /// What is larger is not tried first: its cost follows from less.
 const TRIED: u64 = 64 << 10;
@@ -20,52 +21,31 @@ const SELDOM: u64 = 16;
 /// How many times as long as another it may take before it has its turn seldom.
 const PRECEDENCE: f64 = 32.0;
 
-/// What an experiment is told of the machine.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The machine.
-    pub host: Host,
-    /// The time of day.
-    pub started: Timestamp,
-}
-
 /// What happens while an experiment runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
+pub(crate) struct Event {
     /// How much of the budget is spent, from 0 to 1.
-    pub spent: f64,
+    pub(crate) spent: f64,
     /// How many rounds are over.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 /// What came of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
-    /// What was measured.
-    pub record: SignatureBenchRecord,
+pub(crate) struct Done {
+    /// The rounds.
+    pub(crate) rounds: Vec<Vec<BenchRun>>,
+    /// How long it took.
+    pub(crate) elapsed: Nanos,
     /// What ended it early.
-    pub stopped: Option<BenchError>,
+    pub(crate) stopped: Option<BenchError>,
 }
 
-/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the record.
-pub fn measure<R: SignatureRunner>(
-    plan: &SignatureBenchPlan,
-    setting: Setting,
-    runner: &mut R,
-    events: &mut dyn FnMut(Event),
-) -> Done {
+/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the result.
+pub(crate) fn measure<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R, events: &mut dyn FnMut(Event)) -> Done {
     let mut rounds = Vec::new();
     let stopped = all(plan, runner, &mut rounds, events).err();
-    let ending = if stopped == Some(BenchError::Interrupted) { Ending::Interrupted } else { Ending::Spent };
-    let record = SignatureBenchRecord {
-        plan: plan.clone(),
-        host: setting.host,
-        started: setting.started,
-        rounds,
-        elapsed: runner.now(),
-        ending,
-    };
-    Done { record, stopped }
+    Done { rounds, elapsed: runner.now(), stopped }
 }
 
 /// How a condition is run: so many signatures in a row, in every so many rounds.
@@ -76,9 +56,9 @@ struct Turn {
 }
 
 fn all<R: SignatureRunner>(
-    plan: &SignatureBenchPlan,
+    plan: &BenchPlan,
     runner: &mut R,
-    rounds: &mut Vec<Vec<SignatureRun>>,
+    rounds: &mut Vec<Vec<BenchRun>>,
     events: &mut dyn FnMut(Event),
 ) -> Result<(), BenchError> {
     let mut coins = ChaCha12Rng::seed_from_u64(plan.seed.0);
@@ -91,12 +71,13 @@ fn all<R: SignatureRunner>(
         rounds.push(Vec::with_capacity(compared.len()));
         for &at in &compared {
             let run = runner.run(at, &plan.conditions[at], times(costs[at]))?;
-            rounds.last_mut().into_iter().for_each(|round| round.push(run.clone()));
+            if let Some(round) = rounds.last_mut() {
+                round.push(run);
+            }
             events(Event { spent: spent(runner.now()), rounds: rounds.len() - 1 });
         }
     }
-    let asked: Vec<bool> = asked_of(&plan.conditions);
-    let turns = turns(&costs, &asked, plan.budget - runner.now());
+    let turns = turns(&costs, &asked_of(&plan.conditions), plan.budget - runner.now());
     for number in 0u64.. {
         let mut order: Vec<usize> = (0..turns.len()).filter(|at| number.is_multiple_of(turns[*at].every)).collect();
         order.shuffle(&mut coins);
@@ -124,8 +105,8 @@ fn times(cost: Nanos) -> u32 {
     (LEAST.0 / cost.0.max(1)).clamp(0, 1_000) as u32 + 1
 }
 
-/// What a signature in each way costs, nearly: measured on little, and in proportion to the size where there is more.
-fn costs<R: SignatureRunner>(plan: &SignatureBenchPlan, runner: &mut R) -> Result<Vec<Nanos>, BenchError> {
+/// What a signature costs under each condition, nearly: measured on little, and in proportion to the size where there is more.
+fn costs<R: SignatureRunner>(plan: &BenchPlan, runner: &mut R) -> Result<Vec<Nanos>, BenchError> {
     let mut costs: Vec<Nanos> = Vec::with_capacity(plan.conditions.len());
     for (at, condition) in plan.conditions.iter().enumerate() {
         let smaller = plan.conditions[..at].iter().zip(&costs).filter(|(other, _)| {
@@ -135,31 +116,46 @@ fn costs<R: SignatureRunner>(plan: &SignatureBenchPlan, runner: &mut R) -> Resul
             Some((other, cost)) if condition.bytes > TRIED && other.bytes > 0 && !condition.kept => {
                 Nanos::from_seconds(cost.seconds() * condition.bytes as f64 / other.bytes as f64)
             }
-            _ => runner.run(at, condition, 1)?.wall,
+            _ => runner.run(at, condition, 1)?.wall_seconds,
         };
         costs.push(cost);
     }
     Ok(costs)
 }
 
+/// What a condition takes when it has its turn.
+struct Cost {
+    times: u32,
+    seconds: f64,
+    /// How many shares of a round it may take before it has its turn seldom.
+    shares: f64,
+}
+
+impl Cost {
+    fn of(cost: Nanos, is_asked: bool) -> Self {
+        let times = times(cost);
+        let shares = if is_asked { PRECEDENCE } else { 1.0 };
+        Cost { times, seconds: cost.seconds() * f64::from(times), shares }
+    }
+
+    /// In every so many rounds it has its turn, if each share is so many seconds.
+    fn every(&self, share: f64) -> u64 {
+        ((self.seconds / share / self.shares).ceil().max(1.0) as u64).next_power_of_two().min(SELDOM)
+    }
+}
+
 /// How often each has its turn, so that some [`ROUNDS`] rounds fit into what is left of the budget: what takes more than a
 /// share has it seldom, but what questions are about has [`PRECEDENCE`] shares. All are in rounds that are numbered by multiples
 /// of a power of two, so that those which are seldom meet.
 fn turns(costs: &[Nanos], asked: &[bool], left: Nanos) -> Vec<Turn> {
-    let run = |(cost, asked): (&Nanos, &bool)| {
-        let times = times(*cost);
-        (times, cost.seconds() * f64::from(times), if *asked { PRECEDENCE } else { 1.0 })
-    };
-    let runs: Vec<(u32, f64, f64)> = costs.iter().zip(asked).map(run).collect();
-    let every = |(_, seconds, shares): &(u32, f64, f64), share: f64| {
-        ((seconds / share / shares).ceil().max(1.0) as u64).next_power_of_two().min(SELDOM)
-    };
-    let takes = |share: f64| -> f64 { runs.iter().map(|run| run.1 * ROUNDS.div_ceil(every(run, share)) as f64).sum() };
+    let costs: Vec<Cost> = costs.iter().zip(asked).map(|(cost, is_asked)| Cost::of(*cost, *is_asked)).collect();
+    let takes =
+        |share: f64| -> f64 { costs.iter().map(|cost| cost.seconds * ROUNDS.div_ceil(cost.every(share)) as f64).sum() };
     let mut share = left.seconds().max(1e-3);
     while takes(share) > left.seconds() && share > LEAST.seconds() {
         share *= 0.8;
     }
-    runs.iter().map(|run| Turn { times: run.0, every: every(run, share) }).collect()
+    costs.iter().map(|cost| Turn { times: cost.times, every: cost.every(share) }).collect()
 }
 
 #[cfg(test)]

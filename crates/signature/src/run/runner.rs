@@ -1,21 +1,21 @@
-//! The one effect that the experiment has: some signatures in a row. Behind a trait, so that it runs in tests without time
-//! passing.
+//! The one effect that a bench has: some signatures in a row. Behind a trait, so that it runs in tests without time passing.
 
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::clock;
-use steady_model::{
-    Nanos, Reading, SignatureAllocator, SignatureCondition, SignatureCrew, SignatureLock, SignatureRun,
+use steady_model::Nanos;
+use steady_workloads::signature::{
+    Allocator, Builder, Crew, Exhausted, Job, Pool, Scattered, SignError, Sum, sign_bytes,
 };
-use steady_workloads::signature::{Builder, Exhausted, Job, Pool, Scattered, SignError, Sum, sign_bytes};
 use thiserror::Error;
 
-use crate::signature::file::{lock, used};
+use super::file::used;
+use crate::record::{BenchCondition, BenchRun, Lock};
 
 /// Why there are no more runs.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BenchError {
+pub(crate) enum BenchError {
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -28,12 +28,12 @@ pub enum BenchError {
 }
 
 /// Something that makes signatures.
-pub trait SignatureRunner {
-    /// Makes `times` signatures in the way of `condition`, which is number `at` of the plan.
+pub(crate) trait SignatureRunner {
+    /// Makes `times` signatures under `condition`, which is number `at` of the plan.
     ///
     /// # Errors
     /// See [`BenchError`].
-    fn run(&mut self, at: usize, condition: &SignatureCondition, times: u32) -> Result<SignatureRun, BenchError>;
+    fn run(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<BenchRun, BenchError>;
 
     /// The experiment's clock.
     fn now(&self) -> Nanos;
@@ -46,11 +46,11 @@ enum Kept {
 }
 
 impl Kept {
-    fn new(condition: &SignatureCondition) -> Self {
-        let size = condition.pool.map_or(0, |pool| pool.0 as usize);
+    fn new(condition: &BenchCondition) -> Self {
+        let size = condition.pool_bytes.map_or(0, |pool| pool.0 as usize);
         match condition.allocator {
-            SignatureAllocator::Scattered => Kept::Scattered(Builder::new(Scattered::new(size))),
-            SignatureAllocator::WalkedPool => Kept::Pool(Builder::new(Pool::walked(size))),
+            Allocator::Scattered => Kept::Scattered(Builder::new(Scattered::new(size))),
+            Allocator::WalkedPool => Kept::Pool(Builder::new(Pool::walked(size))),
             _ => Kept::Pool(Builder::new(Pool::new(size))),
         }
     }
@@ -64,9 +64,9 @@ impl Kept {
 }
 
 /// Threads of this process that make signatures of bytes in memory.
-pub struct CrewRunner {
+pub(crate) struct CrewRunner {
     bytes: Vec<u8>,
-    pool: usize,
+    /// Workers that are kept, by the numbers of their conditions.
     kept: Vec<(usize, Kept)>,
     /// The signature of the first so many bytes.
     known: Vec<(u64, u64)>,
@@ -75,10 +75,9 @@ pub struct CrewRunner {
 }
 
 impl CrewRunner {
-    /// One that works on `bytes`, with pools of `pool` bytes where conditions name no other. `interrupt` becomes readable where
-    /// the user asks to stop.
-    pub fn new(bytes: Vec<u8>, pool: usize, interrupt: Option<OwnedFd>) -> Self {
-        CrewRunner { bytes, pool, kept: vec![], known: vec![], interrupt, begun: clock::monotonic() }
+    /// A runner on `bytes`. `interrupt` becomes readable when the user asks to stop.
+    pub(crate) fn new(bytes: Vec<u8>, interrupt: Option<OwnedFd>) -> Self {
+        CrewRunner { bytes, kept: vec![], known: vec![], interrupt, begun: clock::monotonic() }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -88,7 +87,7 @@ impl CrewRunner {
     }
 
     /// All ways must come to one number: what does not is not measured but wrong.
-    fn check(&mut self, condition: &SignatureCondition, signature: u64) -> Result<(), BenchError> {
+    fn check(&mut self, condition: &BenchCondition, signature: u64) -> Result<(), BenchError> {
         match self.known.iter().find(|(bytes, _)| *bytes == condition.bytes) {
             Some((_, known)) if *known == signature => Ok(()),
             Some(_) => Err(BenchError::Wrong(condition.allocator.name())),
@@ -99,10 +98,9 @@ impl CrewRunner {
         }
     }
 
-    fn crew(&mut self, condition: &SignatureCondition, times: u32) -> Result<Sum, BenchError> {
-        let pool = condition.pool.map_or(self.pool, |pool| pool.0 as usize);
-        let crew = SignatureCrew::Threads(condition.workers);
-        let job = Job { allocator: condition.allocator, crew, pool };
+    fn crew(&self, condition: &BenchCondition, times: u32) -> Result<Sum, BenchError> {
+        let pool = condition.pool_bytes.map_or(0, |pool| pool.0 as usize);
+        let job = Job { allocator: condition.allocator, crew: Crew::Threads(condition.workers), pool };
         let failed = |error: SignError| BenchError::Failed(error.to_string());
         let mut all = Sum::default();
         for _ in 0..times {
@@ -115,7 +113,7 @@ impl CrewRunner {
         Ok(all)
     }
 
-    fn kept(&mut self, at: usize, condition: &SignatureCondition, times: u32) -> Result<Sum, BenchError> {
+    fn kept(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<Sum, BenchError> {
         let exhausted = |Exhausted| BenchError::Failed("there was no memory for a node".to_owned());
         let (_, kept) = self.kept.iter_mut().find(|(which, _)| *which == at).ok_or_else(|| exhausted(Exhausted))?;
         let mut all = Sum::default();
@@ -125,20 +123,20 @@ impl CrewRunner {
         Ok(all)
     }
 
-    /// Makes a worker that is kept, and has it touch all that it will use.
-    fn prepare(&mut self, at: usize, condition: &SignatureCondition) -> Result<(), BenchError> {
+    /// Makes a worker that is kept, and has it touch all memory that it will use.
+    fn prepare(&mut self, at: usize, condition: &BenchCondition) -> Result<(), BenchError> {
         if !condition.kept || self.kept.iter().any(|(which, _)| *which == at) {
             return Ok(());
         }
         self.kept.push((at, Kept::new(condition)));
         // A block of random bytes has a tree of some 8 bytes for each of its own.
-        let walks = condition.pool.map_or(0, |pool| pool.0) / (4 * condition.bytes.max(1)) + 1;
+        let walks = condition.pool_bytes.map_or(0, |pool| pool.0) / (4 * condition.bytes.max(1)) + 1;
         self.kept(at, condition, walks as u32).map(|_| ())
     }
 }
 
 impl SignatureRunner for CrewRunner {
-    fn run(&mut self, at: usize, condition: &SignatureCondition, times: u32) -> Result<SignatureRun, BenchError> {
+    fn run(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<BenchRun, BenchError> {
         if self.is_interrupted() {
             return Err(BenchError::Interrupted);
         }
@@ -148,14 +146,13 @@ impl SignatureRunner for CrewRunner {
         let sum = if condition.kept { self.kept(at, condition, times) } else { self.crew(condition, times) }?;
         let (wall, after) = (clock::monotonic() - begun, used().map_err(unread)?);
         self.check(condition, sum.signature)?;
-        let lock: Reading<SignatureLock> = lock(condition.allocator, &sum);
-        Ok(SignatureRun {
+        Ok(BenchRun {
             condition: at,
             times,
-            wall,
-            user: after.user - before.user,
-            system: after.system - before.system,
-            lock,
+            wall_seconds: wall,
+            user_seconds: after.user - before.user,
+            system_seconds: after.system - before.system,
+            lock: Lock::of(condition.allocator, sum.lock),
         })
     }
 

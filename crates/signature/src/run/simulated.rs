@@ -2,31 +2,33 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, Nanos, SignatureAllocator, SignatureCondition, SignatureLock, SignatureRun};
+use steady_model::Nanos;
+use steady_workloads::signature::{Allocator, Waits};
 
 use super::runner::{BenchError, SignatureRunner};
+use crate::record::{BenchCondition, BenchRun, Lock};
 
 /// What signatures cost.
 #[derive(Clone, Debug)]
-pub struct SimulatedCrew {
+pub(crate) struct SimulatedCrew {
     /// How many CPUs there are.
-    pub cpus: u32,
+    pub(crate) cpus: u32,
     /// Nanoseconds a byte, with a pool and a single worker.
-    pub pool: f64,
+    pub(crate) pool: f64,
     /// How many times that a free list takes.
-    pub list: f64,
+    pub(crate) list: f64,
     /// How many times that a free list behind a lock takes as soon as several workers want it: it lets one work at a time.
-    pub lock: f64,
+    pub(crate) lock: f64,
     /// How many times a pool's time one takes whose nodes lie far apart, or that is larger than a cache.
-    pub far: f64,
+    pub(crate) far: f64,
     /// The size of that cache.
-    pub cache: u64,
+    pub(crate) cache: u64,
     /// What a worker's start takes, in nanoseconds.
-    pub start: f64,
+    pub(crate) start: f64,
     /// How much a run is dearer or cheaper than others, as a share.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// After how many runs the user asks to stop.
-    pub interrupted_after: Option<u64>,
+    pub(crate) interrupted_after: Option<u64>,
     coins: ChaCha12Rng,
     now: f64,
     runs: u64,
@@ -35,7 +37,7 @@ pub struct SimulatedCrew {
 impl SimulatedCrew {
     /// One with costs as they are usual.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         SimulatedCrew {
             cpus: 2,
             pool: 12.0,
@@ -53,26 +55,21 @@ impl SimulatedCrew {
     }
 
     /// CPU time of a signature, and how much of it can be had at once.
-    fn work(&self, condition: &SignatureCondition) -> (f64, f64) {
-        let far = condition.pool.is_some_and(|pool| pool.0 > self.cache);
+    fn work(&self, condition: &BenchCondition) -> (f64, f64) {
+        let far = condition.pool_bytes.is_some_and(|pool| pool.0 > self.cache);
         let factor = match condition.allocator {
-            SignatureAllocator::None => 0.15,
-            SignatureAllocator::Pool => 1.0,
-            SignatureAllocator::System => 1.3,
-            SignatureAllocator::OwnList => self.list,
-            SignatureAllocator::Global if condition.workers > 1 => self.list * self.lock,
-            SignatureAllocator::Global => self.list * 1.1,
-            SignatureAllocator::Scattered => self.far,
-            SignatureAllocator::WalkedPool => {
-                if far {
-                    self.far
-                } else {
-                    1.0
-                }
-            }
+            Allocator::None => 0.15,
+            Allocator::Pool => 1.0,
+            Allocator::System => 1.3,
+            Allocator::OwnList => self.list,
+            Allocator::Global if condition.workers > 1 => self.list * self.lock,
+            Allocator::Global => self.list * 1.1,
+            Allocator::Scattered => self.far,
+            Allocator::WalkedPool if far => self.far,
+            Allocator::WalkedPool => 1.0,
         };
         let parallel = match condition.allocator {
-            SignatureAllocator::Global => 1.0,
+            Allocator::Global => 1.0,
             _ => f64::from(condition.workers.min(self.cpus)),
         };
         (self.pool * factor * condition.bytes as f64, parallel)
@@ -80,7 +77,7 @@ impl SimulatedCrew {
 }
 
 impl SignatureRunner for SimulatedCrew {
-    fn run(&mut self, at: usize, condition: &SignatureCondition, times: u32) -> Result<SignatureRun, BenchError> {
+    fn run(&mut self, at: usize, condition: &BenchCondition, times: u32) -> Result<BenchRun, BenchError> {
         if self.interrupted_after.is_some_and(|after| self.runs >= after) {
             return Err(BenchError::Interrupted);
         }
@@ -92,26 +89,24 @@ impl SignatureRunner for SimulatedCrew {
         self.now += wall;
         let cpu = (starts + work) * f64::from(times) * noise;
         // Of a lock that works waited for, what the kernel does about it is system time.
-        let system =
-            if condition.allocator == SignatureAllocator::Global && condition.workers > 1 { 0.4 } else { 0.01 };
+        let system = if condition.allocator == Allocator::Global && condition.workers > 1 { 0.4 } else { 0.01 };
         let waiting = f64::from(condition.workers.saturating_sub(1)) * wall * 0.8;
         let acquisitions = condition.bytes.div_ceil(1_024) * 1_004 * u64::from(times);
-        let lock = match condition.allocator {
-            SignatureAllocator::System => Err(Absent::because("the C library does not tell of its locks")),
-            SignatureAllocator::Global => Ok(SignatureLock {
+        let waits = match condition.allocator {
+            Allocator::Global => Waits {
                 acquisitions,
                 contended: if condition.workers > 1 { acquisitions / 10 } else { 0 },
                 waited: Nanos(waiting as u64),
-            }),
-            _ => Ok(SignatureLock::default()),
+            },
+            _ => Waits::default(),
         };
-        Ok(SignatureRun {
+        Ok(BenchRun {
             condition: at,
             times,
-            wall: Nanos(wall as u64),
-            user: Nanos((cpu * (1.0 - system)) as u64),
-            system: Nanos((cpu * system) as u64),
-            lock,
+            wall_seconds: Nanos(wall as u64),
+            user_seconds: Nanos((cpu * (1.0 - system)) as u64),
+            system_seconds: Nanos((cpu * system) as u64),
+            lock: Lock::of(condition.allocator, waits),
         })
     }
 

@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
-use steady_model::SignatureCrew;
 
 use super::board::Board;
 use super::error::SignError;
+use super::job::Crew;
 use super::source::Source;
 use super::work::{Task, work};
 use crate::raw::fork_and_run;
@@ -27,16 +27,16 @@ const STACK: usize = 512 * 1024;
 pub(super) fn put_to_work(
     task: &Task<'_>,
     board: &Board,
-    crew: SignatureCrew,
+    crew: Crew,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), SignError> {
     match crew {
-        SignatureCrew::Single => {
+        Crew::Single => {
             work(task, board, 0, progress);
             Ok(())
         }
-        SignatureCrew::Threads(count) => threads(task, board, count as usize, progress).map_err(SignError::NotStarted),
-        SignatureCrew::Processes(count) => processes(task, board, count as usize, progress),
+        Crew::Threads(count) => threads(task, board, count as usize, progress).map_err(SignError::NotStarted),
+        Crew::Processes(count) => processes(task, board, count as usize, progress),
     }
 }
 

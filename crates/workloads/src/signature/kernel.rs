@@ -2,9 +2,10 @@
 
 use std::io;
 
-use steady_model::{Nanos, SignatureAllocator};
+use steady_model::Nanos;
 
 use super::fast::Blocks;
+use super::job::Allocator;
 use super::list::{Area, FreeList, Waits};
 use super::{Builder, Exhausted, Malloc, Nodes, Pool, Scattered};
 
@@ -52,19 +53,19 @@ impl Kernel for Builder<FreeList<'_>> {
 
 /// Has `work` done with a kernel for nodes from `allocator`: those of `Global` from `area`, which all workers share.
 pub(super) fn with<T>(
-    allocator: SignatureAllocator,
+    allocator: Allocator,
     pool: usize,
     area: Option<&Area>,
     work: impl FnOnce(&mut dyn Kernel) -> T,
 ) -> io::Result<T> {
     Ok(match (allocator, area) {
-        (SignatureAllocator::None, _) => work(&mut *Box::new(Blocks::new())),
-        (SignatureAllocator::Pool, _) => work(&mut Unlocked(Builder::new(Pool::new(pool)))),
-        (SignatureAllocator::WalkedPool, _) => work(&mut Unlocked(Builder::new(Pool::walked(pool)))),
-        (SignatureAllocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool)))),
-        (SignatureAllocator::System, _) => work(&mut Unlocked(Builder::new(Malloc))),
-        (SignatureAllocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area))),
-        (SignatureAllocator::Global | SignatureAllocator::OwnList, _) => {
+        (Allocator::None, _) => work(&mut *Box::new(Blocks::new())),
+        (Allocator::Pool, _) => work(&mut Unlocked(Builder::new(Pool::new(pool)))),
+        (Allocator::WalkedPool, _) => work(&mut Unlocked(Builder::new(Pool::walked(pool)))),
+        (Allocator::Scattered, _) => work(&mut Unlocked(Builder::new(Scattered::new(pool)))),
+        (Allocator::System, _) => work(&mut Unlocked(Builder::new(Malloc))),
+        (Allocator::Global, Some(area)) => work(&mut Builder::new(FreeList::behind_the_lock(area))),
+        (Allocator::Global | Allocator::OwnList, _) => {
             let mut own = Area::new(1)?;
             work(&mut Builder::new(FreeList::alone(&mut own)))
         }

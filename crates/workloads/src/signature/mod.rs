@@ -15,6 +15,7 @@ mod crew;
 mod error;
 pub mod fast;
 mod heap;
+mod job;
 mod kernel;
 mod key;
 mod list;
@@ -33,11 +34,12 @@ pub use boxed::Malloc;
 pub use error::SignError;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use fast::Groups;
+pub use job::{Allocator, Crew, Job};
 pub use list::{Area, FreeList, Waits};
 pub use made::made;
 pub use pool::{POOL_NODE_BYTES, Pool};
 pub use scattered::Scattered;
-pub use sign::{Job, MOST_WORKERS, sign_bytes, sign_file, worth};
+pub use sign::{MOST_WORKERS, sign_bytes, sign_file, worth};
 pub use tree::{Builder, Exhausted, Nodes};
 
 /// The modulus of hashes and signatures: a Mersenne prime.

@@ -2,11 +2,10 @@
 
 use std::os::fd::BorrowedFd;
 
-use steady_model::{SignatureAllocator, SignatureCrew};
-
 use super::board::{Board, Sum};
 use super::crew;
 use super::error::SignError;
+use super::job::{Allocator, Job};
 use super::list::Area;
 use super::source::{Look, Source, announce, stand_at, stands_at_start};
 use super::work::{Task, part};
@@ -15,17 +14,6 @@ use super::work::{Task, part};
 pub const MOST_WORKERS: u32 = 256;
 /// A worker more is worth its start from so many bytes on.
 const WORTH_A_WORKER: u64 = 256 * 1024;
-
-/// How a signature is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Where nodes come from.
-    pub allocator: SignatureAllocator,
-    /// Who works.
-    pub crew: SignatureCrew,
-    /// The size of each worker's pool.
-    pub pool: usize,
-}
 
 /// The signature of an open file, from where it stands on. `progress` hears
 /// now and then how much was read.
@@ -72,7 +60,7 @@ pub fn worth(bytes: Option<u64>, cpus: u32) -> u32 {
 fn sum(source: Source<'_>, job: Job, progress: &mut dyn FnMut(u64)) -> Result<Sum, SignError> {
     let workers = job.crew.workers().clamp(1, MOST_WORKERS) as usize;
     let board = Board::new(workers).map_err(SignError::NotStarted)?;
-    let shares = job.allocator == SignatureAllocator::Global;
+    let shares = job.allocator == Allocator::Global;
     let area = shares.then(|| Area::new(workers)).transpose().map_err(SignError::NotStarted)?;
     let part = part(source, workers, job.allocator);
     let task = Task { source, allocator: job.allocator, pool: job.pool, area: area.as_ref(), part };

@@ -1,9 +1,9 @@
 //! What a worker does: it takes part after part, and sums the blocks of each.
 
 use rustix::io::Errno;
-use steady_model::SignatureAllocator;
 
 use super::board::{Board, Stop};
+use super::job::Allocator;
 use super::kernel::{self, Kernel};
 use super::list::{Area, Waits};
 use super::source::{Source, is_hole, read_at, read_next};
@@ -22,16 +22,16 @@ const PARTS: u64 = 4;
 /// What is to be done, the same for all workers.
 pub(super) struct Task<'a> {
     pub(super) source: Source<'a>,
-    pub(super) allocator: SignatureAllocator,
+    pub(super) allocator: Allocator,
     pub(super) pool: usize,
     pub(super) area: Option<&'a Area>,
     pub(super) part: usize,
 }
 
 /// The size of parts: a number of whole blocks.
-pub(super) fn part(source: Source<'_>, workers: usize, allocator: SignatureAllocator) -> usize {
+pub(super) fn part(source: Source<'_>, workers: usize, allocator: Allocator) -> usize {
     let most = (BUFFERS / workers.max(1)).clamp(LEAST_BUFFER, LARGEST);
-    let least = if allocator == SignatureAllocator::None { TOGETHER } else { BLOCK_BYTES };
+    let least = if allocator == Allocator::None { TOGETHER } else { BLOCK_BYTES };
     let size = match source {
         Source::File { size, .. } => size,
         Source::Memory(bytes) => bytes.len() as u64,
@@ -98,7 +98,7 @@ fn next<'a>(task: &Task<'a>, board: &Board, buffer: &mut [u8]) -> Result<Option<
         }
         Source::File { file, size } => {
             let Some((offset, length)) = placed(size) else { return Ok(None) };
-            if task.allocator == SignatureAllocator::None && is_hole(file, offset, length as u64) {
+            if task.allocator == Allocator::None && is_hole(file, offset, length as u64) {
                 return Ok(Some(Part { offset, length, whole: None, hole: true }));
             }
             let had = read_at(file, &mut buffer[..length], offset).map_err(unreadable)?;

@@ -6,6 +6,4 @@ pub(crate) mod explained;
 pub(crate) mod joins;
 pub(crate) mod loads;
 pub(crate) mod released;
-#[path = "../../../../signature/tests/reports.rs"]
-pub(crate) mod signature;
 pub(crate) mod warm_bench;
