@@ -1,6 +1,7 @@
 //! Signatures of files as a document, as lines of text and as CSV; [`bench`] as well.
 
 pub(crate) mod bench;
+pub(crate) mod charts;
 
 use steady_model::Reading;
 use steady_render::csv::{self, Row};

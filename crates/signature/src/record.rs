@@ -311,7 +311,7 @@ impl Report for BenchRecord {
     }
 
     fn drawing(&self) -> Option<Chart> {
-        Some(document::bench::throughput_by_workers(self))
+        Some(document::charts::throughput_by_workers(self))
     }
 }
 

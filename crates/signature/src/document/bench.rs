@@ -1,27 +1,22 @@
-//! What an allocator's lock costs, as a document, a drawing and CSV.
+//! What an allocator's lock costs, as a document and CSV.
 
 use steady_model::{Bytes, Ending, Interval, Verdict};
-use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
+use steady_render::chart::Chart;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
 use steady_render::letters::{count, one_line};
-use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::timestamp;
 use steady_render::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
 use steady_workloads::signature::Allocator;
 
+use super::charts::{throughput, time_by_pools, time_by_workers};
 use super::field;
 use crate::plan::asked;
 use crate::record::{Answer, BenchCondition, BenchRecord, Figures, Input, MeasuredCondition, Question};
 
-/// The allocators that every number of workers is measured with, and the looks of their lines.
-const ALLOCATORS: [(Allocator, Look); 4] = [
-    (Allocator::None, Look::Rest),
-    (Allocator::Pool, Look::First),
-    (Allocator::Global, Look::Second),
-    (Allocator::System, Look::Third),
-];
+/// The allocators that every number of workers is measured with.
+pub(super) const ALLOCATORS: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
 /// The heading of what pools of several sizes take.
 const POOLS: &str = "Pools that are walked through whole before they start over, one worker";
 
@@ -72,12 +67,12 @@ fn sizes(record: &BenchRecord) -> Vec<u64> {
 }
 
 /// The size that the questions are about.
-fn asked_bytes(record: &BenchRecord) -> u64 {
+pub(super) fn asked_bytes(record: &BenchRecord) -> u64 {
     asked(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
 }
 
 /// The ways on so many bytes, allocator by allocator.
-fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
+pub(super) fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
     let is_one = |one: &&MeasuredCondition| one.condition.bytes == bytes && !one.condition.kept;
     let mut all: Vec<&MeasuredCondition> = record.conditions.iter().filter(is_one).collect();
     all.sort_by_key(|one| (one.condition.allocator, one.condition.workers));
@@ -85,7 +80,7 @@ fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
 }
 
 /// A way in a few letters: `pool × 8`.
-fn name(condition: &BenchCondition) -> String {
+pub(super) fn name(condition: &BenchCondition) -> String {
     format!("{}{TIE}×{TIE}{}", condition.allocator.name(), condition.workers)
 }
 
@@ -199,7 +194,7 @@ fn times(answer: &Answer) -> Result<String, String> {
 }
 
 /// The size of a condition's pools in words.
-fn pool(record: &BenchRecord, at: usize) -> String {
+pub(super) fn pool(record: &BenchRecord, at: usize) -> String {
     record.conditions[at].condition.pool_bytes.map_or_else(String::new, |pool| memory(pool.0 as f64))
 }
 
@@ -211,7 +206,7 @@ fn real(record: &BenchRecord, bytes: u64) -> Table {
     };
     let workers = workers(&ways);
     let mut columns = vec![Column::numbers("workers", &workers, u32::to_string)];
-    columns.extend(ALLOCATORS.map(|(allocator, _)| {
+    columns.extend(ALLOCATORS.map(|allocator| {
         Column::numbers(allocator.name(), &workers, |count| {
             find(allocator, *count).map_or(Cell::Nothing, |one| wall(one))
         })
@@ -220,7 +215,7 @@ fn real(record: &BenchRecord, bytes: u64) -> Table {
 }
 
 /// The numbers of workers.
-fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
+pub(super) fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
     let mut workers: Vec<u32> = ways.iter().map(|one| one.condition.workers).collect();
     workers.sort_unstable();
     workers.dedup();
@@ -277,121 +272,6 @@ fn pool_table(record: &BenchRecord, answers: &[&Answer]) -> Table {
         }),
     ];
     Table { label: "Pools by size".to_owned(), rows: ("pool", "pools"), columns }
-}
-
-/// Throughput of each way on the size that the questions are about, a bar each.
-fn throughput(record: &BenchRecord) -> Option<Chart> {
-    let bytes = asked_bytes(record);
-    let rate = |one: &MeasuredCondition| Some(*one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
-    let rates: Vec<(String, f64)> =
-        ways(record, bytes).into_iter().filter_map(|one| Some((name(&one.condition), rate(one)?))).collect();
-    let most = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
-    let bars = rates.iter().enumerate();
-    let bars = bars.map(|(row, (_, rate))| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
-    Some(Chart {
-        label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
-        height: Height::Tall,
-        x: Axis::Scale(Scale::new(Kind::Amount("MB/s"), 0.0, most)),
-        series: vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars.collect()) }],
-        y: Axis::Names(rates.iter().map(|(name, _)| name.clone()).collect()),
-        note: None,
-    })
-}
-
-/// Throughput by the number of workers, a line for each allocator, on the size that the questions are about.
-pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
-    let bytes = asked_bytes(record);
-    let rate = |figures: &Figures| figures.bytes_per_second.as_ref().ok().map(|rate| (rate / 1e6).ln());
-    let (label, note) = (format!("Signatures of {}, MB/s", memory(bytes as f64)), "From left to right: workers");
-    lines(record, bytes, Kind::LogAmount("MB/s"), rate, label, note).unwrap_or_else(|| Chart {
-        label: "There is no chart: too little was measured".to_owned(),
-        height: Height::Tall,
-        x: Axis::Names(vec![]),
-        y: Axis::Names(vec![]),
-        series: vec![],
-        note: None,
-    })
-}
-
-/// The time of each allocator by the number of workers, relative to a pool's with one worker.
-fn time_by_workers(record: &BenchRecord, bytes: u64) -> Option<Chart> {
-    let is_base = |one: &&&MeasuredCondition| one.condition.allocator == Allocator::Pool && one.condition.workers == 1;
-    let base = ways(record, bytes).iter().find(is_base)?.figures.as_ref().ok()?.wall_seconds;
-    let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
-    let note = "Real time relative to a pool with one worker, in equal factors. From left to right: workers.";
-    let mut chart =
-        lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()), label, note)?;
-    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
-    Some(chart)
-}
-
-/// Logarithms by the number of workers, a line for each allocator; nothing if there are not two numbers of workers to compare.
-fn lines(
-    record: &BenchRecord,
-    bytes: u64,
-    kind: Kind,
-    log: impl Fn(&Figures) -> Option<f64>,
-    label: String,
-    note: &str,
-) -> Option<Chart> {
-    let ways: Vec<&MeasuredCondition> = ways(record, bytes)
-        .into_iter()
-        .filter(|one| one.figures.as_ref().is_ok_and(|one| log(one).is_some()))
-        .collect();
-    let workers = workers(&ways);
-    let line = |allocator: Allocator| -> Vec<(f64, f64)> {
-        let points = ways.iter().filter(|one| one.condition.allocator == allocator).filter_map(|one| {
-            let place = workers.iter().position(|count| *count == one.condition.workers)?;
-            Some((place as f64, log(one.figures.as_ref().ok()?)?))
-        });
-        points.collect()
-    };
-    let series = ALLOCATORS.map(|(allocator, look)| Series {
-        name: Some(allocator.name().to_owned()),
-        look,
-        marks: Marks::Line(line(allocator)),
-    });
-    let logs = ALLOCATORS.iter().flat_map(|(allocator, _)| line(*allocator)).map(|(_, log)| log);
-    let (low, high) = (logs.clone().reduce(f64::min)?, logs.reduce(f64::max)?);
-    (workers.len() > 1).then(|| Chart {
-        label,
-        height: Height::Middle,
-        y: Axis::Scale(Scale::new(kind, low - 0.15, high + 0.15)),
-        x: Axis::Names(workers.iter().map(u32::to_string).collect()),
-        series: series.into(),
-        note: Some(note.to_owned()),
-    })
-}
-
-/// The time of pools that are walked through whole, by their sizes.
-fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option<Chart> {
-    let known: Vec<(&Answer, f64, &Interval)> = answers
-        .iter()
-        .filter_map(|answer| Some((*answer, *answer.factor.as_ref().ok()?, answer.interval.as_ref().ok()?)))
-        .collect();
-    let points = known.iter().enumerate().map(|(place, (_, factor, _))| (place as f64, factor.ln())).collect();
-    let whiskers: Vec<Whisker> = known
-        .iter()
-        .enumerate()
-        .map(|(place, (.., interval))| Whisker { x: place as f64, low: interval.low.ln(), high: interval.high.ln() })
-        .collect();
-    let low = whiskers.iter().map(|one| one.low).fold(0.0, f64::min) - 0.01;
-    let high = whiskers.iter().map(|one| one.high).fold(0.0, f64::max) + 0.01;
-    let series = |look, marks| Series { name: None, look, marks };
-    (known.len() > 1).then(|| Chart {
-        label: "Time by the size of the pool".to_owned(),
-        height: Height::Middle,
-        x: Axis::Names(known.iter().map(|(answer, ..)| pool(record, answer.condition)).collect()),
-        y: Axis::Scale(Scale::new(Kind::Change, low, high)),
-        series: vec![
-            series(Look::Rest, Marks::Across(0.0)),
-            series(Look::Third, Marks::Intervals(whiskers)),
-            series(Look::First, Marks::Line(points)),
-        ],
-        note: Some(format!(
-            "Time relative to a pool that starts over with each block, one worker, with intervals at 95{TIE}%."
-        )),
-    })
 }
 
 /// What the answers rest on.

@@ -1,0 +1,130 @@
+//! The charts of what an allocator's lock costs.
+
+use steady_model::Interval;
+use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
+use steady_render::scale::{Kind, Scale};
+use steady_render::units::{TIE, memory, short};
+use steady_workloads::signature::Allocator;
+
+use super::bench::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
+use crate::record::{Answer, BenchRecord, Figures, MeasuredCondition};
+
+/// Throughput of each way on the size that the questions are about, a bar each.
+pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
+    let bytes = asked_bytes(record);
+    let rate = |one: &MeasuredCondition| Some(*one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
+    let rates: Vec<(String, f64)> =
+        ways(record, bytes).into_iter().filter_map(|one| Some((name(&one.condition), rate(one)?))).collect();
+    let most = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
+    let bars = rates.iter().enumerate();
+    let bars = bars.map(|(row, (_, rate))| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
+    Some(Chart {
+        label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
+        height: Height::Tall,
+        x: Axis::Scale(Scale::new(Kind::Amount("MB/s"), 0.0, most)),
+        series: vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars.collect()) }],
+        y: Axis::Names(rates.iter().map(|(name, _)| name.clone()).collect()),
+        note: None,
+    })
+}
+
+/// Throughput by the number of workers, a line for each allocator, on the size that the questions are about.
+pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
+    let bytes = asked_bytes(record);
+    let rate = |figures: &Figures| figures.bytes_per_second.as_ref().ok().map(|rate| (rate / 1e6).ln());
+    let (label, note) = (format!("Signatures of {}, MB/s", memory(bytes as f64)), "From left to right: workers");
+    lines(record, bytes, Kind::LogAmount("MB/s"), rate, label, note).unwrap_or_else(|| Chart {
+        label: "There is no chart: too little was measured".to_owned(),
+        height: Height::Tall,
+        x: Axis::Names(vec![]),
+        y: Axis::Names(vec![]),
+        series: vec![],
+        note: None,
+    })
+}
+
+/// The time of each allocator by the number of workers, relative to a pool's with one worker.
+pub(super) fn time_by_workers(record: &BenchRecord, bytes: u64) -> Option<Chart> {
+    let is_base = |one: &&&MeasuredCondition| one.condition.allocator == Allocator::Pool && one.condition.workers == 1;
+    let base = ways(record, bytes).iter().find(is_base)?.figures.as_ref().ok()?.wall_seconds;
+    let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
+    let note = "Real time relative to a pool with one worker, in equal factors. From left to right: workers.";
+    let mut chart =
+        lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()), label, note)?;
+    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
+    Some(chart)
+}
+
+/// Logarithms by the number of workers, a line for each allocator; nothing if there are not two numbers of workers to compare.
+fn lines(
+    record: &BenchRecord,
+    bytes: u64,
+    kind: Kind,
+    log: impl Fn(&Figures) -> Option<f64>,
+    label: String,
+    note: &str,
+) -> Option<Chart> {
+    let ways: Vec<&MeasuredCondition> = ways(record, bytes)
+        .into_iter()
+        .filter(|one| one.figures.as_ref().is_ok_and(|one| log(one).is_some()))
+        .collect();
+    let workers = workers(&ways);
+    let line = |allocator: Allocator| -> Vec<(f64, f64)> {
+        let points = ways.iter().filter(|one| one.condition.allocator == allocator).filter_map(|one| {
+            let place = workers.iter().position(|count| *count == one.condition.workers)?;
+            Some((place as f64, log(one.figures.as_ref().ok()?)?))
+        });
+        points.collect()
+    };
+    let series = ALLOCATORS.map(|allocator| Series {
+        name: Some(allocator.name().to_owned()),
+        look: match allocator {
+            Allocator::Pool => Look::First,
+            Allocator::Global => Look::Second,
+            Allocator::System => Look::Third,
+            _ => Look::Rest,
+        },
+        marks: Marks::Line(line(allocator)),
+    });
+    let logs = ALLOCATORS.iter().flat_map(|allocator| line(*allocator)).map(|(_, log)| log);
+    let (low, high) = (logs.clone().reduce(f64::min)?, logs.reduce(f64::max)?);
+    (workers.len() > 1).then(|| Chart {
+        label,
+        height: Height::Middle,
+        y: Axis::Scale(Scale::new(kind, low - 0.15, high + 0.15)),
+        x: Axis::Names(workers.iter().map(u32::to_string).collect()),
+        series: series.into(),
+        note: Some(note.to_owned()),
+    })
+}
+
+/// The time of pools that are walked through whole, by their sizes.
+pub(super) fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option<Chart> {
+    let known: Vec<(&Answer, f64, &Interval)> = answers
+        .iter()
+        .filter_map(|answer| Some((*answer, *answer.factor.as_ref().ok()?, answer.interval.as_ref().ok()?)))
+        .collect();
+    let points = known.iter().enumerate().map(|(place, (_, factor, _))| (place as f64, factor.ln())).collect();
+    let whiskers: Vec<Whisker> = known
+        .iter()
+        .enumerate()
+        .map(|(place, (.., interval))| Whisker { x: place as f64, low: interval.low.ln(), high: interval.high.ln() })
+        .collect();
+    let low = whiskers.iter().map(|one| one.low).fold(0.0, f64::min) - 0.01;
+    let high = whiskers.iter().map(|one| one.high).fold(0.0, f64::max) + 0.01;
+    let series = |look, marks| Series { name: None, look, marks };
+    (known.len() > 1).then(|| Chart {
+        label: "Time by the size of the pool".to_owned(),
+        height: Height::Middle,
+        x: Axis::Names(known.iter().map(|(answer, ..)| pool(record, answer.condition)).collect()),
+        y: Axis::Scale(Scale::new(Kind::Change, low, high)),
+        series: vec![
+            series(Look::Rest, Marks::Across(0.0)),
+            series(Look::Third, Marks::Intervals(whiskers)),
+            series(Look::First, Marks::Line(points)),
+        ],
+        note: Some(format!(
+            "Time relative to a pool that starts over with each block, one worker, with intervals at 95{TIE}%."
+        )),
+    })
+}
