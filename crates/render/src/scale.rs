@@ -15,10 +15,10 @@ pub enum Kind {
     Cost(Metric),
     /// Shares of one.
     Share,
-    /// Amounts of this unit: `MB/s`.
-    Amount(&'static str),
-    /// Natural logarithms of amounts of this unit, so that equal factors lie equally far apart.
-    LogAmount(&'static str),
+    /// Numbers, whose unit stands elsewhere.
+    Number,
+    /// Natural logarithms of numbers, so that equal factors lie equally far apart.
+    LogNumber,
 }
 
 /// A range of values, shown from 0 to 1.
@@ -96,8 +96,8 @@ impl Scale {
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
             Kind::Cost(Metric::Instructions) => count(value),
-            Kind::Amount(unit) => format!("{}{TIE}{unit}", short(value)),
-            Kind::LogAmount(unit) => format!("{}{TIE}{unit}", short(value.exp())),
+            Kind::Number => short(value),
+            Kind::LogNumber => short(value.exp()),
         }
     }
 
@@ -121,8 +121,8 @@ impl Scale {
             .collect(),
             Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
-            Kind::Amount(unit) => scaled(self.low, self.high, (unit, 1.0)),
-            Kind::LogAmount(_) => factors(self.low, self.high, |amount| self.told(amount.ln())),
+            Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
+            Kind::LogNumber => factors(self.low, self.high, short),
         };
         let inside = |(value, label)| match self.place(value) {
             Place::At(share) => Some((share, label)),
@@ -217,12 +217,8 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::Clock, 0.0, 10.2)), ["0 s", "5 s", "10 s"]);
         assert_eq!(labels(Scale::new(Kind::Share, 0.0, 1.0)), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
         assert_eq!(labels(Scale::new(Kind::Cost(Metric::Cpu), 0.01, 0.0126)), ["10 ms", "11 ms", "12 ms"]);
-        assert_eq!(
-            labels(Scale::new(Kind::Amount("MB/s"), 0.0, 45.0)),
-            ["0 MB/s", "10 MB/s", "20 MB/s", "30 MB/s", "40 MB/s"]
-        );
-        let logs = Scale::new(Kind::LogAmount("MB/s"), 13f64.ln(), 120f64.ln());
-        assert_eq!(labels(logs), ["20 MB/s", "50 MB/s", "100 MB/s"]);
+        assert_eq!(labels(Scale::new(Kind::Number, 0.0, 45.0)), ["0", "10", "20", "30", "40"]);
+        assert_eq!(labels(Scale::new(Kind::LogNumber, 13f64.ln(), 120f64.ln())), ["20", "50", "100"]);
         for scale in [small, Scale::new(Kind::Clock, 3.0, 1e6)] {
             assert!(scale.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
         }
