@@ -1,6 +1,5 @@
 //! The charts of what an allocator's lock costs.
 
-use steady_model::Interval;
 use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series, Whisker};
 use steady_render::scale::{Kind, Scale};
 use steady_render::units::{TIE, memory, short};
@@ -21,7 +20,7 @@ pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
     Some(Chart {
         label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
         height: Height::Tall,
-        x: Axis::Scale(Scale::new(Kind::Amount("MB/s"), 0.0, most)),
+        x: Axis::Scale(Scale::new(Kind::Number, 0.0, most)),
         series: vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars.collect()) }],
         y: Axis::Names(rates.iter().map(|(name, _)| name.clone()).collect()),
         note: None,
@@ -32,14 +31,18 @@ pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
 pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
     let bytes = asked_bytes(record);
     let rate = |figures: &Figures| figures.bytes_per_second.as_ref().ok().map(|rate| (rate / 1e6).ln());
-    let (label, note) = (format!("Signatures of {}, MB/s", memory(bytes as f64)), "From left to right: workers");
-    lines(record, bytes, Kind::LogAmount("MB/s"), rate, label, note).unwrap_or_else(|| Chart {
+    let nothing = Chart {
         label: "There is no chart: too little was measured".to_owned(),
-        height: Height::Tall,
+        height: Height::Middle,
         x: Axis::Names(vec![]),
         y: Axis::Names(vec![]),
         series: vec![],
         note: None,
+    };
+    lines(record, bytes, Kind::LogNumber, rate).map_or(nothing, |chart| Chart {
+        label: format!("Signatures of {}, MB/s", memory(bytes as f64)),
+        note: Some("From left to right: workers".to_owned()),
+        ..chart
     })
 }
 
@@ -47,23 +50,15 @@ pub(crate) fn throughput_by_workers(record: &BenchRecord) -> Chart {
 pub(super) fn time_by_workers(record: &BenchRecord, bytes: u64) -> Option<Chart> {
     let is_base = |one: &&&MeasuredCondition| one.condition.allocator == Allocator::Pool && one.condition.workers == 1;
     let base = ways(record, bytes).iter().find(is_base)?.figures.as_ref().ok()?.wall_seconds;
-    let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
     let note = "Real time relative to a pool with one worker, in equal factors. From left to right: workers.";
-    let mut chart =
-        lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()), label, note)?;
+    let mut chart = lines(record, bytes, Kind::Change, |figures| Some((figures.wall_seconds / base).ln()))?;
     chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
-    Some(chart)
+    let label = format!("Real time on {} by workers, for each allocator", memory(bytes as f64));
+    Some(Chart { label, note: Some(note.to_owned()), ..chart })
 }
 
 /// Logarithms by the number of workers, a line for each allocator; nothing if there are not two numbers of workers to compare.
-fn lines(
-    record: &BenchRecord,
-    bytes: u64,
-    kind: Kind,
-    log: impl Fn(&Figures) -> Option<f64>,
-    label: String,
-    note: &str,
-) -> Option<Chart> {
+fn lines(record: &BenchRecord, bytes: u64, kind: Kind, log: impl Fn(&Figures) -> Option<f64>) -> Option<Chart> {
     let ways: Vec<&MeasuredCondition> = ways(record, bytes)
         .into_iter()
         .filter(|one| one.figures.as_ref().is_ok_and(|one| log(one).is_some()))
@@ -89,26 +84,24 @@ fn lines(
     let logs = ALLOCATORS.iter().flat_map(|allocator| line(*allocator)).map(|(_, log)| log);
     let (low, high) = (logs.clone().reduce(f64::min)?, logs.reduce(f64::max)?);
     (workers.len() > 1).then(|| Chart {
-        label,
+        label: String::new(),
         height: Height::Middle,
         y: Axis::Scale(Scale::new(kind, low - 0.15, high + 0.15)),
         x: Axis::Names(workers.iter().map(u32::to_string).collect()),
         series: series.into(),
-        note: Some(note.to_owned()),
+        note: None,
     })
 }
 
 /// The time of pools that are walked through whole, by their sizes.
 pub(super) fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option<Chart> {
-    let known: Vec<(&Answer, f64, &Interval)> = answers
-        .iter()
-        .filter_map(|answer| Some((*answer, *answer.factor.as_ref().ok()?, answer.interval.as_ref().ok()?)))
-        .collect();
-    let points = known.iter().enumerate().map(|(place, (_, factor, _))| (place as f64, factor.ln())).collect();
-    let whiskers: Vec<Whisker> = known
-        .iter()
-        .enumerate()
-        .map(|(place, (.., interval))| Whisker { x: place as f64, low: interval.low.ln(), high: interval.high.ln() })
+    let is_known = |answer: &&&Answer| answer.factor.is_ok() && answer.interval.is_ok();
+    let known: Vec<&&Answer> = answers.iter().filter(is_known).collect();
+    let factors = known.iter().flat_map(|answer| &answer.factor).enumerate();
+    let points = factors.map(|(place, factor)| (place as f64, factor.ln())).collect();
+    let intervals = known.iter().flat_map(|answer| &answer.interval).enumerate();
+    let whiskers: Vec<Whisker> = intervals
+        .map(|(place, interval)| Whisker { x: place as f64, low: interval.low.ln(), high: interval.high.ln() })
         .collect();
     let low = whiskers.iter().map(|one| one.low).fold(0.0, f64::min) - 0.01;
     let high = whiskers.iter().map(|one| one.high).fold(0.0, f64::max) + 0.01;
@@ -116,7 +109,7 @@ pub(super) fn time_by_pools(record: &BenchRecord, answers: &[&Answer]) -> Option
     (known.len() > 1).then(|| Chart {
         label: "Time by the size of the pool".to_owned(),
         height: Height::Middle,
-        x: Axis::Names(known.iter().map(|(answer, ..)| pool(record, answer.condition)).collect()),
+        x: Axis::Names(known.iter().map(|answer| pool(record, answer.condition)).collect()),
         y: Axis::Scale(Scale::new(Kind::Change, low, high)),
         series: vec![
             series(Look::Rest, Marks::Across(0.0)),
