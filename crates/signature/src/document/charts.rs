@@ -11,18 +11,17 @@ use crate::record::{Answer, BenchRecord, Figures, MeasuredCondition};
 /// Throughput of each way on the size that the questions are about, a bar each.
 pub(super) fn throughput(record: &BenchRecord) -> Option<Chart> {
     let bytes = asked_bytes(record);
-    let rate = |one: &MeasuredCondition| Some(*one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
-    let rates: Vec<(String, f64)> =
-        ways(record, bytes).into_iter().filter_map(|one| Some((name(&one.condition), rate(one)?))).collect();
-    let most = rates.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
-    let bars = rates.iter().enumerate();
-    let bars = bars.map(|(row, (_, rate))| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
+    let rate = |one: &&MeasuredCondition| Some(one.figures.as_ref().ok()?.bytes_per_second.as_ref().ok()? / 1e6);
+    let ways: Vec<&MeasuredCondition> = ways(record, bytes).into_iter().filter(|one| rate(one).is_some()).collect();
+    let rates: Vec<f64> = ways.iter().filter_map(rate).collect();
+    let most = rates.iter().copied().reduce(f64::max)?;
+    let bars = rates.iter().enumerate().map(|(row, rate)| Bar { row, from: 0.0, to: *rate, text: short(*rate) });
     Some(Chart {
         label: format!("Throughput on {}, MB/s", memory(bytes as f64)),
         height: Height::Tall,
         x: Axis::Scale(Scale::new(Kind::Number, 0.0, most)),
+        y: Axis::Names(ways.iter().map(|one| name(&one.condition)).collect()),
         series: vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars.collect()) }],
-        y: Axis::Names(rates.iter().map(|(name, _)| name.clone()).collect()),
         note: None,
     })
 }
