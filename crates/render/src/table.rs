@@ -101,10 +101,10 @@ impl Table {
         let rows = self.len().min(most);
         let mut reasons: Vec<&str> = Vec::new();
         for cell in (0..rows).flat_map(|row| self.columns.iter().filter_map(move |column| column.cells.get(row))) {
-            if let Cell::Absent(reason) = cell {
-                if !reasons.contains(&reason.as_str()) {
-                    reasons.push(reason);
-                }
+            if let Cell::Absent(reason) = cell
+                && !reasons.contains(&reason.as_str())
+            {
+                reasons.push(reason);
             }
         }
         Shown { table: self, rows, reasons }

@@ -54,9 +54,8 @@ fn table(record: &FilesRecord) -> Table {
         Column::numbers("bytes", files, |file| taken(file, |signed| thousands(signed.bytes as usize).into())),
     ];
     if record.stats {
-        let lock = |file: &SignedFile, words: fn(&Lock) -> String| {
-            taken(file, |signed| Cell::reading(&signed.lock, |lock| words(lock)))
-        };
+        let lock =
+            |file: &SignedFile, words: fn(&Lock) -> String| taken(file, |signed| Cell::reading(&signed.lock, words));
         let rate = |signed: &Signed| Cell::reading(&signed.bytes_per_second, |rate| short(rate / 1e6));
         let peak = |signed: &Signed| Cell::reading(&signed.peak_memory_bytes, |bytes| memory(bytes.0 as f64));
         columns.extend([
