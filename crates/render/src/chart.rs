@@ -1,5 +1,5 @@
 //! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them on pages,
-//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars as letters.
+//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars and columns as letters.
 
 use crate::scale::Scale;
 
@@ -75,6 +75,8 @@ pub enum Marks {
     Across(f64),
     /// Bars from left to right in the rows of an axis of names.
     Bars(Vec<Bar>),
+    /// Columns from the bottom to a value: a histogram.
+    Columns(Vec<Bin>),
 }
 
 /// An interval.
@@ -99,6 +101,17 @@ pub struct Bar {
     pub to: f64,
     /// Its length in words: `12 ms`.
     pub text: String,
+}
+
+/// A column of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bin {
+    /// Where it begins, from left to right.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// How high it is.
+    pub height: f64,
 }
 
 impl Axis {
@@ -182,6 +195,26 @@ pub(crate) fn sample() -> Chart {
             series("the rest", Look::Rest, vec![bar(0, 1.0, 3.0, "2 s")]),
         ],
         note: None,
+    }
+}
+
+/// A histogram for the tests of the renderers: four columns, a median and its interval.
+#[cfg(test)]
+pub(crate) fn histogram() -> Chart {
+    let bin = |at: f64, height| Bin { from: at, to: at + 1.0, height };
+    let bins = vec![bin(0.0, 1.0), bin(1.0, 8.0), bin(2.0, 4.0), bin(3.0, 0.0)];
+    let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
+    Chart {
+        label: "Distribution".to_owned(),
+        height: Height::Low,
+        x: Axis::Scale(Scale::new(crate::scale::Kind::Clock, 0.0, 4.0)),
+        y: Axis::Scale(Scale::new(crate::scale::Kind::Count, 0.0, 8.0)),
+        series: vec![
+            series(None, Look::First, Marks::Columns(bins)),
+            series(Some("interval"), Look::Second, Marks::Line(vec![(1.0, 8.0), (2.5, 8.0)])),
+            series(Some("median"), Look::Rest, Marks::Intervals(vec![Whisker { x: 1.5, low: 0.0, high: 8.0 }])),
+        ],
+        note: Some("2 are not shown.".to_owned()),
     }
 }
 

@@ -137,7 +137,7 @@ pub enum Block {
     Paragraph(Sentence),
     /// A table.
     Table(Table),
-    /// A chart. Text has those of bars, Markdown none.
+    /// A chart. Text has those of bars and columns, Markdown none.
     Chart(Chart),
 }
 

@@ -19,6 +19,8 @@ pub enum Kind {
     Number,
     /// Natural logarithms of numbers, so that equal factors lie equally far apart.
     LogNumber,
+    /// How often something happened.
+    Count,
 }
 
 /// A range of values, shown from 0 to 1.
@@ -93,6 +95,7 @@ impl Scale {
                 let percent = if self.kind == Kind::Share { value } else { value.exp_m1() } * 100.0;
                 format!("{}{TIE}%", fixed(percent, decimals_of(percent, 2)))
             }
+            Kind::Count => count(value),
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
             Kind::Cost(Metric::Instructions) => count(value),
@@ -119,6 +122,11 @@ impl Scale {
             .into_iter()
             .map(|(value, label)| (value / 100.0, label))
             .collect(),
+            Kind::Count => {
+                let whole = |value: &f64| value.fract().abs() < 1e-9;
+                let steps = round_steps(self.low, self.high).0.into_iter().filter(whole);
+                steps.map(|value| (value, count(value))).collect()
+            }
             Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
             Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
@@ -216,6 +224,8 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::Change, -1.0, 3.0)), ["0.5×", "1×", "2×", "5×", "10×", "20×"]);
         assert_eq!(labels(Scale::new(Kind::Clock, 0.0, 10.2)), ["0 s", "5 s", "10 s"]);
         assert_eq!(labels(Scale::new(Kind::Share, 0.0, 1.0)), ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
+        assert_eq!(labels(Scale::new(Kind::Count, 0.0, 22.0)), ["0", "5", "10", "15", "20"]);
+        assert_eq!(labels(Scale::new(Kind::Count, 0.0, 2.0)), ["0", "1", "2"]);
         assert_eq!(labels(Scale::new(Kind::Cost(Metric::Cpu), 0.01, 0.0126)), ["10 ms", "11 ms", "12 ms"]);
         assert_eq!(labels(Scale::new(Kind::Number, 0.0, 45.0)), ["0", "10", "20", "30", "40"]);
         assert_eq!(labels(Scale::new(Kind::LogNumber, 13f64.ln(), 120f64.ln())), ["20", "50", "100"]);

@@ -46,6 +46,8 @@ fn class(series: &Series) -> &'static str {
         (Marks::Bars(_), Look::Second) => "calls",
         (Marks::Bars(_), Look::Third) => "blocked",
         (Marks::Bars(_), Look::Rest) => "user",
+        (Marks::Columns(_), Look::First) => "bars turns",
+        (Marks::Columns(_), _) => "bars duet",
         (_, Look::First) => "percpu",
         (_, Look::Second) => "perwall",
         (_, Look::Third) => "estimate",
@@ -71,6 +73,11 @@ fn drawn(chart: &Chart, series: &Series) -> Markup {
             }
         }
         Marks::Across(value) => path.line((0.0, chart.y.up(*value)), (1.0, chart.y.up(*value))),
+        Marks::Columns(bins) => {
+            for bin in bins.iter().filter(|bin| bin.height > 0.0) {
+                path.column(chart.x.across(bin.from), chart.x.across(bin.to), chart.y.up(bin.height));
+            }
+        }
         Marks::Bars(bars) => {
             let Axis::Names(names) = &chart.y else { return html! {} };
             return html! {
@@ -98,6 +105,15 @@ fn title(row: Option<&String>, text: &str, series: &Series) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_stand_on_the_bottom() {
+        let page = figure(&crate::chart::histogram()).into_string();
+        let columns =
+            "<path class=\"bars turns\" d=\"M0 1000V875H500V1000zM500 1000V0H1000V1000zM1000 1000V500H1500V1000z\">";
+        assert!(page.contains(columns), "{page}");
+        assert!(page.contains("<path class=\"zero\" d=\"M750 1000L750 0\">"), "{page}");
+    }
 
     #[test]
     fn bars_stand_behind_one_another_in_their_rows() {

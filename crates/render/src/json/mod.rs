@@ -28,13 +28,18 @@ pub fn text<T: Serialize>(schema: &Schema, record: &T) -> String {
 
 /// The same, with a field whose elements stay on one line each.
 pub fn text_by_lines<T: Serialize>(schema: &Schema, record: &T, field: &str) -> String {
+    pretty::indented_but(&value(schema, record), field)
+}
+
+/// A record as JSON, its schema first.
+pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
     let mut top = Map::new();
     top.insert("schema".to_owned(), Value::from(schema.name));
     // Records have text for keys and nothing that can fail.
     if let Ok(Value::Object(fields)) = serde_json::to_value(record).map(codec::written) {
         top.extend(fields);
     }
-    pretty::indented_but(&Value::Object(top), field)
+    Value::Object(top)
 }
 
 /// The record in a JSON text, exactly as it was.

@@ -1,6 +1,7 @@
 //! Documents as text that fits a terminal: wrapping, hanging indents, colour.
 
 mod bars;
+pub mod columns;
 mod table;
 
 use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
@@ -92,7 +93,10 @@ impl Page {
                 self.paragraph(0, 2, spans);
             }
             Block::Table(table) => table::write(table, rows, self),
-            Block::Chart(chart) => bars::write(chart, self),
+            Block::Chart(chart) => {
+                bars::write(chart, self);
+                columns::write(chart, self);
+            }
         }
     }
 

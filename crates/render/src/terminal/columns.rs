@@ -1,0 +1,141 @@
+//! Charts of columns as letters: a histogram some lines high, with the places of other marks on its axis.
+
+use super::Page;
+use crate::chart::{Axis, Bin, Chart, Height, Marks};
+use crate::document::Emphasis;
+use crate::letters::width;
+use crate::scale::{Place, Scale};
+
+/// Eighths of a line, from the least that can be seen to all of it.
+const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// No chart takes more columns, and no column of it more than [`BROADEST`].
+const WIDEST: usize = 72;
+const BROADEST: usize = 4;
+/// The marks of values on the axis, in the order of their series.
+const MARKS: [char; 3] = ['┼', '▲', '┊'];
+
+/// Heights in one line of letters, the highest as high as the line; what is not nothing shows.
+pub fn small(heights: &[f64]) -> String {
+    lines(heights, 1).concat()
+}
+
+/// Heights in at most so many columns: the sums of as many neighbours as it takes.
+pub fn gathered(heights: &[f64], columns: usize) -> Vec<f64> {
+    let together = heights.len().div_ceil(columns.max(1)).max(1);
+    heights.chunks(together).map(|heights| heights.iter().sum()).collect()
+}
+
+/// Lines of columns from the top.
+fn lines(heights: &[f64], count: usize) -> Vec<String> {
+    let most = heights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let levels = (count * EIGHTHS.len()) as f64;
+    let tall = |height: f64| if height > 0.0 { ((height / most * levels).round() as usize).max(1) } else { 0 };
+    let line = |from_top: usize| {
+        let below = (count - 1 - from_top) * EIGHTHS.len();
+        let cell = |height: &f64| match tall(*height).saturating_sub(below) {
+            0 => ' ',
+            eighths => EIGHTHS[eighths.min(EIGHTHS.len()) - 1],
+        };
+        heights.iter().map(cell).collect()
+    };
+    (0..count).map(line).collect()
+}
+
+/// Writes a chart of columns; nothing of other charts.
+pub(super) fn write(chart: &Chart, page: &mut Page) {
+    let Axis::Scale(scale) = &chart.x else { return };
+    let bins = chart.series.iter().find_map(|series| match &series.marks {
+        Marks::Columns(bins) => Some(bins.as_slice()),
+        _ => None,
+    });
+    let Some(bins) = bins else { return };
+    let heights: Vec<f64> = bins.iter().map(|bin: &Bin| bin.height).collect();
+    let most = heights.iter().copied().fold(0.0, f64::max);
+    let label = match &chart.y {
+        Axis::Scale(scale) => scale.told(most),
+        Axis::Names(_) => String::new(),
+    };
+    let left = 2 + width(&label) + 2;
+    let room = page.width().min(WIDEST).saturating_sub(left + 1).max(8);
+    let heights = gathered(&heights, room);
+    let broad = (room / heights.len().max(1)).clamp(1, BROADEST);
+    let columns = heights.len() * broad;
+    let count = match chart.height {
+        Height::Low => 6,
+        Height::Middle => 9,
+        Height::Tall => 12,
+    };
+    for (at, line) in lines(&heights, count).iter().enumerate() {
+        let cells: String = line.chars().flat_map(|letter| std::iter::repeat_n(letter, broad)).collect();
+        let axis = if at == 0 { format!("  {label} ┤") } else { format!("{}│", " ".repeat(left - 1)) };
+        page.line(&[(Emphasis::Plain, format!("{axis}{cells}"))]);
+    }
+    let (axis, key) = marked(chart, scale, columns);
+    page.line(&[(Emphasis::Plain, format!("{}└{axis}", " ".repeat(left - 1)))]);
+    let (low, high) = (scale.told(scale.low), scale.told(scale.high));
+    let gap = columns.saturating_sub(width(&low) + width(&high)).max(2);
+    page.line(&[(Emphasis::Plain, format!("{}{low}{}{high}", " ".repeat(left), " ".repeat(gap)))]);
+    for text in std::iter::once(key.join("  ")).chain(chart.note.clone()).filter(|text| !text.is_empty()) {
+        page.paragraph(left, left, &[(Emphasis::Plain, text)]);
+    }
+}
+
+/// The axis with the marks of the other series, and what those are.
+fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>) {
+    let mut axis = vec!['─'; columns];
+    let mut put = |value: f64, letter: char| {
+        if let Place::At(share) = scale.place(value)
+            && columns > 0
+        {
+            axis[((share * columns as f64) as usize).min(columns - 1)] = letter;
+        }
+    };
+    let (mut key, mut marks) = (Vec::new(), MARKS.iter().cycle());
+    for series in &chart.series {
+        let mark = match &series.marks {
+            Marks::Line(points) => {
+                if let [(low, _), .., (high, _)] = points.as_slice() {
+                    put(*low, '├');
+                    put(*high, '┤');
+                }
+                "├\u{a0}┤".to_owned()
+            }
+            Marks::Intervals(all) => {
+                let mark = marks.next().copied().unwrap_or('┼');
+                all.iter().for_each(|one| put(one.x, mark));
+                mark.to_string()
+            }
+            Marks::Columns(_) | Marks::Bars(_) | Marks::Across(_) => continue,
+        };
+        key.extend(series.name.as_ref().map(|name| format!("{mark}\u{a0}{}", name.replace(' ', "\u{a0}"))));
+    }
+    (axis.into_iter().collect(), key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Style;
+
+    #[test]
+    fn columns_have_an_axis_with_marks_and_a_key() {
+        let mut page = Page::new(Style { width: 40, color: false });
+        write(&crate::chart::histogram(), &mut page);
+        let expected = "  8 ┤    ████\n    │    ████\n    │    ████\n    │    ████████\n    │    ████████\n    \
+                        │▆▆▆▆████████\n    └────├─┼───┤─────\n     0 ms      4.00 s\n     ├ ┤ interval ┼ median\n     \
+                        2 are not shown.\n";
+        assert_eq!(page.finish(), expected);
+    }
+
+    #[test]
+    fn whatever_is_there_shows() {
+        assert_eq!(small(&[0.0, 1.0, 50.0, 100.0]), " ▁▄█");
+        assert_eq!(lines(&[0.0, 1.0, 50.0, 100.0], 2), ["   █", " ▁██"]);
+        assert_eq!([small(&[0.0, 0.0]), small(&[])], ["  ", ""]);
+        assert_eq!(gathered(&[1.0, 2.0, 3.0, 4.0, 5.0], 3), [3.0, 7.0, 5.0]);
+        assert_eq!(
+            [gathered(&[1.0, 2.0], 8), gathered(&[], 8), gathered(&[1.0, 2.0], 0)],
+            [vec![1.0, 2.0], vec![], vec![3.0]]
+        );
+    }
+}
