@@ -7,18 +7,19 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/process", &["model", "linux"]),
     ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
-    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "preload"]),
+    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "preload", "costs"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
     ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
+    ("crates/costs", &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
     ("crates/report", &["model", "render"]),
@@ -41,6 +42,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "feature",
             "limit",
             "locks",
+            "costs",
             "host",
             "signature",
             "report",
@@ -63,6 +65,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "render",
             "limit",
             "locks",
+            "costs",
             "report",
             "agent",
             "fleet",

@@ -2,7 +2,8 @@
 
 use std::str;
 
-use steady_experiments::{costs, explain, judge, load, warm};
+use steady_costs::CostsRecord;
+use steady_experiments::{explain, judge, load, warm};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
@@ -50,11 +51,9 @@ pub fn reports(bytes: &[u8]) {
         ]);
         harmless(&explain_pair_json_text(&report, true), false);
     }
-    if let Ok(record) = read_costs_record(text) {
-        let report = costs::report(record.clone());
-        harmless(&costs_json_text(&report, true), false);
-        shown([costs_text(&report, narrow()), costs_html(&report), costs_csv(&report), costs_markdown(&report)]);
-        assert_eq!(read_costs_record(&costs_json_text(&report, true)).ok(), Some(record));
+    if let Ok(record) = CostsRecord::read(text) {
+        rendered(&record);
+        assert_eq!(CostsRecord::read(&record.json(true)).ok(), Some(record));
     }
     if let Ok(record) = LocksRecord::read(text) {
         rendered(&record);

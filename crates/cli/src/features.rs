@@ -7,8 +7,13 @@ use steady_feature::{Feature, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 4] =
-    [steady_limit::FEATURE, steady_locks::FEATURE, steady_host::FEATURE, steady_signature::FEATURE];
+pub(crate) static FEATURES: [Feature; 5] = [
+    steady_limit::FEATURE,
+    steady_costs::FEATURE,
+    steady_locks::FEATURE,
+    steady_host::FEATURE,
+    steady_signature::FEATURE,
+];
 
 /// The subcommands in the order of the help, features or not. One that is missing here comes last.
 const ORDER: [&str; 15] = [

@@ -2,7 +2,6 @@
 
 mod agent;
 mod around;
-mod costs;
 mod explain;
 mod fleet;
 mod history;
@@ -28,7 +27,6 @@ use crate::manual::ManFlags;
 
 pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
-pub(crate) use costs::{CostsFlags, CostsOf};
 pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
@@ -66,8 +64,6 @@ pub(crate) enum Subcommands {
     Load(Box<LoadFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
-    /// What calls, switches, faults, processes and other primitives cost on this machine; its clocks
-    Costs(Box<CostsFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started

@@ -8,7 +8,6 @@ mod agent;
 mod compare;
 mod compared;
 mod completions;
-mod costs;
 mod explain;
 mod failure;
 mod features;
@@ -35,7 +34,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use steady_experiments::warm::{bench, keeper};
-use steady_experiments::{costs as probing, explain as explained, load as crowds};
+use steady_experiments::{explain as explained, load as crowds};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
@@ -78,7 +77,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
-        Subcommands::Costs(flags) => costs::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),
@@ -89,7 +87,7 @@ fn run(flags: Flags) -> Result<u8, Failure> {
     }
 }
 
-/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers, neighbours and probers are this same
+/// Does the work of a helper process, if this is one: launchers, guardians, crowds, workers and neighbours are this same
 /// program, called with a hidden word. They stay small: nothing else of it is touched on their way.
 fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
@@ -110,10 +108,6 @@ fn helper() -> Option<ExitCode> {
         rulers::serve();
     } else if word == rulers::NEIGHBOUR {
         rulers::be(&mut words);
-    } else if word == probing::PROBER {
-        probing::serve();
-    } else if word == probing::ROUNDS {
-        return Some(if probing::rounds(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == explained::ARGUMENT {
         explained::guard(words);
     } else if word == keeper::ARGUMENT {

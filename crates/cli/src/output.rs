@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::process;
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
+    ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
 };
 use steady_report::Style;
 
@@ -61,18 +61,6 @@ impl Shown for RulerRecord {
             Form::Csv => steady_report::rulers_csv(self),
             Form::Markdown => steady_report::rulers_markdown(self),
             Form::Html => steady_report::rulers_html(self),
-        }
-    }
-}
-
-impl Shown for CostsReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::costs_text(self, style()),
-            Form::Json => steady_report::costs_json_text(self, samples),
-            Form::Csv => steady_report::costs_csv(self),
-            Form::Markdown => steady_report::costs_markdown(self),
-            Form::Html => steady_report::costs_html(self),
         }
     }
 }

@@ -136,6 +136,12 @@ impl Share {
     }
 }
 
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

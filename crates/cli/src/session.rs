@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
@@ -11,9 +11,9 @@ use steady_model::{Command, Host, Reading, Seed};
 use steady_render::svg;
 
 use crate::failure::notice;
-use crate::history::{Keeper, OfFeature};
+use crate::history::{Home, Keeper, OfFeature};
 use crate::letters::readable;
-use crate::output::{Destinations, Export, OfReport, style_on};
+use crate::output::{Destinations, Export, OfReport, print, style_on};
 use crate::progress::Share;
 use crate::{programs, resolve, revisions};
 
@@ -57,6 +57,14 @@ impl Session for CommandLine {
         resolve::seed(given)
     }
 
+    fn data_folder(&self) -> Result<PathBuf, String> {
+        Home::find().and_then(|home| home.make().map(|()| home.folder()))
+    }
+
+    fn save(&self, option: &'static str, file: &Path, text: &str) -> Result<(), Failure> {
+        Export::open(option, file)?.save(text)
+    }
+
     fn notice(&self, text: &str) {
         self.progress.clear();
         notice(text);
@@ -82,16 +90,18 @@ impl Session for CommandLine {
     }
 
     fn progress(&mut self, share: Option<f64>, text: &str) {
-        if self.destinations.as_ref().is_some_and(|destinations| !destinations.quiet()) {
+        if self.destinations.as_ref().is_none_or(|destinations| !destinations.quiet()) {
             self.progress.show(share, text);
         }
     }
 
     fn print(&mut self, part: &str) -> Result<(), Failure> {
         self.progress.clear();
+        let Some(destinations) = &self.destinations else {
+            return print(part.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
+        };
         self.has_printed = true;
-        let destinations = self.destinations.as_ref().filter(|_| self.prints);
-        destinations.map_or(Ok(()), |destinations| destinations.print_text(part.to_owned()))
+        if self.prints { destinations.print_text(part.to_owned()) } else { Ok(()) }
     }
 
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure> {

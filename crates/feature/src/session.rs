@@ -1,7 +1,7 @@
 //! What a feature asks of the program that it is part of: the command line's side of a run.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use steady_model::{Command, Host, Reading, Seed};
 
@@ -37,6 +37,18 @@ pub trait Session {
     /// The system has none.
     fn seed(&self, given: Option<u64>) -> Result<Seed, Failure>;
 
+    /// The folder of this user's data, made if it is missing.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn data_folder(&self) -> Result<PathBuf, String>;
+
+    /// Replaces a file that `option` asks for, besides those of a report.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn save(&self, option: &'static str, file: &Path, text: &str) -> Result<(), Failure>;
+
     /// Prints a line on standard error, after `steady: `.
     fn notice(&self, text: &str);
 
@@ -59,7 +71,7 @@ pub trait Session {
     fn progress(&mut self, share: Option<f64>, text: &str);
 
     /// Prints a part of a report's text on standard output before the rest is known, if its text goes there.
-    /// [`Session::write`] leaves the text out then.
+    /// [`Session::write`] leaves the text out then. Before [`Session::open`], any text.
     ///
     /// # Errors
     /// Standard output cannot be written.

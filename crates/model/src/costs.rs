@@ -1,12 +1,12 @@
-//! What primitives of the machine and its kernel cost.
+//! Primitives of the machine and its kernel, whose cost is measured.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Ending, Host, Interval, Machine, Nanos, Reading, Seed, Timestamp};
+use crate::Nanos;
 
-/// A primitive whose cost is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// A primitive whose cost is measured. In JSON it is its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Probe {
     /// Reading `CLOCK_REALTIME`.
     ClockRealtime,
@@ -263,21 +263,18 @@ impl Probe {
     }
 }
 
-/// What is to be measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CostsPlan {
-    /// The probes, without doubles.
-    pub probes: Vec<Probe>,
-    /// How often each is repeated.
-    pub repetitions: u32,
-    /// The time that all of it may take: where it is short, there are fewer repetitions.
-    pub budget: Nanos,
-    /// The CPU that all is pinned to, and the one of those that need another; absent where there is none.
-    pub cpus: (usize, Reading<usize>),
-    /// Whether the lengths of the loop are gone through, from 10 to 10^7, instead of one of a fit length.
-    pub sweep: bool,
-    /// The seed of the order.
-    pub seed: Seed,
+impl Serialize for Probe {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Probe {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Probe::all().find(|probe| probe.name() == name);
+        found.ok_or_else(|| D::Error::custom(format!("there is no probe '{name}'")))
+    }
 }
 
 /// One timed loop.
@@ -288,8 +285,10 @@ pub struct Timed {
     /// How often the event happened that the cost is divided by, as counted.
     pub events: u64,
     /// From its start to its end.
+    #[serde(rename = "wall_seconds")]
     pub wall: Nanos,
     /// CPU time of all who took part.
+    #[serde(rename = "cpu_seconds")]
     pub cpu: Nanos,
     /// Page faults of all who took part.
     pub minor_faults: u64,
@@ -297,159 +296,4 @@ pub struct Timed {
     pub voluntary_switches: u64,
     /// Times that the CPU was taken from somebody who took part.
     pub involuntary_switches: u64,
-}
-
-/// The probe and what is subtracted from it, in an order drawn by coin.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Repetition {
-    /// When it was begun, on the experiment's clock.
-    pub started: Nanos,
-    /// The loop with the event in it.
-    pub probe: Timed,
-    /// As many rounds of the same loop without it.
-    pub empty: Timed,
-    /// Whether the empty loop came first.
-    pub empty_first: bool,
-}
-
-/// A probe's repetitions at one length of its loop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The probe.
-    pub probe: Probe,
-    /// Rounds of its loop.
-    pub loops: u64,
-    /// How often its event should happen in a round, by construction.
-    pub events_per_loop: f64,
-    /// What the empty loop still does, in words; of most nothing.
-    pub subtracted: String,
-    /// How many system calls a round makes, as a tracer counted them outside the timed loops, beside what it should make.
-    pub calls_per_loop: Reading<(f64, f64)>,
-    /// CPU time of a unit of arithmetic beside it (a ruler), in seconds: how fast the clock was.
-    pub alu_seconds: Reading<f64>,
-    /// The repetitions, in the order of time.
-    pub repetitions: Vec<Repetition>,
-}
-
-/// Everything that `steady costs` measured. The report is a pure function of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CostsRecord {
-    /// What was to be done.
-    pub plan: CostsPlan,
-    /// When it was begun: a label.
-    pub started: Timestamp,
-    /// Where.
-    pub host: Host,
-    /// Its CPUs.
-    pub machine: Machine,
-    /// The git revision of the directory that it was done in.
-    pub revision: Reading<String>,
-    /// The four clocks.
-    pub clocks: Vec<ClockFacts>,
-    /// What was measured; in a sweep a probe has several, by length of the loop. Absent where a probe cannot be had here.
-    pub measured: Vec<(Probe, Reading<Measured>)>,
-    /// From the start to the end.
-    pub elapsed: Nanos,
-    /// Why it ended.
-    pub ending: Ending,
-}
-
-/// A clock of the kernel, as an instrument.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClockFacts {
-    /// The probe that reads it.
-    pub probe: Probe,
-    /// Its name in clock_gettime(2).
-    pub name: String,
-    /// Its step as the kernel states it.
-    pub stated_resolution: Nanos,
-    /// The smallest difference that two readings in a row have shown.
-    pub smallest_step: Reading<Nanos>,
-}
-
-/// A histogram: `counts[i]` repetitions lie from `low + i * width` to the next edge.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
-    /// The lowest edge, in seconds per event.
-    pub low: f64,
-    /// The width of a bin, in seconds per event.
-    pub width: f64,
-    /// How many repetitions lie in each.
-    pub counts: Vec<u32>,
-    /// How many lie below all bins and above them.
-    pub outside: (u32, u32),
-}
-
-/// One of the groups that repetitions fall into.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mode {
-    /// Its median, in seconds per event.
-    pub median: f64,
-    /// How many of the repetitions are in it.
-    pub share: f64,
-}
-
-/// What an event costs, net of the empty loop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
-    /// The probe.
-    pub probe: Probe,
-    /// Rounds of its loop.
-    pub loops: u64,
-    /// The median over the repetitions, in seconds per event; below zero where the empty loop was the dearer.
-    pub median: f64,
-    /// Its 95 % interval.
-    pub interval: Interval,
-    /// Interquartile range of the repetitions, in seconds per event.
-    pub spread: f64,
-    /// What cannot be told from nothing here, in seconds per event.
-    pub resolution: f64,
-    /// Whether `median` is closer to nothing than that.
-    pub below_resolution: bool,
-    /// Two where the repetitions fall into two groups; else empty.
-    pub modes: Vec<Mode>,
-    /// How many repetitions it rests on.
-    pub repetitions: usize,
-    /// How many were set apart, since somebody else had the CPU meanwhile.
-    pub set_apart: usize,
-    /// Whether all were disturbed, so that none could be set apart: it rests on disturbed ones.
-    pub all_disturbed: bool,
-    /// How many events were to happen in all of them.
-    pub expected_events: f64,
-    /// How many were counted.
-    pub counted_events: u64,
-    /// The distribution of the repetitions that it rests on.
-    pub histogram: Histogram,
-    /// What a reader must know: counts that differ by more than 1 %, few repetitions, and the like; sentences.
-    pub notes: Vec<String>,
-}
-
-/// Why the cost at one length of the loop differs from that at the longest, or at the longest that others left the CPU to in
-/// most of its repetitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LengthReason {
-    /// It does not differ.
-    Agrees,
-    /// What it takes to start and end the timing is spread over few rounds.
-    StartUp,
-    /// A step of the clock is no small part of it.
-    TimerGrain,
-    /// The CPU's clock ran at another rate.
-    Frequency,
-    /// The loop lasted so long that somebody else had the CPU in most of the repetitions.
-    Preemption,
-    /// It differs, and none of these is the reason.
-    Unexplained,
-}
-
-/// `steady costs` as it is shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CostsReport {
-    /// What was measured.
-    pub record: CostsRecord,
-    /// What each costs, in the record's order; absent where it could not be measured.
-    pub costs: Vec<(Probe, Reading<Cost>)>,
-    /// In a sweep, the reason for each, in the same order; else empty.
-    pub reasons: Vec<LengthReason>,
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, CostsReport, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, Metric, Probe, Reading,
-    ReleaseReport, Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    Absent, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, Metric, Reading, ReleaseReport,
+    Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -126,21 +126,6 @@ impl Facts {
             commands: vec![format!("rulers{beside}")],
             complete: record.ending != Ending::Interrupted && record.failure.is_none(),
             ..Facts::without_pairs(RunKind::Rulers, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of what primitives cost, summed up as `verdict`.
-    pub fn of_costs(report: &CostsReport, verdict: String) -> Self {
-        let record = &report.record;
-        let names: Vec<&str> = record.plan.probes.iter().map(|probe| probe.name()).collect();
-        let usual = record.plan.probes == Probe::USUAL;
-        let which = if usual { "the usual probes".to_owned() } else { names.join(", ") };
-        let work = if record.plan.sweep { format!("{which}, by length of the loop") } else { which };
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: vec![work],
-            complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Costs, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

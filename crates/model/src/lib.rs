@@ -23,10 +23,7 @@ pub use agent::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
     LineFault, RunningAgent, StoredService,
 };
-pub use costs::{
-    ClockFacts, Cost, CostsPlan, CostsRecord, CostsReport, Histogram, KernelCall, LengthReason, Measured, Mode, Probe,
-    Repetition, Timed,
-};
+pub use costs::{KernelCall, Probe, Timed};
 pub use explain::{
     AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,
     ExplainReport, Line, Part, Price, Priced, Prices, ProcessUse, Progress,

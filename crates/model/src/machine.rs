@@ -18,8 +18,10 @@ pub struct Machine {
     /// How many packages (sockets) the allowed CPUs are in.
     pub packages: Reading<usize>,
     /// On machines with several kinds of cores: the kind's name and the allowed CPUs of it. Empty where all are alike.
+    #[serde(with = "kinds")]
     pub kinds: Vec<(String, Vec<usize>)>,
     /// The control group's limit on CPU time, where one is set.
+    #[serde(rename = "cpu_quota")]
     pub quota: Reading<Option<Quota>>,
 }
 
@@ -42,5 +44,27 @@ impl Machine {
     pub fn threads_per_core(&self) -> Reading<usize> {
         let widest = |cores: &Vec<Vec<usize>>| cores.iter().map(Vec::len).max().unwrap_or(1);
         self.cores.as_ref().map(widest).map_err(Clone::clone)
+    }
+}
+
+/// Kinds of cores in JSON: `{"name": "performance", "cpus": [0, 1]}`.
+mod kinds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Kind {
+        name: String,
+        cpus: Vec<usize>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(kinds: &[(String, Vec<usize>)], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(kinds.iter().map(|kind| Kind { name: kind.0.clone(), cpus: kind.1.clone() }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(String, Vec<usize>)>, D::Error> {
+        let kinds = Vec::<Kind>::deserialize(deserializer)?;
+        Ok(kinds.into_iter().map(|kind| (kind.name, kind.cpus)).collect())
     }
 }

@@ -159,9 +159,10 @@ impl Chart {
         rows
     }
 
-    /// Whether it is a chart of bars, which letters can draw.
-    pub(crate) fn has_bars(&self) -> bool {
+    /// Whether letters can draw it: a chart of bars or of columns.
+    pub(crate) fn is_of_letters(&self) -> bool {
         matches!((&self.x, &self.y), (Axis::Scale(_), Axis::Names(_)))
+            || self.series.iter().any(|series| matches!(series.marks, Marks::Columns(_)))
     }
 
     /// What it shows, with the bars in words.

@@ -78,7 +78,7 @@ impl<'a> Drawing<'a> {
         html! {
             @for series in &self.chart.series {
                 @if let Some(name) = &series.name {
-                    @if matches!(series.marks, Marks::Bars(_)) {
+                    @if matches!(series.marks, Marks::Bars(_) | Marks::Columns(_)) {
                         rect class=(class(series.look)) x=(at) y="40" width="28" height="12" {}
                     } @else {
                         path class=(class(series.look)) d={ "M" (at) " 46h28" } {}
@@ -98,6 +98,16 @@ impl<'a> Drawing<'a> {
                 all.iter().map(|one| format!("{}L{}", point(one.x, one.low), point(one.x, one.high))).collect()
             }
             Marks::Across(value) => vec![format!("{} {}H{}", self.left, down(self.chart.y.up(*value)), WIDTH - RIGHT)],
+            Marks::Columns(bins) => {
+                return html! {
+                    @for bin in bins.iter().filter(|bin| bin.height > 0.0) {
+                        @let (from, to) = (self.across(self.chart.x.across(bin.from)), self.across(self.chart.x.across(bin.to)));
+                        @let top = down(self.chart.y.up(bin.height));
+                        rect class=(class(series.look)) x=(from) y=(top) width=(round(to - from))
+                            height=(round(down(0.0) - top)) {}
+                    }
+                };
+            }
             Marks::Bars(bars) => {
                 return html! {
                     @for bar in bars {

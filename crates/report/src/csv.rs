@@ -2,14 +2,12 @@
 //!
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
-mod costs;
 mod explain;
 mod load;
 mod release;
 mod rulers;
 mod warm;
 
-pub use costs::costs_csv;
 pub use explain::{explain_csv, explain_pair_csv};
 pub use load::load_csv;
 pub use release::release_csv;

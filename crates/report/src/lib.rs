@@ -18,18 +18,17 @@ pub use steady_render::{Style, ascii};
 pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
-pub use csv::{costs_csv, csv, explain_csv, explain_pair_csv, load_csv, rulers_csv};
+pub use csv::{csv, explain_csv, explain_pair_csv, load_csv, rulers_csv};
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
-pub use html::{costs_html, explain_html, explain_pair_html, html, load_html, rulers_html};
+pub use html::{explain_html, explain_pair_html, html, load_html, rulers_html};
 pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
-    COSTS_SCHEMA, EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, costs_json,
-    costs_json_text, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
-    joined_json, joined_json_text, json, json_text, load_json, load_json_text, load_run_json_text, read_costs_record,
-    read_explain_pair_record, read_explain_record, read_load_record, read_record, read_ruler_record, rulers_json,
-    rulers_json_text, run_json_text, runs_json_text,
+    EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
+    explain_pair_json, explain_pair_json_text, explains_a_pair, joined_json, joined_json_text, json, json_text,
+    load_json, load_json_text, load_run_json_text, read_explain_pair_record, read_explain_record, read_load_record,
+    read_record, read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
@@ -37,17 +36,16 @@ pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
-pub use markdown::{costs_markdown, explain_markdown, explain_pair_markdown, load_markdown, markdown, rulers_markdown};
-pub use svg::{costs_histogram_svg, load_svg};
+pub use markdown::{explain_markdown, explain_pair_markdown, load_markdown, markdown, rulers_markdown};
+pub use svg::load_svg;
 pub use text::agent_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{
-    clocks_text, costs_text, explain_pair_text, explain_text, joined_text, load_run_text, load_summary, load_text,
-    other_run_text, rulers_text, run_text, runs_text, sentence, summary, text,
+    explain_pair_text, explain_text, joined_text, load_run_text, load_summary, load_text, other_run_text, rulers_text,
+    run_text, runs_text, sentence, summary, text,
 };
 pub use text::{release_answer_text, release_text};
-pub use words::costs::costs_summary;
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::load::load_sentences;
 pub use words::one_line;

@@ -1,9 +1,5 @@
 //! Charts as drawings by themselves, for a text or a slide: they need nothing besides themselves either. Those of load
-//! experiments, of costs, and of what an allocator's lock costs.
-
-mod histogram;
-
-pub use histogram::costs_histogram_svg;
+//! experiments.
 
 use maud::{Markup, PreEscaped, html};
 use steady_model::LoadReport;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use steady_costs::prices;
 use steady_experiments::explain::{ExplainRun, explain, report};
 use steady_feature::attended;
 use steady_linux::activity::Snapshot;
@@ -11,12 +12,12 @@ use steady_report::explain_text;
 use steady_rulers::Pace;
 
 use super::tick;
-use crate::costs::prices::prices;
 use crate::failure::{Failure, notice};
 use crate::flags::ExplainFlags;
 use crate::history::Keeper;
 use crate::letters::readable;
 use crate::output::{Destinations, style_on};
+use crate::session::CommandLine;
 use crate::{programs, revisions};
 
 /// What surrounds the run.
@@ -41,7 +42,8 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
         ExplainPlan { command: programs::attended(&flags.words)?, trace: flags.trace, by_process: flags.by_process };
     // Before the command: what comes after it would keep the shell waiting, and be measured while the machine is still at
     // what the command left it to do.
-    let prices = prices(flags.fresh, flags.quiet).unwrap_or_else(|failure| without_prices(&failure));
+    let prices = prices::prices(&mut CommandLine::default(), flags.fresh, flags.quiet)
+        .unwrap_or_else(|failure| without_prices(&failure));
     let tick = tick();
     let root = Root::default();
     let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
@@ -89,7 +91,7 @@ fn without_prices(failure: &Failure) -> Prices {
         kernel: procfs::kernel(&root),
         boot: host::boot_id(&root),
         alu: Err(why.clone()),
-        prices: steady_experiments::costs::prices::all().map(|priced| (priced, Err(why.clone()))).collect(),
+        prices: prices::all().map(|priced| (priced, Err(why.clone()))).collect(),
     }
 }
 

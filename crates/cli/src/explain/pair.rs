@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use steady_costs::prices::prices;
 use steady_experiments::CommandRunner;
 use steady_experiments::compare::CompareError;
 use steady_experiments::compare::Setting;
@@ -14,12 +15,12 @@ use steady_process::runner::RunError;
 use steady_rulers::alu_seconds;
 
 use super::tick;
-use crate::costs::prices::prices;
 use crate::failure::Failure;
 use crate::flags::ExplainFlags;
 use crate::history::Keeper;
 use crate::output::Destinations;
 use crate::progress::Bar;
+use crate::session::CommandLine;
 use crate::{compare, programs, resolve, revisions};
 
 /// How long pairs are run where nobody says.
@@ -33,7 +34,11 @@ pub(super) fn run(flags: &ExplainFlags) -> Result<u8, Failure> {
     check(flags)?;
     let plan = plan(flags)?;
     let destinations = Destinations::open(&flags.output(), flags.pairs.samples)?;
-    let means = Means { prices: prices(flags.fresh, flags.quiet)?, tick: tick(), ruler: alu_seconds };
+    let means = Means {
+        prices: prices(&mut CommandLine::default(), flags.fresh, flags.quiet)?,
+        tick: tick(),
+        ruler: alu_seconds,
+    };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let bar = Bar::new(flags.quiet);
     let measured = measure(&plan, means, readable, &bar);

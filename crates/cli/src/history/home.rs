@@ -36,9 +36,9 @@ impl Home {
         self.0.join("agent.db")
     }
 
-    /// The file of what events cost here.
-    pub(crate) fn prices(&self) -> PathBuf {
-        self.0.join("prices.json")
+    /// The folder itself.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.0.clone()
     }
 
     /// Makes the folders, where they are missing.

@@ -2,17 +2,17 @@
 
 use std::ops::Deref;
 
-use steady_experiments::{costs, explain, judge, load, warm};
+use steady_experiments::{explain, judge, load, warm};
 use steady_feature::Record;
 use steady_model::{
-    CostsReport, ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, ReleaseReport, Report, RulerRecord,
-    RunKind, WarmBenchReport,
+    ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, ReleaseReport, Report, RulerRecord, RunKind,
+    WarmBenchReport,
 };
 use steady_report::{
-    ReadError, costs_summary, explain_pair_summary, explain_summary, explains_a_pair, load_run_json_text,
-    load_run_text, load_summary, other_run_text, read_costs_record, read_explain_pair_record, read_explain_record,
-    read_load_record, read_record, read_release_report, read_ruler_record, read_warm_bench_record, release_summary,
-    rulers_summary, run_json_text, run_text, runs_json_text, summary, warm_bench_summary,
+    ReadError, explain_pair_summary, explain_summary, explains_a_pair, load_run_json_text, load_run_text, load_summary,
+    other_run_text, read_explain_pair_record, read_explain_record, read_load_record, read_record, read_release_report,
+    read_ruler_record, read_warm_bench_record, release_summary, rulers_summary, run_json_text, run_text,
+    runs_json_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
@@ -48,8 +48,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Costs => Box::new(costs::report(read_costs_record(text)?)),
-        RunKind::Limit | RunKind::Locks => unreachable!("they are in the table of features"),
+        RunKind::Limit | RunKind::Locks | RunKind::Costs => unreachable!("they are in the table of features"),
     })
 }
 
@@ -142,12 +141,6 @@ impl Run for ReleaseReport {
 
     fn status(&self) -> u8 {
         release::status(self, false)
-    }
-}
-
-impl Run for CostsReport {
-    fn facts(&self) -> Facts {
-        Facts::of_costs(self, costs_summary(self))
     }
 }
 

@@ -3,6 +3,7 @@
 //! All lines are means over the same pairs with the same weights, so that those of the parts add up to that of the whole:
 //! CPU time is user and system time, and it is the parts and what they leave unexplained.
 
+use steady_costs::prices::at_run;
 use steady_model::{
     Absent, Difference, ExplainPairRecord, ExplainPairReport, Interval, Layout, Line, Metric, Nanos, Price, Priced,
     Prices, Reading, Run,
@@ -12,7 +13,6 @@ use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 use super::faults;
 use super::made::{self, Made};
 use super::report::TICKS;
-use crate::costs::prices::at_run;
 use crate::judge::succeeded;
 
 /// Each line's interval is at this level, by one look at its end.

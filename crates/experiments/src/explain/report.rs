@@ -1,9 +1,9 @@
 //! From what a command did to where its time went: pure, so that a record gives the same report whenever it is read.
 
+use steady_costs::prices::at_run;
 use steady_model::{Absent, ExplainRecord, ExplainReport, Interval, Nanos, Part, Reading};
 
 use super::parts;
-use crate::costs::prices::at_run;
 
 /// Sources of times that disagree by less than this, or by less than this share, agree.
 const GRAIN: f64 = 1e-3;

@@ -5,7 +5,6 @@ mod calibration;
 #[path = "../common/mod.rs"]
 mod common;
 mod comparison;
-mod costs;
 mod drawn;
 mod instructions;
 mod joined;

@@ -39,7 +39,7 @@ pub fn text(document: &Document, style: Style) -> String {
         }
     }
     let is_drawn =
-        |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.has_bars()));
+        |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.is_of_letters()));
     let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
     for (at, section) in sections.filter(|section| !is_drawn(section)).enumerate() {
         match section.heading_in_text(document) {

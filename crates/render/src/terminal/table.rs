@@ -27,7 +27,7 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     let mut widths = at(lines);
     let mut excess = total(&widths).saturating_sub(room);
     for (column, width) in table.columns.iter().zip(&mut widths).rev() {
-        let least = SHORTEST.max(longest_word(&column.head));
+        let least = SHORTEST.max(longest_word(&column.head)).max(longest_code(&shown, column));
         if column.align == Align::Words && *width > least {
             let less = excess.min(*width - least);
             (*width, excess) = (*width - less, excess - less);
@@ -102,6 +102,13 @@ fn column_width(shown: &Shown<'_>, column: &Column, lines: usize) -> usize {
     let whole = width(&column.head);
     let head = (longest_word(&column.head)..=whole).find(|room| broken(&column.head, *room).len() <= lines);
     cells.max(head.unwrap_or(whole))
+}
+
+/// The longest word of a name or a command, which is never cut.
+fn longest_code(shown: &Shown<'_>, column: &Column) -> usize {
+    let cells = (0..shown.rows).map(|row| shown.cell(column, row));
+    let code = cells.filter(|(emphasis, _)| *emphasis == Emphasis::Code);
+    code.map(|(_, text)| longest_word(&text)).max().unwrap_or(0)
 }
 
 fn longest_word(head: &str) -> usize {

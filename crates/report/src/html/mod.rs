@@ -1,6 +1,5 @@
 //! The report as one page of HTML that needs nothing besides itself: no script, no font, no picture from elsewhere.
 
-mod costs;
 mod course;
 mod distribution;
 mod explain;
@@ -21,11 +20,10 @@ use steady_render::html::{page as styled, sentence as spans};
 use crate::text::headline;
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
-pub use costs::costs_html;
 pub use explain::{explain_html, explain_pair_html};
 use points::Points;
 pub(crate) use steady_render::html::plot as svg;
-pub(crate) use steady_render::scale::{self, Kind, Place, Scale};
+pub(crate) use steady_render::scale::{self, Kind};
 
 pub use load::load_html;
 pub use release::release_html;

@@ -4,7 +4,6 @@
 mod agent;
 mod check;
 mod commands;
-mod costs;
 mod explain;
 mod history;
 mod joined;
@@ -22,7 +21,6 @@ use serde_json::{Value, json as literal};
 use steady_model::{Cold, Effort, Layout, Record, Report};
 
 pub use agent::{AGENT_SCHEMA, agent_json, agent_json_text};
-pub use costs::{COSTS_SCHEMA, costs_json, costs_json_text, read_costs_record};
 pub use explain::{
     EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
     read_explain_pair_record, read_explain_record,

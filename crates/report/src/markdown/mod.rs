@@ -1,6 +1,5 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
-mod costs;
 mod explain;
 mod load;
 mod release;
@@ -14,7 +13,6 @@ use steady_render::markdown::sentence as spoken;
 use crate::text::{breakdown, fresh_warnings, headline, machine, pairs, secondary};
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
-pub use costs::costs_markdown;
 pub use explain::{explain_markdown, explain_pair_markdown};
 use steady_render::markdown::{code, fenced, plain};
 

@@ -3,7 +3,6 @@
 mod absent;
 mod agent;
 pub(crate) mod breakdown;
-pub(crate) mod costs;
 mod explain;
 pub(crate) mod grid;
 pub(crate) mod headline;
@@ -23,7 +22,6 @@ mod warm;
 use steady_model::{Report, Undecided, Warning};
 
 pub use agent::agent_text;
-pub use costs::{clocks_text, costs_text};
 pub use explain::{explain_pair_text, explain_text};
 pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
 pub use joined::joined_text;

@@ -1,15 +1,12 @@
 //! What metrics, commands and options are called in sentences.
 
 pub(crate) mod agent;
-pub(crate) mod clocks;
-pub(crate) mod costs;
 mod effect;
 pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod release;
 mod remedy;
 mod repeat;
-mod repeat_costs;
 mod repeat_load;
 pub(crate) mod rulers;
 mod startups;
@@ -22,7 +19,6 @@ pub(crate) use steady_render::letters::{capital, count, cut, harmless, misleads,
 pub(crate) use effect::{Effect, between, signed, signed_beside};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
-pub(crate) use repeat_costs::repeat_costs;
 pub(crate) use repeat_load::repeat_load;
 pub(crate) use startups::startups;
 pub use warning::warning_message;

@@ -1,0 +1,77 @@
+//! What primitives cost as a document: in words, then as tables, the distribution of each, and the cost by length of the loop.
+
+mod charts;
+mod clocks;
+mod figures;
+mod notes;
+mod sentences;
+mod sweep;
+mod tables;
+
+use steady_model::Probe;
+use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
+
+use crate::record::{CostsRecord, ProbeCost};
+use figures::Group;
+
+pub use charts::{histogram, title};
+pub use clocks::{ClockWords, clock_words};
+pub(crate) use sentences::summary;
+
+/// As many probes have a histogram of several lines each on a terminal.
+const FEW: usize = 3;
+
+/// The report.
+pub(crate) fn document(record: &CostsRecord) -> Document {
+    let emphasis = |at: usize| if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
+    let sentences = sentences::sentences(record).into_iter().enumerate();
+    let mut answer: Vec<Sentence> = sentences.map(|(at, text)| vec![(emphasis(at), text)]).collect();
+    answer.extend(notes::early(record).map(|text| vec![(Emphasis::Open, text)]));
+    let are_clocks = only_clocks(record);
+    let mut sections = Vec::new();
+    if are_clocks && !record.clocks.is_empty() {
+        sections.push(clocks::clocks(record));
+    }
+    if record.plan.sweep {
+        sections.extend(sweep::sections(record));
+    } else {
+        sections.extend(tables::costs(record));
+        let shown = if record.costs().count() <= FEW { Shown::Everywhere } else { Shown::OnPages };
+        sections.extend(charts::histograms(record).into_iter().map(|section| section.shown(shown)));
+    }
+    let known = clocks::uses(record);
+    if are_clocks {
+        sections.extend(known);
+    } else if !record.plan.sweep && record.plan.probes.iter().any(|probe| Group::of(*probe) == Group::Clocks) {
+        let clocks = std::iter::once(clocks::clocks(record)).chain(known);
+        sections.extend(clocks.map(|section| section.shown(Shown::OnPages)));
+    }
+    let notes = notes::notes(record).into_iter().map(plain);
+    sections.extend(Some(Section::paragraphs(notes)).filter(|section| !section.blocks.is_empty()));
+    sections.push(Section::new("How it was measured", vec![Block::Facts(notes::facts(record))]).folded());
+    let again = vec![Block::Command(notes::repeat(record))];
+    sections.push(Section::new("To measure the same again", again).shown(Shown::OffTerminal));
+    sections.push(origin(record.started, &record.host, &record.revision));
+    Document { subject: "Steadyhand: what primitives cost".to_owned(), answer, sections, is_brief: false }
+}
+
+fn plain(text: String) -> Sentence {
+    vec![(Emphasis::Plain, text)]
+}
+
+/// Whether clocks alone were measured: then the document is about them.
+fn only_clocks(record: &CostsRecord) -> bool {
+    let probes = &record.plan.probes;
+    !probes.is_empty() && !record.plan.sweep && probes.iter().all(|probe| Group::of(*probe) == Group::Clocks)
+}
+
+/// The probes of a record, each once.
+fn each_once(record: &CostsRecord) -> Vec<Probe> {
+    let mut probes: Vec<Probe> = Vec::new();
+    for ProbeCost { probe, .. } in &record.probes {
+        if !probes.contains(probe) {
+            probes.push(*probe);
+        }
+    }
+    probes
+}

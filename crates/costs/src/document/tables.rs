@@ -1,0 +1,82 @@
+//! One table of all probes, by group: median, interval, spread, and the distribution in small.
+
+use steady_model::Reading;
+use steady_render::document::{Block, Emphasis, Section};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::terminal::columns::{gathered, small};
+use steady_render::units::TIE;
+
+use super::figures::{Figures, Group, below, modes, spread};
+use super::plain;
+use crate::record::{Cost, CostsRecord, ProbeCost};
+
+/// The columns of a distribution in small.
+const SMALL: usize = 16;
+
+/// A row: the heading of a group, or a probe of it.
+enum Row<'a> {
+    Group(Group),
+    Probe(&'a ProbeCost),
+}
+
+/// The costs by group, with what is to be known of all of them; none without any.
+pub(super) fn costs(record: &CostsRecord) -> Option<Section> {
+    let rows: Vec<Row<'_>> = Group::ALL.into_iter().flat_map(|group| of_group(record, group)).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let figure = |head: &str, of: fn(&Cost) -> Cell| {
+        Column::numbers(head, &rows, |row| match row {
+            Row::Group(_) => "".into(),
+            Row::Probe(probe) => cell(&probe.cost, of),
+        })
+    };
+    let name = |row: &Row<'_>| match row {
+        Row::Group(group) => Cell::Text(Emphasis::Heading, group.heading().to_owned()),
+        Row::Probe(probe) => Cell::Text(Emphasis::Code, probe.probe.name().to_owned()),
+    };
+    let interval =
+        |cost: &Cost| if cost.below_resolution { Cell::Nothing } else { Figures::of(cost).interval().into() };
+    let shape = |row: &Row<'_>| match row {
+        Row::Probe(ProbeCost { cost: Ok(cost), .. }) => distribution(cost),
+        _ => String::new(),
+    };
+    let table = Table {
+        label: "Costs".to_owned(),
+        rows: ("probe", "probes"),
+        columns: vec![
+            Column::words("probe", &rows, name),
+            figure("median", |cost| {
+                if cost.below_resolution { below(cost) } else { Figures::of(cost).median() }.into()
+            }),
+            figure("95\u{a0}% interval", interval),
+            figure("spread", |cost| spread(cost).into()),
+            Column::words("distribution", &rows, shape),
+        ],
+    };
+    let mut blocks = vec![Block::Table(table)];
+    if record.costs().any(|cost| cost.below_resolution) {
+        let text = "<: the cost is below the resolution, and cannot be told from nothing.";
+        blocks.push(Block::Paragraph(plain(text.to_owned())));
+    }
+    let modes = record.costs().filter_map(|cost| Some(format!("{}: {}.", cost.probe.name(), modes(cost)?)));
+    blocks.extend(modes.map(|text| Block::Paragraph(vec![(Emphasis::Open, text)])));
+    Some(Section::new("Median of each, less the empty loop, with its 95\u{a0}% interval", blocks).whole())
+}
+
+/// The rows of a group; none without probes.
+fn of_group(record: &CostsRecord, group: Group) -> Vec<Row<'_>> {
+    let probes: Vec<Row<'_>> =
+        record.probes.iter().filter(|probe| Group::of(probe.probe) == group).map(Row::Probe).collect();
+    if probes.is_empty() { probes } else { std::iter::once(Row::Group(group)).chain(probes).collect() }
+}
+
+fn cell(cost: &Reading<Cost>, of: fn(&Cost) -> Cell) -> Cell {
+    cost.as_ref().map_or_else(|absent| Cell::Absent(absent.0.clone()), of)
+}
+
+/// The distribution in small, in one piece.
+fn distribution(cost: &Cost) -> String {
+    let counts: Vec<f64> = cost.histogram.counts.iter().copied().map(f64::from).collect();
+    small(&gathered(&counts, SMALL)).replace(' ', TIE)
+}

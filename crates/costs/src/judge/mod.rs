@@ -1,0 +1,168 @@
+//! From what was measured to what it costs: a pure function of the record.
+
+mod disturbed;
+mod histogram;
+mod reasons;
+
+use steady_model::{Absent, Ending, Nanos, Probe, Reading, Timed};
+use steady_stats::descriptive::quantile;
+use steady_stats::location::location;
+use steady_stats::modes;
+
+use crate::document::clock_words;
+use crate::record::{Cost, CostsRecord, Measured, Mode, ProbeCost, Repetition};
+pub(crate) use disturbed::Kept;
+use histogram::histogram;
+
+/// The confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+/// With fewer repetitions there is no interval of that confidence for a median, whatever they are.
+pub const FEWEST: usize = 6;
+
+/// The record with all that is derived from what was measured.
+pub fn judged(mut record: CostsRecord) -> CostsRecord {
+    let costs: Vec<Reading<Cost>> =
+        record.probes.iter().map(|probe| probe.measured().and_then(|measured| cost(&measured, &record))).collect();
+    for (probe, cost) in record.probes.iter_mut().zip(costs) {
+        let known = ProbeCost::absent(probe.probe, &Absent::because("it is derived"));
+        (probe.unit, probe.clock, probe.cost) = (known.unit, known.clock, cost);
+    }
+    let reasons = if record.plan.sweep { reasons::reasons(&record) } else { vec![] };
+    let mut reasons = reasons.into_iter();
+    record.probes.iter_mut().for_each(|probe| probe.against_longest = reasons.next());
+    record.clocks.iter_mut().for_each(|clock| clock.words = clock_words(clock.probe));
+    record
+}
+
+/// What the event of a probe costs.
+fn cost(measured: &Measured<'_>, record: &CostsRecord) -> Reading<Cost> {
+    let probe = measured.probe;
+    let kept = Kept::of(measured);
+    let repetitions = &kept.repetitions;
+    let values: Vec<f64> = repetitions.iter().map(|repetition| seconds_per_event(probe, repetition)).collect();
+    let found = location(&values, CONFIDENCE).ok_or_else(|| too_few(measured))?;
+    let (step, events) = (clock_step(probe, record), middle(repetitions, |timed| timed.events as f64));
+    let resolution = (step / events).max(noise_of_nothing(probe, repetitions) / events);
+    let modes: Vec<Mode> = modes::two(&values, MODE_STEPS * step / events)
+        .map(|two| two.map(|mode| Mode { median_seconds: mode.median, share_ratio: mode.share }).to_vec())
+        .unwrap_or_default();
+    let all = measured.repetitions;
+    let expected_events =
+        all.iter().map(|repetition| repetition.probe.loops as f64).sum::<f64>() * measured.events_per_loop;
+    let cost = Cost {
+        probe,
+        loops: measured.loops,
+        median_seconds: found.median,
+        low_seconds: found.low,
+        high_seconds: found.high,
+        spread_seconds: found.spread,
+        resolution_seconds: resolution,
+        below_resolution: found.median.abs() < resolution,
+        histogram: histogram(&values, &modes, resolution),
+        modes,
+        repetitions: repetitions.len(),
+        set_apart: kept.set_apart,
+        all_disturbed: kept.all_disturbed,
+        expected_events,
+        counted_events: all.iter().map(|repetition| repetition.probe.events).sum(),
+        notes: notes(measured, record, expected_events),
+    };
+    let numbers =
+        [cost.median_seconds, cost.low_seconds, cost.high_seconds, cost.spread_seconds, resolution, expected_events];
+    let is_finite = numbers.iter().all(|number| number.is_finite());
+    if is_finite { Ok(cost) } else { Err(Absent::because("what was measured makes no finite cost")) }
+}
+
+/// Two values that the clock alone keeps apart are no two modes.
+const MODE_STEPS: f64 = 4.0;
+
+fn too_few(measured: &Measured<'_>) -> Absent {
+    let made = measured.repetitions.len();
+    if made >= FEWEST {
+        return Absent::because("its event did not happen, by what was counted");
+    }
+    let repetitions = if made == 1 { "repetition" } else { "repetitions" };
+    Absent::because(format!("there was time for {made} {repetitions} only, and an interval takes {FEWEST}"))
+}
+
+/// The time that a probe's cost is made of.
+pub(super) fn time(probe: Probe, timed: &Timed) -> Nanos {
+    if probe.costs_cpu_time() { timed.cpu } else { timed.wall }
+}
+
+/// What an event cost in one repetition, net of the empty loop: by how often it did happen, not by how often it should.
+pub(super) fn seconds_per_event(probe: Probe, repetition: &Repetition) -> f64 {
+    let Repetition { probe: whole, empty, .. } = repetition;
+    (time(probe, whole).seconds() - time(probe, empty).seconds()) / whole.events as f64
+}
+
+/// A step of the clock that the cost is read from, reading it included.
+pub(super) fn clock_step(probe: Probe, record: &CostsRecord) -> f64 {
+    let clock = if probe.costs_cpu_time() { Probe::ClockThreadCpu } else { Probe::ClockMonotonic };
+    let facts = record.clocks.iter().find(|facts| facts.probe == clock);
+    facts.map_or(0.0, |facts| facts.smallest_step_seconds.clone().unwrap_or(facts.stated_resolution_seconds).seconds())
+}
+
+/// By how much the median difference of two empty loops would differ from nothing, in 95 of 100 such experiments; in
+/// seconds for a whole loop.
+fn noise_of_nothing(probe: Probe, repetitions: &[&Repetition]) -> f64 {
+    /// Of a normal distribution: its interquartile range in standard deviations; the standard error of a median over that of
+    /// a mean.
+    const RANGE: f64 = 1.349;
+    const OF_MEDIAN: f64 = 1.2533;
+    let empty: Vec<f64> = repetitions.iter().map(|repetition| time(probe, &repetition.empty).seconds()).collect();
+    let [low, high] = [0.25, 0.75].map(|q| quantile(&empty, q).unwrap_or(0.0));
+    let deviation = (high - low) / RANGE;
+    1.96 * OF_MEDIAN * (2.0_f64).sqrt() * deviation / (empty.len() as f64).sqrt()
+}
+
+fn middle(repetitions: &[&Repetition], of: fn(&Timed) -> f64) -> f64 {
+    let values: Vec<f64> = repetitions.iter().map(|repetition| of(&repetition.probe)).collect();
+    quantile(&values, 0.5).unwrap_or(f64::NAN)
+}
+
+/// Counts that differ by more than this are told.
+const LITTLE: f64 = 0.01;
+
+/// The notes on what was measured of one probe, as sentences.
+fn notes(measured: &Measured<'_>, record: &CostsRecord, expected: f64) -> Vec<String> {
+    let events = events(measured, expected);
+    [events, calls(measured), few(measured, record)].into_iter().flatten().collect()
+}
+
+fn differ(counted: f64, expected: f64) -> bool {
+    (counted - expected).abs() > LITTLE * expected.abs()
+}
+
+fn events(measured: &Measured<'_>, expected: f64) -> Option<String> {
+    let counted: u64 = measured.repetitions.iter().map(|repetition| repetition.probe.events).sum();
+    differ(counted as f64, expected).then(|| {
+        let more = (counted as f64 / expected - 1.0) * 100.0;
+        format!(
+            "The event was to happen {expected:.0} times and was counted {counted} times ({more:+.1} %): the cost is that of one \
+             that was counted."
+        )
+    })
+}
+
+fn calls(measured: &Measured<'_>) -> Option<String> {
+    let [counted, expected] = measured.calls?;
+    // Where none is to be made, a hundredth of one is too many.
+    let differ = differ(counted, expected) && (counted - expected).abs() > LITTLE;
+    differ.then(|| {
+        format!("A round of its loop makes {counted:.2} system calls, as a tracer counted them, where {expected:.2} were expected.")
+    })
+}
+
+fn few(measured: &Measured<'_>, record: &CostsRecord) -> Option<String> {
+    let (made, wanted) = (measured.repetitions.len(), record.plan.repetitions as usize);
+    if record.plan.sweep || made >= wanted {
+        return None;
+    }
+    let why =
+        if record.ending == Ending::Interrupted { "it was interrupted" } else { "the budget had no room for more" };
+    Some(format!("It has {made} of {wanted} repetitions: {why}."))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! What events cost here, net: an event's price holds nothing of what it brings about and what is counted by itself.
+
+mod file;
+mod net;
+mod rate;
+
+use std::cell::RefCell;
+
+use steady_feature::{Failure, Session};
+use steady_linux::{Root, procfs};
+use steady_model::{AluTime, Interval, KernelCall, Nanos, Price, Priced, Prices, Probe, Reading};
+
+pub use file::{keep, kept};
+pub use net::net;
+use rate::at_rate;
+pub use rate::at_run;
+
+use crate::judge::judged;
+use crate::record::CostsPlan;
+use crate::run::{Circumstances, CostsError, CostsRunner, Done, Event, ProberRunner, measure};
+use crate::{circumstances, plan, show};
+
+/// What measuring the prices may take.
+const BUDGET: Nanos = Nanos(5_000_000_000);
+const REPETITIONS: u32 = 50;
+
+/// The name of their file in the folder of the user's data.
+const FILE: &str = "prices.json";
+
+/// Everything that has a price.
+pub fn all() -> impl Iterator<Item = Priced> {
+    let made = [Priced::Fork, Priced::Vfork, Priced::Thread, Priced::Exec];
+    let plain = [Priced::MinorFault, Priced::MinorFaultMany, Priced::MinorFaultCold, Priced::Switch]
+        .into_iter()
+        .chain(made)
+        .chain([Priced::KernelEntry]);
+    plain.chain(KernelCall::ALL.into_iter().map(Priced::Call))
+}
+
+/// The boot that prices hold for.
+pub fn boot(root: &Root) -> Reading<String> {
+    root.read_line("/proc/sys/kernel/random/boot_id")
+}
+
+/// The prices of this host, under this kernel and since its last boot. Those that are not in the file of them are measured,
+/// which takes 5 s at most; `fresh` has all measured. A signal during that does to this process what it does to any.
+///
+/// # Errors
+/// They could not be measured.
+pub fn prices(session: &mut dyn Session, fresh: bool, quiet: bool) -> Result<Prices, Failure> {
+    let root = Root::default();
+    let file = session.data_folder().map(|folder| folder.join(FILE));
+    let known = file.as_ref().ok().filter(|_| !fresh).and_then(|file| kept(file, &root));
+    let machine = plan::machine();
+    let affinity = plan::affinity(&machine, None)?;
+    let seed = session.seed(None)?;
+    let mut runner = ProberRunner::new(affinity.clone(), None);
+    let before = known.clone();
+    // It is asked for the circumstances before anything is shown.
+    let shared = RefCell::new(&mut *session);
+    let circumstances = || circumstances(&**shared.borrow(), machine, affinity, seed);
+    let found = measured(known, circumstances, &mut runner, &mut |event| {
+        if !quiet {
+            show(&mut **shared.borrow_mut(), &event);
+        }
+    });
+    drop(runner);
+    let found = found.map_err(|error| match error {
+        CostsError::Interrupted => Failure::Own("interrupted".to_owned()),
+        error => Failure::Own(format!("prices could not be measured: {error}")),
+    })?;
+    if before.as_ref() != Some(&found) {
+        let saved =
+            file.and_then(|file| keep(&file, &root, &found).map_err(|why| format!("'{}': {why}", file.display())));
+        if let Err(why) = saved {
+            session.notice(&format!("the prices of this host are not kept for later runs: {why}"));
+        }
+    }
+    Ok(found)
+}
+
+/// The prices of this host: those of `known`, and those that it lacks measured now. Takes 5 s at most, and less if nothing much
+/// else runs.
+///
+/// # Errors
+/// [`CostsError::Interrupted`]; any other that leaves nothing measured.
+pub fn measured<R: CostsRunner>(
+    known: Option<Prices>,
+    circumstances: impl FnOnce() -> Circumstances,
+    runner: &mut R,
+    events: &mut dyn FnMut(Event),
+) -> Result<Prices, CostsError> {
+    let lacking: Vec<Priced> = all().filter(|priced| !holds(known.as_ref(), *priced)).collect();
+    if let Some(known) = known.clone().filter(|_| lacking.is_empty()) {
+        return Ok(known);
+    }
+    let plan = CostsPlan { probes: probes(&lacking), repetitions: REPETITIONS, budget_seconds: BUDGET, sweep: false };
+    let (circumstances, root) = (circumstances(), Root::default());
+    let measured = circumstances.started;
+    let Done { mut record, stopped, beside } = measure(&plan, circumstances, runner, events);
+    if let Some(stopped) = stopped
+        && (stopped == CostsError::Interrupted || record.probes.iter().all(|probe| probe.samples.is_err()))
+    {
+        return Err(stopped);
+    }
+    let alu = rate::at_its_mean(&mut record, &beside);
+    let fresh = net(&judged(record), &lacking);
+    let fresh = Prices { measured, kernel: procfs::kernel(&root), boot: boot(&root), alu, prices: fresh };
+    Ok(known.map_or(fresh.clone(), |known| joined(known, fresh)))
+}
+
+/// Those that were kept, with those that they lacked, all at the rate that the clock has now.
+fn joined(known: Prices, fresh: Prices) -> Prices {
+    let alu = known.alu.clone().and(fresh.alu.clone());
+    // The rate that prices are given at is a convention, and so known to the last.
+    let rate =
+        fresh.alu.clone().map(|alu| AluTime { interval: Interval { low: alu.seconds, high: alu.seconds }, ..alu });
+    let kept = at_rate(&known, &rate).prices;
+    let is_lacking = |one: &(Priced, Reading<Price>)| !fresh.prices.iter().any(|(of, _)| *of == one.0);
+    let prices = kept.into_iter().filter(is_lacking).chain(fresh.prices.clone()).collect();
+    Prices { alu, prices, ..fresh }
+}
+
+fn holds(known: Option<&Prices>, priced: Priced) -> bool {
+    known.is_some_and(|known| known.prices.iter().any(|(of, _)| *of == priced))
+}
+
+/// The probes that prices are made of, without doubles.
+fn probes(priced: &[Priced]) -> Vec<Probe> {
+    let wanted: Vec<Probe> = priced.iter().flat_map(|priced| priced.probes()).collect();
+    Probe::all().filter(|probe| wanted.contains(probe)).collect()
+}

@@ -1,0 +1,272 @@
+//! Experiments on simulated probes: what is measured, in which order, within which time, and what is kept.
+
+use steady_costs::{
+    Affinity, Circumstances, Cost, CostsError, CostsPlan, CostsRecord, Done, Event, LengthReason, Repetition,
+    SimulatedProbes, judged, measure, prices,
+};
+use steady_linux::{Root, host, topology};
+use steady_model::{Absent, AluTime, Ending, Nanos, Priced, Prices, Probe, Reading, Seed, Timestamp};
+
+const PROBES: [Probe; 4] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch, Probe::ForkExit];
+
+fn cost(probe: Probe) -> f64 {
+    match probe {
+        Probe::FunctionCall => 1e-9,
+        Probe::SystemCall => 100e-9,
+        Probe::ProcessSwitch => 1e-6,
+        _ => 70e-6,
+    }
+}
+
+fn plan(budget: f64) -> CostsPlan {
+    CostsPlan { probes: PROBES.to_vec(), repetitions: 100, budget_seconds: Nanos::from_seconds(budget), sweep: false }
+}
+
+fn circumstances(seed: u64) -> Circumstances {
+    Circumstances {
+        host: host::probe(&Root::default()),
+        machine: topology::machine(&Root::default(), None),
+        started: Timestamp(0),
+        revision: Err(Absent::because("it is simulated")),
+        clocks: vec![],
+        affinity: Affinity { cpu: 0, other_cpu: Err(Absent::because("there is one CPU")) },
+        seed: Seed(seed),
+    }
+}
+
+fn done(plan: &CostsPlan, probes: &mut SimulatedProbes) -> Done {
+    measure(plan, circumstances(1), probes, &mut |_| ())
+}
+
+fn shown(plan: &CostsPlan, probes: &mut SimulatedProbes) -> CostsRecord {
+    judged(done(plan, probes).record)
+}
+
+fn repetitions(done: &Done, probe: Probe) -> Vec<Repetition> {
+    let found = done.record.probes.iter().find(|one| one.probe == probe);
+    found.unwrap().samples.clone().unwrap_or_default()
+}
+
+#[test]
+fn what_is_simulated_is_found_again() {
+    let record = shown(&plan(15.0), &mut SimulatedProbes::new(cost));
+    for probe in &record.probes {
+        let found = probe.cost.as_ref().unwrap();
+        let probe = &probe.probe;
+        assert!((found.median_seconds / cost(*probe) - 1.0).abs() < 0.02, "{probe:?}: {found:?}");
+        assert_eq!((found.repetitions, found.set_apart, found.all_disturbed), (100, 0, false));
+    }
+    assert_eq!(record.ending, Ending::Spent);
+    assert!(record.probes.iter().all(|probe| probe.against_longest.is_none()));
+}
+
+#[test]
+fn disturbed_repetitions_do_not_move_the_cost() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.disturbed = 0.2;
+    let record = shown(&plan(60.0), &mut probes);
+    for probe in &record.probes {
+        let found = probe.cost.as_ref().unwrap();
+        let probe = &probe.probe;
+        assert!(
+            (found.median_seconds / cost(*probe) - 1.0).abs() < 0.02 && found.set_apart > 10,
+            "{probe:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_short_budget_has_fewer_repetitions_of_each_and_is_kept() {
+    for (budget, stretch) in [(0.3, 1.0), (1.0, 10.0), (3.0, 30.0)] {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.stretch = stretch;
+        let done = done(&plan(budget), &mut probes);
+        assert!(done.record.elapsed_seconds <= done.record.plan.budget_seconds, "{:?}", done.record.elapsed_seconds);
+        assert_eq!((done.stopped.clone(), done.record.ending), (None, Ending::Spent));
+        let counts = PROBES.map(|probe| repetitions(&done, probe).len());
+        assert!(counts.iter().all(|count| (1..100).contains(count)), "{counts:?}");
+        assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 2, "{counts:?}");
+    }
+}
+
+#[test]
+fn loops_are_shortened_where_many_would_not_fit() {
+    let loops = |stretch: f64| {
+        let mut probes = SimulatedProbes::new(cost);
+        probes.stretch = stretch;
+        let done = done(&plan(3.0), &mut probes);
+        let count = repetitions(&done, Probe::SystemCall).len();
+        (repetitions(&done, Probe::SystemCall)[0].probe.loops, count)
+    };
+    let (quiet, all) = loops(1.0);
+    let (crowded, some) = loops(40.0);
+    assert_eq!(all, 100);
+    assert!(crowded < quiet && crowded * 10 >= quiet, "{crowded} of {quiet}");
+    assert!(some >= 25, "{some}");
+}
+
+#[test]
+fn no_time_at_all_is_told() {
+    let record = shown(&plan(0.004), &mut SimulatedProbes::new(cost));
+    assert!(record.probes.iter().all(|probe| probe.cost.as_ref().is_err_and(|absent| absent.0.contains("time"))));
+}
+
+#[test]
+fn the_order_is_drawn_and_repeats() {
+    let order = |seed| {
+        let done = measure(&plan(15.0), circumstances(seed), &mut SimulatedProbes::new(cost), &mut |_| ());
+        let mut all: Vec<(Nanos, Probe, bool)> = PROBES
+            .iter()
+            .flat_map(|probe| {
+                repetitions(&done, *probe).into_iter().map(|one| (one.started_seconds, *probe, one.empty_first))
+            })
+            .collect();
+        all.sort();
+        all.into_iter().map(|(_, probe, empty_first)| (probe, empty_first)).collect::<Vec<_>>()
+    };
+    let first = order(1);
+    assert_eq!((first.len(), &first), (400, &order(1)));
+    assert_ne!(first, order(2));
+    let empty_first = first.iter().filter(|(_, empty_first)| *empty_first).count();
+    assert!((150..250).contains(&empty_first), "{empty_first}");
+    let each_round_has_all =
+        first.chunks(4).all(|round| PROBES.iter().all(|probe| round.iter().any(|(of, _)| of == probe)));
+    assert!(each_round_has_all);
+    let leads = PROBES.map(|probe| first.chunks(4).filter(|round| round[0].0 == probe).count());
+    assert!(leads.iter().all(|count| (10..45).contains(count)), "{leads:?}");
+}
+
+#[test]
+fn an_interruption_keeps_what_is_whole() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.interrupt_after = Some(50);
+    let done = done(&plan(15.0), &mut probes);
+    assert_eq!((done.stopped.clone(), done.record.ending), (Some(CostsError::Interrupted), Ending::Interrupted));
+    assert_eq!(PROBES.iter().map(|probe| repetitions(&done, *probe).len()).sum::<usize>(), 50);
+    let record = judged(done.record);
+    let note = &record.probes[0].cost.as_ref().unwrap().notes[0];
+    assert!(note.contains("of 100") && note.contains("interrupted"), "{note}");
+}
+
+#[test]
+fn what_is_lost_is_told_and_the_others_go_on() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.lost = Some((Probe::SystemCall, 30));
+    let done = done(&plan(15.0), &mut probes);
+    assert!(matches!(&done.stopped, Some(CostsError::Lost { probe: Probe::SystemCall, .. })), "{:?}", done.stopped);
+    assert_eq!(repetitions(&done, Probe::FunctionCall).len(), 100);
+    let record = judged(done.record);
+    assert_eq!(record.probes[1].cost.as_ref().unwrap_err().0, "it is simulated to be lost");
+}
+
+#[test]
+fn what_cannot_be_had_is_absent_and_no_failure() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.absent = vec![Probe::ForkExit];
+    let done = done(&plan(15.0), &mut probes);
+    assert_eq!(done.stopped, None);
+    assert!(judged(done.record).probes[3].cost.is_err());
+}
+
+#[test]
+fn events_are_told_as_they_happen() {
+    let mut rounds = Vec::new();
+    let mut opened = 0;
+    measure(&plan(15.0), circumstances(1), &mut SimulatedProbes::new(cost), &mut |event| match event {
+        Event::Opening { of, .. } => opened += of,
+        Event::Round { done, of } => rounds.push((done, of)),
+    });
+    assert_eq!((opened, rounds.len(), rounds.last()), (16, 100, Some(&(100, 100))));
+}
+
+#[test]
+fn a_sweep_shows_the_start_in_short_loops() {
+    let mut probes = SimulatedProbes::new(cost);
+    probes.start_up = 2e-6;
+    let plan = CostsPlan { sweep: true, probes: vec![Probe::FunctionCall, Probe::ProcessSwitch], ..plan(15.0) };
+    let record = shown(&plan, &mut probes);
+    let of = |probe: Probe| -> Vec<(Reading<Cost>, LengthReason)> {
+        let of_it = record.probes.iter().filter(|one| one.probe == probe);
+        of_it.map(|one| (one.cost.clone(), one.against_longest.unwrap())).collect()
+    };
+    let call = of(Probe::FunctionCall);
+    assert_eq!(call.len(), 13);
+    assert!(call[..6].iter().all(|(_, reason)| *reason == LengthReason::StartUp), "{call:?}");
+    assert_eq!(call[12].1, LengthReason::Agrees);
+    let switch = of(Probe::ProcessSwitch);
+    let too_long = switch.iter().filter_map(|(cost, _)| cost.as_ref().err());
+    assert!(too_long.clone().count() > 0 && too_long.clone().all(|absent| absent.0.contains("budget")), "{switch:?}");
+    assert!(record.elapsed_seconds <= plan.budget_seconds);
+}
+
+fn dear(probe: Probe) -> f64 {
+    match probe {
+        Probe::SpawnStatic => 50e-6,
+        Probe::VforkExit => 15e-6,
+        other => cost(other),
+    }
+}
+
+fn priced(known: Option<Prices>, probes: &mut SimulatedProbes) -> Result<Prices, CostsError> {
+    prices::measured(known, || circumstances(1), probes, &mut |_| ())
+}
+
+#[test]
+fn every_price_is_measured_once() {
+    let all = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
+    assert_eq!(all.prices.len(), prices::all().count());
+    let near = |priced, expected: f64| {
+        let price = all.of(priced).unwrap();
+        assert!((price.seconds / expected - 1.0).abs() < 0.03, "{priced:?}: {price:?}");
+        assert!(price.interval.low < price.seconds && price.seconds < price.interval.high);
+    };
+    near(Priced::KernelEntry, 100e-9);
+    near(Priced::Switch, 1e-6);
+    near(Priced::Fork, 70e-6);
+    near(Priced::Exec, 35e-6);
+    // Nothing is asked of probes that would fail.
+    let mut interrupted = SimulatedProbes::new(dear);
+    interrupted.interrupt_after = Some(0);
+    assert_eq!(priced(Some(all.clone()), &mut interrupted), Ok(all));
+}
+
+#[test]
+fn what_is_lacking_is_measured_and_the_rest_stays() {
+    let mut probes = SimulatedProbes::new(dear);
+    probes.absent = vec![Probe::SpawnStatic];
+    let mut some = priced(None, &mut probes).unwrap();
+    assert!(some.of(Priced::Exec).unwrap_err().0.contains("spawn_static"));
+    some.prices.retain(|(_, price)| price.is_ok());
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    assert!(all.of(Priced::Exec).is_ok());
+    // Both were measured at one rate of the clock, but for what is rounded in its mean.
+    for (priced, kept) in &some.prices {
+        let (kept, now) = (kept.clone().unwrap(), all.of(*priced).unwrap());
+        let same = |one: f64, other: f64| (one - other).abs() <= 1e-12 * one.abs();
+        assert!(same(kept.seconds, now.seconds) && same(kept.interval.low, now.interval.low), "{priced:?}");
+        assert!(same(kept.interval.high, now.interval.high), "{priced:?}");
+    }
+}
+
+#[test]
+fn what_stays_is_told_at_the_rate_of_what_is_new() {
+    let mut some = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
+    // The clock ran at half the rate when these were measured.
+    some.alu = some.alu.map(|alu| AluTime { seconds: 2.0 * alu.seconds, ..alu });
+    some.prices.retain(|(priced, _)| *priced != Priced::Exec);
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    let ratio = all.of(Priced::KernelEntry).unwrap().seconds / some.of(Priced::KernelEntry).unwrap().seconds;
+    assert!((ratio - 0.5).abs() < 1e-9 && (all.alu.unwrap().seconds - 1e-9).abs() < 1e-15, "{ratio}");
+    // What is not known of one time cannot be told at the other.
+    some.alu = Err(Absent::because("not read"));
+    let all = priced(Some(some.clone()), &mut SimulatedProbes::new(dear)).unwrap();
+    assert_eq!(all.of(Priced::KernelEntry), some.of(Priced::KernelEntry));
+    assert!(all.alu.is_err());
+}
+
+#[test]
+fn an_interruption_leaves_no_prices() {
+    let mut probes = SimulatedProbes::new(dear);
+    probes.interrupt_after = Some(10);
+    assert_eq!(priced(None, &mut probes), Err(CostsError::Interrupted));
+}

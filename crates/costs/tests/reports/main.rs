@@ -1,0 +1,216 @@
+//! What primitives cost in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
+
+mod back;
+#[path = "../../../report/tests/reports/goldens.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod goldens;
+mod made;
+#[path = "../../../report/tests/reports/made.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod shared;
+#[path = "../../../report/tests/reports/values.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod values;
+
+use serde_json::Value;
+use shared::HOSTILE;
+use steady_costs::*;
+use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
+use steady_model::*;
+use steady_render::{Chart, Style, ascii, svg};
+
+fn text(record: &CostsRecord, width: usize) -> String {
+    record.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+fn shown(record: &CostsRecord, form: Form) -> String {
+    record.rendered(form, Style::default(), false)
+}
+
+fn summary(record: &CostsRecord) -> String {
+    record.facts().verdict
+}
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
+        let exports = [
+            ("json", report.json(name == "costs-interrupted")),
+            ("csv", report.csv()),
+            ("md", shown(&report, Form::Markdown)),
+            ("html", shown(&report, Form::Html)),
+        ];
+        goldens::forms(name, |width| text(&report, width), exports)
+    }));
+}
+
+fn drawing(record: &CostsRecord, at: usize) -> String {
+    let cost = record.probes[at].cost.as_ref().unwrap();
+    svg::text(&Chart { label: title(cost), ..histogram(cost, true) })
+}
+
+#[test]
+fn histograms_look_as_recorded() {
+    let drawn = |name: &str, record: &CostsRecord, at: usize| (format!("{name}.svg"), drawing(record, at));
+    goldens::hold([drawn("costs-two-modes", &made::few(), 1), drawn("costs-one-mode", &made::few(), 0)]);
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in made::all() {
+        goldens::lines_fit(name, |width| text(&report, width));
+    }
+}
+
+#[test]
+fn plain_letters_take_the_same_columns() {
+    let text = text(&made::few(), 80);
+    let plain = ascii(&text);
+    assert!(plain.is_ascii(), "{plain}");
+    let columns = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
+    assert_eq!(columns(&plain), columns(&text));
+}
+
+#[test]
+fn json_keeps_the_contract() {
+    let contract = [
+        "name",
+        "unit",
+        "loops",
+        "median_seconds",
+        "low_seconds",
+        "high_seconds",
+        "spread_seconds",
+        "resolution_seconds",
+        "below_resolution",
+        "modes",
+        "repetitions",
+        "set_apart",
+        "expected_events",
+        "counted_events",
+        "histogram",
+        "notes",
+    ];
+    for (name, report) in made::all() {
+        let value = report.value(true);
+        assert_eq!(value["schema"], "steady.costs/1", "{name}");
+        for probe in value["probes"].as_array().unwrap() {
+            let keys: Vec<&str> = probe.as_object().unwrap().keys().map(String::as_str).collect();
+            let present: Vec<&str> = keys.into_iter().filter(|key| contract.contains(key)).collect();
+            assert_eq!(present, contract, "{name}");
+        }
+        nulls_have_reasons(&value, name);
+    }
+}
+
+fn nulls_have_reasons(value: &Value, path: &str) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.contains_key(&format!("{key}_absent"));
+                // "There is none": no reading.
+                let none = ["cpu_quota", "hypervisor"].contains(&key.as_str());
+                assert!(!field.is_null() || reason || none, "{path}.{key}");
+                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
+    }
+}
+
+#[test]
+fn csv_has_a_line_for_each_probe_and_a_field_for_each_column() {
+    for (name, report) in made::all() {
+        let csv = report.csv();
+        let mut lines = csv.lines();
+        let columns = lines.next().unwrap().split(',').count();
+        assert_eq!(lines.clone().count(), report.probes.len(), "{name}");
+        // What stands between quotes may hold commas.
+        let bare = |line: &str| line.split('"').step_by(2).collect::<String>();
+        assert!(lines.all(|line| bare(line).split(',').count() == columns), "{name}: {csv}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_from_nothing_is_said_and_not_zero() {
+    let report = made::usual();
+    for form in [Form::Text, Form::Markdown, Form::Html] {
+        let line = shown(&report, form).replace('\u{a0}', " ").replace("&lt;", "<").replace("\\<", "<");
+        assert!(line.contains("<0.03 ns") && line.contains("<: the cost is below the resolution"), "{line}");
+    }
+    let json = report.value(false);
+    let call = json["probes"].as_array().unwrap().iter().find(|probe| probe["name"] == "function_call").unwrap();
+    assert_eq!(call["below_resolution"], true);
+    assert!((call["median_seconds"].as_f64().unwrap() - 2.1e-11).abs() < 1e-15, "{call}");
+}
+
+#[test]
+fn two_modes_are_named_as_two() {
+    let text = text(&made::usual(), 80);
+    assert!(text.contains("two modes: 2.71 µs (71 %) and 2.88 µs (29 %)"), "{text}");
+    assert_eq!(text.matches("two modes").count(), 1);
+}
+
+#[test]
+fn reports_are_summed_up() {
+    let summaries: Vec<String> = made::all().iter().map(|(_, report)| summary(report)).collect();
+    assert_eq!(summaries[0], "system call 61.7 ns; process switch 1.52 µs");
+    assert_eq!(summaries[2], "clock realtime 21.3 ns");
+    assert_eq!(summaries[5], "nothing measured");
+    assert!(summaries.iter().all(|text| !text.contains('\u{a0}')), "{summaries:?}");
+}
+
+#[test]
+fn the_history_tells_costs_from_other_runs() {
+    let facts = made::sweep().facts();
+    assert_eq!(facts.kind, RunKind::Costs);
+    assert_eq!(facts.commands, ["function_call, process_switch, by length of the loop"]);
+    assert!(facts.pairs.is_err() && facts.complete && facts.seed.is_ok());
+    assert!(!made::interrupted().facts().complete);
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut report = made::usual();
+    report.host.hostname = Ok(HOSTILE.to_owned());
+    report.clocks[0].name = HOSTILE.to_owned();
+    report.affinity.other_cpu = Err(Absent::because(HOSTILE));
+    for probe in &mut report.probes {
+        match &mut probe.cost {
+            Ok(cost) => cost.notes.push(HOSTILE.to_owned()),
+            Err(absent) => *absent = Absent::because(HOSTILE),
+        }
+    }
+    let html = shown(&report, Form::Html);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!shown(&report, Form::Markdown).contains("<script>"));
+    assert!(!text(&report, 80).contains('\u{202e}'));
+    for line in shown(&report, Form::Markdown).lines().filter(|line| line.starts_with("| ")) {
+        assert_eq!(line.replace("\\|", "").matches('|').count(), 6, "{line}");
+    }
+}
+
+#[test]
+fn any_numbers_can_be_shown() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1e-9, 1e300, -1e300, 5e-324] {
+        for (name, mut report) in made::all() {
+            for cost in report.probes.iter_mut().filter_map(|probe| probe.cost.as_mut().ok()) {
+                (cost.median_seconds, cost.spread_seconds, cost.resolution_seconds) = (odd, odd, odd);
+                (cost.low_seconds, cost.high_seconds) = (odd, odd);
+                let histogram = &mut cost.histogram;
+                (histogram.low_seconds, histogram.width_seconds) = (odd, odd);
+                (histogram.below, histogram.above) = (u32::MAX, u32::MAX);
+                cost.modes = vec![Mode { median_seconds: odd, share_ratio: odd }; 2];
+            }
+            let texts = [Form::Text, Form::Markdown, Form::Html, Form::Csv].map(|form| shown(&report, form));
+            assert!(texts.iter().all(|text| !text.contains("NaN") && !text.contains("inf ")), "{name} {odd}");
+            assert!(serde_json::from_str::<Value>(&report.json(true)).is_ok(), "{name} {odd}");
+            for at in (0..report.probes.len()).filter(|at| report.probes[*at].cost.is_ok()) {
+                assert!(!drawing(&report, at).contains("NaN"), "{name} {odd}");
+            }
+        }
+    }
+}
