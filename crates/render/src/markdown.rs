@@ -131,7 +131,9 @@ mod tests {
         let last = format!("<details><summary>Locks</summary>\n\n{table}\n</details>\n\nFirst.\n\nLast.\n");
         let document = crate::document::sample();
         assert_eq!(text(&document), format!("**It is so.**\n\n### Facts\n\n{facts}\n{last}"));
-        let document = Document { is_brief: true, ..document };
+        let mut document = Document { is_brief: true, ..document };
+        let chart = Section::new("Drawn", vec![Block::Chart(crate::chart::sample())]);
+        document.sections.push(chart);
         assert_eq!(text(&document), format!("**It is so.**\n\n{facts}\n{last}"));
     }
 

@@ -7,13 +7,13 @@ use steady_render::units::{TIE, duration, percent, thousands};
 
 use crate::record::{Cost, CostsRecord};
 
-/// From this share of a probe's repetitions on, those set apart are told of it by itself.
+/// From this share of a probe's repetitions on, a note names the probe as disturbed.
 const MANY: f64 = 0.1;
 
 /// More names than this are counted instead.
 const NAMES: usize = 4;
 
-/// What is to be known of single probes, a sentence each; what is to be known of several is said once.
+/// What a reader must know of single probes, a sentence each. If several have the same note, it is written once.
 pub(super) fn notes(record: &CostsRecord) -> Vec<String> {
     let sweep = record.plan.sweep;
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
@@ -41,7 +41,7 @@ fn together(names: &[String]) -> String {
     format!("{} and {} more", names[..NAMES - 1].join(", "), names.len() - NAMES + 1)
 }
 
-/// Which probes' repetitions others disturbed, where it was much.
+/// The probes of which many repetitions were disturbed.
 fn disturbed(record: &CostsRecord) -> Vec<String> {
     let all: Vec<&str> = record.costs().filter(|cost| cost.all_disturbed).map(|cost| cost.probe.name()).collect();
     let share = |cost: &Cost| cost.set_apart as f64 / (cost.repetitions + cost.set_apart).max(1) as f64;

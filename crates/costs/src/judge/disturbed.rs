@@ -1,4 +1,4 @@
-//! Which repetitions somebody else had the CPU in.
+//! The repetitions in which other processes had the CPU.
 
 use steady_model::{Probe, Timed};
 use steady_stats::descriptive::quantile;
@@ -6,15 +6,15 @@ use steady_stats::descriptive::quantile;
 use super::FEWEST;
 use crate::record::{Measured, Repetition};
 
-/// Where fewer than this share are undisturbed, they are no fair sample of anything.
+/// If a smaller share than this is undisturbed, it is no fair sample.
 const LEAST_SHARE: f64 = 0.1;
-/// Wall time may be longer than the CPU time of those who take part by so much: interrupts, and ends of processes that
-/// are booked on nobody.
+/// By how much wall time may exceed the CPU time of the processes that take part. Interrupts, and the ends of processes, are
+/// charged to none of them.
 const TOLERANCE: f64 = 0.1;
 const TOLERANCE_SECONDS: f64 = 30e-6;
-/// What is booked on nobody on a quiet machine is no more than this, over what is.
+/// On a quiet machine wall time is at most this many times the CPU time that is charged to the processes.
 const MOST_UNBOOKED: f64 = 1.5;
-/// The least that is, is that of the best repetitions.
+/// The share of repetitions, the best ones, that show what a quiet machine does.
 const QUIET_SHARE: f64 = 0.1;
 
 /// The repetitions that a cost rests on.
@@ -42,7 +42,7 @@ impl<'a> Kept<'a> {
         Kept { set_apart: usable.len() - undisturbed.len(), repetitions: undisturbed, all_disturbed: false }
     }
 
-    /// The share of the repetitions in which somebody else had the CPU.
+    /// The share of the repetitions in which other processes had the CPU.
     pub(crate) fn disturbed_share(&self) -> f64 {
         let all = (self.repetitions.len() + self.set_apart).max(1);
         if self.all_disturbed { 1.0 } else { self.set_apart as f64 / all as f64 }
@@ -86,7 +86,7 @@ impl Quiet {
     }
 }
 
-/// Whether somebody else had the CPU for a part of the wall time.
+/// Returns whether other processes had the CPU for a part of the wall time.
 fn beyond(timed: &Timed, unbooked: f64) -> bool {
     timed.wall.seconds() > timed.cpu.seconds() * unbooked * (1.0 + TOLERANCE) + TOLERANCE_SECONDS
 }

@@ -121,7 +121,7 @@ fn middle(repetitions: &[&Repetition], of: fn(&Timed) -> f64) -> f64 {
     quantile(&values, 0.5).unwrap_or(f64::NAN)
 }
 
-/// Counts that differ by more than this are told.
+/// A note names counts that differ by more than this.
 const LITTLE: f64 = 0.01;
 
 /// The notes on what was measured of one probe, as sentences.

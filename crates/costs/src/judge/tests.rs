@@ -103,7 +103,7 @@ fn events_that_did_not_happen_are_not_divided_by() {
     let never = only(measured(10_000, 0, quiet(20)));
     assert!(never.unwrap_err().0.contains("did not happen"));
     let near = only(measured(10_000, 9_950, quiet(20))).unwrap();
-    assert!(near.notes.is_empty(), "half a percent is told by nobody");
+    assert!(near.notes.is_empty(), "half a per cent has no note");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::record::Affinity;
 pub(crate) struct ProberRunner {
     epoch: Nanos,
     affinity: Affinity,
-    /// Those that are getting ready.
+    /// Probers that are starting and were not opened yet.
     announced: Vec<(Probe, Result<Prober, CostsError>)>,
     probers: Vec<(Probe, Prober)>,
     interrupt: Option<OwnedFd>,
@@ -36,7 +36,7 @@ impl ProberRunner {
         until - self.now()
     }
 
-    /// What an open probe answers to an order. One that fails is ended and forgotten.
+    /// What the prober of an open probe answers to an order. A prober that fails is ended and removed.
     fn asked(&mut self, probe: Probe, order: Order, until: Nanos) -> Result<Reply, CostsError> {
         let patience = self.patience(until);
         let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
@@ -107,7 +107,7 @@ impl CostsRunner for ProberRunner {
 }
 
 impl Drop for ProberRunner {
-    /// All of them are told before any is waited for.
+    /// Hangs up on all of them before it waits for any.
     fn drop(&mut self) {
         self.probers.iter().for_each(|(_, prober)| prober.hang_up());
         self.announced.iter().flat_map(|(_, prober)| prober).for_each(Prober::hang_up);
@@ -174,19 +174,19 @@ impl Prober {
         }
     }
 
-    /// It is in the midst of something and does not listen.
+    /// Kills it: it is in the middle of a loop and does not listen.
     fn given_up(&mut self, why: CostsError) -> CostsError {
         self.channel.kill();
         why
     }
 
-    /// It has hung up.
+    /// The error of a prober that has hung up.
     fn lost(&mut self) -> CostsError {
         let how = self.channel.ended().unwrap_or_else(|| "hung up".to_owned());
         self.failed(format!("the process that measures it {how} before it was done"))
     }
 
-    /// It spoke out of turn, or says that it cannot go on.
+    /// The error of a prober that says something unexpected, or that it cannot continue.
     pub(super) fn failed(&self, reason: String) -> CostsError {
         CostsError::Lost { probe: self.probe, reason }
     }

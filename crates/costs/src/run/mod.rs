@@ -32,8 +32,8 @@ pub(crate) const PROBER: &str = "__prober";
 /// The first argument that makes `steady` go round a probe's loop and end, so that a tracer can count its system calls.
 pub(crate) const ROUNDS: &str = "__rounds";
 
-/// What is left of the budget for the end (the processes, the report): so much, or more where the machine is so crowded that
-/// to make a probe ready takes long, but not more than a part of all.
+/// The part of the budget that is reserved for the end (ending processes, the report). It is longer on a crowded machine, where
+/// making a probe ready takes long, but never more than a tenth of the budget.
 const RESERVE: Nanos = Nanos(500_000_000);
 const RESERVED_OPENINGS: u64 = 10;
 const RESERVED_PART: u64 = 10;
@@ -183,7 +183,7 @@ impl<R: CostsRunner> Experiment<'_, R> {
             CostsError::OutOfTime => "there was no time for it within the budget".to_owned(),
             CostsError::Lost { reason, .. } => reason.clone(),
         };
-        // An interruption is what is told, whatever else there was.
+        // An interruption is reported rather than any other reason.
         if why == CostsError::Interrupted || (self.stopped.is_none() && why != CostsError::OutOfTime) {
             self.stopped = Some(why);
         }

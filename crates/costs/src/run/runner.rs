@@ -31,7 +31,7 @@ pub trait CostsRunner {
     /// The experiment's clock: what has passed since it was begun.
     fn now(&self) -> Nanos;
 
-    /// Tells which probes are to be opened soon: they may get ready meanwhile.
+    /// Announces the probes that are opened soon, so that they can get ready.
     fn announce(&mut self, probes: &[Probe]);
 
     /// Makes a probe ready; absent where it cannot be had here.

@@ -120,12 +120,13 @@ pub(super) fn lengths(calibrated: &Calibrated, time: Nanos, repetitions: u32) ->
     let count = taken_in.count();
     let share = time.seconds() * SPARE / count.max(1) as f64;
     let most = repetitions.max(FEWEST);
-    let length = |(place, loops): (usize, &u64)| Length {
-        loops: *loops,
-        repetitions: if place < count { ((share / asked(*loops)) as u32).clamp(FEWEST, most) } else { 0 },
-        expected: cost(*loops),
+    let repetitions = |place: usize, loops: u64| match place < count {
+        true => ((share / asked(loops)) as u32).clamp(FEWEST, most),
+        false => 0,
     };
-    LENGTHS.iter().enumerate().map(length).collect()
+    let length =
+        |place: usize, loops: u64| Length { loops, repetitions: repetitions(place, loops), expected: cost(loops) };
+    LENGTHS.iter().enumerate().map(|(place, loops)| length(place, *loops)).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The prober's side: one process per probe, so that none of them is dearer for what another needs: a fork copies the
-//! tables of all memory, and calls on descriptors cost more where there are threads.
+//! The prober's side: one process for each probe, because a probe may make others more expensive. A fork copies the page
+//! tables of all memory, and calls on descriptors cost more in a process with threads.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Write};
@@ -27,7 +27,7 @@ const WARMING_PART: u64 = 16;
 pub(crate) fn serve() {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
     if let Err(reason) = attend(&control) {
-        // If nobody listens any more, nobody needs to know.
+        // If `steady` has gone, nobody needs the reason.
         let _ = say(&control, &Reply::Failed(reason));
     }
     // Errors leave nothing to be done: there is nobody to tell.
@@ -39,7 +39,7 @@ fn attend(control: &UnixStream) -> Result<(), String> {
     let Some(Ok(line)) = lines.next() else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&line).map_err(failed)?;
     process::leave_session().and_then(|()| process::become_subreaper()).map_err(failed)?;
-    // In the midst of a loop nobody looks at the socket.
+    // During a loop it does not read the socket.
     process::die_with_parent().map_err(failed)?;
     if has_hung_up(control) {
         return Ok(());
@@ -92,7 +92,7 @@ fn repeat(primitive: &mut dyn Primitive, order: Repeat, epoch: Nanos) -> io::Res
         (probe, timed(order.loops, &mut |loops| primitive.empty(loops))?)
     };
     let repetition = Repetition { started_seconds: started, probe, empty, empty_first: order.empty_first };
-    // Its clock may change its rate meanwhile.
+    // The CPU's clock may change its rate during the loops.
     Ok(Repeated { repetition, alu_seconds: (before + alu_seconds()) / 2.0 })
 }
 
@@ -117,15 +117,15 @@ fn say(mut control: &UnixStream, reply: &Reply) -> io::Result<()> {
 }
 
 /// What a timed loop should take: some thousand steps of the coarsest clock of CPU time that is exact, and less than the
-/// slice after which a scheduler gives the CPU to somebody else.
+/// slice after which the scheduler gives the CPU to another process.
 const AIM: Nanos = Nanos(1_000_000);
 /// On a crowded machine, what waits for others in each round takes many times its CPU time: then a loop is shorter.
 const WALL_PART: u64 = 10;
 /// By how much the next loop is longer while a loop is too short to be trusted.
 const GROWTH: u64 = 4;
-/// A loop that took this part of what it should is trusted.
+/// A loop is trusted if it took this part of the aim.
 const TRUSTED_PART: u64 = 3;
-/// The longest loop: events shorter than a hundredth of a nanosecond there are none.
+/// The longest loop: no event is shorter than a hundredth of a nanosecond.
 const MOST: u64 = 100_000_000;
 
 /// Tries loops of growing length with `run`.
@@ -210,7 +210,7 @@ mod tests {
         assert!((fit(100.0, 100.0) as f64 / 1e4 - 1.0).abs() < 0.01);
         assert!((fit(0.3, 0.3) as f64 / 3.33e6 - 1.0).abs() < 0.01);
         assert_eq!(fit(500_000.0, 500_000.0), 2);
-        assert_eq!(fit(5e9, 5e9), 1, "an event that is dearer than all of it is made once");
+        assert_eq!(fit(5e9, 5e9), 1, "an event that takes longer than that is made once");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct SimulatedProbes {
     pub start_up: f64,
     /// How often events happen, over how often they should.
     pub counted: f64,
-    /// In how many of the loops somebody else has the CPU, for as long again as the loop and 3 ms more.
+    /// The share of the loops in which another process has the CPU, for as long as the loop takes and 3 ms more.
     pub disturbed: f64,
     /// By how much wall time is more than CPU time, as on a crowded machine.
     pub stretch: f64,
