@@ -26,6 +26,8 @@ pub(crate) struct CommandLine {
     prints: bool,
     /// The file of the drawing.
     drawing: Option<Export>,
+    /// The number of the record in the history.
+    kept: Option<i64>,
     /// Whether parts of the report's text were printed.
     has_printed: bool,
     progress: Share,
@@ -123,18 +125,20 @@ impl Session for CommandLine {
             (Some(file), Some(chart)) => file.save(&svg::text(&chart)),
             _ => Ok(()),
         };
+        // As above.
+        let _ = match (self.kept, self.prints) {
+            (Some(id), true) => destinations.mention(id),
+            (Some(id), false) if !destinations.quiet() => {
+                writeln!(io::stderr(), "History: {id} (steady history report {id})")
+                    .map_err(|error| Failure::Own(error.to_string()))
+            }
+            _ => Ok(()),
+        };
         written.and(drawn)
     }
 
     fn keep(&mut self, record: &dyn Record) {
-        let Some(id) = Keeper::keep_at_once(&OfFeature(record)) else { return };
-        let Some(destinations) = &self.destinations else { return };
-        // As above.
-        let _ = match self.prints {
-            true => destinations.mention(id),
-            false if destinations.quiet() => Ok(()),
-            false => writeln!(io::stderr(), "History: {id} (steady history report {id})")
-                .map_err(|error| Failure::Own(error.to_string())),
-        };
+        self.progress.clear();
+        self.kept = Keeper::keep_at_once(&OfFeature(record));
     }
 }

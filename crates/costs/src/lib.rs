@@ -75,12 +75,11 @@ fn run_here(flags: &CostsFlags, session: &mut dyn Session) -> Result<u8, Failure
         return Err(nothing(&record, stopped, &interrupt));
     }
     interrupt.release();
-    let written = session.write(&record);
-    let drawn = flags.plots.as_deref().map_or(Ok(()), |folder| draw(&record, folder, session));
-    // A run is stored even if its report cannot be written.
     if !flags.no_history {
         session.keep(&record);
     }
+    let written = session.write(&record);
+    let drawn = flags.plots.as_deref().map_or(Ok(()), |folder| draw(&record, folder, session));
     written.and(drawn)?;
     match stopped {
         // The report says so itself.

@@ -83,6 +83,7 @@ pub trait Session {
     /// The first place that failed.
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure>;
 
-    /// Keeps a record in the history, and prints below the text under which number. If it cannot be kept, a line says why.
+    /// Keeps a record in the history; [`Session::write`] prints below the text under which number. If it cannot be kept, a line
+    /// says why. Called before the report is written: a reader that does not read it can block that for ever.
     fn keep(&mut self, record: &dyn Record);
 }

@@ -72,12 +72,10 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         passed_over: ran.passed_over,
         left_behind: ran.left_behind,
     };
-    let written = session.write(&record);
-    // What cannot be shown is kept all the same.
     if !flags.no_history {
         session.keep(&record);
     }
-    written?;
+    session.write(&record)?;
     Ok(status(&record))
 }
 

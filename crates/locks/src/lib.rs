@@ -54,12 +54,10 @@ fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
         order: flags.sort,
     };
     let record = named(circumstances, ran, &mut Symbols::default());
-    let written = session.write(&record);
-    // What cannot be shown is kept all the same.
     if !flags.no_history {
         session.keep(&record);
     }
-    written?;
+    session.write(&record)?;
     Ok(attended::status(record.ended))
 }
 

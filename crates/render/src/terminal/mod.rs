@@ -48,7 +48,12 @@ pub fn text(document: &Document, style: Style) -> String {
             None if document.is_brief && at == 0 => {}
             None => page.blank(),
         }
-        section.blocks.iter().for_each(|block| page.block(block, section.rows(table::ROWS)));
+        for (at, block) in section.blocks.iter().enumerate() {
+            if at > 0 && matches!(block, Block::Table(_) | Block::Chart(_)) {
+                page.blank();
+            }
+            page.block(block, section.rows(table::ROWS));
+        }
     }
     page.finish()
 }
