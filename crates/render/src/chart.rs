@@ -1,5 +1,5 @@
 //! Charts as data: axes, and series of marks in the units of the axes. [`html`](crate::html) draws them on pages,
-//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars and columns as letters.
+//! [`svg`](crate::svg) by themselves, and [`terminal`](crate::terminal) those of bars, columns and dots as letters.
 
 use crate::scale::Scale;
 
@@ -36,7 +36,8 @@ pub enum Height {
 pub enum Axis {
     /// Values.
     Scale(Scale),
-    /// Things of equal width, from the left to the right or from the top to the bottom. The n-th lies around the value n.
+    /// Things of equal width, from the left to the right or from the top to the bottom. The n-th lies around the value n. One
+    /// without a name has no label.
     Names(Vec<String>),
 }
 
@@ -69,14 +70,33 @@ pub enum Look {
 pub enum Marks {
     /// A line through points.
     Line(Vec<(f64, f64)>),
+    /// A dot at each point.
+    Dots(Vec<(f64, f64)>),
     /// Lines from a low to a high value at a place.
     Intervals(Vec<Whisker>),
     /// A line across the whole chart at a value.
     Across(f64),
+    /// A line from the bottom to the top at a value.
+    Down(f64),
     /// Bars from left to right in the rows of an axis of names.
     Bars(Vec<Bar>),
     /// Columns from the bottom to a value: a histogram.
     Columns(Vec<Bin>),
+    /// Squares between two axes of names, the fuller the darker.
+    Squares(Vec<Square>),
+}
+
+/// A square of a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Square {
+    /// Its place from left to right.
+    pub column: usize,
+    /// Its place from the top to the bottom.
+    pub row: usize,
+    /// How full it is, from 0 to 1.
+    pub share: f64,
+    /// What it is, in words; empty where there are too many to tell each.
+    pub text: String,
 }
 
 /// An interval.
@@ -136,7 +156,8 @@ impl Axis {
         match self {
             Axis::Scale(scale) => scale.ticks(),
             Axis::Names(names) => {
-                names.iter().enumerate().map(|(at, name)| (place(self, at as f64), name.clone())).collect()
+                let named = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
+                named.map(|(at, name)| (place(self, at as f64), name.clone())).collect()
             }
         }
     }
@@ -159,15 +180,18 @@ impl Chart {
         rows
     }
 
-    /// Whether letters can draw it: a chart of bars or of columns.
+    /// Whether letters can draw it: a chart of bars, of columns or of dots.
     pub(crate) fn is_of_letters(&self) -> bool {
         matches!((&self.x, &self.y), (Axis::Scale(_), Axis::Names(_)))
-            || self.series.iter().any(|series| matches!(series.marks, Marks::Columns(_)))
+            || self.series.iter().any(|series| matches!(series.marks, Marks::Columns(_) | Marks::Dots(_)))
     }
 
     /// What it shows, with the bars in words.
     pub(crate) fn described(&self) -> String {
         let Axis::Names(names) = &self.y else { return self.label.clone() };
+        if !self.series.iter().any(|series| matches!(series.marks, Marks::Bars(_))) {
+            return self.label.clone();
+        }
         let part = |(series, bar): &(usize, &Bar)| match self.series.get(*series).and_then(|one| one.name.as_ref()) {
             Some(name) => format!("{} {name}", bar.text),
             None => bar.text.clone(),
@@ -216,6 +240,26 @@ pub(crate) fn histogram() -> Chart {
             series(Some("median"), Look::Rest, Marks::Intervals(vec![Whisker { x: 1.5, low: 0.0, high: 8.0 }])),
         ],
         note: Some("2 are not shown.".to_owned()),
+    }
+}
+
+/// A chart of dots and their line for the tests of the renderers, with a line down.
+#[cfg(test)]
+pub(crate) fn dots() -> Chart {
+    use crate::scale::Kind;
+    let points = vec![(1.0, 4.0), (2.0, 2.0), (8.0, 0.0)];
+    let series = |name: &str, look, marks| Series { name: Some(name.to_owned()), look, marks };
+    Chart {
+        label: "Rates".to_owned(),
+        x: Axis::Scale(Scale::new(Kind::Factors, 1.0, 8.0)),
+        y: Axis::Scale(Scale::new(Kind::Number, 0.0, 4.0)),
+        series: vec![
+            series("2 cores", Look::Rest, Marks::Down(2.0)),
+            series("line", Look::First, Marks::Line(points.clone())),
+            series("one", Look::First, Marks::Dots(points.clone())),
+            series("other", Look::Second, Marks::Dots(vec![points[0], (4.0, 4.0)])),
+        ],
+        ..sample()
     }
 }
 

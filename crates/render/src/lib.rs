@@ -19,7 +19,7 @@ pub mod timestamp;
 pub mod units;
 
 pub use ascii::ascii;
-pub use chart::{Axis, Bar, Bin, Chart, Height, Look, Marks, Series, Whisker};
+pub use chart::{Axis, Bar, Bin, Chart, Height, Look, Marks, Series, Square, Whisker};
 pub use document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span};
 pub use scale::{Kind, Scale};
 pub use table::{Align, Cell, Column, Table};

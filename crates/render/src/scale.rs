@@ -21,6 +21,8 @@ pub enum Kind {
     LogNumber,
     /// How often something happened.
     Count,
+    /// Numbers above zero, equal factors at equal distances.
+    Factors,
 }
 
 /// A range of values, shown from 0 to 1.
@@ -51,8 +53,13 @@ const FACTORS: f64 = 1.4;
 impl Scale {
     /// An axis over these values; one of no width is given some.
     pub fn new(kind: Kind, low: f64, high: f64) -> Self {
-        if low.is_finite() && high.is_finite() && high > low {
+        let is_long = low.is_finite() && high.is_finite() && high > low;
+        if is_long && (kind != Kind::Factors || low > 0.0) {
             return Scale { kind, low, high };
+        }
+        if kind == Kind::Factors {
+            let low = if low.is_finite() && low > 0.0 { low } else { 1.0 };
+            return Scale { kind, low, high: 2.0 * low };
         }
         let middle = if low.is_finite() { low } else { 0.0 };
         let half = if middle == 0.0 || kind == Kind::Change { 0.01 } else { middle.abs() * 0.01 };
@@ -67,7 +74,8 @@ impl Scale {
 
     /// Where `value` lies.
     pub fn place(&self, value: f64) -> Place {
-        match (value - self.low) / (self.high - self.low) {
+        let at = |value: f64| if self.kind == Kind::Factors { value.ln() } else { value };
+        match (at(value) - at(self.low)) / (at(self.high) - at(self.low)) {
             share if share < 0.0 => Place::Below,
             share if share > 1.0 => Place::Above,
             share if share.is_nan() => Place::Below,
@@ -99,7 +107,7 @@ impl Scale {
             Kind::Clock | Kind::Cost(Metric::Cpu | Metric::Elapsed | Metric::Wall) => time(value),
             Kind::Cost(Metric::Memory) => memory(value),
             Kind::Cost(Metric::Instructions) => count(value),
-            Kind::Number => short(value),
+            Kind::Number | Kind::Factors => short(value),
             Kind::LogNumber => short(value.exp()),
         }
     }
@@ -131,6 +139,7 @@ impl Scale {
             Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
             Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
             Kind::LogNumber => factors(self.low, self.high, short),
+            Kind::Factors => powers(self.low, self.high),
         };
         let inside = |(value, label)| match self.place(value) {
             Place::At(share) => Some((share, label)),
@@ -198,6 +207,15 @@ fn labelled((values, decimals): &(Vec<f64>, usize), label: impl Fn(f64, usize) -
     values.iter().map(|value| (*value, label(*value, *decimals))).collect()
 }
 
+/// Ticks at powers of two, or of four, eight and so on where those are too many.
+fn powers(low: f64, high: f64) -> Vec<(f64, String)> {
+    const MOST: f64 = 7.0;
+    let (first, last) = (low.log2().ceil(), high.log2().floor());
+    let step = ((last - first) / MOST).ceil().max(1.0);
+    let count = ((last - first) / step).clamp(0.0, MOST) as usize;
+    (0..=count).map(|index| (first + index as f64 * step).exp2()).map(|value| (value, short(value))).collect()
+}
+
 /// Ticks at round factors; the values are their logarithms.
 fn factors(low: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
     let decades = |steps: &[f64]| -> Vec<f64> {
@@ -229,6 +247,9 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::Cost(Metric::Cpu), 0.01, 0.0126)), ["10 ms", "11 ms", "12 ms"]);
         assert_eq!(labels(Scale::new(Kind::Number, 0.0, 45.0)), ["0", "10", "20", "30", "40"]);
         assert_eq!(labels(Scale::new(Kind::LogNumber, 13f64.ln(), 120f64.ln())), ["20", "50", "100"]);
+        assert_eq!(labels(Scale::new(Kind::Number, 0.0, 0.9)), ["0.0", "0.2", "0.4", "0.6", "0.8"]);
+        assert_eq!(labels(Scale::new(Kind::Factors, 1.0, 32.0)), ["1", "2", "4", "8", "16", "32"]);
+        assert_eq!(labels(Scale::new(Kind::Factors, 1.0, 5000.0)), ["1", "4", "16", "64", "256", "1024", "4096"]);
         for scale in [small, Scale::new(Kind::Clock, 3.0, 1e6)] {
             assert!(scale.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
         }
@@ -237,9 +258,12 @@ mod tests {
     #[test]
     fn any_values_make_an_axis() {
         for (low, high) in [(f64::NAN, 1.0), (1.0, 1.0), (f64::NEG_INFINITY, f64::INFINITY), (2.0, 1.0)] {
-            let scale = Scale::new(Kind::Change, low, high);
-            assert!(scale.low < scale.high, "{low} {high}");
-            assert!((0.0..=1.0).contains(&scale.clamped(f64::NAN)));
+            for kind in [Kind::Change, Kind::Number, Kind::Count, Kind::Factors] {
+                let scale = Scale::new(kind, low, high);
+                assert!(scale.low < scale.high, "{low} {high}");
+                assert!((0.0..=1.0).contains(&scale.clamped(f64::NAN)));
+                assert!(scale.ticks().len() < 25, "{low} {high}");
+            }
         }
     }
 }

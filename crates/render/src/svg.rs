@@ -21,7 +21,7 @@ const STYLE: &str = "
 svg { background: #ffffff; } text { font: 14px system-ui, sans-serif; fill: #1c2126; } .quiet { fill: #565f69; }
 .grid { color: #e9ecef; stroke-width: 1; } path { stroke: currentColor; stroke-width: 2; fill: none; }
 rect { fill: currentColor; } .first { color: #1f5fae; } .second { color: #b0480c; stroke-dasharray: 7 3; }
-.third { color: #2b7a4b; stroke-dasharray: 2 3; } .rest { color: #565f69; }
+path.dots { stroke-width: 8; stroke-linecap: round; stroke-dasharray: none; } .third { color: #2b7a4b; stroke-dasharray: 2 3; } .rest { color: #565f69; }
 @media (prefers-color-scheme: dark) {
 svg { background: #14171a; } text { fill: #e7eaed; } .quiet { fill: #a3adb8; } .grid { color: #262c32; }
 .first { color: #6aa9f4; } .second { color: #f3955a; } .third { color: #6cc492; } .rest { color: #a3adb8; } }
@@ -78,10 +78,11 @@ impl<'a> Drawing<'a> {
         html! {
             @for series in &self.chart.series {
                 @if let Some(name) = &series.name {
-                    @if matches!(series.marks, Marks::Bars(_) | Marks::Columns(_)) {
+                    @if matches!(series.marks, Marks::Bars(_) | Marks::Columns(_) | Marks::Squares(_)) {
                         rect class=(class(series.look)) x=(at) y="40" width="28" height="12" {}
                     } @else {
-                        path class=(class(series.look)) d={ "M" (at) " 46h28" } {}
+                        @let sample = if matches!(series.marks, Marks::Dots(_)) { "m14 0h0" } else { "h28" };
+                        path class=(path_class(series)) d={ "M" (at) " 46" (sample) } {}
                     }
                     text x=(at + 36.0) y="51" { (name) }
                     ({ at = round(at + 60.0 + width(name) as f64 * LETTER); "" })
@@ -94,6 +95,25 @@ impl<'a> Drawing<'a> {
         let point = |x: f64, y: f64| format!("{} {}", self.across(self.chart.x.across(x)), down(self.chart.y.up(y)));
         let lines: Vec<String> = match &series.marks {
             Marks::Line(points) => vec![points.iter().map(|(x, y)| point(*x, *y)).collect::<Vec<_>>().join("L")],
+            Marks::Dots(points) => points.iter().map(|(x, y)| format!("{}h0", point(*x, *y))).collect(),
+            Marks::Down(value) => {
+                let x = self.across(self.chart.x.across(*value));
+                vec![format!("{x} {TOP}V{}", HEIGHT - BOTTOM)]
+            }
+            Marks::Squares(all) => {
+                return html! {
+                    @for one in all {
+                        @let (x, y) = (one.column as f64, one.row as f64);
+                        @let left = self.across(self.chart.x.across(x - 0.5));
+                        @let (top, bottom) = (down(self.chart.y.up(y - 0.5)), down(self.chart.y.up(y + 0.5)));
+                        rect class=(class(series.look)) x=(left) y=(top)
+                            width=(round(self.across(self.chart.x.across(x + 0.5)) - left)) height=(round(bottom - top))
+                            fill-opacity=(format!("{:.2}", one.share)) {
+                            @if !one.text.is_empty() { title { (one.text) } }
+                        }
+                    }
+                };
+            }
             Marks::Intervals(all) => {
                 all.iter().map(|one| format!("{}L{}", point(one.x, one.low), point(one.x, one.high))).collect()
             }
@@ -120,7 +140,7 @@ impl<'a> Drawing<'a> {
             }
         };
         let path: String = lines.iter().filter(|line| !line.is_empty()).map(|line| format!("M{line}")).collect();
-        html! { @if !path.is_empty() { path class=(class(series.look)) d=(path) {} } }
+        html! { @if !path.is_empty() { path class=(path_class(series)) d=(path) {} } }
     }
 
     /// Where a share of the axis from left to right lies.
@@ -137,6 +157,11 @@ fn down(share: f64) -> f64 {
 /// To a tenth of a pixel.
 fn round(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
+}
+
+fn path_class(series: &Series) -> String {
+    let dots = if matches!(series.marks, Marks::Dots(_)) { "dots " } else { "" };
+    format!("{dots}{}", class(series.look))
 }
 
 fn class(look: Look) -> &'static str {
@@ -162,6 +187,19 @@ mod tests {
         assert!(drawing.contains(bar), "{drawing}");
         assert!(drawing.contains(">waiting</text>") && drawing.contains(">the rest</text>"), "{drawing}");
         assert!(drawing.contains("<title>Lives. one: 1 s waiting,") && drawing.ends_with("</svg>\n"), "{drawing}");
+    }
+
+    #[test]
+    fn dots_lie_on_their_line() {
+        let drawing = text(&crate::chart::dots());
+        // A third of the way from 28 to 776: twice is a third of eight times.
+        for path in [
+            "class=\"rest\" d=\"M277.3 64V388\"",
+            "d=\"M28 64L277.3 226L776 388\"",
+            "class=\"dots first\" d=\"M28 64h0",
+        ] {
+            assert!(drawing.contains(path), "{path}: {drawing}");
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::plot::{Path, Plot, rectangle, sample};
-use crate::chart::{Axis, Chart, Height, Look, Marks, Series};
+use super::plot::{Path, Plot, rectangle, sample, shaded};
+use crate::chart::{Axis, Chart, Height, Look, Marks, Series, Square};
 use crate::letters::width;
 
 /// A chart, its key and its note.
@@ -42,6 +42,11 @@ fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
 
 fn class(series: &Series) -> &'static str {
     match (&series.marks, series.look) {
+        (Marks::Squares(_), _) => "heat",
+        (Marks::Dots(_), Look::First) => "dots few percpu",
+        (Marks::Dots(_), Look::Second) => "dots few perwall",
+        (Marks::Dots(_), _) => "dots few",
+        (Marks::Down(_), _) => "look",
         (Marks::Bars(_), Look::First) => "waiting",
         (Marks::Bars(_), Look::Second) => "calls",
         (Marks::Bars(_), Look::Third) => "blocked",
@@ -65,6 +70,17 @@ fn drawn(chart: &Chart, series: &Series) -> Markup {
                 let place = (chart.x.across(*x), chart.y.up(*y));
                 if at == 0 { path.start(place) } else { path.on(place) }
             }
+        }
+        Marks::Dots(points) => points.iter().for_each(|(x, y)| path.dot(chart.x.across(*x), chart.y.up(*y))),
+        Marks::Down(value) => path.line((chart.x.across(*value), 0.0), (chart.x.across(*value), 1.0)),
+        Marks::Squares(all) => {
+            let square = |one: &Square| {
+                let (x, y) = (one.column as f64, one.row as f64);
+                let (across, up) =
+                    ((chart.x.across(x - 0.5), chart.x.across(x + 0.5)), (chart.y.up(y + 0.5), chart.y.up(y - 0.5)));
+                shaded(across, up, class, Some(one.share), &one.text)
+            };
+            return html! { @for one in all { (square(one)) } };
         }
         Marks::Intervals(all) => {
             for one in all {
@@ -113,6 +129,19 @@ mod tests {
             "<path class=\"bars turns\" d=\"M0 1000V875H500V1000zM500 1000V0H1000V1000zM1000 1000V500H1500V1000z\">";
         assert!(page.contains(columns), "{page}");
         assert!(page.contains("<path class=\"zero\" d=\"M750 1000L750 0\">"), "{page}");
+    }
+
+    #[test]
+    fn squares_are_darker_the_fuller_they_are() {
+        let names = |names: &[&str]| Axis::Names(names.iter().map(|name| (*name).to_owned()).collect());
+        let square = |column, share| Square { column, row: 0, share, text: format!("{share}") };
+        let squares = Marks::Squares(vec![square(0, 0.25), square(1, 1.0)]);
+        let series = vec![Series { name: None, look: Look::First, marks: squares }];
+        let (x, y) = (names(&["0", ""]), names(&["1"]));
+        let page = figure(&Chart { x, y, series, ..crate::chart::sample() }).into_string();
+        let dark = "<rect class=\"heat\" x=\"1000\" y=\"0\" width=\"1000\" height=\"1000\" fill-opacity=\"1.00\"><title>1</title>";
+        assert!(page.contains(dark) && page.contains("fill-opacity=\"0.25\""), "{page}");
+        assert_eq!(page.matches("<span style=\"left").count(), 1, "{page}");
     }
 
     #[test]

@@ -124,12 +124,23 @@ pub fn down(scale: &Scale, value: f64, class: &str) -> Markup {
 }
 
 /// A rectangle, with words that show where a pointer rests on it.
-pub fn rectangle((left, right): (f64, f64), (bottom, top): (f64, f64), class: &str, title: &str) -> Markup {
+pub fn rectangle(across: (f64, f64), up: (f64, f64), class: &str, title: &str) -> Markup {
+    shaded(across, up, class, None, title)
+}
+
+/// The same, as opaque as a share.
+pub fn shaded(
+    (left, right): (f64, f64),
+    (bottom, top): (f64, f64),
+    class: &str,
+    share: Option<f64>,
+    title: &str,
+) -> Markup {
     let (x, width) = (left * WIDTH, (right - left).max(0.0) * WIDTH);
     let (y, height) = ((1.0 - top) * HEIGHT, (top - bottom).max(0.0) * HEIGHT);
     html! {
         rect class=(class) x=(format!("{x:.0}")) y=(format!("{y:.0}"))
-            width=(format!("{width:.0}")) height=(format!("{height:.0}")) {
+            width=(format!("{width:.0}")) height=(format!("{height:.0}")) fill-opacity=[share.map(|share| format!("{share:.2}"))] {
             @if !title.is_empty() { title { (title) } }
         }
     }

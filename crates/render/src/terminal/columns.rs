@@ -105,7 +105,12 @@ fn marked(chart: &Chart, scale: &Scale, columns: usize) -> (String, Vec<String>)
                 all.iter().for_each(|one| put(one.x, mark));
                 mark.to_string()
             }
-            Marks::Columns(_) | Marks::Bars(_) | Marks::Across(_) => continue,
+            Marks::Columns(_)
+            | Marks::Bars(_)
+            | Marks::Across(_)
+            | Marks::Down(_)
+            | Marks::Dots(_)
+            | Marks::Squares(_) => continue,
         };
         key.extend(series.name.as_ref().map(|name| format!("{mark}\u{a0}{}", name.replace(' ', "\u{a0}"))));
     }

@@ -2,6 +2,7 @@
 
 mod bars;
 pub mod columns;
+mod dots;
 mod table;
 
 use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
@@ -101,6 +102,7 @@ impl Page {
             Block::Chart(chart) => {
                 bars::write(chart, self);
                 columns::write(chart, self);
+                dots::write(chart, self);
             }
         }
     }
