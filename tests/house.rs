@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
@@ -20,6 +20,10 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
     ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
     ("crates/costs", &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host"]),
+    (
+        "crates/load",
+        &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "report"],
+    ),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
     ("crates/report", &["model", "render"]),
@@ -43,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "limit",
             "locks",
             "costs",
+            "load",
             "host",
             "signature",
             "report",
@@ -66,6 +71,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "limit",
             "locks",
             "costs",
+            "load",
             "report",
             "agent",
             "fleet",

@@ -11,11 +11,12 @@ mod reports;
 
 use std::str;
 
-use steady_experiments::{judge, load};
+use steady_experiments::judge;
 use steady_linux::{cgroup, debuggee, exits, procfs, topology};
+use steady_load::Loads;
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};
-use steady_process::log::{self, Logged};
+use steady_process::log;
 
 pub use answers::answers;
 pub use areas::areas;
@@ -25,10 +26,11 @@ pub use reports::reports;
 /// A log of what is being measured, as it may be left by a kill or a full disk: what it tells is judged and shown.
 pub fn log(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    match log::read(text) {
-        Some(Logged::Compare(record)) => reports::compared(judge(*record)),
-        Some(Logged::Load(record)) => reports::loaded(load::report(*record)),
-        None => {}
+    if let Some(record) = log::read(text) {
+        reports::compared(judge(record));
+    }
+    if let Some(record) = steady_load::log::read(text) {
+        reports::loaded(&Loads(steady_load::report(record)));
     }
 }
 

@@ -3,12 +3,14 @@
 use std::str;
 
 use steady_costs::CostsRecord;
-use steady_experiments::{explain, judge, load, warm};
+use steady_experiments::{explain, judge, warm};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
+use steady_load::{Loads, Readings};
 use steady_locks::LocksRecord;
-use steady_model::{LoadReport, ReleaseReport, Report};
+use steady_model::{ReleaseReport, Report};
+use steady_render::svg;
 use steady_report::*;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
@@ -18,13 +20,12 @@ pub fn reports(bytes: &[u8]) {
     if let Ok(record) = read_record(text) {
         compared(judge(record));
     }
-    if let Ok(record) = read_load_record(text) {
-        loaded(load::report(record));
+    if let Ok(report) = Loads::read(text) {
+        loaded(&report);
     }
-    if let Ok(record) = read_ruler_record(text) {
-        harmless(&rulers_json_text(&record), false);
-        shown([rulers_text(&record, narrow()), rulers_html(&record), rulers_csv(&record), rulers_markdown(&record)]);
-        assert_eq!(read_ruler_record(&rulers_json_text(&record)).ok(), Some(record));
+    if let Ok(record) = Readings::read(text) {
+        rendered(&record);
+        assert_eq!(Readings::read(&record.json(false)).ok(), Some(record));
     }
     if let Ok(record) = LimitRecord::read(text) {
         rendered(&record);
@@ -90,12 +91,14 @@ pub(crate) fn compared(report: Report) {
     }
 }
 
-/// A load experiment in every form.
-pub(crate) fn loaded(report: LoadReport) {
-    harmless(&load_json_text(&report, true), false);
-    shown([load_text(&report, narrow()), load_html(&report), load_csv(&report), load_markdown(&report)]);
-    if let Ok(again) = read_load_record(&load_json_text(&report, true)) {
-        assert_eq!(load::report(again), report, "what was written is not what is read");
+/// A load experiment in every form, its drawing too. A log that makes no sense may give a record that is refused when it is read
+/// again.
+pub(crate) fn loaded(report: &Loads) {
+    harmless(&report.json(true), false);
+    rendered(report);
+    report.drawing().iter().for_each(|chart| harmless(&svg::text(chart), true));
+    if let Ok(again) = Loads::read(&report.json(true)) {
+        assert_eq!(&again, report, "what was written is not what is read");
     }
 }
 

@@ -3,11 +3,12 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::{ArgMatches, Command};
-use steady_feature::{Feature, RecordKind, Status};
+use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 5] = [
+pub(crate) static FEATURES: [Feature; 6] = [
+    steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
     steady_locks::FEATURE,
@@ -61,6 +62,11 @@ pub(crate) fn status(name: &OsStr, words: &[OsString]) -> Status {
 /// How records of a kind are read.
 pub(crate) fn record_kind(kind: RunKind) -> Option<&'static RecordKind> {
     FEATURES.iter().flat_map(|feature| feature.records).find(|record| record.kind == kind)
+}
+
+/// How the logs of features are read.
+pub(crate) fn logs() -> impl Iterator<Item = LogKind> {
+    FEATURES.iter().flat_map(|feature| feature.records).filter_map(|record| record.log)
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ mod around;
 mod explain;
 mod fleet;
 mod history;
-mod load;
-mod procs;
 mod release;
 mod values;
 mod variants;
@@ -30,7 +28,6 @@ pub(crate) use around::AroundFlags;
 pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
-pub(crate) use load::{LoadFlags, WorkloadFlag};
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
@@ -60,8 +57,6 @@ impl Flags {
 pub(crate) enum Subcommands {
     /// Tell whether a command costs less than another, on this machine as it is
     Compare(Box<CompareFlags>),
-    /// How CPU time and wall time move with load: so many processes at once, row by row; rulers
-    Load(Box<LoadFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another

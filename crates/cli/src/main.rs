@@ -15,7 +15,6 @@ mod flags;
 mod history;
 mod judge;
 mod letters;
-mod load;
 mod manual;
 mod output;
 mod parameters;
@@ -33,13 +32,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use steady_experiments::explain as explained;
 use steady_experiments::warm::{bench, keeper};
-use steady_experiments::{explain as explained, load as crowds};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
 use steady_process::launcher;
-use steady_rulers as rulers;
 
 use failure::Failure;
 use features::FEATURES;
@@ -75,7 +73,6 @@ fn main() -> ExitCode {
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
-        Subcommands::Load(flags) => load::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
@@ -98,16 +95,6 @@ fn helper() -> Option<ExitCode> {
     let environment = || std::env::vars_os().collect::<Vec<_>>();
     if word == launcher::ARGUMENT {
         launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
-    } else if word == crowds::CROWD {
-        crowds::serve_crowd(&environment());
-    } else if word == crowds::WORKER {
-        // Its crowd sees that it left before it was done.
-        let served = crowds::serve_worker(&words.collect::<Vec<_>>(), &environment());
-        return Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    } else if word == rulers::NEIGHBOURS {
-        rulers::serve();
-    } else if word == rulers::NEIGHBOUR {
-        rulers::be(&mut words);
     } else if word == explained::ARGUMENT {
         explained::guard(words);
     } else if word == keeper::ARGUMENT {

@@ -8,9 +8,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_linux::process;
-use steady_model::{
-    ExplainPairReport, ExplainReport, Joined, LoadReport, Report, RulerRecord, WarmBenchReport, WarmReport,
-};
+use steady_model::{ExplainPairReport, ExplainReport, Joined, Report, WarmBenchReport, WarmReport};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -36,31 +34,6 @@ impl Shown for Report {
             Form::Csv => steady_report::csv(self),
             Form::Markdown => steady_report::markdown(self),
             Form::Html => steady_report::html(self),
-        }
-    }
-}
-
-impl Shown for LoadReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::load_text(self, style()),
-            Form::Json => steady_report::load_json_text(self, samples),
-            Form::Csv => steady_report::load_csv(self),
-            Form::Markdown => steady_report::load_markdown(self),
-            Form::Html => steady_report::load_html(self),
-        }
-    }
-}
-
-impl Shown for RulerRecord {
-    /// There is nothing in it that is not shown: its samples are its readings.
-    fn rendered(&self, form: Form, _: bool) -> String {
-        match form {
-            Form::Text => steady_report::rulers_text(self, style()),
-            Form::Json => steady_report::rulers_json_text(self),
-            Form::Csv => steady_report::rulers_csv(self),
-            Form::Markdown => steady_report::rulers_markdown(self),
-            Form::Html => steady_report::rulers_html(self),
         }
     }
 }

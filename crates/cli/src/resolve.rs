@@ -4,7 +4,7 @@ use std::fs::File;
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use steady_linux::{Root, topology};
+use steady_feature::chosen_cpus;
 use steady_model::{Effort, FailureRule, Layout, Metric, Output, PerCommand, Plan, Seed};
 
 use crate::compared::compared;
@@ -33,7 +33,7 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         output: output(flags, compared.output)?,
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
-        cpus: cpus(flags.cpus.as_deref())?,
+        cpus: chosen_cpus(flags.cpus.as_deref())?,
         fail_if: flags.fail_if,
         require_verdict: flags.require_verdict,
         warm: flags.warm,
@@ -119,17 +119,4 @@ fn check_input(flags: &CompareFlags) -> Result<(), Failure> {
         return Err(usage("it must be a file, for every run reads it from its beginning".to_owned()));
     }
     File::open(path).map_err(|error| usage(error.to_string())).map(drop)
-}
-
-/// The CPUs that `--cpus` names, if it was given; those that may be used only.
-pub(crate) fn cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {
-    let Some(list) = list else { return Ok(None) };
-    let usage = |why: String| Failure::Usage(format!("--cpus '{list}': {why}"));
-    let wanted = topology::parse_cpu_list(list).map_err(|reason| usage(reason.to_string()))?;
-    let allowed = topology::allowed_cpus(&Root::default()).map_err(|reason| usage(reason.to_string()))?;
-    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(usage(format!("CPU {cpu} is not among those that may be used ({allowed:?})"))),
-        None if wanted.is_empty() => Err(usage("it names no CPU".to_owned())),
-        None => Ok(Some(wanted)),
-    }
 }

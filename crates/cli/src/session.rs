@@ -31,6 +31,8 @@ pub(crate) struct CommandLine {
     /// Whether parts of the report's text were printed.
     has_printed: bool,
     progress: Share,
+    /// The log of this run, once a line of it was written.
+    keeper: Option<Keeper>,
 }
 
 impl Session for CommandLine {
@@ -137,8 +139,22 @@ impl Session for CommandLine {
         written.and(drawn)
     }
 
+    fn log(&mut self, line: &str) {
+        self.keeper.get_or_insert_with(Keeper::begin).line(line);
+    }
+
     fn keep(&mut self, record: &dyn Record) {
         self.progress.clear();
-        self.kept = Keeper::keep_at_once(&OfFeature(record));
+        self.kept = match self.keeper.take() {
+            Some(keeper) => keeper.keep_run(&OfFeature(record)),
+            None => Keeper::keep_at_once(&OfFeature(record)),
+        };
+    }
+}
+
+impl Drop for CommandLine {
+    /// A run that was logged and not kept ended in an error.
+    fn drop(&mut self) {
+        self.keeper.take().into_iter().for_each(Keeper::salvage);
     }
 }

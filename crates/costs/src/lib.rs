@@ -44,7 +44,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<CostsFlags>,
     run,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: RunKind::Costs, read: |text| Ok(Box::new(CostsRecord::read(text)?)) }],
+    records: &[RecordKind { kind: RunKind::Costs, read: |text| Ok(Box::new(CostsRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::PROBER, main: probe }, Helper { word: run::ROUNDS, main: go_round }],
 };
 

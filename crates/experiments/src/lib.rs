@@ -9,7 +9,6 @@ mod commands;
 pub mod compare;
 pub mod explain;
 pub mod judge;
-pub mod load;
 pub mod warm;
 
 pub use commands::CommandRunner;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attended;
+mod cpus;
 mod failure;
 mod feature;
 pub mod flags;
@@ -10,8 +11,9 @@ mod interrupt;
 mod record;
 mod session;
 
+pub use cpus::chosen_cpus;
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
 pub use interrupt::Interrupt;
-pub use record::{Record, RecordKind, Report};
+pub use record::{LogKind, Record, RecordKind, Report};
 pub use session::Session;

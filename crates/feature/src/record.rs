@@ -1,6 +1,6 @@
 //! What a run leaves behind: a report that can be shown in every form, and a record that the history keeps.
 
-use steady_model::{Facts, Kept, RunKind};
+use steady_model::{Facts, RunKind};
 use steady_render::document::Document;
 use steady_render::json::ReadError;
 use steady_render::{Chart, Style, html, markdown, terminal};
@@ -45,14 +45,9 @@ pub trait Record: Report {
     /// What tells it from others.
     fn facts(&self) -> Facts;
 
-    /// It in short, as text, where that is more than its facts.
-    fn history_text(&self, _kept: &Kept, _style: Style) -> Option<String> {
-        None
-    }
-
-    /// The same as JSON.
-    fn history_json(&self, _kept: &Kept) -> Option<String> {
-        None
+    /// What it says, a sentence each, where that is more than its facts.
+    fn sentences(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The exit status that goes with it.
@@ -67,4 +62,15 @@ pub struct RecordKind {
     pub kind: RunKind,
     /// The record in the text of its JSON, judged again where there is something to judge.
     pub read: fn(&str) -> Result<Box<dyn Record>, ReadError>,
+    /// How the log of a run is read that did not come to its end, if [`Session::log`](crate::Session::log) is used for it.
+    pub log: Option<LogKind>,
+}
+
+/// A kind of log.
+#[derive(Clone, Copy)]
+pub struct LogKind {
+    /// What is whole in the text of a log; none for the log of something else. No input makes it panic.
+    pub read: fn(&str) -> Option<Box<dyn Record>>,
+    /// Whether a line may stand in such a log.
+    pub is_line: fn(&str) -> bool,
 }

@@ -83,6 +83,11 @@ pub trait Session {
     /// The first place that failed.
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure>;
 
+    /// Appends a line, the text of a JSON value, to the log of this run. If the run is killed, the history takes up what
+    /// [`LogKind::read`](crate::LogKind::read) finds in the log; [`Session::keep`] removes it. Errors are not reported: what is not
+    /// in the log is in memory.
+    fn log(&mut self, line: &str);
+
     /// Keeps a record in the history; [`Session::write`] prints below the text under which number. If it cannot be kept, a line
     /// says why. Called before the report is written: a reader that does not read it can block that for ever.
     fn keep(&mut self, record: &dyn Record);

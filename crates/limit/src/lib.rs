@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LimitFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: RunKind::Limit, read: |text| Ok(Box::new(LimitRecord::read(text)?)) }],
+    records: &[RecordKind { kind: RunKind::Limit, read: |text| Ok(Box::new(LimitRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

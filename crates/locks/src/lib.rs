@@ -31,7 +31,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<LocksFlags>,
     run,
     status: |_| Status::OfTheCommand,
-    records: &[RecordKind { kind: RunKind::Locks, read: |text| Ok(Box::new(LocksRecord::read(text)?)) }],
+    records: &[RecordKind { kind: RunKind::Locks, read: |text| Ok(Box::new(LocksRecord::read(text)?)), log: None }],
     helpers: &[Helper { word: run::ARGUMENT, main: guard }],
 };
 

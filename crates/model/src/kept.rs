@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, Ending, ExplainPairReport, ExplainReport, Host, LoadReport, LoadWork, Metric, Reading, ReleaseReport,
-    Report, RulerRecord, Seed, Timestamp, WarmBenchReport,
+    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp,
+    WarmBenchReport,
 };
 
 /// What was done.
@@ -99,33 +99,6 @@ impl Facts {
             complete: record.ending != Ending::Interrupted,
             primary: Ok(record.primary),
             ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of a load experiment, summed up as `verdict`.
-    pub fn of_load(report: &LoadReport, verdict: String) -> Self {
-        let record = &report.record;
-        let work = match &record.plan.work {
-            LoadWork::Hash { cpu_time, .. } => format!("hash: {} s of CPU", cpu_time.seconds()),
-            LoadWork::Sum { work } => format!("sum: {work} numbers"),
-            LoadWork::Command { command, .. } => command.name.clone(),
-        };
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: vec![work],
-            complete: record.ending != Ending::Interrupted && record.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Load, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of the rulers' readings, summed up as `verdict`.
-    pub fn of_rulers(record: &RulerRecord, verdict: String) -> Self {
-        let beside = record.neighbour.map_or(String::new(), |one| format!(" beside {}", one.name()));
-        Facts {
-            seed: Ok(record.seed),
-            commands: vec![format!("rulers{beside}")],
-            complete: record.ending != Ending::Interrupted && record.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Rulers, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

@@ -1,5 +1,6 @@
-//! The log of a comparison or a load experiment: everything measured, appended as it happens, so that a kill loses no
-//! more than what was being measured. One JSON value a line; a comparison's launchers append the runs themselves.
+//! The log of a comparison: everything measured, appended as it happens, so that a kill loses no more than what was being
+//! measured. One JSON value a line; the launchers append the runs themselves. Other features have lines of their own
+//! ([`Appender::line`]).
 //!
 //! ```text
 //! {"begun": {..the record, without blocks..}}
@@ -8,18 +9,9 @@
 //! {"ended": {..what is known only at the end..}}
 //! ```
 //!
-//! and of a load experiment
-//!
-//! ```text
-//! {"load_begun": {..the record, without rows..}}
-//! {"row": ..}
-//! {"load_ended": {..what is known only at the end..}}
-//! ```
-//!
 //! Who writes to a log holds a shared lock on it (flock(2)), which the kernel lets go of however the process ends: a log
 //! that can be locked alone is an [`Orphan`].
 
-mod load;
 mod orphan;
 mod read;
 
@@ -30,14 +22,12 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use steady_model::{Activity, Ending, Layout, LoadRecord, LoadRow, Look, Moment, Nanos, Record, Run};
+use steady_model::{Activity, Ending, Layout, Look, Moment, Nanos, Record, Run};
 
 use crate::runner::Start;
 
 pub use orphan::Orphan;
-pub use read::{Logged, read};
-
-use load::LoadEnd;
+pub use read::{is_garbled, is_line, read};
 
 /// Appends to a log; several processes may append to one, each line whole.
 pub struct Appender {
@@ -58,9 +48,6 @@ enum Line<'a> {
     Look(&'a Look),
     Moment(&'a Moment),
     Ended(End),
-    LoadBegun(&'a LoadRecord),
-    Row(&'a LoadRow),
-    LoadEnded(LoadEnd),
 }
 
 /// A line, read.
@@ -76,9 +63,6 @@ enum Entry {
     Look(Look),
     Moment(Moment),
     Ended(End),
-    LoadBegun(Box<LoadRecord>),
-    Row(Box<LoadRow>),
-    LoadEnded(LoadEnd),
 }
 
 /// Which runs a line has.
@@ -180,28 +164,12 @@ impl Appender {
         self.append(&Line::Ended(End { blocks, usual, activity, elapsed, ending }))
     }
 
-    /// The beginning of a load experiment: the record before a row was measured.
-    ///
-    /// # Errors
-    /// What write(2) says; so for all that follow.
-    pub fn load_begun(&mut self, record: &LoadRecord) -> io::Result<()> {
-        self.append(&Line::LoadBegun(record))
-    }
-
-    /// A row that was measured.
+    /// A line of a feature of its own: the text of a JSON value.
     ///
     /// # Errors
     /// What write(2) says.
-    pub fn row(&mut self, row: &LoadRow) -> io::Result<()> {
-        self.append(&Line::Row(row))
-    }
-
-    /// The end of a load experiment.
-    ///
-    /// # Errors
-    /// What write(2) says.
-    pub fn load_ended(&mut self, record: &LoadRecord) -> io::Result<()> {
-        self.append(&Line::LoadEnded(LoadEnd::of(record)))
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(format!("{text}\n").as_bytes())
     }
 
     /// In one call, so that lines of several processes do not mix.

@@ -3,15 +3,11 @@
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
 mod explain;
-mod load;
 mod release;
-mod rulers;
 mod warm;
 
 pub use explain::{explain_csv, explain_pair_csv};
-pub use load::load_csv;
 pub use release::release_csv;
-pub use rulers::rulers_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 pub use warm::{warm_bench_csv, warm_status_csv};
 

@@ -26,11 +26,6 @@ impl Home {
         self.0.join("logs")
     }
 
-    /// The file of the best that this host has shown.
-    pub(crate) fn rulers(&self) -> PathBuf {
-        self.0.join("rulers.json")
-    }
-
     /// The store of the agent.
     pub(crate) fn agent_store(&self) -> PathBuf {
         self.0.join("agent.db")

@@ -1,26 +1,32 @@
 //! From reports and logs into the history.
 #![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
 
-use steady_experiments::{judge, load};
+use steady_experiments::judge;
 use steady_history::History;
 use steady_model::{Outcome, Record};
-use steady_process::log::{Logged, Orphan};
+use steady_process::log::{self, Orphan};
 
 use super::home::Home;
-use super::run::{self, Run};
+use super::run::{self, OfFeature, Run};
+use crate::features;
 
 /// Keeps a run under the name of its log; its number.
 pub(super) fn insert(history: &mut History, log: &str, run: &dyn Run) -> Result<i64, String> {
     history.insert(log, &run.facts(), &run::export(run)).map_err(|error| error.to_string())
 }
 
-/// What a log tells, judged; `None` for a comparison without a whole pair.
-pub(super) fn judged(logged: Logged) -> Option<Box<dyn Run>> {
-    match logged {
-        Logged::Compare(record) if has_whole_pair(&record) => Some(Box::new(judge(*record))),
-        Logged::Compare(_) => None,
-        Logged::Load(record) => Some(Box::new(load::report(*record))),
+/// What is whole of what a log tells, judged.
+pub(super) fn logged(text: &str) -> Option<Box<dyn Run>> {
+    match log::read(text) {
+        Some(record) if has_whole_pair(&record) => Some(Box::new(judge(record))),
+        Some(_) => None,
+        None => features::logs().find_map(|kind| Some(Box::new(OfFeature((kind.read)(text)?)) as Box<dyn Run>)),
     }
+}
+
+/// Whether a line makes no sense in any log, and others follow it.
+fn holds_more(text: &str) -> bool {
+    log::is_garbled(text, |line| log::is_line(line) || features::logs().any(|kind| (kind.is_line)(line)))
 }
 
 /// Imports what others left behind, or says why it cannot: whatever else is wanted of the history is done all the same.
@@ -36,8 +42,9 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
     let said = |error: std::io::Error| format!("'{}': {error}", home.logs().display());
     for name in home.names_of_logs().map_err(said)? {
         let Some(mut orphan) = Orphan::take(&home.logs().join(&name)).map_err(said)? else { continue };
-        let Some(found) = orphan.record().map_err(said)?.and_then(judged) else {
-            let done = if orphan.holds_more() { orphan.set_aside() } else { orphan.remove() };
+        let text = orphan.text().map_err(said)?;
+        let Some(found) = logged(&text) else {
+            let done = if holds_more(&text) { orphan.set_aside() } else { orphan.remove() };
             done.map_err(said)?;
             continue;
         };
@@ -47,7 +54,7 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
             continue;
         }
         insert(history, &name, &*found)?;
-        let done = if orphan.holds_more() { orphan.set_aside() } else { orphan.remove() };
+        let done = if holds_more(&text) { orphan.set_aside() } else { orphan.remove() };
         done.map_err(said)?;
     }
     Ok(())

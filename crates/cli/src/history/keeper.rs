@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_experiments::compare::Event;
-use steady_model::{LoadRecord, LoadReport, LoadRow, Report};
-use steady_process::log::{self, Appender};
+use steady_model::Report;
+use steady_process::log::Appender;
 
 use super::home::Home;
 use super::import;
@@ -54,19 +54,11 @@ impl Keeper {
         };
     }
 
-    /// Notes how a load experiment began: its record before a row was measured.
-    pub(crate) fn note_load(&mut self, record: &LoadRecord) {
+    /// Notes a line of a feature of its own.
+    pub(crate) fn line(&mut self, text: &str) {
         if let Some(log) = &mut self.0 {
             // As above.
-            let _ = log.appender.load_begun(record);
-        }
-    }
-
-    /// Notes a row that was measured.
-    pub(crate) fn note_row(&mut self, row: &LoadRow) {
-        if let Some(log) = &mut self.0 {
-            // As above.
-            let _ = log.appender.row(row);
+            let _ = log.appender.line(text);
         }
     }
 
@@ -78,20 +70,16 @@ impl Keeper {
         log.import(report)
     }
 
-    /// Keeps a load experiment that has ended, early or not; its number in the history.
-    pub(crate) fn keep_load(self, report: &LoadReport) -> Option<i64> {
-        let mut log = self.0?;
-        // As above.
-        let _ = log.appender.load_ended(&report.record);
-        log.import(report)
+    /// Keeps a run whose log is complete; its number in the history.
+    pub(crate) fn keep_run(self, run: &dyn Run) -> Option<i64> {
+        self.0?.import(run)
     }
 
-    /// Keeps what there is of a run that ended in an error: a comparison's pairs, if there is a whole one, or the rows of a
-    /// load experiment.
+    /// Keeps what is whole of a run that ended in an error, if anything is.
     pub(crate) fn salvage(self) {
         let Some(log) = self.0 else { return };
         let text = fs::read(&log.path).unwrap_or_default();
-        match log::read(&String::from_utf8_lossy(&text)).and_then(import::judged) {
+        match import::logged(&String::from_utf8_lossy(&text)) {
             Some(run) => {
                 log.import(&*run);
             }

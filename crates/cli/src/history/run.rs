@@ -2,17 +2,13 @@
 
 use std::ops::Deref;
 
-use steady_experiments::{explain, judge, load, warm};
+use steady_experiments::{explain, judge, warm};
 use steady_feature::Record;
-use steady_model::{
-    ExplainPairReport, ExplainReport, Facts, Kept, LoadReport, ReleaseReport, Report, RulerRecord, RunKind,
-    WarmBenchReport,
-};
+use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, Report, RunKind, WarmBenchReport};
 use steady_report::{
-    ReadError, explain_pair_summary, explain_summary, explains_a_pair, load_run_json_text, load_run_text, load_summary,
-    other_run_text, read_explain_pair_record, read_explain_record, read_load_record, read_record, read_release_report,
-    read_ruler_record, read_warm_bench_record, release_summary, rulers_summary, run_json_text, run_text,
-    runs_json_text, summary, warm_bench_summary,
+    ReadError, explain_pair_summary, explain_summary, explains_a_pair, other_run_text, read_explain_pair_record,
+    read_explain_record, read_record, read_release_report, read_warm_bench_record, release_summary, run_json_text,
+    run_text, runs_json_text, said_run_json_text, said_run_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
@@ -42,13 +38,13 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
     }
     Ok(match kind {
         RunKind::Compare => Box::new(judge(read_record(text)?)),
-        RunKind::Load => Box::new(load::report(read_load_record(text)?)),
-        RunKind::Rulers => Box::new(read_ruler_record(text)?),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Limit | RunKind::Locks | RunKind::Costs => unreachable!("they are in the table of features"),
+        RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs => {
+            unreachable!("they are in the table of features")
+        }
     })
 }
 
@@ -72,11 +68,12 @@ impl<'a, R: Deref<Target = dyn Record + 'a>> Run for OfFeature<R> {
     }
 
     fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        let own = match format {
-            ListFormat::Text => self.0.history_text(kept, style()),
-            ListFormat::Json => self.0.history_json(kept),
-        };
-        own.unwrap_or_else(|| facts_shown(kept, format))
+        let sentences = self.0.sentences();
+        match format {
+            _ if sentences.is_empty() => facts_shown(kept, format),
+            ListFormat::Text => said_run_text(kept, &sentences, style()),
+            ListFormat::Json => said_run_json_text(kept, &sentences),
+        }
     }
 
     fn status(&self) -> u8 {
@@ -112,25 +109,6 @@ impl Run for Report {
 
     fn status(&self) -> u8 {
         compare::status(self)
-    }
-}
-
-impl Run for LoadReport {
-    fn facts(&self) -> Facts {
-        Facts::of_load(self, load_summary(self))
-    }
-
-    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        match format {
-            ListFormat::Text => load_run_text(kept, self, style()),
-            ListFormat::Json => load_run_json_text(kept, self),
-        }
-    }
-}
-
-impl Run for RulerRecord {
-    fn facts(&self) -> Facts {
-        Facts::of_rulers(self, rulers_summary(self))
     }
 }
 

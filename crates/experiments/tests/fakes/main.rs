@@ -9,7 +9,5 @@ mod drawn;
 mod instructions;
 mod joined;
 mod kept_warm;
-mod load;
-mod load_log;
 mod log;
 mod warm_bench;

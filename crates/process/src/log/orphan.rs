@@ -8,15 +8,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::Logged;
-
 /// A log that nobody writes to any more, locked so that one process alone takes it.
 #[derive(Debug)]
 pub struct Orphan {
     file: File,
     path: PathBuf,
-    /// Its text, once it was read.
-    text: String,
 }
 
 impl Orphan {
@@ -36,24 +32,17 @@ impl Orphan {
             Err(error) => return Err(error.into()),
         }
         let removed = is_removed(&file)?;
-        Ok((!removed).then(|| Orphan { file, path: path.to_owned(), text: String::new() }))
+        Ok((!removed).then(|| Orphan { file, path: path.to_owned() }))
     }
 
-    /// What it tells; `None` where nothing was measured yet.
+    /// Its text, with marks in the place of what is no text.
     ///
     /// # Errors
     /// What read(2) says.
-    pub fn record(&mut self) -> io::Result<Option<Logged>> {
+    pub fn text(&mut self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
-        self.text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(super::read(&self.text))
-    }
-
-    /// Whether there is more in it than [`Orphan::record`] found: a line that makes no sense, and others behind it. A writer that is
-    /// killed leaves such a line at the end only.
-    pub fn holds_more(&self) -> bool {
-        super::read::is_garbled(&self.text)
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Gives it a name that is no log's, beside the old one.

@@ -2,37 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, Activity, Block, Ending, LoadRecord, LoadRow, Look, Record, Run};
+use steady_model::{Absent, Activity, Block, Ending, Look, Record, Run};
 
-use super::{End, Entry, Part, load};
+use super::{End, Entry, Part};
 use crate::runner::Start;
 
-/// What was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Logged {
-    /// A comparison.
-    Compare(Box<Record>),
-    /// A load experiment.
-    Load(Box<LoadRecord>),
-}
-
-/// What a log tells of what was measured. Where it did not come to its end: of a comparison all blocks that were whole, and
-/// one look more, at where it broke off; of a load experiment all rows. `None` where nothing was measured yet.
+/// What the log of a comparison tells. Where it did not come to its end: all blocks that were whole, and one look more, at where
+/// it broke off. `None` where nothing was measured yet, and for the log of something else.
 ///
 /// A line that is not whole ends the log; what stands before it counts. No input makes it panic.
-pub fn read(text: &str) -> Option<Logged> {
+pub fn read(text: &str) -> Option<Record> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
     match entries.next()? {
-        Entry::Begun(begun) => comparison(*begun, entries).map(|record| Logged::Compare(Box::new(record))),
-        Entry::LoadBegun(begun) => load_experiment(*begun, entries).map(|record| Logged::Load(Box::new(record))),
+        Entry::Begun(begun) => comparison(*begun, entries),
         _ => None,
     }
 }
 
-/// Whether a line makes no sense and others follow it: what they tell is not read.
-pub(super) fn is_garbled(text: &str) -> bool {
+/// Whether a line may stand in the log of a comparison.
+pub fn is_line(line: &str) -> bool {
+    serde_json::from_str::<Entry>(line).is_ok()
+}
+
+/// Whether a line makes no sense and others follow it: what they tell is not read. A writer that is killed leaves such a line
+/// at the end only.
+pub fn is_garbled(text: &str, makes_sense: impl Fn(&str) -> bool) -> bool {
     let mut lines = text.lines();
-    lines.any(|line| serde_json::from_str::<Entry>(line).is_err()) && lines.next().is_some()
+    lines.any(|line| !makes_sense(line)) && lines.next().is_some()
 }
 
 /// A comparison that began as `record`.
@@ -49,7 +45,7 @@ fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Optio
             Entry::Look(look) => record.looks.push(look),
             Entry::Moment(moment) => record.moments.push(moment),
             Entry::Ended(ended) => end = Some(ended),
-            Entry::Begun(_) | Entry::LoadBegun(_) | Entry::Row(_) | Entry::LoadEnded(_) => return None,
+            Entry::Begun(_) => return None,
         }
     }
     let commands = record.plan.commands.len();
@@ -63,20 +59,6 @@ fn comparison(mut record: Record, entries: impl Iterator<Item = Entry>) -> Optio
         None => break_off(&mut record),
     }
     (!record.blocks.is_empty()).then_some(record)
-}
-
-/// A load experiment that began as `begun`.
-fn load_experiment(begun: LoadRecord, entries: impl Iterator<Item = Entry>) -> Option<LoadRecord> {
-    let mut rows: Vec<LoadRow> = Vec::new();
-    let mut end = None;
-    for entry in entries {
-        match entry {
-            Entry::Row(row) => rows.push(*row),
-            Entry::LoadEnded(ended) => end = Some(ended),
-            _ => return None,
-        }
-    }
-    load::assemble(begun, rows, end)
 }
 
 /// The block that these runs make, if none is missing.

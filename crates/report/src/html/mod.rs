@@ -4,11 +4,10 @@ mod course;
 mod distribution;
 mod explain;
 mod facts;
-mod load;
+mod grid;
 mod moments;
 mod points;
 mod release;
-mod rulers;
 mod split;
 mod timeline;
 mod warm;
@@ -25,9 +24,7 @@ use points::Points;
 pub(crate) use steady_render::html::plot as svg;
 pub(crate) use steady_render::scale::{self, Kind};
 
-pub use load::load_html;
 pub use release::release_html;
-pub use rulers::rulers_html;
 pub use warm::{warm_bench_html, warm_status_html};
 
 /// At most about so many points are drawn for one command, and so many on the whole page.

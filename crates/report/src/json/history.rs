@@ -1,7 +1,7 @@
 //! The JSON of the history.
 
 use serde_json::{Value, json as literal};
-use steady_model::{Kept, LoadReport, Report};
+use steady_model::{Kept, Report};
 
 use super::object::Object;
 use super::{pretty, verdicts, wire};
@@ -30,11 +30,10 @@ pub fn run_json_text(kept: &Kept, report: &Report) -> String {
     of(vec![run.into()])
 }
 
-/// One load experiment of the history, with what it says in sentences.
-pub fn load_run_json_text(kept: &Kept, report: &LoadReport) -> String {
+/// One run of the history, with what it says in sentences.
+pub fn said_run_json_text(kept: &Kept, sentences: &[String]) -> String {
     let mut run = fields(kept);
-    let sentences = crate::text::load::sentences(report);
-    run.put("sentences", sentences.into_iter().map(|text| text.replace('\u{a0}', " ")).collect::<Vec<_>>());
+    run.put("sentences", sentences.iter().map(|text| text.replace('\u{a0}', " ")).collect::<Vec<_>>());
     of(vec![run.into()])
 }
 

@@ -2,7 +2,7 @@
 
 use steady_model::{ExplainPairReport, ExplainReport};
 
-use super::load::table;
+use super::grid::table;
 use super::{close, open, row, spoken};
 use crate::text::tree::Tree;
 use crate::units::TIE;

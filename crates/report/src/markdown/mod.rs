@@ -1,9 +1,8 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
 mod explain;
-mod load;
+mod grid;
 mod release;
-mod rulers;
 mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
@@ -16,9 +15,7 @@ use crate::words::{capital, noun, repeat};
 pub use explain::{explain_markdown, explain_pair_markdown};
 use steady_render::markdown::{code, fenced, plain};
 
-pub use load::load_markdown;
 pub use release::release_markdown;
-pub use rulers::rulers_markdown;
 pub use warm::{warm_bench_markdown, warm_status_markdown};
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.

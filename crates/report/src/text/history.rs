@@ -1,6 +1,6 @@
 //! What the history holds: a list of runs, or the facts of one.
 
-use steady_model::{Facts, Kept, LoadReport, Reading, Report, Verdict};
+use steady_model::{Facts, Kept, Reading, Report, Verdict};
 
 use super::Style;
 use super::{Page, Paint};
@@ -86,10 +86,16 @@ pub fn run_text(kept: &Kept, report: &Report, style: Style) -> String {
     facts(kept, page)
 }
 
-/// One load experiment, as [`run_text`].
-pub fn load_run_text(kept: &Kept, report: &LoadReport, style: Style) -> String {
+/// One run that says something in sentences, as [`run_text`].
+pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String {
     let mut page = Page::new(style);
-    super::load::said(report, &mut page);
+    for (index, sentence) in sentences.iter().enumerate() {
+        if index == 1 {
+            page.blank();
+        }
+        let paint = if index == 0 { Paint::Heading } else { Paint::Plain };
+        page.paragraph(0, 2, &[(paint, one_line(sentence))]);
+    }
     facts(kept, page)
 }
 

@@ -8,11 +8,9 @@ pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
 mod joined;
-pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod pairs;
 mod release;
-pub(crate) mod rulers;
 pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
@@ -23,11 +21,9 @@ use steady_model::{Report, Undecided, Warning};
 
 pub use agent::agent_text;
 pub use explain::{explain_pair_text, explain_text};
-pub use history::{load_run_text, other_run_text, run_text, runs_text, summary};
+pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
 pub use joined::joined_text;
-pub use load::{load_summary, load_text};
 pub use release::{release_answer_text, release_text};
-pub use rulers::rulers_text;
 pub use sentence::sentence;
 pub use warm::{warm_bench_text, warm_status_text};
 

@@ -3,23 +3,19 @@
 pub(crate) mod agent;
 mod effect;
 pub(crate) mod explain;
-pub(crate) mod load;
 pub(crate) mod release;
 mod remedy;
 mod repeat;
-mod repeat_load;
-pub(crate) mod rulers;
 mod startups;
 pub(crate) mod warm;
 mod warning;
 
 pub use steady_render::letters::one_line;
-pub(crate) use steady_render::letters::{capital, count, cut, harmless, misleads, width};
+pub(crate) use steady_render::letters::{capital, count, cut, harmless, width};
 
 pub(crate) use effect::{Effect, between, signed, signed_beside};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
-pub(crate) use repeat_load::repeat_load;
 pub(crate) use startups::startups;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};

@@ -1,6 +1,8 @@
 //! The words that would make the same comparison again.
 
-use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Nanos, Output, PerCommand, Plan};
+use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Output, PerCommand, Plan};
+
+use steady_render::shell::{line, printable, seconds};
 
 use crate::units::setting;
 
@@ -31,34 +33,6 @@ pub(crate) fn as_typed(command: &Command) -> String {
     }
 }
 
-/// Words on one line, those quoted that a shell would read otherwise.
-pub(super) fn line(words: &[String]) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false if word.chars().all(printable) => shell_words::quote(word).into_owned(),
-        false => spelled_out(word),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// Whether a letter can be shown as it is: on a terminal it is no order, and it does not turn what follows.
-fn printable(letter: char) -> bool {
-    matches!(letter, '\n' | '\t') || !super::misleads(letter)
-}
-
-/// A word with letters that cannot be shown, as Bash, Zsh and others read it back.
-fn spelled_out(word: &str) -> String {
-    let letter = |letter: char| match letter {
-        '\'' | '\\' => format!("\\{letter}"),
-        _ if printable(letter) => letter.to_string(),
-        // Three digits and four: what follows is not read as one more.
-        _ if letter.is_ascii() => format!("\\{:03o}", u32::from(letter)),
-        _ => format!("\\u{:04x}", u32::from(letter)),
-    };
-    format!("$'{}'", word.chars().map(letter).collect::<String>())
-}
-
 /// How much is measured, and how finely it is judged.
 fn effort(plan: &Plan) -> Vec<String> {
     let mut words = match plan.effort {
@@ -71,12 +45,6 @@ fn effort(plan: &Plan) -> Vec<String> {
         words.extend(["--confidence".to_owned(), percent(plan.confidence)]);
     }
     words
-}
-
-/// A time as the options read it: only whole numbers take a unit.
-pub(super) fn seconds(time: Nanos) -> String {
-    let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
-    format!("{}{unit}", time.seconds())
 }
 
 /// What was chosen, where it is not left to `steady`.

@@ -7,12 +7,11 @@ mod golden;
 mod goldens;
 mod history;
 mod joined;
-mod load_back;
-mod loads;
+#[allow(dead_code, reason = "shared with other crates")]
 mod made;
 mod page;
 mod release;
-mod rulers;
+#[allow(dead_code, reason = "shared with other crates")]
 mod values;
 mod warm;
 mod warm_bench;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use steady_model::{ExplainPairReport, ExplainReport};
 
 use super::facts::{cpus, fact, host, reading};
-use super::load::table;
+use super::grid::table;
 use super::{page, spans};
 use crate::text::Paint;
 use crate::text::tree::Tree;

@@ -3,6 +3,5 @@
 pub(crate) mod comparisons;
 pub(crate) mod explained;
 pub(crate) mod joins;
-pub(crate) mod loads;
 pub(crate) mod released;
 pub(crate) mod warm_bench;

@@ -1,0 +1,190 @@
+//! What the rulers read as a document: in words, then in tables.
+
+use steady_model::{Absent, Ending, Neighbour, Reading, Resource, RulerReading, RulerRecord, RulerRow};
+
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
+use steady_render::letters::{count, one_line};
+use steady_render::units::{TIE, duration, memory, percent, setting, time};
+use steady_render::{Cell, Column, Table};
+
+/// What is told apart from the best: readings of an undisturbed machine lie apart by a few percent.
+const NOTICEABLE: f64 = 1.05;
+
+/// What a ruler measures, in a few words.
+fn label(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Alu => "ALU",
+        Resource::L1 => "L1 cache",
+        Resource::L2 => "L2 cache",
+        Resource::Shared => "shared cache",
+        Resource::Memory => "memory",
+        Resource::Fetch => "fetch",
+        Resource::SystemCall => "system call",
+    }
+}
+
+/// How many neighbours, and what they do: `2 neighbours that stream through memory`.
+fn neighbours(kind: Option<Neighbour>, number: u32) -> String {
+    let one = number == 1;
+    let doing = match kind {
+        None => "",
+        Some(Neighbour::Spin) if one => " that spins",
+        Some(Neighbour::Spin) => " that spin",
+        Some(Neighbour::Stream) if one => " that streams through memory",
+        Some(Neighbour::Stream) => " that stream through memory",
+        Some(Neighbour::Hash) if one => " that hashes",
+        Some(Neighbour::Hash) => " that hash",
+    };
+    format!("{}{doing}", count(number as usize, "neighbour", "neighbours"))
+}
+
+/// What was read, a sentence each: right now, and beside the most neighbours.
+fn sentences(record: &RulerRecord) -> Vec<String> {
+    let alone = record.rows.iter().find(|row| row.neighbours == 0).map(|row| said("Right now", row));
+    let most = record.rows.iter().max_by_key(|row| row.neighbours).filter(|row| row.neighbours > 0);
+    let beside = most.map(|row| said(&format!("Beside {}", neighbours(record.neighbour, row.neighbours)), row));
+    alone.into_iter().chain(beside).collect()
+}
+
+/// What a row says: what is slower than at its best, the slowest first.
+fn said(when: &str, row: &RulerRow) -> String {
+    let mut slower: Vec<&RulerReading> = read(row).filter(|reading| reading.slowdown_ratio >= NOTICEABLE).collect();
+    slower.sort_by(|one, two| two.slowdown_ratio.total_cmp(&one.slowdown_ratio));
+    let (readings, within) = (read(row).count(), setting(NOTICEABLE - 1.0));
+    if readings == 0 {
+        return format!("{when} no ruler could be read.");
+    }
+    if slower.is_empty() {
+        return format!("{when} every resource is within {within} of the best that this host has shown.");
+    }
+    let one = |reading: &&RulerReading| format!("{}{TIE}{}", label(reading.resource), factor(reading));
+    let each: Vec<String> = slower.iter().map(one).collect();
+    let rest = if slower.len() < readings { format!("; the rest is within {within}") } else { String::new() };
+    format!("{when} a unit takes so many times what it took at this host's best: {}{rest}.", each.join(", "))
+}
+
+/// A slowdown in two decimals; `?` where it is none.
+fn factor(reading: &RulerReading) -> String {
+    if reading.slowdown_ratio.is_finite() { format!("{:.2}", reading.slowdown_ratio) } else { "?".to_owned() }
+}
+
+fn read(row: &RulerRow) -> impl Iterator<Item = &RulerReading> {
+    row.readings.iter().filter_map(|(_, reading)| reading.as_ref().ok()).filter(|one| one.slowdown_ratio.is_finite())
+}
+
+/// Why it ended before its time.
+fn early(record: &RulerRecord) -> Option<String> {
+    match &record.failure {
+        Some(failure) => Some(format!("It ended early: {}.", one_line(failure))),
+        None => (record.ending == Ending::Interrupted).then(|| "It was interrupted.".to_owned()),
+    }
+}
+
+/// The worst slowdown in a few words, for a list: `memory 2.31x beside 4`.
+pub(crate) fn summary(record: &RulerRecord) -> String {
+    let worst =
+        |row: &RulerRow| read(row).max_by(|one, two| one.slowdown_ratio.total_cmp(&two.slowdown_ratio)).cloned();
+    let Some(row) = record.rows.iter().max_by_key(|row| row.neighbours) else { return "nothing measured".to_owned() };
+    let Some(reading) = worst(row) else { return "no ruler could be read".to_owned() };
+    let beside = if row.neighbours > 0 { format!(" beside {}", row.neighbours) } else { String::new() };
+    format!("{} {}x{beside}", label(reading.resource), factor(&reading))
+}
+
+/// The report.
+pub(crate) fn document(record: &RulerRecord) -> Document {
+    let early = early(record).map(|text| vec![(Emphasis::Open, text)]);
+    let said = sentences(record).into_iter().enumerate().map(|(at, text)| {
+        let emphasis = if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
+        vec![(emphasis, text)]
+    });
+    let mut sections: Vec<Section> = tables(record)
+        .into_iter()
+        .map(|(heading, table)| Section::new(&heading, vec![Block::Table(table)]).whole())
+        .collect();
+    sections.push(Section { heading: None, ..Section::new("", vec![Block::Facts(facts(record))]) });
+    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.push(Section::paragraphs([vec![(Emphasis::Plain, format!("Seed {}", record.seed))]]));
+    Document {
+        subject: "Steadyhand: how slow each resource is".to_owned(),
+        answer: said.chain(early).collect(),
+        sections,
+        is_brief: false,
+    }
+}
+
+/// The row with the fewest neighbours in full; then slowdown and spread by number of neighbours.
+fn tables(record: &RulerRecord) -> Vec<(String, Table)> {
+    let Some(first) = record.rows.iter().min_by_key(|row| row.neighbours) else { return vec![] };
+    let when = match first.neighbours {
+        0 => "Each resource right now".to_owned(),
+        number => format!("Each resource beside {}", neighbours(record.neighbour, number)),
+    };
+    let mut tables = vec![(when, one_row(first))];
+    if record.rows.len() > 1 {
+        let mut slowdowns = by_neighbours(record, factor);
+        slowdowns.columns.extend(meanwhile(record));
+        let heading = "Slowdown by number of neighbours (1: the best that this host has shown)";
+        tables.push((heading.to_owned(), slowdowns));
+        let heading = "How far the rounds of each row lay apart (interquartile range over median)";
+        tables.push((heading.to_owned(), by_neighbours(record, |reading| percent(reading.spread_ratio))));
+    }
+    tables
+}
+
+/// One row in full: a line per resource.
+fn one_row(row: &RulerRow) -> Table {
+    let number = |head: &str, cell: &dyn Fn(&RulerReading) -> Cell| {
+        Column::numbers(head, &row.readings, |(_, reading)| match reading {
+            Ok(reading) => cell(reading),
+            Err(absent) => Cell::Absent(absent.0.clone()),
+        })
+    };
+    let memory = |reading: &RulerReading| reading.working_set.map_or(Cell::Nothing, |set| memory(set.0 as f64).into());
+    let columns = vec![
+        Column::words("resource", &row.readings, |(resource, _)| label(*resource)),
+        number("working set", &memory),
+        number("time per unit", &|reading| time(reading.seconds_per_unit).into()),
+        number("slowdown", &|reading| factor(reading).into()),
+        number("spread", &|reading| percent(reading.spread_ratio).into()),
+        number("CPU time of a reading", &|reading| time(reading.cost.seconds()).into()),
+    ];
+    Table { label: "Resources".to_owned(), rows: ("resource", "resources"), columns }
+}
+
+/// One figure of every reading: a line per number of neighbours.
+fn by_neighbours(record: &RulerRecord, words: impl Fn(&RulerReading) -> String) -> Table {
+    let mut columns = vec![Column::numbers("neighbours", &record.rows, |row| row.neighbours.to_string())];
+    for resource in Resource::ALL {
+        let cell = |row: &RulerRow| Cell::reading(&reading(row, resource), &words);
+        columns.push(Column::numbers(label(resource), &record.rows, cell));
+    }
+    Table { label: "Rows by number of neighbours".to_owned(), rows: ("row", "rows"), columns }
+}
+
+/// A share of the machine's time in a row.
+type Share = fn(&RulerRow) -> &Reading<f64>;
+const SHARES: [(&str, Share); 2] =
+    [("CPUs busy", |row| &row.activity.busy_ratio), ("steal", |row| &row.activity.steal_ratio)];
+
+/// What the machine did in each row; what no row tells has no column.
+fn meanwhile(record: &RulerRecord) -> Vec<Column> {
+    let known = SHARES.into_iter().filter(|(_, pick)| record.rows.iter().any(|row| pick(row).is_ok()));
+    let column = |(head, pick): (&str, Share)| {
+        Column::numbers(head, &record.rows, |row| Cell::reading(pick(row), |ratio| percent(*ratio)))
+    };
+    known.map(column).collect()
+}
+
+/// What the machine could not tell in any row, and how long it took.
+fn facts(record: &RulerRecord) -> Vec<Fact> {
+    let absent = SHARES.into_iter().filter_map(|(label, pick)| {
+        let all: Option<Vec<&Absent>> = record.rows.iter().map(|row| pick(row).as_ref().err()).collect();
+        Some(Fact::new(label, format!("absent: {}", one_line(&all?.first()?.0))))
+    });
+    absent.chain([Fact::new("took", duration(record.elapsed))]).collect()
+}
+
+fn reading(row: &RulerRow, resource: Resource) -> Reading<RulerReading> {
+    let found = row.readings.iter().find(|(of, _)| *of == resource);
+    found.map_or_else(|| Err(Absent::because("it was not read")), |(_, reading)| reading.clone())
+}

@@ -1,0 +1,188 @@
+//! The rows of a load experiment in columns: those of the published tables first.
+
+use Digits::{Least, Most};
+use steady_model::{Absent, CpuUse, LoadPoint, LoadReport, LoadRow, LoadWork, Reading, Resource};
+use steady_render::letters::cut;
+use steady_render::units::{decimals_of, fixed};
+use steady_render::{Align, Cell, Column, Table};
+
+use super::facts::list;
+
+/// More CPUs than this are summed up.
+const FEW: usize = 8;
+/// From this share of the time on, a CPU counts as busy in a summary.
+const BUSY: f64 = 0.5;
+/// The room for a list of CPUs.
+const LIST: usize = 18;
+
+/// One figure of every point.
+type Pick = fn(&LoadPoint) -> Reading<f64>;
+
+/// How many decimals the numbers of a column have.
+#[derive(Clone, Copy)]
+enum Digits {
+    /// As many as show so many digits of the least: all are of one size, and are compared with one another.
+    Least(i32),
+    /// As many as show so many digits of the most, but no more than so many: the least is negligible.
+    Most(i32, usize),
+}
+
+/// The columns of the published tables, and what everything else used during the row.
+pub(super) fn figures(report: &LoadReport) -> Table {
+    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(report, head, digits, scale, pick);
+    let others = || number("CPUs used by others", Most(3, 2), 1.0, |point| point.others_cpus.clone());
+    let columns = match &report.record.plan.work {
+        LoadWork::Hash { .. } => vec![
+            procs("number of children", report),
+            number("mean CPU time (ms)", Least(4), 1e3, |point| Ok(point.cpu_seconds)),
+            number("mean wall time (ms)", Least(4), 1e3, |point| Ok(point.wall_seconds)),
+            number("mean hashes", Least(1), 1.0, |point| Ok(point.work)),
+            number("hashes per CPU ms", Least(3), 1e-3, |point| Ok(point.work_per_cpu_second)),
+            number("hashes per wall ms", Least(3), 1e-3, |point| Ok(point.work_per_wall_second)),
+            others(),
+        ],
+        LoadWork::Sum { .. } => {
+            let machine = &report.record.machine;
+            vec![
+                Column::numbers("CPUs", &report.points, |_| machine.allowed.len().to_string()),
+                Column::numbers("Cores", &report.points, |_| Cell::reading(&machine.core_count(), usize::to_string)),
+                procs("Procs", report),
+                number("Time (s)", Least(4), 1.0, |point| Ok(point.wall_seconds)),
+                number("User time (s)", Least(4), 1.0, |point| Ok(point.user_seconds)),
+                number("numbers per CPU ms", Least(4), 1e-3, |point| Ok(point.work_per_cpu_second)),
+                number("numbers per wall ms", Least(4), 1e-3, |point| Ok(point.work_per_wall_second)),
+                others(),
+            ]
+        }
+        LoadWork::Command { .. } => vec![
+            procs("copies at once", report),
+            Column::numbers("runs", &report.points, |point| point.runs.to_string()),
+            number("CPU time per run (ms)", Least(4), 1e3, |point| Ok(point.cpu_seconds)),
+            number("wall time per run (ms)", Least(4), 1e3, |point| Ok(point.wall_seconds)),
+            number("runs per second", Least(4), 1.0, |point| Ok(point.throughput_per_second)),
+            others(),
+        ],
+    };
+    Table { label: "Table of work and times".to_owned(), rows: ("row", "rows"), columns }
+}
+
+/// Where the processes ran and what they waited for, and what looking at them cost.
+pub(super) fn meanwhile(report: &LoadReport) -> Table {
+    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(report, head, digits, scale, pick);
+    let mut columns = vec![procs("procs", report)];
+    columns.extend(cpus(report));
+    columns.push(number("waiting for a CPU (%)", Most(3, 1), 1e2, |point| point.waiting_ratio.clone()));
+    if matches!(report.record.plan.work, LoadWork::Hash { .. }) {
+        columns.extend([
+            number("median overshoot (ms)", Most(3, 3), 1e3, |point| point.overshoot_median_seconds.clone()),
+            number("worst overshoot (ms)", Most(3, 3), 1e3, |point| point.overshoot_max_seconds.clone()),
+        ]);
+    }
+    columns.push(number("steady itself (%)", Most(2, 3), 1e2, |point| point.own_ratio.clone()));
+    let steal = report.points.iter().map(|point| {
+        let row = row(report, point).ok_or_else(|| Absent::because("there is no such row"))?;
+        row.activity.steal_ratio.clone().map(|ratio| ratio * 1e2)
+    });
+    columns.push(of_numbers("steal (%)", &steal.collect::<Vec<_>>(), Most(3, 1)));
+    Table { label: "Table of where they ran".to_owned(), rows: ("row", "rows"), columns }
+}
+
+/// What the rulers read during each row: their slowdown; none where none was read.
+pub(super) fn rulers(report: &LoadReport) -> Option<Table> {
+    let read =
+        |resource: Resource| report.record.rows.iter().any(|row| row.rulers.iter().any(|one| one.resource == resource));
+    let resources: Vec<Resource> = Resource::ALL.into_iter().filter(|resource| read(*resource)).collect();
+    let column = |resource: &Resource| {
+        Column::numbers(&resource.name().replace('_', " "), &report.points, |point| {
+            let found = row(report, point).and_then(|row| row.rulers.iter().find(|one| one.resource == *resource));
+            let known = found.filter(|one| one.slowdown_ratio.is_finite());
+            known.map_or(Cell::Nothing, |one| fixed(one.slowdown_ratio, 2).into())
+        })
+    };
+    let columns = std::iter::once(procs("procs", report)).chain(resources.iter().map(column)).collect();
+    let table = Table { label: "Table of slowdowns".to_owned(), rows: ("row", "rows"), columns };
+    (!resources.is_empty()).then_some(table)
+}
+
+/// The row that a point is of.
+pub(super) fn row<'a>(report: &'a LoadReport, point: &LoadPoint) -> Option<&'a LoadRow> {
+    report.record.rows.iter().find(|row| row.procs == point.procs)
+}
+
+/// The numbers of processes, which name the rows.
+fn procs(head: &str, report: &LoadReport) -> Column {
+    Column::numbers(head, &report.points, |point| point.procs.to_string())
+}
+
+/// A figure of each point, in a unit of its own.
+fn number(report: &LoadReport, head: &str, digits: Digits, scale: f64, pick: Pick) -> Column {
+    let values: Vec<Reading<f64>> = report.points.iter().map(|point| pick(point).map(|value| value * scale)).collect();
+    of_numbers(head, &values, digits)
+}
+
+/// Numbers with as many decimals as suit them.
+fn of_numbers(head: &str, values: &[Reading<f64>], digits: Digits) -> Column {
+    let sizes = || values.iter().flatten().map(|value| value.abs()).filter(|value| value.is_finite() && *value > 0.0);
+    let decimals = match digits {
+        Least(digits) => decimals_of(sizes().fold(f64::INFINITY, f64::min), digits).min(3),
+        Most(digits, at_most) => decimals_of(sizes().fold(0.0, f64::max), digits).min(at_most),
+    };
+    Column::numbers(head, values, |value| Cell::reading(value, |value| fixed(*value, decimals)))
+}
+
+/// How busy the CPUs were, and on which of them the processes were seen: each, or summed up where there are many.
+fn cpus(report: &LoadReport) -> [Column; 2] {
+    let rows: Vec<Option<&LoadRow>> = report.points.iter().map(|point| row(report, point)).collect();
+    let column = |head: String, align: Align, cell: &dyn Fn(&LoadRow) -> Cell| Column {
+        align,
+        ..Column::numbers(&head, &rows, |row| row.map_or(Cell::Nothing, cell))
+    };
+    if rows.iter().flatten().all(|row| row.cpus.len() <= FEW) {
+        let known = rows.iter().flatten().find(|row| !row.cpus.is_empty());
+        let of = known.map_or_else(String::new, |row| {
+            format!(" {}", list(&row.cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()))
+        });
+        return [
+            column(format!("busy, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.busy_ratio)),
+            column(format!("ran there, CPU{of} (%)"), Align::Numbers, &|row| each(&row.cpus, |cpu| &cpu.ours_ratio)),
+        ];
+    }
+    [
+        column("CPUs over half busy".to_owned(), Align::Numbers, &|row| busy(&row.cpus)),
+        column("ran on CPUs".to_owned(), Align::Words, &|row| ran_on(&row.cpus)),
+    ]
+}
+
+/// The share of each CPU, as percentages; a dash for a CPU whose share is absent while others are known.
+fn each(cpus: &[CpuUse], pick: fn(&CpuUse) -> &Reading<f64>) -> Cell {
+    let absent = cpus.iter().find_map(|cpu| pick(cpu).as_ref().err());
+    let cell = |cpu: &CpuUse| match pick(cpu) {
+        Ok(ratio) if (ratio * 100.0).is_finite() => format!("{:>3.0}", ratio * 100.0),
+        Ok(_) => "  ?".to_owned(),
+        Err(_) => "  –".to_owned(),
+    };
+    match absent {
+        Some(absent) if cpus.iter().all(|cpu| pick(cpu).is_err()) => Cell::Absent(absent.0.clone()),
+        _ if cpus.is_empty() => Cell::Nothing,
+        _ => cpus.iter().map(cell).collect::<Vec<_>>().join(" ").into(),
+    }
+}
+
+/// How many of them were busy for more than half of the time.
+fn busy(cpus: &[CpuUse]) -> Cell {
+    let known: Vec<f64> = cpus.iter().filter_map(|cpu| cpu.busy_ratio.clone().ok()).collect();
+    match cpus.iter().find_map(|cpu| cpu.busy_ratio.as_ref().err()) {
+        Some(absent) if known.is_empty() => Cell::Absent(absent.0.clone()),
+        _ => format!("{} of {}", known.iter().filter(|ratio| **ratio > BUSY).count(), known.len()).into(),
+    }
+}
+
+/// Those on which a process was seen.
+fn ran_on(cpus: &[CpuUse]) -> Cell {
+    let seen: Vec<usize> =
+        cpus.iter().filter(|cpu| cpu.ours_ratio.as_ref().is_ok_and(|ratio| *ratio > 0.0)).map(|cpu| cpu.cpu).collect();
+    match cpus.iter().find_map(|cpu| cpu.ours_ratio.as_ref().err()) {
+        Some(absent) if seen.is_empty() => Cell::Absent(absent.0.clone()),
+        _ => cut(&list(&seen), LIST).into(),
+    }
+}

@@ -1,0 +1,36 @@
+//! How CPU time and wall time move with load: rows of so many processes at once, one row after the other.
+//!
+//! A row's processes are started by a **crowd**, a helper process of its own (this same program, called with
+//! [`CROWD`]). Each is a **worker** (this same program, called with [`WORKER`]): it hashes, sums, or runs the user's
+//! command again and again. When all are ready the crowd lets them set off at once. When `steady` is gone, however it
+//! ended, the crowd ends them all and leaves.
+
+mod best;
+mod client;
+mod counters;
+mod crowd;
+mod experiment;
+mod machine;
+mod measure_rulers;
+mod poll_cost;
+mod protocol;
+mod rulers;
+mod runner;
+mod simulated;
+mod watch;
+mod worker;
+
+pub(crate) use best::BestFile;
+pub(crate) use crowd::serve as serve_crowd;
+pub use experiment::{Event, Measured, Setting, measure};
+pub(crate) use machine::CrowdRunner;
+pub(crate) use measure_rulers::run as read_rulers;
+pub use runner::{LoadError, LoadRunner};
+pub use simulated::SimulatedCrowd;
+pub(crate) use worker::serve as serve_worker;
+
+/// The first argument that makes `steady` a crowd.
+pub(crate) const CROWD: &str = "__crowd";
+
+/// The first argument that makes `steady` one of a crowd's workers.
+pub(crate) const WORKER: &str = "__worker";

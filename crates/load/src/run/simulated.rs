@@ -1,0 +1,111 @@
+//! A simulated machine: the fake behind [`LoadRunner`], on which load experiments run without time passing.
+
+use steady_model::{Absent, Activity, LoadRow, LoadRun, LoadWork, Nanos, Outcome, Reading};
+
+use super::runner::{LoadError, LoadRunner};
+
+/// A machine whose speed at every number of processes is known.
+pub struct SimulatedCrowd {
+    work: LoadWork,
+    /// Its cores.
+    pub cores: u32,
+    /// Its logical CPUs.
+    pub logical_cpus: u32,
+    /// What a second thread adds to what a core gets done: 0.2 for 20 %.
+    pub second_thread: f64,
+    /// Work per second of CPU time of a process that has a core to itself.
+    pub rate: f64,
+    /// What happens instead of a row of so many processes, or of more.
+    pub fails: Option<(u32, LoadError)>,
+    /// Stops after so many rows, as if interrupted.
+    pub interrupt_after: Option<usize>,
+    now: f64,
+    rows: usize,
+}
+
+impl SimulatedCrowd {
+    /// A machine with 4 cores of 2 threads that do `work`.
+    pub fn new(work: LoadWork) -> Self {
+        SimulatedCrowd {
+            work,
+            cores: 4,
+            logical_cpus: 8,
+            second_thread: 0.2,
+            rate: 1e6,
+            fails: None,
+            interrupt_after: None,
+            now: 0.0,
+            rows: 0,
+        }
+    }
+
+    /// How fast a process is while it runs, over one that has a core to itself: the mean over the processes.
+    fn speed(&self, procs: u32) -> f64 {
+        let shared = (1.0 + self.second_thread) / 2.0;
+        let running = procs.min(self.logical_cpus);
+        let sharing = f64::from(2 * running.saturating_sub(self.cores));
+        1.0 - (1.0 - shared) * sharing / f64::from(running)
+    }
+
+    /// One process's CPU time and work, and its CPU time beyond the limit.
+    fn one(&self, speed: f64, stretch: f64) -> (f64, f64, Reading<Nanos>) {
+        let unlimited = || Err(Absent::because("the work has no limit of CPU time"));
+        match &self.work {
+            LoadWork::Hash { cpu_time, poll } => {
+                let limit = cpu_time.seconds();
+                let every = poll.map(Nanos::seconds);
+                let cpu = every.map_or(limit, |every| (limit * stretch / every).ceil() * every / stretch);
+                (cpu, cpu * self.rate * speed, Ok(Nanos::from_seconds(cpu - limit)))
+            }
+            LoadWork::Sum { work } => (*work as f64 / (self.rate * speed), *work as f64, unlimited()),
+            LoadWork::Command { .. } => (1.0 / (self.rate * speed), 1.0, unlimited()),
+        }
+    }
+}
+
+impl LoadRunner for SimulatedCrowd {
+    fn poll_cost(&mut self, every: Nanos) -> Reading<f64> {
+        Ok(1e-5 / every.seconds())
+    }
+
+    fn row(&mut self, procs: u32, _: &mut dyn FnMut(Nanos)) -> Result<LoadRow, LoadError> {
+        if let Some((_, error)) = self.fails.as_ref().filter(|(from, _)| procs >= *from) {
+            return Err(error.clone());
+        }
+        if self.interrupt_after.is_some_and(|rows| self.rows >= rows) {
+            return Err(LoadError::Interrupted);
+        }
+        let stretch = f64::from(procs.max(self.logical_cpus)) / f64::from(self.logical_cpus);
+        let (cpu, work, overshoot) = self.one(self.speed(procs), stretch);
+        let wall = Nanos::from_seconds(cpu * stretch);
+        let run = LoadRun {
+            user: Nanos::from_seconds(cpu),
+            system: Nanos::ZERO,
+            wall,
+            run_delay: Ok(wall - Nanos::from_seconds(cpu)),
+            work: work.round() as u64,
+            overshoot,
+            outcome: Outcome::Exited(0),
+        };
+        let started = Nanos::from_seconds(self.now);
+        self.now += wall.seconds();
+        self.rows += 1;
+        let absent = || Err(Absent::because("the machine is simulated"));
+        Ok(LoadRow {
+            procs,
+            started,
+            elapsed: wall,
+            runs: vec![run; procs as usize],
+            cpus: vec![],
+            others_cpu: Err(Absent::because("the machine is simulated")),
+            own_cpu: Ok(Nanos::ZERO),
+            activity: Activity {
+                busy_ratio: absent(),
+                steal_ratio: absent(),
+                pressure: absent(),
+                throttled_ratio: absent(),
+            },
+            rulers: vec![],
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! The way from a load experiment through JSON and back: exact for what was measured, an error for everything else.
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select, subsequence};
+use serde_json::{Value, json};
+use steady_load::Loads;
+use steady_model::*;
+use steady_render::json::ReadError;
+
+use crate::values::{
+    changed, command, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field,
+};
+use crate::{load_json_text, made};
+
+/// A report of nothing but a record: what is derived from it does not matter on the way back.
+fn report(record: LoadRecord) -> LoadReport {
+    LoadReport { record, points: vec![], scaling: Err(Absent::because("nothing was judged")) }
+}
+
+fn read_load_record(text: &str) -> Result<LoadRecord, ReadError> {
+    Ok(Loads::read(text)?.0.record)
+}
+
+fn load_json(report: &LoadReport, samples: bool) -> Value {
+    serde_json::from_str(&load_json_text(report, samples)).unwrap()
+}
+
+fn work() -> impl Strategy<Value = LoadWork> {
+    prop_oneof![
+        (nanos(), prop::option::of(nanos())).prop_map(|(cpu_time, poll)| LoadWork::Hash { cpu_time, poll }),
+        any::<u64>().prop_map(|work| LoadWork::Sum { work }),
+        (command(), nanos()).prop_map(|(command, window)| LoadWork::Command { command, window }),
+    ]
+}
+
+prop_compose! {
+    fn run()(
+        times in [nanos(), nanos(), nanos()],
+        run_delay in reading(nanos()),
+        work in count(),
+        overshoot in reading(nanos()),
+        outcome in prop_oneof![
+            any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
+        ],
+    ) -> LoadRun {
+        let [user, system, wall] = times;
+        LoadRun { user, system, wall, run_delay, work, overshoot, outcome }
+    }
+}
+
+prop_compose! {
+    fn ruler()(
+        resource in select(&Resource::ALL),
+        working_set in prop::option::of(any::<u64>().prop_map(Bytes)),
+        [seconds_per_unit, spread_ratio, slowdown_ratio] in [ratio(), ratio(), ratio()],
+        cost in nanos(),
+    ) -> RulerReading {
+        RulerReading { resource, working_set, seconds_per_unit, spread_ratio, slowdown_ratio, cost }
+    }
+}
+
+fn activity() -> impl Strategy<Value = Activity> {
+    [reading(ratio()), reading(ratio()), reading(ratio()), reading(ratio())].prop_map(
+        |[busy_ratio, steal_ratio, pressure, throttled_ratio]| Activity {
+            busy_ratio,
+            steal_ratio,
+            pressure,
+            throttled_ratio,
+        },
+    )
+}
+
+fn cpu_use() -> impl Strategy<Value = CpuUse> {
+    (any::<usize>(), reading(ratio()), reading(ratio())).prop_map(|(cpu, busy_ratio, ours_ratio)| CpuUse {
+        cpu,
+        busy_ratio,
+        ours_ratio,
+    })
+}
+
+prop_compose! {
+    fn row(procs: u32)(
+        [started, elapsed] in [nanos(), nanos()],
+        runs in prop::collection::vec(run(), 0..3),
+        cpus in prop::collection::vec(cpu_use(), 0..3),
+        [others_cpu, own_cpu] in [reading(nanos()), reading(nanos())],
+        activity in activity(),
+        rulers in prop::collection::vec(ruler(), 0..2),
+    ) -> LoadRow {
+        LoadRow { procs, started, elapsed, runs, cpus, others_cpu, own_cpu, activity, rulers }
+    }
+}
+
+/// Rows of some of these numbers of processes, in the order in which they were measured.
+fn rows(procs: Vec<u32>) -> impl Strategy<Value = Vec<LoadRow>> {
+    let some = subsequence(procs.clone(), 0..=procs.len()).prop_shuffle();
+    some.prop_flat_map(|some| some.into_iter().map(row).collect::<Vec<_>>())
+}
+
+prop_compose! {
+    fn record()(procs in prop::collection::btree_set(1..u32::MAX, 1..5))(
+        rows in rows(procs.iter().copied().collect()),
+        procs in Just(procs.into_iter().collect::<Vec<_>>()),
+        work in work(),
+        cpus in any::<Option<Vec<usize>>>(),
+        seed in any::<u64>(),
+        (started, host, machine) in (0..253_402_300_800u64, host().boxed(), machine().boxed()),
+        (revision, poll_cost) in (reading(".*"), reading(ratio())),
+        elapsed in nanos(),
+        ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
+        failure in prop::option::of(".*"),
+    ) -> LoadRecord {
+        let plan = LoadPlan { work, procs, cpus, seed: Seed(seed) };
+        LoadRecord {
+            plan, started: Timestamp(started), host, machine, revision, poll_cost, rows, elapsed, ending, failure,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn records_come_back_as_they_were(record in record()) {
+        let text = load_json_text(&report(record.clone()), true);
+        prop_assert_eq!(read_load_record(&text), Ok(record.clone()));
+        let compact = load_json(&report(record.clone()), true).to_string();
+        prop_assert_eq!(read_load_record(&compact), Ok(record));
+    }
+
+    #[test]
+    fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
+        let value = changed(load_json(&report(record), true), changes);
+        if let Ok(record) = read_load_record(&value.to_string()) {
+            // What is accepted can be written again.
+            prop_assert_eq!(read_load_record(&load_json_text(&report(record.clone()), true)), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+        let (key, without) = without_a_field(load_json(&report(record.clone()), true), &place);
+        if let Ok(found) = read_load_record(&without.to_string()) && !key.ends_with("_absent") {
+            prop_assert_eq!(found, record);
+        }
+    }
+
+    #[test]
+    fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
+        let (garbled, cut) = garbled(load_json_text(&report(record), true), &cut, garbage);
+        let _ = read_load_record(&garbled);
+        prop_assert!(read_load_record(&cut).is_err());
+    }
+}
+
+/// The error of an export after a change.
+fn error_after(change: impl FnOnce(&mut Value)) -> String {
+    let mut value = load_json(&made::command(), true);
+    change(&mut value);
+    read_load_record(&value.to_string()).expect_err("it should be refused").to_string()
+}
+
+#[test]
+fn the_experiments_come_back() {
+    for (name, report) in made::all() {
+        assert_eq!(read_load_record(&load_json_text(&report, true)), Ok(report.record.clone()), "{name}");
+        let without = read_load_record(&load_json_text(&report, false));
+        assert_eq!(without == Err(ReadError::WithoutSamples), !report.record.rows.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    assert_eq!(
+        error_after(|value| value["schema"] = json!("steady.compare/1")),
+        "not an export of a load experiment: its schema is \"steady.compare/1\", not \"steady.load/1\""
+    );
+    assert_eq!(
+        error_after(|value| value["schema"] = json!("steady.load/2")),
+        "written by a newer version: its schema is \"steady.load/2\", and \"steady.load/1\" is the newest known here; upgrade \
+         steady"
+    );
+    assert_eq!(
+        error_after(|value| value["rows"][1]["runs"][0]["wall_seconds"] = json!(-1.5)),
+        "rows[1].runs[0].wall_seconds: -1.5 s is no time span that can be"
+    );
+    assert_eq!(
+        error_after(|value| value["rows"][1]["runs"][0]["run_delay_seconds"] = json!(null)),
+        "rows[1].runs[0].run_delay_seconds: neither a value nor a reason in run_delay_seconds_absent"
+    );
+    assert_eq!(
+        error_after(|value| value["rows"][1]["order"] = json!(0)),
+        "inconsistent: rows[1].order: 0 is the place of another row, or of none"
+    );
+    assert_eq!(
+        error_after(|value| value["rows"][1]["procs"] = json!(1)),
+        "inconsistent: the row of N = 1: it stands there twice"
+    );
+    assert_eq!(
+        error_after(|value| value["rows"][0]["runs"][0]["work"] = json!(u64::MAX)),
+        "inconsistent: the row of N = 1: runs[0].work: more than there can be"
+    );
+}

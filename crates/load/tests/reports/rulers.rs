@@ -1,0 +1,172 @@
+//! What the rulers read in every form, against files in `testdata/reports`, and the way back from its JSON.
+//! `STEADY_BLESS=1 cargo test` rewrites the files.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
+use steady_load::Readings;
+use steady_model::*;
+use steady_render::Style;
+use steady_render::json::ReadError;
+
+use crate::shared::HOSTILE;
+use crate::{goldens, shared};
+
+fn rulers_text(record: &RulerRecord, style: Style) -> String {
+    Readings(record.clone()).rendered(Form::Text, style, false)
+}
+
+fn shown(record: &RulerRecord, form: Form) -> String {
+    Readings(record.clone()).rendered(form, Style::default(), false)
+}
+
+fn read_ruler_record(text: &str) -> Result<RulerRecord, ReadError> {
+    Ok(Readings::read(text)?.0)
+}
+
+/// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
+fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
+    const BEST: [(f64, Option<u64>); 7] = [
+        (4.7e-9, None),
+        (1.67e-9, Some(24 << 10)),
+        (6.9e-9, Some(1 << 20)),
+        (48.0e-9, Some(4 << 20)),
+        (121.0e-9, None),
+        (12.9e-9, Some(65_000)),
+        (102.0e-9, None),
+    ];
+    let reading = |place: usize| RulerReading {
+        resource: Resource::ALL[place],
+        working_set: BEST[place].1.map(Bytes),
+        seconds_per_unit: BEST[place].0 * slowdowns[place],
+        spread_ratio: 0.003 * (place + 1) as f64,
+        slowdown_ratio: slowdowns[place],
+        cost: Nanos(260_000 + 400_000 * u64::from(place == 3)),
+    };
+    let missing = |place: usize| !all && [3, 4].contains(&place);
+    let reason =
+        |place: usize| Absent::because(["no level of cache is shared between cores", "no way is known"][place - 3]);
+    let readings = (0..7)
+        .map(|place| (Resource::ALL[place], if missing(place) { Err(reason(place)) } else { Ok(reading(place)) }));
+    let activity = Activity {
+        busy_ratio: Ok((0.02 + 0.5 * f64::from(neighbours)).min(1.0)),
+        steal_ratio: Err(Absent::because("the hypervisor has told of no stolen time since boot")),
+        pressure: Ok(0.1),
+        throttled_ratio: Ok(0.0),
+    };
+    RulerRow { neighbours, readings: readings.collect(), activity }
+}
+
+fn record(neighbour: Option<Neighbour>, rows: Vec<RulerRow>) -> RulerRecord {
+    RulerRecord {
+        started: Timestamp(1_795_171_242),
+        host: shared::host("KVM"),
+        machine: shared::machine(),
+        revision: Ok("0123456789ab".into()),
+        neighbour,
+        seed: Seed(1_314_300_071_535_409_598),
+        rows,
+        elapsed: Nanos(3_412_000_000),
+        ending: Ending::Spent,
+        failure: None,
+    }
+}
+
+fn all() -> Vec<(&'static str, RulerRecord)> {
+    let quiet = [1.0, 1.0, 1.01, 1.02, 1.0, 1.0, 1.0];
+    let rows = vec![
+        row(0, quiet, true),
+        row(1, [1.0, 1.0, 1.19, 2.31, 1.2, 1.02, 1.01], true),
+        row(4, [1.01, 1.07, 1.4, 3.05, 1.66, 1.2, 1.04], true),
+    ];
+    let mut interrupted = record(Some(Neighbour::Spin), vec![row(2, [1.0; 7], true)]);
+    interrupted.ending = Ending::Interrupted;
+    let mut failed = record(Some(Neighbour::Hash), vec![row(0, quiet, false), row(1, [1.2; 7], false)]);
+    failed.failure = Some("neighbour 3 of 4 cannot be started: Resource temporarily unavailable".into());
+    vec![
+        ("rulers-alone", record(None, vec![row(0, quiet, true)])),
+        ("rulers-stream", record(Some(Neighbour::Stream), rows)),
+        ("rulers-interrupted", interrupted),
+        ("rulers-failed", failed),
+        ("rulers-none", record(None, vec![])),
+    ]
+}
+
+#[test]
+fn readings_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+        let text = |width| rulers_text(&record, Style { width, color: false });
+        let exports = [
+            ("json", shown(&record, Form::Json)),
+            ("csv", shown(&record, Form::Csv)),
+            ("md", shown(&record, Form::Markdown)),
+        ];
+        // One page: most of it is the style sheet.
+        let page = (name == "rulers-stream").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
+        goldens::forms(name, text, exports).into_iter().chain(page).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, record) in all() {
+        goldens::lines_fit(name, |width| rulers_text(&record, Style { width, color: false }));
+    }
+}
+
+#[test]
+fn readings_come_back_exactly() {
+    for (name, record) in all() {
+        assert_eq!(read_ruler_record(&shown(&record, Form::Json)).as_ref(), Ok(&record), "{name}");
+    }
+}
+
+#[test]
+fn the_worst_is_summed_up() {
+    let summaries: Vec<String> = all().iter().map(|(_, record)| Readings(record.clone()).facts().verdict).collect();
+    let expected = ["shared cache 1.02x", "shared cache 3.05x beside 4", "system call 1.00x beside 2"];
+    assert_eq!(summaries[..3], expected);
+    assert_eq!(summaries[4], "nothing measured");
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut record = all().swap_remove(3).1;
+    record.failure = Some(HOSTILE.to_owned());
+    record.rows[0].readings[3].1 = Err(Absent::because(HOSTILE));
+    let html = shown(&record, Form::Html);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!shown(&record, Form::Markdown).contains("<script>"));
+    let fields = shown(&record, Form::Csv).lines().next().unwrap().split(',').count();
+    assert_eq!(fields, 10);
+    assert_eq!(read_ruler_record(&shown(&record, Form::Json)).unwrap(), record);
+    assert!(!rulers_text(&record, Style::default()).contains('\u{202e}'));
+}
+
+#[test]
+fn other_exports_are_refused() {
+    let json = shown(&all()[0].1, Form::Json);
+    for (old, new) in
+        [("steady.rulers/1", "steady.rulers/2"), ("steady.rulers/1", "steady.load/1"), ("\"rows\"", "\"row\"")]
+    {
+        assert!(read_ruler_record(&json.replace(old, new)).is_err(), "{new}");
+    }
+    assert!(read_ruler_record("{").is_err() && read_ruler_record("").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_the_json_makes_it_panic(
+        which in 0..5_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+    ) {
+        let json = shown(&all()[which].1, Form::Json);
+        let cut = at.index(json.len());
+        // It is all ASCII.
+        let changed = format!("{}{text}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
+        if let Ok(record) = read_ruler_record(&changed) {
+            let _: Value = serde_json::from_str(&shown(&record, Form::Json)).unwrap();
+            rulers_text(&record, Style::default());
+        }
+    }
+}

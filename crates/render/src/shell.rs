@@ -1,0 +1,52 @@
+//! Command lines as people type them.
+
+use steady_model::Nanos;
+
+use crate::letters::misleads;
+
+/// Words on one line, those quoted that a shell would read otherwise.
+pub fn line(words: &[String]) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+=:,./%".contains(letter);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false if word.chars().all(printable) => shell_words::quote(word).into_owned(),
+        false => spelled_out(word),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a letter can be shown as it is: on a terminal it is no order, and it does not turn what follows.
+pub fn printable(letter: char) -> bool {
+    matches!(letter, '\n' | '\t') || !misleads(letter)
+}
+
+/// A word with letters that cannot be shown, as Bash, Zsh and others read it back.
+fn spelled_out(word: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\'' | '\\' => format!("\\{letter}"),
+        _ if printable(letter) => letter.to_string(),
+        // Three digits and four: what follows is not read as one more.
+        _ if letter.is_ascii() => format!("\\{:03o}", u32::from(letter)),
+        _ => format!("\\u{:04x}", u32::from(letter)),
+    };
+    format!("$'{}'", word.chars().map(letter).collect::<String>())
+}
+
+/// A time as the options read it: only whole numbers take a unit.
+pub fn seconds(time: Nanos) -> String {
+    let unit = if time.0.is_multiple_of(1_000_000_000) { "s" } else { "" };
+    format!("{}{unit}", time.seconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        let words = |words: &[&str]| line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["gzip", "-9", "a|b", ""]), "gzip -9 'a|b' ''");
+        assert_eq!(words(&["\u{1b}"]), "$'\\033'");
+        assert_eq!([seconds(Nanos(2_000_000_000)), seconds(Nanos(1_500_000))], ["2s", "0.0015"]);
+    }
+}
