@@ -42,8 +42,11 @@ pub(super) fn write(chart: &Chart, page: &mut Page) {
     }
 }
 
+/// The name of a series, and its dots.
+type Named<'a> = (Option<&'a String>, &'a [(f64, f64)]);
+
 /// The series of dots.
-fn dots(chart: &Chart) -> Vec<(Option<&String>, &[(f64, f64)])> {
+fn dots(chart: &Chart) -> Vec<Named<'_>> {
     let points = chart.series.iter().filter_map(|series| match &series.marks {
         Marks::Dots(points) => Some((series.name.as_ref(), points.as_slice())),
         _ => None,
@@ -52,7 +55,7 @@ fn dots(chart: &Chart) -> Vec<(Option<&String>, &[(f64, f64)])> {
 }
 
 /// The dots and the lines down, line by line from the top.
-fn drawn(chart: &Chart, all: &[(Option<&String>, &[(f64, f64)])], columns: usize) -> Vec<Vec<char>> {
+fn drawn(chart: &Chart, all: &[Named<'_>], columns: usize) -> Vec<Vec<char>> {
     let mut canvas = vec![vec![' '; columns]; HEIGHT];
     for series in &chart.series {
         if let Marks::Down(value) = series.marks {
@@ -69,7 +72,7 @@ fn drawn(chart: &Chart, all: &[(Option<&String>, &[(f64, f64)])], columns: usize
 }
 
 /// What the dots and lines are.
-fn key(chart: &Chart, all: &[(Option<&String>, &[(f64, f64)])]) -> Vec<String> {
+fn key(chart: &Chart, all: &[Named<'_>]) -> Vec<String> {
     let named = |letter: char, name: &str| format!("{letter}\u{a0}{}", name.replace(' ', "\u{a0}"));
     let dots = all.iter().zip(DOTS.into_iter().cycle()).filter_map(|((name, _), dot)| Some(named(dot, name.as_ref()?)));
     let downs = chart.series.iter().filter_map(|series| match (&series.marks, &series.name) {
