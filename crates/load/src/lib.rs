@@ -80,12 +80,10 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
         session.log(&log::ended(&record));
     }
     let report = Loads(report(record));
-    // Writing may block or fail: until it is kept, its log has all of it.
-    let written = session.write(&report);
     if !flags.no_history {
         session.keep(&report);
     }
-    written?;
+    session.write(&report)?;
     match failure {
         // The report says so itself.
         Some(interrupted @ Failure::Interrupted(_)) => Ok(interrupted.status()),

@@ -40,11 +40,10 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
     let record = RulerRecord { started, host, machine, revision, neighbour, seed, rows, elapsed, ending, failure };
     interrupt.release();
     let record = Readings(record);
-    let written = session.write(&record);
     if !flags.no_history {
         session.keep(&record);
     }
-    written?;
+    session.write(&record)?;
     status(&record.0, &interrupt)
 }
 
