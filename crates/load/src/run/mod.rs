@@ -1,7 +1,7 @@
 //! How CPU time and wall time move with load: rows of so many processes at once, one row after the other.
 //!
 //! A row's processes are started by a **crowd**, a helper process of its own (this same program, called with
-//! [`CROWD`]). Each is a **worker** (this same program, called with [`WORKER`]): it hashes, sums, or runs the user's
+//! `CROWD`). Each is a **worker** (this same program, called with `WORKER`): it hashes, sums, or runs the user's
 //! command again and again. When all are ready the crowd lets them set off at once. When `steady` is gone, however it
 //! ended, the crowd ends them all and leaves.
 
