@@ -108,9 +108,9 @@ class Pages(unittest.TestCase):
                 f"[...document.querySelectorAll('{drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width * r.height)")
             self.assertGreaterEqual(len(sizes), least, drawn)
             self.assertGreater(min(sizes), 0, drawn)
-        for page, drawn, least in (("costs-usual", "path.bars", 20), ("costs-usual", "path.estimate", 20),
-                                   ("costs-few", "path.mode", 2), ("costs-sweep", "path.cost", 2),
-                                   ("costs-sweep", "path.dots", 6), ("locks-queue", "rect.waiting", 9),
+        for page, drawn, least in (("costs-usual", "path.bars", 20), ("costs-usual", "path.zero", 20),
+                                   ("costs-usual", "path.perwall", 20), ("costs-few", "path.estimate", 1),
+                                   ("costs-sweep", "path.percpu", 2), ("costs-sweep", "path.perwall", 2), ("locks-queue", "rect.waiting", 9),
                                    ("locks-queue", "rect.calls", 9), ("locks-many", "rect.waiting", 24),
                                    ("release-random", "path.percpu", 3), ("release-random", "path.perwall", 3),
                                    ("release-random", "path.busy", 1), ("release-followed", "path.sight", 2),

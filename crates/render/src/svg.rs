@@ -13,6 +13,8 @@ const TOP: f64 = 64.0;
 const BOTTOM: f64 = 72.0;
 /// The width of a letter, nearly.
 const LETTER: f64 = 7.5;
+/// The height of a line of the note.
+const LINE: f64 = 17.0;
 /// Half of what a bar takes of its row.
 const HALF: f64 = 0.38;
 
@@ -68,8 +70,23 @@ impl<'a> Drawing<'a> {
                 text.quiet x=(self.across(place)) y=(HEIGHT - BOTTOM + 22.0) text-anchor="middle" { (label) }
             }
             @for series in &self.chart.series { (self.series(series)) }
-            @if let Some(note) = &self.chart.note { text.quiet x=(self.left) y=(HEIGHT - 14.0) { (note) } }
+            @for (place, line) in self.note().iter().rev().enumerate() {
+                text.quiet x=(self.left) y=(HEIGHT - 14.0 - LINE * place as f64) { (line) }
+            }
         }
+    }
+
+    /// The note in lines that fit.
+    fn note(&self) -> Vec<String> {
+        let room = ((WIDTH - RIGHT - self.left) / LETTER) as usize;
+        let mut lines: Vec<String> = Vec::new();
+        for word in self.chart.note.iter().flat_map(|note| note.split(' ')) {
+            match lines.last_mut() {
+                Some(line) if width(line) + 1 + width(word) <= room => line.extend([" ", word]),
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines
     }
 
     /// The names of the series beside samples of their marks.
@@ -213,6 +230,9 @@ mod tests {
             assert!(drawing.contains(&format!("d=\"{path}\"")), "{path}: {drawing}");
         }
         assert!(drawing.contains(">below</text>"), "{drawing}");
+        let long = "word ".repeat(40);
+        let drawing = text(&Chart { note: Some(long.trim_end().to_owned()), ..sample() });
+        assert!(drawing.contains("y=\"429\">word word") && drawing.contains("y=\"446\">word"), "{drawing}");
         let without = text(&Chart { series: vec![], ..sample() });
         assert!(without.contains(">Lives</text>") && !without.contains("<path"), "{without}");
     }
