@@ -300,3 +300,17 @@ fn on_a_disk_that_cannot_be_written_the_comparison_goes_on() {
         None => skip("on_a_disk_that_cannot_be_written_the_comparison_goes_on", "no file system can be mounted"),
     }
 }
+
+#[test]
+fn a_run_is_kept_before_its_report_is_written() {
+    let home = own("unread");
+    // Samples are more than a pipe holds, and nobody reads them.
+    let words = ["costs", "--only", "system_call", "--repetitions", "3000", "--samples", "--format", "json"];
+    let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stdout(Stdio::piped()).spawn().unwrap();
+    assert!(eventually(|| runs(&home).len() == 1));
+    assert!(child.try_wait().unwrap().is_none(), "it waits for a reader");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(runs(&home)[0]["complete"], true);
+    fs::remove_dir_all(&home).unwrap();
+}
