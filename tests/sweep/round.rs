@@ -55,7 +55,9 @@ impl Place {
     pub(crate) fn bare(root: &Path) -> Self {
         let _ = fs::remove_dir_all(root);
         fs::create_dir_all(root).expect("a folder can be made");
-        Self { root: root.canonicalize().expect("it has just been made") }
+        let root = root.canonicalize().expect("it has just been made");
+        fs::create_dir(root.join("tmp")).expect("a folder can be made");
+        Self { root }
     }
 
     /// Its folder.
@@ -66,6 +68,11 @@ impl Place {
     /// Where the store of snapshots goes.
     pub(crate) fn cache(&self) -> PathBuf {
         self.root.join("cache")
+    }
+
+    /// Where programs put temporary files: empty when a round begins.
+    fn tmp(&self) -> PathBuf {
+        self.root.join("tmp")
     }
 
     /// Compiles a program of `testdata/warm/made` into `bin`; its path, or why there is none.
@@ -84,6 +91,7 @@ impl Place {
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.root).stdin(Stdio::null());
         command.env("PATH", PATH).env("HOME", &self.root).env("XDG_CACHE_HOME", self.cache()).env("LC_ALL", locale);
+        command.env("TMPDIR", self.tmp());
         command.env("P", self.root.join("bin/probe")).env("W", self.root.join("bin/ways"));
         command.env("F", "../../files").env("GIT_CONFIG_NOSYSTEM", "1").env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("GIT_AUTHOR_DATE", "@1700000009 +0000").env("GIT_COMMITTER_DATE", "@1700000009 +0000");
@@ -92,10 +100,13 @@ impl Place {
 
     /// Runs all lines once, under `steady warm` where it is given.
     pub(crate) fn run(&self, lines: &[Line], locale: &str, steady: Option<&Path>) -> Vec<Done> {
-        for name in ["work", "out", "err", "status"] {
+        for name in ["work", "out", "err", "status", "tmp"] {
             let _ = fs::remove_dir_all(self.root.join(name));
             fs::create_dir_all(self.root.join(name)).expect("a folder can be made");
         }
+        // Some leave temporary files behind that are named after their process number, which the next round may reuse; and
+        // perldoc writes them as another user.
+        fs::set_permissions(self.tmp(), fs::Permissions::from_mode(0o1777)).expect("it is this test's own");
         for number in 1..=lines.len() {
             let _ = fs::remove_file(self.root.join(format!("log-{number}")));
             fs::create_dir(self.root.join("work").join(number.to_string())).expect("a folder can be made");

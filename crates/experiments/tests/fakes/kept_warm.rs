@@ -103,9 +103,13 @@ impl Bench {
     }
 
     fn make(&self, fake: &mut Fake) -> Result<Made, Unmade> {
+        self.maker(fake).make(&self.program)
+    }
+
+    fn maker<'a>(&'a self, fake: &'a mut Fake) -> Maker<'a, &'a mut Fake> {
         let environment = [("LANG", "C"), ("LD_DEBUG", "all"), ("MALLOC_X", "1"), ("ASKED", "yes")];
         let environment = environment.map(|(name, value)| (name.into(), value.into())).to_vec();
-        Maker::new(&self.store, fake, environment).make(&self.program)
+        Maker::new(&self.store, fake, environment)
     }
 
     fn key(&self) -> String {
@@ -312,8 +316,13 @@ fn one_at_a_time_makes_a_program() {
     let bench = Bench::new("busy");
     let held = bench.store.shelf(&bench.key()).unwrap().unwrap();
     assert_eq!(bench.make(&mut Fake::default()), Err(Unmade::Busy));
-    drop(held);
-    assert_eq!(bench.make(&mut Fake::default()), Ok(Made::Warm));
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(held);
+        });
+        assert_eq!(bench.maker(&mut Fake::default()).make_patiently(&bench.program), Ok(Made::Warm), "it waits for the other process");
+    });
 }
 
 #[test]

@@ -139,20 +139,27 @@ impl<'a, C: Camera> Maker<'a, C> {
         made
     }
 
-    /// The same for one who waits for it: what was changed a moment ago is tried again a moment later.
+    /// As [`Maker::make`], for a caller who waits for the result: what changed a moment ago is tried again, and a process that
+    /// is making snapshots of the same program is given ten seconds to finish.
     ///
     /// # Errors
     /// As [`Maker::make`].
     pub fn make_patiently(&mut self, program: &Path) -> Result<Made, Unmade> {
-        const TIMES: u32 = 3;
-        const MOMENT: Duration = Duration::from_millis(100);
-        for _ in 0..TIMES {
-            match self.make(program) {
-                Err(Unmade::Unsettled(_)) => std::thread::sleep(MOMENT),
+        const PAUSE: Duration = Duration::from_millis(100);
+        let (mut unsettled, mut busy) = (3, 100);
+        loop {
+            let made = self.make(program);
+            let left = match made {
+                Err(Unmade::Unsettled(_)) => &mut unsettled,
+                Err(Unmade::Busy) => &mut busy,
                 made => return made,
+            };
+            if *left == 0 {
+                return made;
             }
+            *left -= 1;
+            std::thread::sleep(PAUSE);
         }
-        self.make(program)
     }
 
     /// Makes the interpreter of a script warm, by the name of the script too, for so is its process called. Whether it is.
@@ -160,7 +167,7 @@ impl<'a, C: Camera> Maker<'a, C> {
     /// # Errors
     /// Why nothing became of it.
     pub fn make_for(&mut self, script: &Script, path: &Path) -> Result<bool, Unmade> {
-        if self.make(&script.interpreter)? != Made::Warm {
+        if self.make_patiently(&script.interpreter)? != Made::Warm {
             return Ok(false);
         }
         let interpreter = Subject::at(&script.interpreter)?;
