@@ -30,7 +30,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
     ("crates/release", &["model", "stats"]),
-    ("crates/agent", &["model", "linux", "workloads", "release", "preload"]),
+    ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload"]),
     ("crates/fleet", &["model"]),
     (
         "crates/cli",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use steady_agent::store::{Batch, Keep, Writer};
 use steady_model::{Assignment, HostSecond, ReleaseRow, ReleaseRows, RequestSums, WALL_SECONDS, WallRow, wall_bucket};
-use steady_release::{Fold, RequestCost};
+use steady_stats::release::{Fold, RequestCost};
 
 use crate::steady::scratch;
 

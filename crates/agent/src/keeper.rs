@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use steady_model::AgentWriting;
+use crate::record::AgentWriting;
 
 use crate::Event;
 use crate::store::{Batch, StoreError, Writer};

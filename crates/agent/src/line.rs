@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::str;
 
-use steady_model::{Assignment, LineFault, RequestProcess, RequestRuler, TimeSlot};
+use crate::record::LineFault;
+use steady_model::{Assignment, RequestProcess, RequestRuler, TimeSlot};
 
 /// The longest datagram, in bytes.
 pub const LONGEST: usize = 65_000;

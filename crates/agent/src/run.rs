@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use crate::record::RunningAgent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::datagrams::Datagrams;
 use steady_linux::{Root, host, process, procfs};
-use steady_model::{Absent, Reading, RunningAgent, Timestamp};
+use steady_model::{Absent, Reading, Timestamp};
 use thiserror::Error;
 
 use crate::keeper::Keeper;
@@ -288,8 +289,16 @@ impl<'a> Agent<'a> {
             rulers: self.witness.as_ref().map_or_else(|| Err(Absent::because("--no-rulers was given")), Witness::told),
             clock: self.watch.told(),
             writing: self.keeper.told(),
-            outside: self.outside.as_ref().map(Outside::told),
-            metrics: self.shown.as_ref().map(|(_, server)| server.told()),
+            outside: self
+                .outside
+                .as_ref()
+                .map(Outside::told)
+                .ok_or_else(|| Absent::because("nothing is counted from outside")),
+            metrics: self
+                .shown
+                .as_ref()
+                .map(|(_, server)| server.told())
+                .ok_or_else(|| Absent::because("--listen was not given")),
             peak_memory: process::own_peak_memory(),
         };
         self.events.try_iter().for_each(tell);

@@ -7,7 +7,9 @@
 use std::path::PathBuf;
 
 use steady_linux::clock;
-use steady_model::AgentClock;
+use steady_model::Absent;
+
+use crate::record::AgentClock;
 
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
@@ -57,7 +59,7 @@ pub fn seconds_ahead(by_day: f64, before: Option<i64>, monotonic: u64, next: u64
 }
 
 /// Sees that the time of day is set.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Watch {
     ahead: i64,
     last: f64,
@@ -67,7 +69,8 @@ pub struct Watch {
 impl Watch {
     /// From now on, with what rows are kept by.
     pub fn new(ahead: i64, by_day: f64) -> Watch {
-        let told = AgentClock { ahead_seconds: ahead as f64 - by_day, ..AgentClock::default() };
+        let last_step_seconds = Err(Absent::because("it was not set"));
+        let told = AgentClock { steps: 0, last_step_seconds, ahead_seconds: ahead as f64 - by_day };
         Watch { ahead, last: by_day, told }
     }
 
@@ -80,13 +83,13 @@ impl Watch {
             return None;
         }
         self.told.steps += 1;
-        self.told.last_step_seconds = Some(step);
+        self.told.last_step_seconds = Ok(step);
         Some(step)
     }
 
     /// What is told of it.
     pub fn told(&self) -> AgentClock {
-        self.told
+        self.told.clone()
     }
 }
 
@@ -113,7 +116,7 @@ mod tests {
         assert_eq!((watch.look(1_000.301), watch.told().steps), (None, 0));
         assert_eq!(watch.look(-2_599.699), Some(-3_600.0));
         assert_eq!((watch.look(-2_599.699), watch.told().steps), (None, 1));
-        assert_eq!(watch.told().last_step_seconds, Some(-3_600.0));
+        assert_eq!(watch.told().last_step_seconds, Ok(-3_600.0));
         assert!((watch.told().ahead_seconds - 3_599.699).abs() < 1e-9);
     }
 

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::record::AgentRulers;
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Absent, AgentRulers, HostSecond, Reading, ReleaseRulerRow, RequestRuler, RulerSums};
+use steady_model::{Absent, HostSecond, Reading, ReleaseRulerRow, RequestRuler, RulerSums};
 use steady_preload::rulers;
 use steady_workloads::Random;
 

@@ -1,6 +1,5 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
-mod agent;
 mod around;
 mod explain;
 mod fleet;
@@ -23,7 +22,6 @@ use crate::completions::CompletionsFlags;
 use crate::features;
 use crate::manual::ManFlags;
 
-pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
 pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
@@ -63,8 +61,6 @@ pub(crate) enum Subcommands {
     Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
-    /// Listen to services and keep what their requests cost; what they load for that
-    Agent(Box<AgentFlags>),
     /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

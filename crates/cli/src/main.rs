@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
-mod agent;
 mod compare;
 mod compared;
 mod completions;
@@ -76,7 +75,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
-        Subcommands::Agent(flags) => agent::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),

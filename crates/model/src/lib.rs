@@ -2,7 +2,6 @@
 //! the verdicts made of them and the report that is shown. Types and their rules only: no clock, no files, no output.
 #![forbid(unsafe_code)]
 
-mod agent;
 mod costs;
 mod explain;
 mod host;
@@ -19,10 +18,6 @@ mod units;
 mod verdict;
 mod warm;
 
-pub use agent::{
-    AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
-    LineFault, RunningAgent, StoredService,
-};
 pub use costs::{KernelCall, Probe, Timed};
 pub use explain::{
     AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,

@@ -25,7 +25,7 @@ pub enum JudgeError {
     /// All requests of that version were among the first of their process.
     #[error(
         "all {warming} requests of '{version}' were among the first {} of their process, which do not count",
-        crate::WARMING_REQUESTS
+        steady_stats::release::WARMING_REQUESTS
     )]
     OnlyWarming {
         /// The version.

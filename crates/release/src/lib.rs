@@ -1,4 +1,4 @@
-//! Did this release make requests cheaper? Requests in, rows out ([`Fold`]); rows in, verdict out ([`judge`]). Pure: no clock,
+//! Did this release make requests cheaper? Rows in, verdict out ([`judge`]). Pure: no clock,
 //! no entropy, no files.
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,6 @@ mod design;
 mod effect;
 mod error;
 mod facts;
-mod fold;
 mod groups;
 mod hosts;
 mod judge;
@@ -26,7 +25,6 @@ mod watch;
 mod window;
 
 pub use error::JudgeError;
-pub use fold::{Fold, RequestCost, WARMING_REQUESTS};
 pub use judge::judge;
 pub use merge::merged;
 pub use watch::Watch;

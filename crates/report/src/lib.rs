@@ -22,7 +22,6 @@ pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{explain_html, explain_pair_html, html};
-pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
     EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
     explain_pair_json, explain_pair_json_text, explains_a_pair, joined_json, joined_json_text, json, json_text,
@@ -36,7 +35,6 @@ pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{explain_markdown, explain_pair_markdown, markdown};
-pub use text::agent_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
 pub use text::{

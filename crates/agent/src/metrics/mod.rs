@@ -22,7 +22,8 @@ mod walls;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steady_model::{Arrived, ReleaseRows};
+use crate::record::Arrived;
+use steady_model::ReleaseRows;
 
 use crate::store::Batch;
 use crate::table::Limits;

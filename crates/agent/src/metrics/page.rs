@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use steady_model::{LineFault, RequestSums, RulerSums};
+use crate::record::LineFault;
+use steady_model::{RequestSums, RulerSums};
 
 use super::families::{FAMILIES, Family, Source, VERSION};
 use super::requests::OUTSIDE;

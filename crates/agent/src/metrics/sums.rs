@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Arrived, HostSecond, ReleaseRows, RequestRuler, RequestSums, RulerSums};
+use crate::record::Arrived;
+use steady_model::{HostSecond, ReleaseRows, RequestRuler, RequestSums, RulerSums};
 
 use super::label::{Label, label};
 use super::requests::{raised, risen, together};

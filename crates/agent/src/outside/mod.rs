@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use steady_model::{AgentOutside, Assignment, ReleaseRow, ReleaseRows, RequestSums};
+use crate::record::AgentOutside;
+use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
 
 use crate::Event;
 use crate::stop::Stop;

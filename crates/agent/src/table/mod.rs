@@ -10,7 +10,8 @@ mod tests;
 
 use std::collections::HashMap;
 
-use steady_model::{AgentService, Arrived, LineFault, ReleaseRows};
+use crate::record::{AgentService, Arrived, LineFault};
+use steady_model::ReleaseRows;
 
 use crate::line::{Datagram, Line};
 use crate::time::SECOND;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use steady_model::RequestProcess;
-use steady_release::Fold;
+use steady_stats::release::Fold;
 
 /// Processes by their numbers in rows.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use steady_model::{AgentService, Arrived, Assignment, LineFault, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
-use steady_release::{Fold, RequestCost, WARMING_REQUESTS};
+use crate::record::{AgentService, Arrived, LineFault};
+use steady_model::{Assignment, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
+use steady_stats::release::{Fold, RequestCost, WARMING_REQUESTS};
 
 use super::names::{NONE_OF_THEM, Names};
 use super::processes::{CpuReading, Processes};

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::record::LineFault;
 use proptest::prelude::*;
-use steady_model::{Assignment, LineFault, ReleaseRows, RequestProcess, RequestRuler, wall_bucket};
+use steady_model::{Assignment, ReleaseRows, RequestProcess, RequestRuler, wall_bucket};
 
 use super::processes::{Processes, number_of};
 use super::*;
@@ -275,7 +276,7 @@ fn names_that_nobody_uses_make_room() {
 #[test]
 fn processes_that_were_silent_for_longest_are_forgotten() {
     let mut processes = Processes::default();
-    let mut fold = steady_release::Fold::new();
+    let mut fold = steady_stats::release::Fold::new();
     for pid in 0..100 {
         processes.heard(RequestProcess { pid, began: 0 }, u64::from(pid), 8, &mut fold);
         assert!(processes.len() <= 8);

@@ -26,11 +26,6 @@ impl Home {
         self.0.join("logs")
     }
 
-    /// The store of the agent.
-    pub(crate) fn agent_store(&self) -> PathBuf {
-        self.0.join("agent.db")
-    }
-
     /// The folder itself.
     pub(crate) fn folder(&self) -> PathBuf {
         self.0.clone()

@@ -6,8 +6,8 @@ use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_model::ReleaseRows;
 
 use super::source::Service;
-use crate::agent::place;
 use crate::failure::Failure;
+use crate::session::CommandLine;
 
 /// More names than this are not listed.
 const NAMES: usize = 12;
@@ -21,7 +21,7 @@ pub(super) struct Store {
 impl Store {
     /// Opens the store that was named, or that of this user's agent.
     pub(super) fn open(path: Option<&PathBuf>) -> Result<Store, Failure> {
-        let path = place::store(path.map(PathBuf::as_path))?;
+        let path = steady_agent::store_file(path.map(PathBuf::as_path), &CommandLine::default())?;
         match Reader::open(&path) {
             Ok(reader) => Ok(Store { reader, path }),
             Err(StoreError::Missing) => Err(Failure::Usage(format!(

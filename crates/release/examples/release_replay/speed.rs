@@ -6,7 +6,8 @@ use std::time::Instant;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
-use steady_release::{Fold, RequestCost, judge};
+use steady_release::judge;
+use steady_stats::release::{Fold, RequestCost};
 
 use super::kept::made;
 

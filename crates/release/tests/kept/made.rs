@@ -6,7 +6,7 @@ use steady_model::{
     Assignment, HostSecond, ReleaseQuestion, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
     RulerSums, WALL_SECONDS, WallRow, wall_bucket,
 };
-use steady_release::{Fold, RequestCost, WARMING_REQUESTS};
+use steady_stats::release::{Fold, RequestCost, WARMING_REQUESTS};
 
 use super::recording::{AgentReading, Recorded};
 

@@ -1,7 +1,6 @@
 //! The JSON of a comparison, as the output contract has it; that of other experiments and of the history in modules of
 //! their own.
 
-mod agent;
 mod check;
 mod commands;
 mod explain;
@@ -20,7 +19,6 @@ mod wire;
 use serde_json::{Value, json as literal};
 use steady_model::{Cold, Effort, Layout, Record, Report};
 
-pub use agent::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use explain::{
     EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
     read_explain_pair_record, read_explain_record,

@@ -1,23 +1,22 @@
-//! Being the agent.
+//! Being the agent: its settings from the flags, and what it says on standard error.
 
-use steady_agent::metrics::ListenPlan;
-use steady_agent::outside::{CpuOf, OutsidePlan};
-use steady_agent::socket::SocketError;
-use steady_agent::store::Keep;
-use steady_agent::table::Limits;
-use steady_agent::{AgentError, Event, Settings};
-use steady_feature::Interrupt;
+use steady_feature::{Failure, Interrupt, Session};
 
-use super::place;
-use crate::failure::{Failure, notice};
 use crate::flags::{AgentFlags, ListenFlags, OutsideFlags};
+use crate::metrics::ListenPlan;
+use crate::outside::{CpuOf, OutsidePlan};
+use crate::place;
+use crate::run::{self, AgentError, Event, Settings};
+use crate::socket::SocketError;
+use crate::store::Keep;
+use crate::table::Limits;
 
 /// Listens until a signal asks it to end.
-pub(super) fn run(flags: &AgentFlags) -> Result<u8, Failure> {
-    let settings = settings(flags)?;
+pub(crate) fn serve(flags: &AgentFlags, session: &dyn Session) -> Result<u8, Failure> {
+    let settings = settings(flags, session)?;
     let own = |error: std::io::Error| Failure::Own(format!("signals: {error}"));
     let (_interrupt, stop) = Interrupt::catch().map_err(own)?;
-    let ended = steady_agent::run(&settings, &stop, &mut |event| notice(&said(&event, &settings)));
+    let ended = run::run(&settings, &stop, &mut |event| session.notice(&said(&event, &settings)));
     ended.map(|()| 0).map_err(|error| match &error {
         AgentError::Socket { error: SocketError::System(_), .. }
         | AgentError::Thread(_)
@@ -27,12 +26,12 @@ pub(super) fn run(flags: &AgentFlags) -> Result<u8, Failure> {
     })
 }
 
-fn settings(flags: &AgentFlags) -> Result<Settings, Failure> {
+fn settings(flags: &AgentFlags, session: &dyn Session) -> Result<Settings, Failure> {
     let keep = Keep { seconds: (flags.keep.0 / 1_000_000_000).max(1), bytes: flags.store_limit };
     Ok(Settings {
-        socket: place::socket(flags.place.socket.as_deref()),
+        socket: place::socket(flags.place.socket.as_deref(), session),
         group: flags.group.as_deref().map(place::group).transpose()?,
-        store: place::store(flags.place.store.as_deref())?,
+        store: place::store(flags.place.store.as_deref(), session)?,
         keep,
         limits: Limits { routes: flags.routes as usize, late_seconds: keep.seconds, ..Limits::default() },
         outside: outside(&flags.outside)?,

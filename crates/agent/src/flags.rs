@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use steady_agent::metrics::ListenAt;
-use steady_agent::outside::Metric;
-use steady_feature::flags::{duration, size};
+use steady_feature::flags::{OutputFlags, duration, size};
 use steady_model::Nanos;
 
-use super::ListFormat;
+use crate::metrics::ListenAt;
+use crate::outside::Metric;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,7 +134,7 @@ pub(crate) struct OutsideFlags {
     #[arg(long, value_name = "NAME", requires = "requests")]
     pub(crate) version: Option<String>,
 
-    /// The label of the metric that names its version, which may change meanwhile
+    /// The label of the metric that names its version, which may change
     #[arg(long, value_name = "LABEL", requires = "requests", conflicts_with = "version")]
     pub(crate) version_label: Option<String>,
 }
@@ -155,9 +154,8 @@ pub(crate) struct AgentStatusFlags {
     #[command(flatten)]
     pub(crate) place: AgentPlaceFlags,
 
-    /// What standard output gets
-    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
-    pub(crate) format: ListFormat,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 }
 
 /// A size that a store can keep within.

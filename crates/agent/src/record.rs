@@ -1,12 +1,22 @@
-//! What the agent tells of itself.
+//! What is reported of an agent and its store. The agent writes [`RunningAgent`] to its status file.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::{Bytes, Reading, RequestRuler, Timestamp};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use steady_feature::Report;
+use steady_model::{Bytes, Reading, RequestRuler, Timestamp};
+use steady_render::document::Document;
+use steady_render::json::{self, Schema};
+use steady_render::timestamp;
+
+use crate::document::{csv, document};
+
+/// The schema of [`AgentStatus`] in JSON.
+pub const SCHEMA: Schema = Schema { name: "steady.agent/1", what: "the status of an agent" };
 
 /// What may be wrong with what services send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineFault {
     /// A datagram of another version of the protocol.
     Protocol,
@@ -74,7 +84,8 @@ pub struct Arrived {
     pub datagrams: u64,
     /// Lines of requests that were taken.
     pub requests: u64,
-    /// What was wrong, in the order of [`LineFault::ALL`].
+    /// What was wrong, in the order of [`LineFault::ALL`]; in JSON by their names.
+    #[serde(with = "by_fault")]
     pub faults: [u64; LineFault::ALL.len()],
     /// Lines that services say they have dropped.
     pub lost: u64,
@@ -96,18 +107,19 @@ pub struct AgentService {
     /// Processes that have answered within the last minute.
     pub processes: usize,
     /// Requests a second, over the last ten seconds.
+    #[serde(rename = "requests_per_second")]
     pub per_second: f64,
     /// Requests since the agent began.
     pub requests: u64,
     /// Seconds since its last datagram.
-    #[serde(default)]
     pub silent_seconds: u64,
 }
 
 /// The agent's own rulers, over the last seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentRulers {
-    /// Readings a second of each.
+    /// Readings a second of each; in JSON by their names.
+    #[serde(rename = "readings_per_second", with = "by_ruler")]
     pub per_second: Vec<(RequestRuler, f64)>,
     /// The share of one CPU that they take, with the host's state.
     pub cpu_ratio: f64,
@@ -116,12 +128,12 @@ pub struct AgentRulers {
 }
 
 /// The time of day, as the agent sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentClock {
     /// How often it was set since the agent began.
     pub steps: u64,
-    /// By how many seconds it was set last, where it was.
-    pub last_step_seconds: Option<f64>,
+    /// By how many seconds it was set last.
+    pub last_step_seconds: Reading<f64>,
     /// How far the store's time is ahead of the time of day.
     pub ahead_seconds: f64,
 }
@@ -175,10 +187,12 @@ pub struct RunningAgent {
     /// Its process.
     pub pid: u32,
     /// Since when.
+    #[serde(with = "timestamp")]
     pub since: Timestamp,
     /// For how many seconds.
+    #[serde(rename = "running_seconds")]
     pub seconds: u64,
-    /// Where it keeps what it gathers.
+    /// The file of its store.
     pub store: String,
     /// What has arrived.
     pub arrived: Arrived,
@@ -190,45 +204,53 @@ pub struct RunningAgent {
     pub clock: AgentClock,
     /// The store.
     pub writing: AgentWriting,
-    /// What is counted from outside, where that was asked for.
-    pub outside: Option<AgentOutside>,
-    /// Where its sums are shown, if that was asked for.
-    pub metrics: Option<AgentMetrics>,
+    /// What is counted from outside.
+    pub outside: Reading<AgentOutside>,
+    /// Where its sums are shown.
+    pub metrics: Reading<AgentMetrics>,
     /// The most memory that it has needed.
+    #[serde(rename = "peak_memory_bytes")]
     pub peak_memory: Reading<Bytes>,
 }
 
 /// A service in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredService {
     /// Its name.
     pub name: String,
     /// Its versions.
     pub versions: Vec<String>,
-    /// The first second of which there are rows, since 1970.
-    pub first: u64,
+    /// The first second of which there are rows.
+    #[serde(with = "timestamp")]
+    pub first: Timestamp,
     /// The last.
-    pub last: u64,
+    #[serde(with = "timestamp")]
+    pub last: Timestamp,
     /// Requests.
     pub requests: u64,
 }
 
 /// What is in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentStore {
     /// How large it is.
+    #[serde(rename = "size_bytes")]
     pub bytes: Bytes,
-    /// The first second that anything is kept of, since 1970.
-    pub first: Option<u64>,
+    /// The first second that anything is kept of.
+    #[serde(serialize_with = "moment")]
+    pub first: Reading<Timestamp>,
     /// The last.
-    pub last: Option<u64>,
+    #[serde(serialize_with = "moment")]
+    pub last: Reading<Timestamp>,
     /// Services.
     pub services: Vec<StoredService>,
 }
 
-/// What `steady agent status` tells.
-#[derive(Clone, Debug, PartialEq)]
+/// The answer of `steady agent status`. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AgentStatus {
+    /// Whether an agent runs.
+    pub running: bool,
     /// The socket that was asked about.
     pub socket: String,
     /// The agent behind it; the reason where none runs.
@@ -237,4 +259,57 @@ pub struct AgentStatus {
     pub store_path: Reading<String>,
     /// What is in it; the reason where it cannot be read.
     pub store: Reading<AgentStore>,
+}
+
+impl Report for AgentStatus {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "services")
+    }
+}
+
+/// A time of day as RFC 3339 has it, or why there is none.
+fn moment<S: Serializer>(at: &Reading<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.as_ref().map(|at| timestamp::text(*at)).serialize(serializer)
+}
+
+/// Counts of faults as an object: the name of each fault and its count.
+mod by_fault {
+    use super::*;
+
+    type Counts = [u64; LineFault::ALL.len()];
+
+    pub(super) fn serialize<S: Serializer>(counts: &Counts, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(counts.len()))?;
+        LineFault::ALL.iter().try_for_each(|fault| map.serialize_entry(fault.name(), &counts[fault.index()]))?;
+        map.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Counts, D::Error> {
+        let named = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        Ok(LineFault::ALL.map(|fault| named.get(fault.name()).copied().unwrap_or(0)))
+    }
+}
+
+/// A number for each ruler as an object: the name of the ruler and its number.
+mod by_ruler {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(rates: &[(RequestRuler, f64)], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(rates.iter().map(|(ruler, rate)| (ruler.name(), rate)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(RequestRuler, f64)>, D::Error> {
+        let named = BTreeMap::<String, f64>::deserialize(from)?;
+        let found = |ruler: RequestRuler| Some((ruler, *named.get(ruler.name())?));
+        Ok(RequestRuler::ALL.into_iter().filter_map(found).collect())
+    }
 }

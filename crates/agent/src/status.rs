@@ -1,0 +1,54 @@
+//! `steady agent status`.
+
+use std::path::{Path, PathBuf};
+
+use steady_feature::{Failure, Session, Status};
+use steady_model::{Absent, Bytes, Reading, Timestamp};
+
+use crate::flags::AgentStatusFlags;
+use crate::place;
+use crate::record::{AgentStatus, AgentStore, StoredService};
+use crate::run::{AgentError, ask};
+use crate::socket::fits;
+use crate::store::{Reader, ServiceFacts, StoreError};
+
+/// Reports whether an agent runs, and what is in the store.
+pub(crate) fn status(flags: &AgentStatusFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, false, Status::Own)?;
+    let socket = place::socket(flags.place.socket.as_deref(), session);
+    // No agent can ever be there.
+    let path = || socket.display().to_string();
+    fits(&socket).map_err(|error| Failure::Usage(AgentError::Socket { path: path(), error }.to_string()))?;
+    let agent = ask(&socket);
+    // The one that was named, that of the agent, or this user's.
+    let path: Reading<PathBuf> = match (&flags.place.store, &agent) {
+        (Some(path), _) => Ok(path.clone()),
+        (None, Ok(agent)) => Ok(PathBuf::from(&agent.store)),
+        (None, Err(_)) => place::store(None, session).map_err(|failure| Absent::because(failure.to_string())),
+    };
+    let store = path.as_ref().map_err(Clone::clone).and_then(|path| store(path));
+    let status = AgentStatus {
+        running: agent.is_ok(),
+        socket: socket.display().to_string(),
+        agent,
+        store_path: path.map(|path| path.display().to_string()),
+        store,
+    };
+    session.write(&status).map(|()| 0)
+}
+
+/// What is in a store.
+fn store(path: &Path) -> Reading<AgentStore> {
+    let read = || {
+        let reader = Reader::open(path)?;
+        Ok((reader.facts()?, reader.services()?))
+    };
+    let (facts, services) = read().map_err(|error: StoreError| Absent::because(error.to_string()))?;
+    let service = |facts: ServiceFacts| {
+        let ServiceFacts { name, versions, first, last, requests } = facts;
+        StoredService { name, versions, first: Timestamp(first), last: Timestamp(last), requests }
+    };
+    let services = services.into_iter().map(service).collect();
+    let moment = |second: Option<u64>| second.map(Timestamp).ok_or_else(|| Absent::because("nothing is kept yet"));
+    Ok(AgentStore { bytes: Bytes(facts.bytes), first: moment(facts.first), last: moment(facts.last), services })
+}

@@ -1,0 +1,181 @@
+//! The status of an agent in its forms.
+
+use steady_agent::{
+    AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
+    RunningAgent, StoredService,
+};
+use steady_feature::Report;
+use steady_feature::flags::Form;
+use steady_model::{Absent, Bytes, RequestRuler, Timestamp};
+use steady_render::Style;
+
+fn text(status: &AgentStatus, width: usize) -> String {
+    status.text(Style { width, color: false })
+}
+
+fn running() -> RunningAgent {
+    RunningAgent {
+        pid: 77,
+        since: Timestamp(1_700_000_000),
+        seconds: 754,
+        store: "/var/lib/steady/agent.db".to_owned(),
+        arrived: Arrived { requests: 12_400, faults: [0, 1, 0, 2, 0, 0, 0, 0, 0, 0], lost: 5, ..Arrived::default() },
+        services: vec![AgentService {
+            name: "shop\u{1b}[31m".to_owned() + &"x".repeat(90),
+            versions: vec!["v1".to_owned(), "v\n2".to_owned()],
+            routes: 1,
+            processes: 8,
+            per_second: 151.3,
+            requests: 12_400,
+            silent_seconds: 0,
+        }],
+        rulers: Ok(AgentRulers {
+            per_second: RequestRuler::ALL.map(|ruler| (ruler, 12.0)).to_vec(),
+            cpu_ratio: 0.0046,
+            cpu_limit_ratio: 0.005,
+        }),
+        clock: AgentClock { steps: 1, last_step_seconds: Ok(-3_600.0), ahead_seconds: 3_600.0 },
+        writing: AgentWriting {
+            trouble: Some("disk full".to_owned()),
+            waiting: 3,
+            given_up: 9,
+            ..AgentWriting::default()
+        },
+        outside: Ok(AgentOutside {
+            service: "old".to_owned(),
+            version: None,
+            readings: 700,
+            failures: 2,
+            trouble: Some("nobody listens there".to_owned()),
+            requests: 81,
+        }),
+        metrics: Ok(AgentMetrics { url: "https://[::]:9464/metrics".to_owned(), scrapes: 1_204, refused: 1 }),
+        peak_memory: Ok(Bytes(17 << 20)),
+    }
+}
+
+fn status() -> AgentStatus {
+    let stored = StoredService {
+        name: "shop".to_owned(),
+        versions: ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
+        first: Timestamp(1_700_000_000),
+        last: Timestamp(1_700_000_753),
+        requests: 12_400,
+    };
+    let store = AgentStore {
+        bytes: Bytes(1 << 20),
+        first: Ok(Timestamp(1_700_000_000)),
+        last: Ok(Timestamp(1_700_000_753)),
+        services: vec![stored],
+    };
+    AgentStatus {
+        running: true,
+        socket: "/run/steady/agent.sock".to_owned(),
+        agent: Ok(running()),
+        store_path: Ok("/var/lib/steady/agent.db".to_owned()),
+        store: Ok(store),
+    }
+}
+
+#[test]
+fn a_service_is_silent_only_if_it_sends_nothing() {
+    let text = |silent_seconds| {
+        let mut agent = running();
+        agent.services[0] =
+            AgentService { name: "shop".to_owned(), versions: vec![], silent_seconds, ..agent.services[0].clone() };
+        self::text(&AgentStatus { agent: Ok(agent), ..status() }, 80)
+    };
+    assert!(text(44).contains("no requests in the last minute, 8 processes"), "{}", text(44));
+    assert!(text(150).contains("silent for 2 min 30 s") || text(150).contains("silent for 2.5 min"), "{}", text(150));
+}
+
+#[test]
+fn all_that_is_amiss_is_told_and_fits() {
+    for width in [60, 80] {
+        let text = text(&status(), width);
+        assert!(text.lines().all(|line| line.chars().count() <= width && !line.contains('\u{1b}')), "{text}");
+        let flat = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "running for 13 min: process 77",
+            "12,400 in 0 datagrams",
+            "1 datagram that does not say who speaks, 2 lines with an unknown letter",
+            "v1 and v\\n2, 8 processes, 1 route, 151 requests a second",
+            "fewer than the 20",
+            "set 1 time, last by -3600 s",
+            "nothing can be written: disk full; 3 seconds wait",
+            "given up 9 requests",
+            "nobody listens there",
+            "https://[::]:9464/metrics, 1,204 scrapes answered, 1 request without the token",
+            "up to 2023-11-14T22:25:53Z",
+            "5 versions, 12,400 requests",
+        ] {
+            assert!(flat.contains(part), "{part}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_absent_has_its_reason() {
+    let none = || Absent::because("nobody was asked");
+    let status =
+        AgentStatus { running: false, agent: Err(none()), store_path: Err(none()), store: Err(none()), ..status() };
+    let text = text(&status, 80);
+    assert_eq!(text.matches("nobody was asked").count(), 3, "{text}");
+    let json: serde_json::Value = serde_json::from_str(&status.json(false)).unwrap();
+    assert_eq!((&json["running"], &json["agent"]), (&false.into(), &serde_json::Value::Null));
+    for name in ["agent_absent", "store_absent", "store_path_absent"] {
+        assert_eq!(json[name], "nobody was asked", "{json}");
+    }
+}
+
+/// The file that an agent writes and `steady agent status` reads.
+#[test]
+fn what_a_running_agent_writes_is_read_back() {
+    let absent = || Absent::because("nobody asked");
+    let less = RunningAgent {
+        outside: Err(absent()),
+        metrics: Err(absent()),
+        rulers: Err(absent()),
+        peak_memory: Err(absent()),
+        ..running()
+    };
+    for agent in [running(), less] {
+        let text = serde_json::to_string(&agent).unwrap();
+        assert_eq!(serde_json::from_str::<RunningAgent>(&text).unwrap(), agent, "{text}");
+    }
+}
+
+#[test]
+fn the_json_has_names_with_units_and_a_reason_for_what_is_absent() {
+    let running = RunningAgent { metrics: Err(Absent::because("--listen was not given")), ..running() };
+    let status = AgentStatus { agent: Ok(running), ..status() };
+    let json: serde_json::Value = serde_json::from_str(&status.json(false)).unwrap();
+    let agent = &json["agent"];
+    assert_eq!((&json["schema"], &json["running"]), (&"steady.agent/1".into(), &true.into()));
+    assert_eq!((&agent["since"], &agent["running_seconds"]), (&"2023-11-14T22:13:20Z".into(), &754.into()));
+    assert_eq!((&agent["arrived"]["faults"]["head"], &agent["arrived"]["faults"]["name"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&agent["rulers"]["readings_per_second"]["alu"], &agent["peak_memory_bytes"]),
+        (&12.0.into(), &(17 << 20).into())
+    );
+    assert_eq!(
+        (&agent["metrics"], &agent["metrics_absent"]),
+        (&serde_json::Value::Null, &"--listen was not given".into())
+    );
+    assert_eq!(
+        (&json["store"]["size_bytes"], &json["store"]["last"]),
+        (&(1 << 20).into(), &"2023-11-14T22:25:53Z".into())
+    );
+}
+
+#[test]
+fn every_form_can_be_written() {
+    let status = status();
+    assert!(
+        status.csv().starts_with("service,versions,routes,processes,requests_per_second,requests,silent_seconds\n")
+    );
+    let style = Style { width: 80, color: false };
+    for form in [Form::Markdown, Form::Html] {
+        assert!(status.rendered(form, style, false).contains("12,400 in 0 datagrams"));
+    }
+}
