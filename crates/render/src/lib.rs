@@ -12,6 +12,7 @@ pub mod letters;
 pub mod markdown;
 pub mod path;
 pub mod scale;
+mod sentence;
 pub mod shell;
 pub mod svg;
 pub mod table;

@@ -20,9 +20,10 @@ use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, Pages, System
 
 pub use best::Best;
 pub use gauge::limit;
+pub use neighbours::NEIGHBOURS;
 pub use pace::{Pace, alu_seconds};
 pub use rows::{Event, Measured, RulerPlan, Stage, Stop, measure};
-pub use serve::{NEIGHBOUR, NEIGHBOURS, be, serve};
+pub use serve::{NEIGHBOUR, be, serve};
 pub use sizes::Sizes;
 pub use stage::Live;
 

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use steady_model::{Bytes, Nanos, Neighbour};
 
 use super::Stop;
-use super::serve::NEIGHBOURS;
 use steady_process::channel::{Channel, Woken};
+
+/// The first argument that makes `steady` the process that starts neighbours and ends them.
+pub const NEIGHBOURS: &str = "__neighbours";
 
 /// The neighbours that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

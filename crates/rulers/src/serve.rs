@@ -18,8 +18,6 @@ use steady_workloads::{hash, spin, stream};
 use super::neighbours::{Order, Reply};
 use steady_process::channel::OWN_PROGRAM;
 
-/// The first argument that makes `steady` the process that starts neighbours and ends them.
-pub const NEIGHBOURS: &str = "__neighbours";
 /// The first argument that makes `steady` a neighbour; its kind and its bytes follow.
 pub const NEIGHBOUR: &str = "__neighbour";
 

@@ -3,7 +3,7 @@
 use steady_model::Layout;
 
 use crate::pair::{Pair, Paired, Stratum};
-use crate::score::{self, Scratch};
+use crate::scale::{Scratch, median};
 
 /// Every layout is explored with this many pairs before its precision counts.
 pub const EXPLORATION_PAIRS: usize = 8;
@@ -73,9 +73,9 @@ fn stratum_variance(stratum: &Stratum) -> Option<f64> {
     }
     let mut information = 0.0;
     for sizes in &mut bins {
-        let middle = score::median(sizes);
+        let middle = median(sizes);
         sizes.iter_mut().for_each(|size| *size = (*size - middle).abs());
-        let spread = score::median(sizes);
+        let spread = median(sizes);
         information += sizes.len() as f64 / (spread * spread);
     }
     let variance = residual.len() as f64 / information;

@@ -7,7 +7,8 @@ use steady_model::Interval;
 
 use crate::normal;
 use crate::pair::Paired;
-use crate::score::{self, Scratch, median};
+use crate::scale::{Scratch, median};
+use crate::score::{self, Tested};
 
 /// How close to the level a root of the test must come, in standard errors.
 const CLOSE: f64 = 3e-3;
@@ -18,8 +19,45 @@ const NARROW: f64 = 1e-3;
 /// but vanishes with more pairs, every coin fell alike, and effect and slot cannot be told apart.
 const MOST_DOUBLINGS: usize = 30;
 
+impl Paired {
+    /// The two-sided test that NEW costs `exp(theta)` times OLD.
+    pub fn test(&self, theta: f64) -> Tested {
+        score::test(self, theta, &mut Scratch::default())
+    }
+
+    /// The effect, as a log ratio, that the pairs speak neither for nor against: where the test's Z crosses zero.
+    /// Zero without pairs.
+    pub fn estimate(&self) -> f64 {
+        estimate(self, &mut Scratch::default())
+    }
+
+    /// Every effect (log ratio) that the test does not reject at level `alpha`; unbounded where the pairs are too few
+    /// for that level.
+    pub fn interval(&self, alpha: f64) -> Interval {
+        let scratch = &mut Scratch::default();
+        let estimate = estimate(self, scratch);
+        interval(self, estimate, alpha, scratch)
+    }
+
+    /// [`Paired::interval`] where the estimate is known already.
+    pub fn interval_around(&self, estimate: f64, alpha: f64) -> Interval {
+        interval(self, estimate, alpha, &mut Scratch::default())
+    }
+
+    /// By what factor the moving load widened the interval, against all pairs being as quiet as the quietest quarter.
+    /// `None` where there are too few pairs to tell quiet from loud.
+    pub fn widening(&self) -> Option<f64> {
+        self.widening_at(self.estimate())
+    }
+
+    /// [`Paired::widening`] where the estimate is known already.
+    pub(crate) fn widening_at(&self, estimate: f64) -> Option<f64> {
+        score::widening(self, estimate, &mut Scratch::default())
+    }
+}
+
 /// See [`Paired::estimate`].
-pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
+fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
     let centre = median(&mut differences(paired).collect::<Vec<f64>>());
     let start = score::test(paired, centre, scratch).z;
     if start.abs() <= CLOSE {
@@ -36,7 +74,7 @@ pub(crate) fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 }
 
 /// See [`Paired::interval`]. `centre` is the estimate.
-pub(crate) fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
+fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     if alpha <= 0.0 {
         // A look that may spend nothing learns nothing.
         return Interval::EVERYTHING;

@@ -13,7 +13,7 @@ use steady_model::Interval;
 use crate::estimate::{self, Effect, Estimate};
 use crate::invert::{Found, Search, Width};
 use crate::normal;
-use crate::score::Scratch;
+use crate::scale::Scratch;
 use crate::tail;
 
 /// The share of the error rate that the interval of the ratio of means may use. The rest belongs to the test of the usual

@@ -1,10 +1,7 @@
 //! Pairs of runs, and all that can be said of them before an effect is assumed.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Interval, Layout};
-
-use crate::score::{Scratch, Tested};
-use crate::{invert, score};
+use steady_model::Layout;
 
 /// With fewer pairs than this no test can reject at 5 %: its smallest p is `2^(1 - n)`.
 pub const MIN_PAIRS: usize = 6;
@@ -109,41 +106,6 @@ impl Paired {
     pub fn relative_grain(&self) -> f64 {
         self.relative_grain
     }
-
-    /// The two-sided test that NEW costs `exp(theta)` times OLD.
-    pub fn test(&self, theta: f64) -> Tested {
-        score::test(self, theta, &mut Scratch::default())
-    }
-
-    /// The effect, as a log ratio, that the pairs speak neither for nor against: where the test's Z crosses zero.
-    /// Zero without pairs.
-    pub fn estimate(&self) -> f64 {
-        invert::estimate(self, &mut Scratch::default())
-    }
-
-    /// Every effect (log ratio) that the test does not reject at level `alpha`; unbounded where the pairs are too few
-    /// for that level.
-    pub fn interval(&self, alpha: f64) -> Interval {
-        let scratch = &mut Scratch::default();
-        let estimate = invert::estimate(self, scratch);
-        invert::interval(self, estimate, alpha, scratch)
-    }
-
-    /// [`Paired::interval`] where the estimate is known already.
-    pub fn interval_around(&self, estimate: f64, alpha: f64) -> Interval {
-        invert::interval(self, estimate, alpha, &mut Scratch::default())
-    }
-
-    /// By what factor the moving load widened the interval, against all pairs being as quiet as the quietest quarter.
-    /// `None` where there are too few pairs to tell quiet from loud.
-    pub fn widening(&self) -> Option<f64> {
-        self.widening_at(self.estimate())
-    }
-
-    /// [`Paired::widening`] where the estimate is known already.
-    pub(crate) fn widening_at(&self, estimate: f64) -> Option<f64> {
-        score::widening(self, estimate, &mut Scratch::default())
-    }
 }
 
 impl Stratum {
@@ -195,6 +157,7 @@ fn equal_bins(values: impl Iterator<Item = f64>, bins: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Tested;
 
     #[test]
     fn bins_are_equal_and_ordered() {

@@ -12,7 +12,7 @@ use steady_model::Interval;
 use crate::descriptive::quantile;
 use crate::invert::{Found, Search, Width};
 use crate::normal;
-use crate::score::Scratch;
+use crate::scale::Scratch;
 use crate::tail;
 
 /// By which power of its cost a pair counts less. Load makes runs dearer, and less certain by more than that.

@@ -4,7 +4,7 @@
 //! the command did. So anything may be learned from `e` and subtracted, and the sign of what is left stays a fair coin.
 
 use crate::pair::Stratum;
-use crate::score::{BinScale, Scratch};
+use crate::scale::{BinScale, Scratch};
 
 /// With fewer pairs the bias costs less than its estimate would.
 const MIN_PAIRS: usize = 12;

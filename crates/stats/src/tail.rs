@@ -1,7 +1,7 @@
 //! The tail of a sum of scores with fair coins for signs.
 
 use crate::normal;
-use crate::score::Scratch;
+use crate::scale::Scratch;
 
 /// Up to this many scores every choice of signs is counted.
 const COUNTED: usize = 16;

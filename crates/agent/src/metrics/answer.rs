@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use flate2::Compression;
@@ -17,11 +17,22 @@ use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task;
 
-use super::server::{Counts, PAGES};
 use super::sums::Sums;
 use super::text::Dialect;
 use super::waiting::Ticket;
 use super::{Metrics, accept, page};
+
+/// Pages that are written at a time; more wait.
+pub(super) const PAGES: usize = 4;
+
+/// What was answered.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Pages, to their end.
+    pub(super) pages: AtomicU64,
+    /// Requests without the token.
+    pub(super) refused: AtomicU64,
+}
 
 /// So long is a piece of a page that is passed on. So many may wait for the client: most pages are no longer, and are
 /// then written without waiting for anybody.

@@ -4,12 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use steady_linux::files::read_short;
-
-use super::tls;
-
-/// The longest file that is read: certificates with all that vouch for them have some thousand bytes.
-const LONGEST: u64 = 1 << 20;
+use super::tls::{self, read};
 
 /// An address to listen at: `PORT`, `:PORT` and `localhost:PORT` are this host's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +46,6 @@ impl ListenPlan {
             tls: self.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?,
         })
     }
-}
-
-/// Reads a file that was named. What has no end, or lets wait for itself, is refused: the agent has to hear signals.
-pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
-    read_short(file, LONGEST).map_err(|error| format!("'{}': {error}", file.display()))
 }
 
 fn token(file: &Path) -> Result<Vec<u8>, String> {

@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -19,15 +19,13 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::Metrics;
-use super::answer::{Desk, answer};
+use super::answer::{Counts, Desk, PAGES, answer};
 use super::listen::{Door, ListenPlan};
 use super::tls::Acceptor;
 use super::waiting::{Ticket, Waiting};
 
 /// Connections at a time.
 const CONNECTIONS: usize = 256;
-/// Pages that are written at a time; more wait.
-pub(super) const PAGES: usize = 4;
 /// How long a client may take to ask.
 const ASKING: Duration = Duration::from_secs(2);
 /// How long a connection may last in all.
@@ -38,15 +36,6 @@ const ROOM: usize = 16 << 10;
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long a page that is being written may hold up the end.
 const LEAVING: Duration = Duration::from_secs(1);
-
-/// What was answered.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    /// Pages, to their end.
-    pub(super) pages: AtomicU64,
-    /// Requests without the token.
-    pub(super) refused: AtomicU64,
-}
 
 /// The thread.
 pub(crate) struct Server {

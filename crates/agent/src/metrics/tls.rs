@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use steady_linux::files::read_short;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-use super::listen::read;
+/// The longest file that is read: certificates with all that vouch for them have some thousand bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// Makes streams into such of TLS.
 pub(super) type Acceptor = TlsAcceptor;
@@ -38,4 +40,9 @@ pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, Strin
 
 fn said(file: &Path, what: &str) -> String {
     format!("'{}': there is no {what} in it, as PEM", file.display())
+}
+
+/// Reads a file that was named. What has no end, or lets wait for itself, is refused: the agent has to hear signals.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
+    read_short(file, LONGEST).map_err(|error| format!("'{}': {error}", file.display()))
 }

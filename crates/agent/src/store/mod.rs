@@ -22,5 +22,5 @@ pub use batch::Batch;
 pub use error::StoreError;
 pub use facts::{ServiceFacts, StoreFacts};
 pub use reader::Reader;
-pub use retention::{Keep, Tended};
-pub use writer::Writer;
+pub use retention::Tended;
+pub use writer::{Keep, Writer};

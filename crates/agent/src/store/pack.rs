@@ -8,16 +8,7 @@ use steady_model::{
 };
 
 use super::bytes::{Bytes, Why, put, put_double, put_whole};
-use super::sums::{put_sums, sums};
-
-/// The format of a block, which is its first byte. New blocks have the last one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// Without sums in levels, classes and CPU time of processes.
-    First = 1,
-    /// With them.
-    Levels = 2,
-}
+use super::sums::{Format, put_sums, sums};
 
 /// In the byte that says how versions were decided: the second slot of a pair; a slot's length follows.
 const SECOND_OF_PAIR: u8 = 4;

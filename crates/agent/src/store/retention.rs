@@ -6,22 +6,6 @@ use super::facts::bytes_in_use;
 use super::names::whole;
 use super::{StoreError, Writer, fold};
 
-/// How much is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
-    /// Not longer than so many seconds.
-    pub seconds: u64,
-    /// Not more than so many bytes on the disk.
-    pub bytes: u64,
-}
-
-impl Keep {
-    /// What the journal may take of the bytes: it goes home when half of that is written, unless one write is longer.
-    pub(super) fn journal(&self) -> u64 {
-        (self.bytes / 8).min(8 << 20)
-    }
-}
-
 /// Rows are folded once more than this share of the room is used, ...
 const FOLDING_SHARE: f64 = 0.5;
 /// ... those that are older than this.

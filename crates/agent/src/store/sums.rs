@@ -5,7 +5,15 @@ use steady_model::{LevelSums, RequestSums};
 
 use super::bytes::{Bytes, Why, put, put_double, put_whole};
 use super::levels::{levels, put_levels};
-use super::pack::Format;
+
+/// The format of a block, which is its first byte. New blocks have the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Without sums in levels, classes and CPU time of processes.
+    First = 1,
+    /// With them.
+    Levels = 2,
+}
 
 /// The sums that may be left out, in the order of the mask's bits, the lowest first: whole numbers, ...
 const COUNTS: usize = 4;

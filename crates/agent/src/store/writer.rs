@@ -11,7 +11,6 @@ use steady_model::{ReleaseRow, ReleaseRows};
 
 use super::names::{Names, whole};
 use super::pack::Block;
-use super::retention::Keep;
 use super::{Batch, StoreError, schema};
 
 /// How long to wait for a reader that brings the journal home.
@@ -22,6 +21,22 @@ const PAGE: u64 = 4_096;
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The service of what is the host's own.
 pub(super) const HOST: u32 = 0;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Not longer than so many seconds.
+    pub seconds: u64,
+    /// Not more than so many bytes on the disk.
+    pub bytes: u64,
+}
+
+impl Keep {
+    /// What the journal may take of the bytes: it goes home when half of that is written, unless one write is longer.
+    pub(super) fn journal(&self) -> u64 {
+        (self.bytes / 8).min(8 << 20)
+    }
+}
 
 /// The store, as its one writer has it.
 pub struct Writer {

@@ -14,7 +14,8 @@ use steady_preload::area::VARIABLE;
 use super::LocksRun;
 use super::area::Area;
 use super::futexes::Futexes;
-use super::read::{Facts, read};
+use super::place::Facts;
+use super::read::read;
 use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 use steady_process::unpacked;
 

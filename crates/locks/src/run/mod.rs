@@ -32,7 +32,8 @@ use steady_process::attended::{self, Attendant, Unattended};
 use attendant::{Task, Watching};
 use found::{Found, FoundModule};
 use naming::Names;
-use read::{Facts, read};
+use place::Facts;
+use read::read;
 
 use crate::record::{CodePlace, FutexWaits, LockOrder, LocksRecord};
 

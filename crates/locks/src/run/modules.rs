@@ -7,7 +7,14 @@ use steady_preload::area::{MODULE_PATH_BYTES, MODULES, Module, Process, Site};
 
 use super::area::{Bytes, Entry, each, tables};
 use super::found::{FoundModule, FoundPlace};
-use super::read::{Sites, each_site, numbered};
+
+/// The sites of a place by number; those of which nothing is known are missing.
+pub(super) type Sites = HashMap<u32, FoundPlace>;
+
+/// Number `numbered`, plus one, of a table; none where it is zero.
+pub(super) fn numbered(number: u32) -> Option<u32> {
+    number.checked_sub(1)
+}
 
 /// The files of all processes, each once.
 #[derive(Default)]
@@ -17,6 +24,10 @@ pub(super) struct Modules {
 }
 
 impl Modules {
+    pub(super) fn into_list(self) -> Vec<FoundModule> {
+        self.list
+    }
+
     fn number(&mut self, module: FoundModule) -> usize {
         let list = &mut self.list;
         *self.numbers.entry(module).or_insert_with_key(|module| {
@@ -47,4 +58,9 @@ pub(super) fn sites(bytes: &(impl Bytes + ?Sized), place: u32, process: &Entry<'
         sites.insert(number, FoundPlace { module, offset });
     });
     sites
+}
+
+/// Gives what each site of a place has.
+fn each_site(bytes: &(impl Bytes + ?Sized), place: u32, visit: impl FnMut(u32, &Entry<'_>)) {
+    each::<Site>(bytes, place, tables::SITES, steady_preload::area::SITES, visit);
 }

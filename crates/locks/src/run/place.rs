@@ -12,9 +12,22 @@ use steady_preload::area::{
 use super::area::{Bytes, Entry, each, place_at, tables};
 use super::found::{FoundLock, FoundSite, FoundThread};
 use super::gains::{Crew, Member};
-use super::read::{Facts, Sites, numbered};
-use super::sums::Sums;
+use super::modules::{Sites, numbered};
+use super::sums::{Sums, plus};
 use crate::record::LockKind;
+
+/// What is known of the command besides.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// When it had ended, by the clock of the watchers.
+    pub(crate) ended: Nanos,
+    /// CPU time of all its processes.
+    pub(crate) cpu: Nanos,
+    /// How many CPUs it may use.
+    pub(crate) cpus: usize,
+    /// How long threads were seen to wait for what is not watched, by the numbers of their process and their own.
+    pub(crate) others: HashMap<(u32, u32), Nanos>,
+}
 
 /// A place that is to be read.
 pub(super) struct PlaceRead<'a> {
@@ -387,10 +400,6 @@ fn held_by(entry: &Entry<'_>, drafted: &Drafted, threads: &[Written]) -> Reading
 /// The two numbers of a key, each plus one there.
 fn halves(key: u64) -> (Option<u32>, Option<u32>) {
     (numbered((key >> 32) as u32), numbered(key as u32))
-}
-
-pub(super) fn plus(one: Nanos, other: Nanos) -> Nanos {
-    Nanos(one.0.saturating_add(other.0))
 }
 
 /// For how many a sampled acquisition stands.

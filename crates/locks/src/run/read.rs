@@ -3,29 +3,16 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-use steady_model::{Absent, Nanos, Reading};
-use steady_preload::area::{Folded, Origin, Process, Site};
+use steady_model::{Absent, Nanos};
+use steady_preload::area::{Folded, Origin, Process};
 
-use super::area::{Bytes, Entry, each, place_at, places, tables, unmapped};
-use super::found::{FoldedLocks, Found, FoundModule, FoundPlace, FoundProcess};
+use super::area::{Bytes, Entry, place_at, places, tables, unmapped};
+use super::found::{FoldedLocks, Found, FoundProcess};
 use super::modules::{Modules, sites};
-use super::place::PlaceRead;
+use super::place::{Facts, PlaceRead};
 
 /// How many locks are told apart in a report, and how many threads.
 pub(super) const TOLD: usize = 10_000;
-
-/// What is known of the command besides.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
-    /// When it had ended, by the clock of the watchers.
-    pub(crate) ended: Nanos,
-    /// CPU time of all its processes.
-    pub(crate) cpu: Nanos,
-    /// How many CPUs it may use.
-    pub(crate) cpus: usize,
-    /// How long threads were seen to wait for what is not watched, by the numbers of their process and their own.
-    pub(crate) others: HashMap<(u32, u32), Nanos>,
-}
 
 /// How a place's process began and ended, before anything else of it is read.
 #[derive(Clone, Copy, Debug)]
@@ -159,29 +146,5 @@ fn keep_threads(found: &mut Found) {
             let kept = renumbered.get(&old).copied();
             kept.ok_or_else(|| Absent::because("that thread is not among those that are told apart"))
         });
-    }
-}
-
-/// The sites of a place by number; those of which nothing is known are missing.
-pub(super) type Sites = HashMap<u32, FoundPlace>;
-
-/// Number `numbered`, plus one, of a table; none where it is zero.
-pub(super) fn numbered(number: u32) -> Option<u32> {
-    number.checked_sub(1)
-}
-
-/// A reading that makes no sense unless something was counted.
-pub(super) fn counted<T>(count: u64, why: &str, reading: impl FnOnce() -> Option<T>) -> Reading<T> {
-    (count > 0).then(reading).flatten().ok_or_else(|| Absent::because(why))
-}
-
-/// Gives what each site of a place has.
-pub(super) fn each_site(bytes: &(impl Bytes + ?Sized), place: u32, visit: impl FnMut(u32, &Entry<'_>)) {
-    each::<Site>(bytes, place, tables::SITES, steady_preload::area::SITES, visit);
-}
-
-impl Modules {
-    fn into_list(self) -> Vec<FoundModule> {
-        self.list
     }
 }

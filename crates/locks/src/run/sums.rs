@@ -4,12 +4,10 @@
 use std::mem::offset_of;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Nanos, Reading};
+use steady_model::{Absent, Nanos, Reading};
 use steady_preload::area::{Account, BUCKETS, Lock, bucket_of};
 
 use super::area::Entry;
-use super::place::plus;
-use super::read::counted;
 use super::spread::Buckets;
 
 /// Fewer holds than this do not stand for others of their kind.
@@ -144,4 +142,14 @@ impl Sums {
             })
         })
     }
+}
+
+/// The sum of two times, at most the largest that there is.
+pub(super) fn plus(one: Nanos, other: Nanos) -> Nanos {
+    Nanos(one.0.saturating_add(other.0))
+}
+
+/// A reading that makes no sense unless something was counted.
+fn counted<T>(count: u64, why: &str, reading: impl FnOnce() -> Option<T>) -> Reading<T> {
+    (count > 0).then(reading).flatten().ok_or_else(|| Absent::because(why))
 }

@@ -5,6 +5,7 @@
 //! input; when that closes, however `steady` ended, it kills every process that descends from it and leaves.
 
 mod client;
+mod program;
 mod protocol;
 mod run;
 mod script;
@@ -15,8 +16,9 @@ mod wait;
 
 pub use client::Launcher;
 pub use protocol::{Group, Job, Reply, Request, RunReply, Setup, Snapshot};
-pub use run::{outcome, run_delay};
+pub use run::run_delay;
 pub use serve::{Instrument, serve};
+pub use wait::outcome;
 
 /// The first argument that makes `steady` a launcher.
 pub const ARGUMENT: &str = "__launcher";

@@ -9,14 +9,15 @@ use std::path::PathBuf;
 
 use rustix::process::Pid;
 use steady_linux::counters::Meter;
-use steady_linux::process::{self, Child, LeftOvers, Reaped, Status};
+use steady_linux::process::{self, Child, LeftOvers, Reaped};
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Outcome, Output, Reading, Run};
+use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
 
+use super::program::program;
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::script::Script;
-use super::station::{Station, program};
-use super::wait::wait_or_kill;
+use super::station::Station;
+use super::wait::{Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
 /// The main thread's CPU time counts as the tree's where they differ by no more than this share, or by two ticks of
@@ -26,14 +27,6 @@ const SAME_CPU_TIME_GRAIN: Nanos = Nanos(4_000);
 
 /// Peaks this close to the launcher's own may be the launcher's: the kernel batches its counts of pages.
 const PEAK_MEMORY_GRAIN: Bytes = Bytes(256 * 1024);
-
-/// Why a launcher does not go on.
-pub(super) enum Stop {
-    /// `steady` is gone.
-    Abandoned,
-    /// Something is to be said to it first.
-    Say(Reply),
-}
 
 /// What runs need: programs ready to start, streams, limits.
 pub(super) struct Stand {
@@ -236,19 +229,6 @@ impl Stand {
             return Ok(peak);
         }
         Err(Absent::because(format!("not above the launcher's own {} KiB", own.0 / 1024)))
-    }
-}
-
-pub(super) fn lost(error: io::Error) -> Stop {
-    Stop::Say(Reply::Failed(error.to_string()))
-}
-
-/// How a run ended that may have exceeded its time.
-pub fn outcome(status: Status, in_time: bool) -> Outcome {
-    match status {
-        _ if !in_time => Outcome::TimedOut,
-        Status::Exited(status) => Outcome::Exited(status),
-        Status::Signalled(signal) => Outcome::Signalled(signal),
     }
 }
 

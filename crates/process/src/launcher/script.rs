@@ -9,10 +9,9 @@ use std::path::Path;
 use steady_linux::process::{self, Program, Status, Stdio};
 use steady_model::{Command, Hook};
 
+use super::program::program;
 use super::protocol::Reply;
-use super::run::{Stop, lost, outcome};
-use super::station::program;
-use super::wait::wait_or_kill;
+use super::wait::{Stop, lost, outcome, wait_or_kill};
 
 /// The shell that they run in.
 const SHELL: &str = "/bin/sh";

@@ -12,7 +12,8 @@ use steady_linux::{clock, process};
 use steady_model::{CounterScope, Nanos, Reading};
 
 use super::protocol::{Group, Reply, Request, RunReply, Setup};
-use super::run::{Stand, Stop};
+use super::run::Stand;
+use super::wait::Stop;
 use crate::log::{Appender, Part};
 
 /// Groups of runs shorter than this are reported together.

@@ -1,14 +1,23 @@
 //! Waiting for the end of a child: its limit, its pipe, and whether `steady` is still there.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::clock;
-use steady_linux::process::{self, Child};
-use steady_model::Nanos;
+use steady_linux::process::{self, Child, Status};
+use steady_model::{Nanos, Outcome};
 
-use super::run::{Stop, lost};
+use super::protocol::Reply;
 use super::streams::Sink;
+
+/// Why a launcher does not go on.
+pub(super) enum Stop {
+    /// `steady` is gone.
+    Abandoned,
+    /// Something is to be said to it first.
+    Say(Reply),
+}
 
 /// Waits for the child's end, emptying its pipe meanwhile; kills its group at the limit. Whether it ended in time.
 pub(super) fn wait_or_kill(
@@ -50,4 +59,17 @@ pub(super) fn wait_or_kill(
 
 fn timespec(time: Nanos) -> Timespec {
     Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
+}
+
+pub(super) fn lost(error: io::Error) -> Stop {
+    Stop::Say(Reply::Failed(error.to_string()))
+}
+
+/// How a run ended that may have exceeded its time.
+pub fn outcome(status: Status, in_time: bool) -> Outcome {
+    match status {
+        _ if !in_time => Outcome::TimedOut,
+        Status::Exited(status) => Outcome::Exited(status),
+        Status::Signalled(signal) => Outcome::Signalled(signal),
+    }
 }

@@ -7,7 +7,7 @@ use super::boundary::Boundary;
 use super::steps::{Depth, LEAST_ERROR, LEAST_PROGRESS, Steps};
 use crate::invert::{Found, Search, Width};
 use crate::pair::MIN_PAIRS;
-use crate::score::{self, Scratch};
+use crate::scale::{Scratch, median};
 
 /// The same for two; few pairs are allowed for where it is their error that counts.
 const TWO_SIGMA: f64 = 0.0455;
@@ -116,7 +116,7 @@ impl Game {
     fn middle(&self) -> f64 {
         let stages = self.sources.iter().flat_map(|source| &source.steps).filter(|(_, weight)| *weight > 0.0);
         let strata = stages.flat_map(|(paired, _)| &paired.strata);
-        score::median(&mut strata.flat_map(|stratum| &stratum.difference).copied().collect::<Vec<f64>>())
+        median(&mut strata.flat_map(|stratum| &stratum.difference).copied().collect::<Vec<f64>>())
     }
 
     /// Every effect at which the sum stays within the boundary on both sides, at the end and at the first looks;

@@ -3,7 +3,8 @@
 use super::{Source, Stage};
 use crate::normal;
 use crate::pair::{MIN_PAIRS, Pair, Paired};
-use crate::score::{self, Scratch};
+use crate::scale::Scratch;
+use crate::score;
 
 /// The level at which an interval is one standard error on either side.
 const ONE_SIGMA: f64 = 0.3173;

@@ -10,7 +10,8 @@ use steady_model::{Interval, Layout};
 use super::{Estimated, HostShare, linear};
 use crate::invert::{Found, Search, Width};
 use crate::pair::{MIN_PAIRS, Pair, Paired, Slot};
-use crate::score::{Tested, median};
+use crate::scale::median;
+use crate::score::Tested;
 
 /// With fewer pairs to each covariate, learning what it explains costs more than it gains.
 const PAIRS_PER_COVARIATE: usize = 10;

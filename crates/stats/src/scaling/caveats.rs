@@ -4,9 +4,10 @@ use steady_model::{CountRange, Reading};
 
 use super::ScalingPoint;
 use super::capacity::{Capacity, used};
-use super::knees::WORSE;
 use super::shape::{Fit, full};
 
+/// By how much a shape may be worse than the best and still be possible.
+pub(super) const WORSE: f64 = 13.0;
 /// A fall of speed that is told: what it takes for two points to differ.
 const FALL: f64 = 0.1;
 

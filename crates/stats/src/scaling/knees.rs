@@ -5,7 +5,7 @@ use steady_model::{Absent, CountRange, Fitted, Interval, Reading};
 
 use super::ScalingPoint;
 use super::capacity::{Capacity, capacity};
-use super::caveats::{both_kinds, early_fall, fell, filled, varied};
+use super::caveats::{WORSE, both_kinds, early_fall, fell, filled, varied};
 use super::shape::{Fit, Shape};
 
 /// The relative standard error that is assumed of a point before the points have told their own, and how many points'
@@ -14,8 +14,6 @@ const USUAL_ERROR: f64 = 0.01;
 const USUAL_WEIGHT: f64 = 2.0;
 /// The figures of a shape, the number of its cores included.
 const FIGURES: usize = 4;
-/// By how much a shape may be worse than the best and still be possible.
-pub(super) const WORSE: f64 = 13.0;
 /// From this error of a point on the shapes do not describe the points.
 const STRANGE: f64 = 0.05;
 

@@ -1,11 +1,13 @@
 //! Probes that one thread runs by itself.
 
+use std::hint::black_box;
 use std::io;
 
 use steady_model::{Absent, Reading, Timed};
 
 use super::Primitive;
 use super::meter::{Meter, Who};
+use crate::raw::opaque;
 
 /// What is known of a probe's loop.
 pub(super) struct Facts {
@@ -111,4 +113,27 @@ pub(super) fn timed(loops: u64, work: impl FnOnce()) -> io::Result<Timed> {
     let meter = Meter::start(Who::Thread)?;
     work();
     Ok(Timed { loops, ..meter.stop()? })
+}
+
+/// A call that counts where `call` says so, `calls` of them a round.
+pub(super) fn counted<S: 'static>(
+    what: &str,
+    calls: f64,
+    state: S,
+    call: impl Fn(&mut S, u64) -> bool + 'static,
+) -> Reading<Box<dyn Primitive>> {
+    open(
+        what,
+        Facts::of_calls(calls),
+        state,
+        move |state, loops| match rounds(loops, |round| call(state, round)) {
+            // Not one that was right: the last one's reason is still there.
+            0 if loops > 0 => Err(io::Error::last_os_error()),
+            right => Ok(right),
+        },
+        |_, loops| {
+            black_box(rounds(loops, |round| opaque(round) == round));
+            Ok(())
+        },
+    )
 }

@@ -1,16 +1,14 @@
 //! System calls, by number, each as cheap as it can be; what counts is a return that is right.
 
 use std::ffi::c_long;
-use std::hint::black_box;
-use std::io;
 use std::sync::atomic::AtomicU32;
 
 use steady_model::{KernelCall, Reading};
 
-use super::alone::{self, Facts, rounds};
+use super::alone::counted;
 use super::{Primitive, files, refused};
+use crate::raw::Guarded;
 use crate::raw::calls::{self, Saved};
-use crate::raw::{Guarded, opaque};
 
 /// The cheapest call: getppid(2), which no C library answers from a cache, and which has to return the same process.
 pub(super) fn cheapest() -> Reading<Box<dyn Primitive>> {
@@ -36,29 +34,6 @@ pub(super) fn by_name(call: KernelCall) -> Reading<Box<dyn Primitive>> {
         KernelCall::Poll => files::poll(),
         KernelCall::Getpid => returning("getpid(2)", c_long::from(std::process::id() as i32), calls::getpid),
     }
-}
-
-/// A call that counts where `call` says so, `calls` of them a round.
-pub(super) fn counted<S: 'static>(
-    what: &str,
-    calls: f64,
-    state: S,
-    call: impl Fn(&mut S, u64) -> bool + 'static,
-) -> Reading<Box<dyn Primitive>> {
-    alone::open(
-        what,
-        Facts::of_calls(calls),
-        state,
-        move |state, loops| match rounds(loops, |round| call(state, round)) {
-            // Not one that was right: the last one's reason is still there.
-            0 if loops > 0 => Err(io::Error::last_os_error()),
-            right => Ok(right),
-        },
-        |_, loops| {
-            black_box(rounds(loops, |round| opaque(round) == round));
-            Ok(())
-        },
-    )
 }
 
 /// A call that changes nothing and always returns `right`.

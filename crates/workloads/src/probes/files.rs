@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use steady_model::{Absent, Reading};
 
-use super::calls::counted;
+use super::alone::counted;
 use super::{Primitive, refused};
 use crate::raw::calls::{self, Record};
 

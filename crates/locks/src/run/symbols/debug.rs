@@ -10,8 +10,7 @@ use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
 use steady_model::Reading;
 
-use super::absent;
-use super::file::read;
+use super::{absent, read};
 
 type Bytes = EndianArcSlice<RunTimeEndian>;
 

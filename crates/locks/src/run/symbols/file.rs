@@ -9,10 +9,7 @@ use steady_model::Reading;
 
 use super::super::found::FoundModule;
 use super::debug::Debug;
-use super::{absent, demangled};
-
-/// What is read at most: beyond it a file is not what it seems.
-const LONGEST: u64 = 4 << 30;
+use super::{absent, demangled, read};
 
 /// A file of code.
 pub(super) struct CodeFile {
@@ -98,13 +95,4 @@ fn functions(file: &object::File<'_>) -> Vec<Symbol> {
             Some(Symbol { address: symbol.address(), size: symbol.size(), name })
         })
         .collect()
-}
-
-/// An ordinary file of a length that can be held.
-pub(super) fn read(path: &Path) -> Reading<Vec<u8>> {
-    let found = fs::metadata(path);
-    if !found.as_ref().is_ok_and(|found| found.is_file() && found.len() < LONGEST) {
-        return absent("the file cannot be read");
-    }
-    fs::read(path).or_else(|error| absent(format!("the file cannot be read ({error})")))
 }

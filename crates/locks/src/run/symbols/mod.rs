@@ -5,6 +5,8 @@ mod debug;
 mod file;
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 
 use steady_model::{Absent, Reading};
 
@@ -42,6 +44,18 @@ fn demangled(name: &str) -> String {
 
 fn absent<T>(why: impl Into<String>) -> Reading<T> {
     Err(Absent::because(why.into()))
+}
+
+/// What is read at most: beyond it a file is not what it seems.
+const LONGEST: u64 = 4 << 30;
+
+/// An ordinary file of a length that can be held.
+fn read(path: &Path) -> Reading<Vec<u8>> {
+    let found = fs::metadata(path);
+    if !found.as_ref().is_ok_and(|found| found.is_file() && found.len() < LONGEST) {
+        return absent("the file cannot be read");
+    }
+    fs::read(path).or_else(|error| absent(format!("the file cannot be read ({error})")))
 }
 
 #[cfg(test)]

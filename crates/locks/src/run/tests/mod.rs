@@ -9,7 +9,8 @@ use steady_preload::area::{HEAD_BYTES, Kind, PLACE_BYTES};
 
 use super::found::{Found, FoundModule};
 use super::naming::Names;
-use super::read::{Facts, read};
+use super::place::Facts;
+use super::read::read;
 use super::{Circumstances, LocksRun, named};
 use crate::record::{CodePlace, LockKind, LockOrder, LocksRecord};
 use made::Made;
