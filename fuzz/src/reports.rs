@@ -3,7 +3,7 @@
 use std::str;
 
 use steady_costs::CostsRecord;
-use steady_experiments::{explain, judge, warm};
+use steady_experiments::{explain, judge};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
@@ -64,7 +64,7 @@ pub fn reports(bytes: &[u8]) {
         released(&report);
     }
     if let Ok(record) = read_warm_bench_record(text) {
-        let report = warm::bench::report(record);
+        let report = steady_warm::bench::report(record);
         shown([
             warm_bench_text(&report, narrow()),
             warm_bench_html(&report),

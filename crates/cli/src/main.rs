@@ -33,11 +33,11 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use steady_experiments::explain as explained;
-use steady_experiments::warm::{bench, keeper};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
 use steady_process::launcher;
+use steady_warm::{bench, keeper};
 
 use failure::Failure;
 use features::FEATURES;

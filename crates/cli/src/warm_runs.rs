@@ -3,10 +3,10 @@
 use std::env;
 use std::path::Path;
 
-use steady_experiments::warm::images::Images;
-use steady_experiments::warm::store::{Place, Store};
 use steady_linux::Root;
 use steady_model::{Cold, Plan};
+use steady_warm::images::Images;
+use steady_warm::store::{Place, Store};
 
 use crate::revisions::Workspace;
 use crate::warm;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use steady_experiments::{explain, judge, warm};
+use steady_experiments::{explain, judge};
 use steady_feature::Record;
 use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, Report, RunKind, WarmBenchReport};
 use steady_report::{
@@ -40,7 +40,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
-        RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
+        RunKind::Warm => Box::new(steady_warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
         RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs => {
             unreachable!("they are in the table of features")

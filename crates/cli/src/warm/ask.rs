@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use steady_experiments::warm::launch::Here;
-use steady_experiments::warm::make::{Made, Maker, Traced};
-use steady_experiments::warm::status;
-use steady_experiments::warm::store::Store;
 use steady_linux::Root;
 use steady_model::{Absent, Reading, WarmQuestion, WarmReport};
+use steady_warm::launch::Here;
+use steady_warm::make::{Made, Maker, Traced};
+use steady_warm::status;
+use steady_warm::store::Store;
 
 use super::{absolute, environment, place, store};
 use crate::failure::{Failure, notice};

@@ -9,11 +9,11 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use steady_experiments::warm::keeper;
-use steady_experiments::warm::make::{Maker, Traced};
-use steady_experiments::warm::store::{Place, Store};
 use steady_linux::{Root, process};
 use steady_preload::card::EXCEPT_VARIABLE;
+use steady_warm::keeper;
+use steady_warm::make::{Maker, Traced};
+use steady_warm::store::{Place, Store};
 
 use crate::failure::Failure;
 use crate::flags::{WarmCommands, WarmFlags};

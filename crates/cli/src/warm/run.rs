@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use steady_experiments::warm::launch::{Here, Launch, is_done, launch};
-use steady_experiments::warm::make::{Made, Maker, Traced};
-use steady_experiments::warm::store::Store;
-use steady_experiments::warm::{identity, keeper};
 use steady_feature::attended;
 use steady_linux::{Root, process};
 use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
+use steady_warm::launch::{Here, Launch, is_done, launch};
+use steady_warm::make::{Made, Maker, Traced};
+use steady_warm::store::Store;
+use steady_warm::{identity, keeper};
 
 use super::{absolute, environment, named, store};
 use crate::failure::{Failure, notice};

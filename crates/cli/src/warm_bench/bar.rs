@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use steady_experiments::warm::bench::Event;
 use steady_model::WarmBenchPlan;
+use steady_warm::bench::Event;
 
 use crate::letters::readable;
 use crate::progress::draw_steadily;

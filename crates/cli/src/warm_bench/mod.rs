@@ -4,11 +4,11 @@ mod bar;
 mod folder;
 mod plan;
 
-use steady_experiments::warm::bench::{self, Done, Setting, StageLauncher, WarmBenchError};
 use steady_feature::Interrupt;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::{Root, clock, host};
 use steady_model::{CounterScope, Reading};
+use steady_warm::bench::{self, Done, Setting, StageLauncher, WarmBenchError};
 
 use crate::failure::Failure;
 use crate::flags::WarmBenchFlags;

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use steady_experiments::warm::bench::StageLauncher;
 use steady_model::{Command, WarmBenchPlan};
+use steady_warm::bench::StageLauncher;
 
 use crate::failure::Failure;
 use crate::flags::WarmBenchFlags;
