@@ -8,8 +8,6 @@ mod history;
 mod release;
 mod values;
 mod variants;
-mod warm;
-mod warm_bench;
 
 use std::path::PathBuf;
 
@@ -31,8 +29,6 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
-pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
-pub(crate) use warm_bench::WarmBenchFlags;
 
 /// What pages of the manual name as their source.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
@@ -61,8 +57,6 @@ pub(crate) enum Subcommands {
     Judge(JudgeFlags),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
-    /// Start the programs of a script from snapshots of themselves, taken once they were started
-    Warm(Box<WarmFlags>),
     /// Listen to services and keep what their requests cost; what they load for that
     Agent(Box<AgentFlags>),
     /// Whether requests in production cost less since a release; a demonstration

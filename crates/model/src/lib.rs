@@ -17,7 +17,6 @@ mod rulers;
 mod samples;
 mod units;
 mod verdict;
-mod warm;
 
 pub use agent::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
@@ -54,8 +53,3 @@ pub use samples::{
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
-pub use warm::{
-    BreakEven, PaidBack, WarmBenchPlan, WarmBenchRecord, WarmBenchReport, WarmCounts, WarmEffect, WarmFigures,
-    WarmMean, WarmMeasure, WarmMode, WarmProgram, WarmRun, WarmSession, WarmSpent, WarmTrial,
-};
-pub use warm::{KeptProgram, LaunchOutcome, WarmQuestion, WarmReport, WarmState, WarmStore};

@@ -1,28 +1,27 @@
-//! What a store has to tell.
+//! What a store has in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use steady_linux::clock;
-use steady_model::{
-    Absent, Bytes, KeptProgram, LaunchOutcome, Nanos, Reading, WarmQuestion, WarmReport, WarmState, WarmStore,
-};
+use steady_model::{Absent, Bytes, Nanos, Reading};
 use steady_preload::card::{Card, Outcome, Warm};
 
-use super::identity;
-use super::inspect::inspect;
-use super::launch::{Here, Launch, changed, damaged, launch, os};
-use super::store::{Counts, LIMIT, Store, StoredCard, Work};
+use crate::identity;
+use crate::inspect::inspect;
+use crate::launch::{Here, Launch, changed, damaged, launch, os};
+use crate::record::{Answer, KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
+use crate::store::{Counts, LIMIT, Store, StoredCard, Work};
 
-/// What is told of these programs, or of all where none is named. `here` is what would start them, for [`WarmQuestion::Why`].
+/// What is known of these programs, or of all if none is named. `here` is what would start them, for [`Question::Why`].
 #[must_use]
 pub fn status(
-    question: WarmQuestion,
+    question: Question,
     store: &Reading<Store>,
     programs: &[PathBuf],
     here: Option<Here<'_>>,
-) -> WarmReport {
-    let told = match store {
+) -> StatusRecord {
+    let programs = match store {
         Err(_) => programs.iter().map(|program| unknown(program)).collect(),
         Ok(store) => {
             let counts = absent_if_broken(store.counts());
@@ -32,29 +31,26 @@ pub fn status(
             }
         }
     };
-    WarmReport {
+    StatusRecord {
         question,
         now: clock::time_of_day(),
         store: store.as_ref().map(of_store).map_err(Clone::clone),
-        programs: told,
+        programs,
     }
 }
 
-fn of_store(store: &Store) -> WarmStore {
+fn of_store(store: &Store) -> StoreFacts {
     let counts = absent_if_broken(store.counts());
-    let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| {
-        let counted = LaunchOutcome::ALL.into_iter().map(|outcome| Ok((outcome, counts.outcome(as_counted(outcome))?)));
-        absent_if_broken(counted.collect())
-    });
+    let launches = counts.as_ref().map_err(Clone::clone).and_then(|counts| absent_if_broken(launches(counts)));
     let cpu = counts.and_then(|counts| absent_if_broken(counts.work(Work::CpuNanos)));
-    WarmStore {
-        folder: store.folder().to_owned(),
-        size: Bytes(store.used().unwrap_or(0)),
-        limit: Bytes(LIMIT),
+    StoreFacts {
+        folder: store.folder().display().to_string(),
+        size_bytes: Bytes(store.used().unwrap_or(0)),
+        limit_bytes: Bytes(LIMIT),
         keeper: store.has_keeper(),
         wanted: store.wishes().map_or(0, |wishes| wishes.len()),
         launches,
-        cpu: cpu.map(Nanos),
+        taking_cpu_seconds: cpu.map(Nanos),
         trouble: store.trouble(),
     }
 }
@@ -69,12 +65,12 @@ fn all(store: &Store, counts: &Reading<Counts>) -> Vec<KeptProgram> {
     programs
 }
 
-fn rank(state: &WarmState) -> u8 {
+fn rank(state: &ProgramState) -> u8 {
     match state {
-        WarmState::Warm => 0,
-        WarmState::Stale(_) => 1,
-        WarmState::Refused(_) => 2,
-        WarmState::Script { .. } | WarmState::Unknown => 3,
+        ProgramState::Warm => 0,
+        ProgramState::Stale { .. } => 1,
+        ProgramState::Refused { .. } => 2,
+        ProgramState::Script { .. } | ProgramState::Unknown => 3,
     }
 }
 
@@ -87,21 +83,21 @@ fn one(store: &Store, counts: &Reading<Counts>, program: &Path, here: Option<Her
         Launch::AsUsual(reasons) if found.is_none() => inspect(program).map_or_else(|why| vec![why.0], |_| reasons),
         Launch::AsUsual(reasons) => reasons,
     });
-    KeptProgram { against, ..found.unwrap_or_else(|| unknown(program)) }
+    KeptProgram { answer: against.map(Answer::new), ..found.unwrap_or_else(|| unknown(program)) }
 }
 
 fn unknown(program: &Path) -> KeptProgram {
     let nothing = || Err(Absent::because("it has no snapshots"));
     KeptProgram {
         program: program.display().to_string(),
-        state: WarmState::Unknown,
+        state: ProgramState::Unknown,
         copies: 0,
-        size: Bytes(0),
+        size_bytes: Bytes(0),
         warm_launches: nothing(),
         usual_launches: nothing(),
         taken: Err(Absent::because("it has not been taken")),
         hook_inside: false,
-        against: None,
+        answer: None,
     }
 }
 
@@ -119,16 +115,17 @@ fn known(store: &Store, counts: &Reading<Counts>, stored: &StoredCard, path: Opt
     let same = identity::at(&path).is_ok_and(|now| now == Some(*card.identity()));
     Some(match card {
         _ if !same => {
-            KeptProgram { state: WarmState::Stale("its file has changed since".to_owned()), taken, ..program }
+            let reason = "its file has changed since".to_owned();
+            KeptProgram { state: ProgramState::Stale { reason }, taken, ..program }
         }
         Card::Refused { reason, dependencies, .. } => {
-            let refused = || WarmState::Refused(reason.to_string_lossy().into_owned());
-            let state = changed(dependencies.iter()).map_or_else(refused, WarmState::Stale);
+            let refused = || ProgramState::Refused { reason: reason.to_string_lossy().into_owned() };
+            let state = changed(dependencies.iter()).map_or_else(refused, |reason| ProgramState::Stale { reason });
             KeptProgram { state, taken, ..program }
         }
         Card::Script { interpreter, argument, .. } => {
             let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-            let state = WarmState::Script { interpreter: text(interpreter), argument: argument.map(text) };
+            let state = ProgramState::Script { interpreter: text(interpreter), argument: argument.map(text) };
             KeptProgram { state, taken, ..program }
         }
         Card::Warm(warm) => KeptProgram { taken, ..of_warm(store, counts, &stored.key, &warm, program) },
@@ -141,9 +138,11 @@ fn of_warm(store: &Store, counts: &Reading<Counts>, key: &str, warm: &Warm<'_>, 
         slot => absent_if_broken(counts.launches(slot)),
     });
     KeptProgram {
-        state: changed(warm.dependencies()).or_else(|| damaged(store, warm)).map_or(WarmState::Warm, WarmState::Stale),
+        state: changed(warm.dependencies())
+            .or_else(|| damaged(store, warm))
+            .map_or(ProgramState::Warm, |reason| ProgramState::Stale { reason }),
         copies: warm.copies,
-        size: Bytes(store.size(key)),
+        size_bytes: Bytes(store.size(key)),
         warm_launches: launches.clone().map(|[warm, _]| warm),
         usual_launches: launches.map(|[_, usual]| usual),
         hook_inside: warm.hook_inside,
@@ -155,18 +154,18 @@ fn absent_if_broken<T>(found: io::Result<T>) -> Reading<T> {
     found.map_err(|error| Absent::because(format!("the counts cannot be read: {error}")))
 }
 
-/// How the hook counts an outcome.
-fn as_counted(outcome: LaunchOutcome) -> Outcome {
-    match outcome {
-        LaunchOutcome::Warm => Outcome::Warm,
-        LaunchOutcome::NoCard => Outcome::NoCard,
-        LaunchOutcome::Refused => Outcome::Refused,
-        LaunchOutcome::Changed => Outcome::Changed,
-        LaunchOutcome::Environment => Outcome::Environment,
-        LaunchOutcome::Limits => Outcome::Limits,
-        LaunchOutcome::NotExecuted => Outcome::NotExecuted,
-        LaunchOutcome::Broken => Outcome::Broken,
-        LaunchOutcome::OtherWay => Outcome::OtherWay,
-        LaunchOutcome::OtherName => Outcome::OtherName,
-    }
+/// How launches went.
+fn launches(counts: &Counts) -> io::Result<Launches> {
+    Ok(Launches {
+        warm: counts.outcome(Outcome::Warm)?,
+        no_card: counts.outcome(Outcome::NoCard)?,
+        refused: counts.outcome(Outcome::Refused)?,
+        changed: counts.outcome(Outcome::Changed)?,
+        environment: counts.outcome(Outcome::Environment)?,
+        limits: counts.outcome(Outcome::Limits)?,
+        not_executed: counts.outcome(Outcome::NotExecuted)?,
+        broken: counts.outcome(Outcome::Broken)?,
+        other_way: counts.outcome(Outcome::OtherWay)?,
+        other_name: counts.outcome(Outcome::OtherName)?,
+    })
 }

@@ -5,12 +5,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use crate::plan::Bench;
+use crate::record::BenchSession;
 use steady_linux::clock;
-use steady_model::{CounterScope, Nanos, Reading, WarmBenchPlan, WarmSession};
+use steady_model::{CounterScope, Nanos, Reading};
 
 use super::STAGE;
 use super::protocol::{Order, Reply, Setup};
-use super::runner::{SessionOrder, WarmBenchError, WarmLauncher};
+use super::runner::{BenchError, SessionLauncher, SessionOrder};
 use super::session;
 use steady_process::channel::{Channel, Woken};
 
@@ -26,28 +28,28 @@ impl StageLauncher {
     /// asks to stop.
     ///
     /// # Errors
-    /// [`WarmBenchError::Lost`].
+    /// [`BenchError::Lost`].
     pub fn start(
-        plan: &WarmBenchPlan,
+        bench: &Bench,
         folder: PathBuf,
         scope: Option<CounterScope>,
         interrupt: Option<OwnedFd>,
-    ) -> Result<Self, WarmBenchError> {
-        let channel = Channel::start(STAGE, Stdio::null()).map_err(|error| WarmBenchError::Lost(error.to_string()))?;
+    ) -> Result<Self, BenchError> {
+        let channel = Channel::start(STAGE, Stdio::null()).map_err(|error| BenchError::Lost(error.to_string()))?;
         let mut launcher = StageLauncher { channel, interrupt, begun: clock::monotonic() };
-        let programs = plan.programs.iter().map(|command| (command.program.clone(), command.argv.clone()));
+        let programs = bench.programs.iter().map(|command| (command.program.clone(), command.argv.clone()));
         let setup = Setup {
             folder,
             programs: programs.collect(),
-            pause: plan.pause,
-            cold: plan.cold,
-            timeout: plan.timeout,
+            pause: bench.plan.pause_seconds,
+            cold: bench.plan.cold,
+            timeout: bench.plan.timeout_seconds,
             scope,
         };
         launcher.say(&setup)?;
         match launcher.answer()? {
             Reply::Ready => Ok(launcher),
-            _ => Err(WarmBenchError::Lost("it speaks out of turn".to_owned())),
+            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
         }
     }
 
@@ -59,35 +61,35 @@ impl StageLauncher {
         session::can_drop_caches()
     }
 
-    fn say(&mut self, message: &impl serde::Serialize) -> Result<(), WarmBenchError> {
+    fn say(&mut self, message: &impl serde::Serialize) -> Result<(), BenchError> {
         self.channel.say(message).map_err(|error| self.lost(&error))
     }
 
-    fn answer(&mut self) -> Result<Reply, WarmBenchError> {
+    fn answer(&mut self) -> Result<Reply, BenchError> {
         let interrupt = self.interrupt.as_ref().map(|fd| fd.as_fd());
-        let woken = self.channel.wait(interrupt, None).map_err(|error| WarmBenchError::Lost(error.to_string()))?;
+        let woken = self.channel.wait(interrupt, None).map_err(|error| BenchError::Lost(error.to_string()))?;
         if woken == Woken::Interrupted {
-            return Err(WarmBenchError::Interrupted);
+            return Err(BenchError::Interrupted);
         }
         match self.channel.listen() {
-            Ok(Reply::Failed(reason)) => Err(WarmBenchError::Lost(reason)),
+            Ok(Reply::Failed(reason)) => Err(BenchError::Lost(reason)),
             Ok(reply) => Ok(reply),
             Err(error) => Err(self.lost(&error)),
         }
     }
 
-    fn lost(&mut self, error: &io::Error) -> WarmBenchError {
-        WarmBenchError::Lost(self.channel.ended().map_or_else(|| error.to_string(), |how| format!("it {how}")))
+    fn lost(&mut self, error: &io::Error) -> BenchError {
+        BenchError::Lost(self.channel.ended().map_or_else(|| error.to_string(), |how| format!("it {how}")))
     }
 }
 
-impl WarmLauncher for StageLauncher {
-    fn session(&mut self, order: SessionOrder) -> Result<Reading<(WarmSession, Option<String>)>, WarmBenchError> {
+impl SessionLauncher for StageLauncher {
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError> {
         let SessionOrder { program, mode, count, padding, counted } = order;
         self.say(&Order { program, mode, count, padding, counted })?;
         match self.answer()? {
             Reply::Session(session, refusal) => Ok(session.map(|session| (session, refusal))),
-            _ => Err(WarmBenchError::Lost("it speaks out of turn".to_owned())),
+            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
         }
     }
 

@@ -7,8 +7,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::thread;
 
+use crate::record::Spent;
 use steady_linux::{clock, process};
-use steady_model::{Nanos, Outcome, WarmSpent};
+use steady_model::{Nanos, Outcome};
 
 use super::protocol::{Account, Task};
 
@@ -46,7 +47,7 @@ fn launches(task: &Task, begun: Nanos, used: Nanos) -> io::Result<Account> {
         }
         let before = (clock::monotonic(), cpu());
         let status = command.spawn()?.wait()?;
-        spent.push(WarmSpent { wall: clock::monotonic() - before.0, cpu: cpu() - before.1 });
+        spent.push(Spent { wall: clock::monotonic() - before.0, cpu: cpu() - before.1 });
         let outcome = outcome(status);
         if alike && *ended.get_or_insert(outcome) != outcome {
             (ended, alike) = (Some(outcome), false);

@@ -1,15 +1,14 @@
 //! The experiment: every program launched once, to see that it ends; then runs in which each has a session of every mode,
 //! in random order; then sessions that are counted.
 
+use crate::plan::Bench;
+use crate::record::{BenchKind, BenchProgram, BenchRecord, BenchSession, BenchTrial, LaunchMode, confidence};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{
-    Absent, CounterScope, Ending, Host, Reading, Timestamp, WarmBenchPlan, WarmBenchRecord, WarmMode, WarmRun,
-    WarmSession, WarmTrial,
-};
+use steady_model::{Absent, CounterScope, Ending, Host, Reading, Timestamp};
 
-use super::runner::{SessionOrder, WarmBenchError, WarmLauncher};
+use super::runner::{BenchError, SessionLauncher, SessionOrder};
 use steady_process::launcher::PADDING_MAX;
 
 /// So many sessions of each mode are counted, and one more for so many that are timed.
@@ -44,76 +43,80 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
     /// What was measured.
-    pub record: WarmBenchRecord,
+    pub record: BenchRecord,
     /// What ended it early.
-    pub stopped: Option<WarmBenchError>,
+    pub stopped: Option<BenchError>,
 }
 
-/// Runs the experiment that `plan` describes. Whatever ends it, what was measured is in the record.
-pub fn measure<L: WarmLauncher>(
-    plan: &WarmBenchPlan,
+/// Runs the experiment that `bench` describes. Whatever ends it, what was measured is in the record.
+pub fn measure<L: SessionLauncher>(
+    bench: &Bench,
     setting: Setting,
     launcher: &mut L,
     events: &mut dyn FnMut(Event),
 ) -> Done {
-    let counted = COUNTED.max(plan.runs / COUNTED_OF);
-    let of = plan.programs.len() as u32 * (1 + WarmMode::ALL.len() as u32 * (plan.runs + counted));
+    let counted = COUNTED.max(bench.plan.runs / COUNTED_OF);
+    let of = bench.programs.len() as u32 * (1 + LaunchMode::ALL.len() as u32 * (bench.plan.runs + counted));
     let mut experiment = Experiment {
-        plan,
+        bench,
         launcher,
-        coins: ChaCha12Rng::seed_from_u64(plan.seed.0),
-        trials: vec![Err(Absent::because("it was interrupted before")); plan.programs.len()],
+        coins: ChaCha12Rng::seed_from_u64(bench.seed.0),
+        trials: vec![Err(Absent::because("it was interrupted before")); bench.programs.len()],
         done: 0,
         of,
         events,
     };
     let stopped = experiment.all(counted).err();
     let elapsed = experiment.launcher.now();
-    let interrupted = stopped == Some(WarmBenchError::Interrupted);
-    let record = WarmBenchRecord {
-        plan: plan.clone(),
+    let interrupted = stopped == Some(BenchError::Interrupted);
+    let programs = bench.programs.iter().cloned().zip(experiment.trials);
+    let record = BenchRecord {
+        kind: BenchKind::Bench,
+        seed: bench.seed,
         started: setting.started,
+        elapsed_seconds: elapsed,
         host: setting.host,
         revision: setting.revision,
         counters: setting.counters,
-        trials: experiment.trials,
-        elapsed,
+        programs: programs.map(|(command, trial)| BenchProgram::new(command, trial)).collect(),
+        confidence: confidence(),
+        plan: bench.plan.clone(),
         ending: if interrupted { Ending::Interrupted } else { Ending::Spent },
     };
     Done { record, stopped }
 }
 
 struct Experiment<'a, L> {
-    plan: &'a WarmBenchPlan,
+    bench: &'a Bench,
     launcher: &'a mut L,
     coins: ChaCha12Rng,
-    trials: Vec<Reading<WarmTrial>>,
+    trials: Vec<Reading<BenchTrial>>,
     done: u32,
     of: u32,
     events: &'a mut dyn FnMut(Event),
 }
 
-impl<L: WarmLauncher> Experiment<'_, L> {
-    fn all(&mut self, counted: u32) -> Result<(), WarmBenchError> {
-        for program in 0..self.plan.programs.len() {
+impl<L: SessionLauncher> Experiment<'_, L> {
+    fn all(&mut self, counted: u32) -> Result<(), BenchError> {
+        for program in 0..self.bench.programs.len() {
             // Its cost is that of pages read for the first time: it is not kept.
-            let tried = self.session(program, WarmMode::Normal, 1, false)?;
-            self.trials[program] = tried.map(|_| WarmTrial::default());
+            let tried = self.session(program, LaunchMode::Normal, 1, false)?;
+            self.trials[program] = tried.map(|_| BenchTrial::default());
         }
-        for _ in 0..self.plan.runs {
-            for program in self.shuffled(self.plan.programs.len()) {
+        for _ in 0..self.bench.plan.runs {
+            for program in self.shuffled(self.bench.programs.len()) {
                 self.run(program)?;
             }
         }
         for _ in 0..counted {
-            for program in self.shuffled(self.plan.programs.len()) {
+            for program in self.shuffled(self.bench.programs.len()) {
                 for mode in self.modes() {
                     if self.trials[program].is_err() {
                         self.done += 1;
                         continue;
                     }
-                    let session = self.session(program, mode, self.plan.count, true)?;
-                    self.keep(program, session, |trial, session| trial.counted.push(session));
+                    let session = self.session(program, mode, self.bench.plan.count, true)?;
+                    self.keep(program, session, |trial, session| trial.push_counted(session));
                 }
             }
         }
@@ -121,18 +124,18 @@ impl<L: WarmLauncher> Experiment<'_, L> {
     }
 
     /// A session of each mode; kept only where all were made.
-    fn run(&mut self, program: usize) -> Result<(), WarmBenchError> {
-        let mut sessions = Vec::with_capacity(WarmMode::ALL.len());
+    fn run(&mut self, program: usize) -> Result<(), BenchError> {
+        let mut sessions = Vec::with_capacity(LaunchMode::ALL.len());
         for mode in self.modes() {
             if self.trials[program].is_err() {
                 self.done += 1;
                 continue;
             }
-            let session = self.session(program, mode, self.plan.count, false)?;
+            let session = self.session(program, mode, self.bench.plan.count, false)?;
             self.keep(program, session, |_, session| sessions.push(session));
         }
         if let Ok(trial) = &mut self.trials[program] {
-            trial.runs.push(WarmRun(sessions));
+            trial.push_run(sessions);
         }
         Ok(())
     }
@@ -140,8 +143,8 @@ impl<L: WarmLauncher> Experiment<'_, L> {
     fn keep(
         &mut self,
         program: usize,
-        session: Reading<(WarmSession, Option<String>)>,
-        put: impl FnOnce(&mut WarmTrial, WarmSession),
+        session: Reading<(BenchSession, Option<String>)>,
+        put: impl FnOnce(&mut BenchTrial, BenchSession),
     ) {
         match (session, &mut self.trials[program]) {
             (Ok((session, refusal)), Ok(trial)) => {
@@ -157,10 +160,10 @@ impl<L: WarmLauncher> Experiment<'_, L> {
     fn session(
         &mut self,
         program: usize,
-        mode: WarmMode,
+        mode: LaunchMode,
         count: u32,
         counted: bool,
-    ) -> Result<Reading<(WarmSession, Option<String>)>, WarmBenchError> {
+    ) -> Result<Reading<(BenchSession, Option<String>)>, BenchError> {
         let padding = self.coins.random_range(0..PADDING_MAX);
         let made = self.launcher.session(SessionOrder { program, mode, count, padding, counted })?;
         self.done += 1;
@@ -168,8 +171,8 @@ impl<L: WarmLauncher> Experiment<'_, L> {
         Ok(made)
     }
 
-    fn modes(&mut self) -> [WarmMode; WarmMode::ALL.len()] {
-        let mut modes = WarmMode::ALL;
+    fn modes(&mut self) -> [LaunchMode; LaunchMode::ALL.len()] {
+        let mut modes = LaunchMode::ALL;
         modes.shuffle(&mut self.coins);
         modes
     }

@@ -9,20 +9,23 @@
 //! its own, empty at its start, or the taking would be missing from all but the first.
 
 mod client;
+mod command;
 mod driver;
 mod experiment;
+mod folder;
+mod judge;
 mod protocol;
-mod report;
 mod runner;
 mod session;
 mod simulated;
 mod stage;
 
 pub use client::StageLauncher;
+pub(crate) use command::run;
 pub use driver::drive;
 pub use experiment::{Done, Event, Setting, measure};
-pub use report::report;
-pub use runner::{SessionOrder, WarmBenchError, WarmLauncher};
+pub use judge::judged;
+pub use runner::{BenchError, SessionLauncher, SessionOrder};
 pub use simulated::SimulatedLauncher;
 pub use stage::serve;
 

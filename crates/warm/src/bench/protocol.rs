@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::record::{BenchSession, LaunchMode, Spent};
 use serde::{Deserialize, Serialize};
-use steady_model::{CounterScope, Nanos, Outcome, Reading, WarmMode, WarmSession, WarmSpent};
+use steady_model::{CounterScope, Nanos, Outcome, Reading};
 
 /// The first line to a stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub(super) struct Setup {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) program: usize,
-    pub(super) mode: WarmMode,
+    pub(super) mode: LaunchMode,
     pub(super) count: u32,
     pub(super) padding: u32,
     pub(super) counted: bool,
@@ -38,7 +39,7 @@ pub(super) enum Reply {
     /// It has its folder.
     Ready,
     /// The session, or why there is none; why there was no snapshot.
-    Session(Reading<WarmSession>, Option<String>),
+    Session(Reading<BenchSession>, Option<String>),
     /// It cannot go on.
     Failed(String),
 }
@@ -61,7 +62,7 @@ pub(super) struct Account {
     pub(super) begun: Nanos,
     /// CPU time of its process by then, what it was before included.
     pub(super) used: Nanos,
-    pub(super) launches: Vec<WarmSpent>,
+    pub(super) launches: Vec<Spent>,
     pub(super) voluntary_switches: u64,
     pub(super) involuntary_switches: u64,
     pub(super) minor_faults: u64,

@@ -1,6 +1,7 @@
 //! The one effect that the experiment has: a session. Behind a trait, so that it runs in tests without time passing.
 
-use steady_model::{Nanos, Reading, WarmMode, WarmSession};
+use crate::record::{BenchSession, LaunchMode};
+use steady_model::{Nanos, Reading};
 use thiserror::Error;
 
 /// A session to be made.
@@ -9,7 +10,7 @@ pub struct SessionOrder {
     /// Which program of the plan.
     pub program: usize,
     /// How it is launched.
-    pub mode: WarmMode,
+    pub mode: LaunchMode,
     /// How often.
     pub count: u32,
     /// How much the environment is padded, in bytes.
@@ -20,7 +21,7 @@ pub struct SessionOrder {
 
 /// Why there are no more sessions.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum WarmBenchError {
+pub enum BenchError {
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -30,13 +31,13 @@ pub enum WarmBenchError {
 }
 
 /// Something that makes sessions.
-pub trait WarmLauncher {
+pub trait SessionLauncher {
     /// Makes one; absent where the program cannot be launched, or does not end. Beside it why there is no snapshot, where
     /// there was none and a reason is told.
     ///
     /// # Errors
-    /// See [`WarmBenchError`].
-    fn session(&mut self, order: SessionOrder) -> Result<Reading<(WarmSession, Option<String>)>, WarmBenchError>;
+    /// See [`BenchError`].
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError>;
 
     /// The experiment's clock.
     fn now(&self) -> Nanos;

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use steady_linux::counters::{self, Event, Meter};
 use steady_linux::private::remove_own_tree;
 use steady_linux::process::{self, Child, Program, Status, Stdio};
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Nanos, Reading, WarmCounts, WarmMode, WarmSession, WarmSpent};
+use steady_model::{Absent, Nanos, Reading};
 use steady_preload::card::Outcome as Launched;
 
 use super::DRIVER;
@@ -58,7 +59,7 @@ pub(super) fn session(
     order: &Order,
     environment: &[(OsString, OsString)],
     control: &UnixStream,
-) -> Result<(WarmSession, Option<String>), Stop> {
+) -> Result<(BenchSession, Option<String>), Stop> {
     let folder = setup.folder.join("session");
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
     let done = in_folder(setup, order, (environment, &folder), control);
@@ -72,7 +73,7 @@ fn in_folder(
     order: &Order,
     (environment, folder): (&[(OsString, OsString)], &Path),
     control: &UnixStream,
-) -> Result<(WarmSession, Option<String>), Stop> {
+) -> Result<(BenchSession, Option<String>), Stop> {
     let (program, words) =
         setup.programs.get(order.program).ok_or_else(|| Stop::Failed("there is no such program".to_owned()))?;
     let account = folder.join("account");
@@ -96,7 +97,7 @@ fn in_folder(
     }
     let started = clock::monotonic();
     let child = driver.spawn("session", order.padding as usize, streams)?;
-    let start = if order.mode == WarmMode::Normal { START } else { WARM_START };
+    let start = if order.mode == LaunchMode::Normal { START } else { WARM_START };
     let limit = start + Nanos((setup.timeout + setup.pause).0.saturating_mul(u64::from(order.count)));
     let in_time = wait(&child, started + limit, control)?;
     let whole = process::wait_for(child.pid)?;
@@ -110,13 +111,13 @@ fn in_folder(
     let used = whole.usage.user + whole.usage.system + beside;
     let warm = warm(order.mode, folder);
     // On demand the last launch may be over before the snapshot is there; prewarmed there is a reason.
-    let refused = warm == Ok(0) && order.mode == WarmMode::Prewarm;
+    let refused = warm == Ok(0) && order.mode == LaunchMode::Prewarm;
     let refusal = if refused { why(program, environment, folder) } else { None };
-    let session = WarmSession {
+    let session = BenchSession {
         mode: order.mode,
-        before: WarmSpent { wall: account.begun - started, cpu: account.used },
-        launches: account.launches,
-        beside,
+        before_seconds: Spent { wall: account.begun - started, cpu: account.used },
+        launches_seconds: account.launches,
+        beside_seconds: beside,
         voluntary_switches: account.voluntary_switches,
         involuntary_switches: account.involuntary_switches,
         minor_faults: account.minor_faults,
@@ -131,7 +132,7 @@ fn in_folder(
 
 /// The driver as it is started in a mode.
 fn command(
-    mode: WarmMode,
+    mode: LaunchMode,
     program: &Path,
     task: &Task,
     environment: &[(OsString, OsString)],
@@ -142,12 +143,12 @@ fn command(
     let own = [OWN_PROGRAM, DRIVER, &task].map(OsString::from);
     let mut words: Vec<OsString> = vec!["steady".into()];
     match mode {
-        WarmMode::Normal => words.extend(own.into_iter().skip(1)),
-        WarmMode::OnDemand => {
+        LaunchMode::Normal => words.extend(own.into_iter().skip(1)),
+        LaunchMode::OnDemand => {
             words.extend(["warm", "--mode", "on-demand", "--"].map(OsString::from));
             words.extend(own);
         }
-        WarmMode::Prewarm => {
+        LaunchMode::Prewarm => {
             words.extend(["warm", "--mode", "prewarm", "--programs"].map(OsString::from));
             words.push(program.into());
             words.push("--".into());
@@ -229,8 +230,8 @@ fn read(account: &Path, status: Status) -> Result<Account, Stop> {
 }
 
 /// How many launches were from snapshots, by the store's own count.
-fn warm(mode: WarmMode, folder: &Path) -> Reading<u64> {
-    if mode == WarmMode::Normal {
+fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
+    if mode == LaunchMode::Normal {
         return Ok(0);
     }
     let stores = fs::read_dir(folder.join("steady/warm")).map_err(|error| Absent(format!("no store: {error}")))?;
@@ -255,12 +256,12 @@ fn why(program: &Path, environment: &[(OsString, OsString)], folder: &Path) -> O
     Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
 }
 
-fn counts(meter: Reading<Meter>, used: Nanos) -> WarmCounts {
-    let Ok(mut meter) = meter else { return WarmCounts::default() };
+fn counts(meter: Reading<Meter>, used: Nanos) -> SessionCounts {
+    let Ok(mut meter) = meter else { return SessionCounts::default() };
     let [instructions, cycles, migrations, _] = meter.end_each(used);
     // No session ends without an instruction or a cycle.
     let some = |count: Option<u64>| count.filter(|count| *count > 0);
-    WarmCounts { migrations, instructions: some(instructions), cycles: some(cycles) }
+    SessionCounts { migrations, instructions: some(instructions), cycles: some(cycles) }
 }
 
 /// Whether the page cache can be dropped here.

@@ -1,10 +1,11 @@
 //! A machine that launches nothing: known costs, so that the experiment and its report can be held to them.
 
+use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, Nanos, Outcome, Reading, WarmCounts, WarmMode, WarmSession, WarmSpent};
+use steady_model::{Absent, Nanos, Outcome, Reading};
 
-use super::runner::{SessionOrder, WarmBenchError, WarmLauncher};
+use super::runner::{BenchError, SessionLauncher, SessionOrder};
 
 /// What launches cost, in microseconds.
 #[derive(Clone, Debug)]
@@ -51,17 +52,17 @@ impl SimulatedLauncher {
     }
 
     /// A launch, by its place in the session.
-    fn launch(&mut self, order: &SessionOrder, place: usize, factor: f64) -> (bool, WarmSpent) {
+    fn launch(&mut self, order: &SessionOrder, place: usize, factor: f64) -> (bool, Spent) {
         let refused = self.refused.contains(&order.program);
         let warm = match order.mode {
-            WarmMode::Normal => false,
-            WarmMode::Prewarm => !refused,
-            WarmMode::OnDemand => !refused && place >= self.late,
+            LaunchMode::Normal => false,
+            LaunchMode::Prewarm => !refused,
+            LaunchMode::OnDemand => !refused && place >= self.late,
         };
-        let hook = if order.mode == WarmMode::Normal || warm { 0.0 } else { self.hook };
+        let hook = if order.mode == LaunchMode::Normal || warm { 0.0 } else { self.hook };
         let (wall, cpu) = if warm { self.warm } else { self.normal };
         let own = factor * (1.0 + 0.02 * self.coins.random::<f64>());
-        (warm, WarmSpent { wall: micros((wall + hook) * own), cpu: micros((cpu + hook) * own) })
+        (warm, Spent { wall: micros((wall + hook) * own), cpu: micros((cpu + hook) * own) })
     }
 }
 
@@ -69,10 +70,10 @@ fn micros(value: f64) -> Nanos {
     Nanos::from_seconds(value * 1e-6)
 }
 
-impl WarmLauncher for SimulatedLauncher {
-    fn session(&mut self, order: SessionOrder) -> Result<Reading<(WarmSession, Option<String>)>, WarmBenchError> {
+impl SessionLauncher for SimulatedLauncher {
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError> {
         if self.interrupted_after.is_some_and(|after| self.sessions >= after) {
-            return Err(WarmBenchError::Interrupted);
+            return Err(BenchError::Interrupted);
         }
         self.sessions += 1;
         if self.endless.contains(&order.program) {
@@ -85,21 +86,21 @@ impl WarmLauncher for SimulatedLauncher {
             launches.push(spent);
             warm += u64::from(from_snapshot);
         }
-        let refusal = (order.mode == WarmMode::Prewarm && self.refused.contains(&order.program))
+        let refusal = (order.mode == LaunchMode::Prewarm && self.refused.contains(&order.program))
             .then(|| "it is a static program".to_owned());
         let taken = if self.refused.contains(&order.program) { 500.0 } else { self.taking };
         let before = match order.mode {
-            WarmMode::Normal => 1_500.0,
-            WarmMode::Prewarm => 4_000.0 + taken,
-            WarmMode::OnDemand => 4_000.0,
+            LaunchMode::Normal => 1_500.0,
+            LaunchMode::Prewarm => 4_000.0 + taken,
+            LaunchMode::OnDemand => 4_000.0,
         };
-        let beside = if order.mode == WarmMode::OnDemand { taken + 600.0 } else { 0.0 };
+        let beside = if order.mode == LaunchMode::OnDemand { taken + 600.0 } else { 0.0 };
         let count = u64::from(order.count);
-        let session = WarmSession {
+        let session = BenchSession {
             mode: order.mode,
-            before: WarmSpent { wall: micros(before * factor), cpu: micros(before * 0.9 * factor) },
-            launches,
-            beside: micros(beside * factor),
+            before_seconds: Spent { wall: micros(before * factor), cpu: micros(before * 0.9 * factor) },
+            launches_seconds: launches,
+            beside_seconds: micros(beside * factor),
             voluntary_switches: count,
             involuntary_switches: 1,
             minor_faults: 80 * count - 30 * warm,
@@ -107,7 +108,7 @@ impl WarmLauncher for SimulatedLauncher {
             warm: Ok(warm),
             ended: Outcome::Exited(0),
             alike: true,
-            counts: order.counted.then(|| WarmCounts { migrations: Some(count / 10), ..WarmCounts::default() }),
+            counts: order.counted.then(|| SessionCounts { migrations: Some(count / 10), ..SessionCounts::default() }),
         };
         Ok(Ok((session, refusal)))
     }
