@@ -4,7 +4,7 @@ use steady_model::{Interval, Reading};
 use steady_render::csv::{Column, Row, table, text};
 
 use crate::record::{
-    BenchProgram, BenchRecord, BreakEven, KeptProgram, Measure, ModeFigures, PaidBack, ProgramState, StatusRecord,
+    BenchProgram, BenchRecord, KeptProgram, Measure, ModeFigures, PaidBack, ProgramState, StatusRecord,
 };
 
 /// The columns of programs, a line each.
@@ -64,9 +64,8 @@ fn row(program: &BenchProgram, figures: Option<&ModeFigures>) -> Row {
             .with(column("low"), number(interval.map(|interval| interval.low)))
             .with(column("high"), number(interval.map(|interval| interval.high)));
     }
-    let of_times: [(&str, fn(&BreakEven) -> &PaidBack); 2] = [("wall", |both| &both.wall), ("cpu", |both| &both.cpu)];
-    for (time, of) in of_times {
-        let one = figures.and_then(|figures| figures.break_even.as_ref().ok()).map(of);
+    let both = figures.and_then(|figures| figures.break_even.as_ref().ok());
+    for (time, one) in [("wall", both.map(|both| &both.wall)), ("cpu", both.map(|both| &both.cpu))] {
         row = row
             .with(format!("{time}_taking_seconds"), number(one.and_then(|one| known(&one.taking_seconds))))
             .with(format!("{time}_paid_back"), one.map_or_else(String::new, paid_back))

@@ -98,7 +98,8 @@ pub struct BenchProgram {
     /// What a reader must know, as sentences; none without figures.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Vec<String>>,
-    /// The sessions.
+    /// The sessions; left out unless raw samples are wanted.
+    #[schemars(skip_serializing_if = "Result::is_err")]
     pub samples: Reading<BenchTrial>,
 }
 
