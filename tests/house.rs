@@ -7,14 +7,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/process", &["model", "linux"]),
     ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
-    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "preload", "costs"]),
+    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "costs", "warm"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
+    ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload"]),
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
@@ -50,6 +51,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "load",
             "host",
             "signature",
+            "warm",
             "report",
             "history",
             "release",
@@ -72,6 +74,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "locks",
             "costs",
             "load",
+            "warm",
             "report",
             "agent",
             "fleet",

@@ -3,7 +3,7 @@
 use std::str;
 
 use steady_costs::CostsRecord;
-use steady_experiments::{explain, judge, warm};
+use steady_experiments::{explain, judge};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
@@ -12,6 +12,7 @@ use steady_locks::LocksRecord;
 use steady_model::{ReleaseReport, Report};
 use steady_render::svg;
 use steady_report::*;
+use steady_warm::BenchRecord;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
 /// same is read again.
@@ -63,15 +64,9 @@ pub fn reports(bytes: &[u8]) {
     if let Ok(report) = read_release_report(text) {
         released(&report);
     }
-    if let Ok(record) = read_warm_bench_record(text) {
-        let report = warm::bench::report(record);
-        shown([
-            warm_bench_text(&report, narrow()),
-            warm_bench_html(&report),
-            warm_bench_csv(&report),
-            warm_bench_markdown(&report),
-        ]);
-        harmless(&warm_bench_json_text(&report, true), false);
+    if let Ok(record) = BenchRecord::read(text) {
+        rendered(&record);
+        assert_eq!(BenchRecord::read(&record.json(true)).ok(), Some(record));
     }
 }
 

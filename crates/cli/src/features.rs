@@ -7,11 +7,12 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 7] = [
+pub(crate) static FEATURES: &[Feature] = &[
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
     steady_locks::FEATURE,
+    steady_warm::FEATURE,
     steady_host::FEATURE,
     steady_signature::FEATURE,
     steady_agent::FEATURE,

@@ -7,8 +7,6 @@ mod history;
 mod release;
 mod values;
 mod variants;
-mod warm;
-mod warm_bench;
 
 use std::path::PathBuf;
 
@@ -29,8 +27,6 @@ pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags}
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
-pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
-pub(crate) use warm_bench::WarmBenchFlags;
 
 /// What pages of the manual name as their source.
 pub(crate) const NAME_AND_VERSION: &str = concat!("steady ", env!("STEADY_VERSION"));
@@ -59,8 +55,6 @@ pub(crate) enum Subcommands {
     Judge(JudgeFlags),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
-    /// Start the programs of a script from snapshots of themselves, taken once they were started
-    Warm(Box<WarmFlags>),
     /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

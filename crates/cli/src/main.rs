@@ -23,8 +23,6 @@ mod release;
 mod resolve;
 mod revisions;
 mod session;
-mod warm;
-mod warm_bench;
 mod warm_runs;
 
 use std::ffi::OsString;
@@ -32,7 +30,6 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use steady_experiments::explain as explained;
-use steady_experiments::warm::{bench, keeper};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
@@ -74,7 +71,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
-        Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
@@ -95,12 +91,6 @@ fn helper() -> Option<ExitCode> {
         launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
     } else if word == explained::ARGUMENT {
         explained::guard(words);
-    } else if word == keeper::ARGUMENT {
-        return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    } else if word == bench::STAGE {
-        bench::serve(&environment());
-    } else if word == bench::DRIVER {
-        return Some(if bench::drive(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == release::WORKER {
         release::serve(&mut words);
     } else if word == release::SWEEPER {
@@ -123,7 +113,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
-        Some("explain" | "warm") => Status::of_words(words),
+        Some("explain") => Status::of_words(words),
         _ => features::status(name, words),
     });
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };

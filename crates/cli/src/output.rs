@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_linux::process;
-use steady_model::{ExplainPairReport, ExplainReport, Joined, Report, WarmBenchReport, WarmReport};
+use steady_model::{ExplainPairReport, ExplainReport, Joined, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -59,31 +59,6 @@ impl Shown for ExplainPairReport {
             Form::Csv => steady_report::explain_pair_csv(self),
             Form::Markdown => steady_report::explain_pair_markdown(self),
             Form::Html => steady_report::explain_pair_html(self),
-        }
-    }
-}
-
-impl Shown for WarmReport {
-    /// It has no samples.
-    fn rendered(&self, form: Form, _: bool) -> String {
-        match form {
-            Form::Text => steady_report::warm_status_text(self, style()),
-            Form::Json => steady_report::warm_status_json_text(self),
-            Form::Csv => steady_report::warm_status_csv(self),
-            Form::Markdown => steady_report::warm_status_markdown(self),
-            Form::Html => steady_report::warm_status_html(self),
-        }
-    }
-}
-
-impl Shown for WarmBenchReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::warm_bench_text(self, style()),
-            Form::Json => steady_report::warm_bench_json_text(self, samples),
-            Form::Csv => steady_report::warm_bench_csv(self),
-            Form::Markdown => steady_report::warm_bench_markdown(self),
-            Form::Html => steady_report::warm_bench_html(self),
         }
     }
 }

@@ -52,6 +52,10 @@ impl Session for CommandLine {
         revisions::here()
     }
 
+    fn version(&self) -> &'static str {
+        env!("STEADY_VERSION")
+    }
+
     fn as_root(&self) -> String {
         let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         programs::joined(&["sudo", "steady"].map(str::to_owned).into_iter().chain(words).collect::<Vec<_>>())

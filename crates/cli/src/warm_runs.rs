@@ -3,13 +3,13 @@
 use std::env;
 use std::path::Path;
 
-use steady_experiments::warm::images::Images;
-use steady_experiments::warm::store::{Place, Store};
 use steady_linux::Root;
 use steady_model::{Cold, Plan};
+use steady_warm::available;
+use steady_warm::images::Images;
+use steady_warm::store::{Place, Store};
 
 use crate::revisions::Workspace;
-use crate::warm;
 
 /// A folder of this process's own, with a store in it; gone when dropped.
 pub(crate) struct Folder {
@@ -24,7 +24,7 @@ impl Folder {
     }
 
     fn make() -> Result<Self, String> {
-        warm::available().map_err(|why| format!("not available here: {why}"))?;
+        available().map_err(|why| format!("not available here: {why}"))?;
         let workspace = Workspace::open(None).map_err(|failure| failure.to_string())?;
         let place = Place::of(workspace.path(), &Root::default(), env!("STEADY_VERSION"));
         let store = place.and_then(|place| Store::make(&place)).map_err(|why| why.0)?;

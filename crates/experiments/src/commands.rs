@@ -7,9 +7,9 @@ use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Activity, Block, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading};
 
-use crate::warm::images::Images;
 use steady_process::launcher::{Group, Job, Launcher, Request, RunReply, Setup};
 use steady_process::runner::{BlockSpec, RunError, RunSpec, Runner, Traits};
+use steady_warm::images::Images;
 
 /// Runs the commands of a plan on this machine.
 pub struct CommandRunner<'a> {

@@ -9,7 +9,6 @@ mod commands;
 pub mod compare;
 pub mod explain;
 pub mod judge;
-pub mod warm;
 
 pub use commands::CommandRunner;
 pub use judge::{JoinError, join, judge};

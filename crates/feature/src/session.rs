@@ -28,6 +28,9 @@ pub trait Session {
     /// Why there is none.
     fn revision(&self) -> Reading<String>;
 
+    /// The version of this program.
+    fn version(&self) -> &'static str;
+
     /// Returns this call as root would type it: `sudo steady host quiet`.
     fn as_root(&self) -> String;
 

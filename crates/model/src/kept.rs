@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp,
-    WarmBenchReport,
 };
 
 /// What was done.
@@ -120,17 +119,6 @@ impl Facts {
             pairs: Ok(record.blocks.len()),
             complete: record.ending != Ending::Interrupted,
             ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of programs launched as usual and from snapshots, summed up as `verdict`.
-    pub fn of_warm_bench(report: &WarmBenchReport, verdict: String) -> Self {
-        let record = &report.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.programs.iter().map(|command| command.name.clone()).collect(),
-            complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Warm, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

@@ -16,7 +16,6 @@ mod rulers;
 mod samples;
 mod units;
 mod verdict;
-mod warm;
 
 pub use costs::{KernelCall, Probe, Timed};
 pub use explain::{
@@ -49,8 +48,3 @@ pub use samples::{
 };
 pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
 pub use verdict::{Interval, Layout, Verdict};
-pub use warm::{
-    BreakEven, PaidBack, WarmBenchPlan, WarmBenchRecord, WarmBenchReport, WarmCounts, WarmEffect, WarmFigures,
-    WarmMean, WarmMeasure, WarmMode, WarmProgram, WarmRun, WarmSession, WarmSpent, WarmTrial,
-};
-pub use warm::{KeptProgram, LaunchOutcome, WarmQuestion, WarmReport, WarmState, WarmStore};

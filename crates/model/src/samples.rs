@@ -69,7 +69,7 @@ pub struct Counters {
 }
 
 /// Whose events the counters count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterScope {
     /// The program's own only: the kernel's may not be counted (perf_event_paranoid).
@@ -160,7 +160,7 @@ pub struct Look {
 }
 
 /// Why the measuring ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The verdict was in.

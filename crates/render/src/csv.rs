@@ -2,6 +2,7 @@
 //!
 //! Fields are quoted as RFC 4180 has it. Lines end with a line feed alone, as the tools of Unix expect.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use steady_model::{Nanos, Outcome, Reading};
@@ -11,7 +12,7 @@ use crate::letters::harmless;
 /// A line: its fields, each under the name of its column. A field is empty where there is no such reading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    fields: Vec<(&'static str, String)>,
+    fields: Vec<(Cow<'static, str>, String)>,
 }
 
 impl Row {
@@ -22,8 +23,8 @@ impl Row {
 
     /// The line with a further field, which is quoted where it has to be.
     #[must_use]
-    pub fn with(mut self, column: &'static str, value: impl Display) -> Self {
-        self.fields.push((column, quoted(&value.to_string())));
+    pub fn with(mut self, column: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
+        self.fields.push((column.into(), quoted(&value.to_string())));
         self
     }
 
@@ -36,7 +37,7 @@ impl Row {
 
 /// Rows of the same columns below a line of the columns' names.
 pub fn text(rows: &[Row]) -> String {
-    let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>());
     let mut out = names.unwrap_or_default().join(",") + "\n";
     for row in rows {
         out += &row.fields.iter().map(|(_, field)| field.as_str()).collect::<Vec<_>>().join(",");

@@ -40,7 +40,13 @@ fn block(block: &Block, most: usize, out: &mut String) {
             blank(out);
             out.push_str(&format!("{}\n", sentence(spans)));
         }
-        Block::Table(table) => rows(table, most, out),
+        Block::Table(table) => {
+            // Below other text it would be taken for more of that.
+            if !out.is_empty() {
+                blank(out);
+            }
+            rows(table, most, out);
+        }
         Block::Chart(_) => {}
     }
 }

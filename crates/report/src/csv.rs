@@ -4,12 +4,10 @@
 
 mod explain;
 mod release;
-mod warm;
 
 pub use explain::{explain_csv, explain_pair_csv};
 pub use release::release_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
-pub use warm::{warm_bench_csv, warm_status_csv};
 
 /// The columns, in their order; those with a unit end with it.
 const COLUMNS: [&str; 23] = [

@@ -8,6 +8,4 @@ mod comparison;
 mod drawn;
 mod instructions;
 mod joined;
-mod kept_warm;
 mod log;
-mod warm_bench;

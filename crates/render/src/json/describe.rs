@@ -23,6 +23,11 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
             root.shift_insert(0, "$schema".to_owned(), dialect);
         }
         let name = json!({ "const": schema.name });
+        // A record of several kinds has the fields of each in `anyOf`.
+        if !root.contains_key("properties") {
+            root.shift_insert(2, "properties".to_owned(), json!({}));
+            root.shift_insert(3, "required".to_owned(), json!([]));
+        }
         if let Some(Value::Object(fields)) = root.get_mut("properties") {
             fields.shift_insert(0, "schema".to_owned(), name);
         }
@@ -104,5 +109,23 @@ mod tests {
         assert_eq!(fields["looks"]["items"]["anyOf"][1]["required"], json!(["absent"]), "{text}");
         assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks"]));
         assert!(!text.contains("Result_of"), "{text}");
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code, reason = "only its schema is made")]
+    enum Kinds {
+        One(Sample),
+        Other { looks: u32 },
+    }
+
+    #[test]
+    fn every_kind_of_a_record_has_the_name_of_the_schema() {
+        let text = description::<Kinds>(&Schema { name: "steady.sample/1", what: "a sample" });
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(schema["properties"], json!({ "schema": { "const": "steady.sample/1" } }));
+        assert_eq!(schema["required"], json!(["schema"]));
+        assert_eq!(schema["anyOf"].as_array().unwrap().len(), 2);
+        assert_eq!(schema["$defs"]["Sample"]["properties"]["wait_seconds_absent"], json!({ "type": "string" }));
     }
 }

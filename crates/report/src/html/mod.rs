@@ -10,7 +10,6 @@ mod points;
 mod release;
 mod split;
 mod timeline;
-mod warm;
 
 use maud::{Markup, html};
 use steady_model::{Layout, Report};
@@ -25,7 +24,6 @@ pub(crate) use steady_render::html::plot as svg;
 pub(crate) use steady_render::scale::{self, Kind};
 
 pub use release::release_html;
-pub use warm::{warm_bench_html, warm_status_html};
 
 /// At most about so many points are drawn for one command, and so many on the whole page.
 const MOST: usize = 4_000;

@@ -13,7 +13,6 @@ mod read;
 mod release;
 mod rulers;
 mod verdicts;
-mod warm;
 mod wire;
 
 use serde_json::{Value, json as literal};
@@ -29,9 +28,6 @@ pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
-pub use warm::{
-    WARM_SCHEMA, read_warm_bench_record, warm_bench_json, warm_bench_json_text, warm_status_json, warm_status_json_text,
-};
 
 use crate::words::warning_message;
 use object::Object;

@@ -14,7 +14,6 @@ pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
 pub(crate) mod tree;
-mod warm;
 
 use steady_model::{Report, Undecided, Warning};
 
@@ -23,7 +22,6 @@ pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
 pub use joined::joined_text;
 pub use release::{release_answer_text, release_text};
 pub use sentence::sentence;
-pub use warm::{warm_bench_text, warm_status_text};
 
 use crate::words::message;
 pub(crate) use absent::Footnotes;

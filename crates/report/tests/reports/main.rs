@@ -13,6 +13,4 @@ mod page;
 mod release;
 #[allow(dead_code, reason = "shared with other crates")]
 mod values;
-mod warm;
-mod warm_bench;
 mod way_back;

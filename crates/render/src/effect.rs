@@ -1,0 +1,136 @@
+//! The size of an effect in words: percent, or a factor where it is large.
+
+use steady_model::{Interval, Verdict};
+
+use crate::units::{TIE, decimals, decimals_of, fixed};
+
+/// From this ratio on, and from its inverse, effects are told as factors.
+const FACTOR: f64 = 2.0;
+
+/// An effect that does not hold zero, ready to be put into a sentence.
+pub struct Effect {
+    /// Whether it is more or less than the first.
+    pub more: bool,
+    /// The size: `38.2 %`, or the factor `3.2`.
+    pub size: String,
+    /// The interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
+    pub range: String,
+    /// Whether the numbers are factors: this command's cost over the first's, or the inverse where it is less.
+    pub factor: bool,
+}
+
+impl Effect {
+    /// The effect of that size and interval, relative changes both: a factor from twice or half the cost on.
+    pub fn of(change: f64, interval: Interval) -> Self {
+        let times = 1.0 + change;
+        if !(0.0 < times && times <= 1.0 / FACTOR) {
+            return Effect::beside_first(change, interval);
+        }
+        // What the first costs as a multiple of this command's cost. A change of -100 % has no such multiple.
+        let inverse = |change: f64| if change > -1.0 { 1.0 / (1.0 + change) } else { f64::INFINITY };
+        let range = Interval { low: inverse(interval.high), high: inverse(interval.low) };
+        Effect { more: false, size: point(1.0 / times, range), range: between(range, ""), factor: true }
+    }
+
+    /// The same, but always told from the first command's cost: `68.8 % less`.
+    pub fn beside_first(change: f64, interval: Interval) -> Self {
+        if 1.0 + change >= FACTOR {
+            let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
+            return Effect { more: true, size: point(1.0 + change, range), range: between(range, ""), factor: true };
+        }
+        let more = change > 0.0;
+        let Interval { low, high } = interval;
+        let range = if more {
+            Interval { low: low * 100.0, high: high * 100.0 }
+        } else {
+            Interval { low: high * -100.0, high: low * -100.0 }
+        };
+        let size = format!("{}{TIE}%", point(change.abs() * 100.0, range));
+        Effect { more, size, range: between(range, &format!("{TIE}%")), factor: false }
+    }
+
+    /// The size beside the first command's: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
+    pub fn relative(&self) -> String {
+        match (self.factor, self.more) {
+            (true, _) => format!("{}{TIE}times as much", self.size),
+            (false, true) => format!("{}{TIE}more", self.size),
+            (false, false) => format!("{}{TIE}less", self.size),
+        }
+    }
+}
+
+/// A change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
+pub fn signed(change: f64, interval: Interval) -> (String, String) {
+    let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
+    (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
+}
+
+/// The same beside a verdict. A size that comes from some of the pairs only may have the other sign: then the interval
+/// stands alone, for `less: 66 %` reads as 66 % less.
+pub fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> String {
+    let (size, range) = signed(change, interval);
+    let contradicts = match verdict {
+        Verdict::Slower => change < 0.0,
+        Verdict::Faster => change > 0.0,
+        Verdict::Same | Verdict::Undecided => false,
+    };
+    if contradicts { range } else { format!("{size} ({range})") }
+}
+
+/// An interval in words, its unit once: `37.9 to 38.5 %`.
+pub fn between(range: Interval, unit: &str) -> String {
+    let decimals = digits(range);
+    match (range.low.is_finite(), range.high.is_finite()) {
+        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
+        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
+        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
+        (false, false) => "no limit known".to_owned(),
+    }
+}
+
+/// The estimate with the digits that its interval supports.
+fn point(value: f64, range: Interval) -> String {
+    fixed(value, if range.half_width().is_finite() { digits(range) } else { decimals_of(value, 2) })
+}
+
+/// The decimals that an interval supports; enough of them that an end beside zero does not round to it.
+fn digits(range: Interval) -> usize {
+    let half = range.half_width();
+    if !half.is_finite() {
+        let end = if range.low.is_finite() { range.low } else { range.high };
+        return decimals_of(end, 2);
+    }
+    if half <= 0.0 {
+        return decimals_of(range.low, 3);
+    }
+    let enough = decimals(half);
+    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
+    let excludes_zero = range.low > 0.0 || range.high < 0.0;
+    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(change: f64, low: f64, high: f64) -> (String, String) {
+        let effect = Effect::beside_first(change, Interval { low, high });
+        (effect.relative().replace(TIE, " "), effect.range.replace(TIE, " "))
+    }
+
+    #[test]
+    fn effects_read_as_spoken() {
+        assert_eq!(plain(0.382, 0.379, 0.385), ("38.2 % more".into(), "37.9 to 38.5 %".into()));
+        assert_eq!(plain(-0.031, -0.033, -0.029), ("3.10 % less".into(), "2.90 to 3.30 %".into()));
+        assert_eq!(plain(2.2, 2.16, 2.24), ("3.20 times as much".into(), "3.16 to 3.24".into()));
+        assert_eq!(plain(-0.6875, -0.70, -0.675), ("68.8 % less".into(), "67.5 to 70.0 %".into()));
+        let inverse = Effect::of(-0.6875, Interval { low: -0.70, high: -0.675 });
+        assert_eq!((inverse.size.as_str(), inverse.range.as_str(), inverse.more), ("3.20", "3.08 to 3.33", false));
+        assert_eq!(plain(0.5, 0.02, f64::INFINITY), ("50 % more".into(), "2.0 % or more".into()));
+    }
+
+    #[test]
+    fn an_end_beside_zero_does_not_become_zero() {
+        assert_eq!(plain(0.004, 0.0004, 0.008), ("0.40 % more".into(), "0.04 to 0.80 %".into()));
+    }
+}

@@ -1,0 +1,99 @@
+//! The side of `steady`: a stage, and what it is asked.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::plan::Bench;
+use crate::record::BenchSession;
+use steady_linux::clock;
+use steady_model::{CounterScope, Nanos, Reading};
+
+use super::STAGE;
+use super::protocol::{Order, Reply, Setup};
+use super::runner::{BenchError, SessionLauncher, SessionOrder};
+use super::session;
+use steady_process::channel::{Channel, Woken};
+
+/// Sessions on a stage. Dropping it ends it, and everything that it started.
+pub struct StageLauncher {
+    channel: Channel,
+    interrupt: Option<OwnedFd>,
+    begun: Nanos,
+}
+
+impl StageLauncher {
+    /// Starts a stage in `folder`, which is empty, its own, and removed by it. `interrupt` becomes readable where the user
+    /// asks to stop.
+    ///
+    /// # Errors
+    /// [`BenchError::Lost`].
+    pub fn start(
+        bench: &Bench,
+        folder: PathBuf,
+        scope: Option<CounterScope>,
+        interrupt: Option<OwnedFd>,
+    ) -> Result<Self, BenchError> {
+        let channel = Channel::start(STAGE, Stdio::null()).map_err(|error| BenchError::Lost(error.to_string()))?;
+        let mut launcher = StageLauncher { channel, interrupt, begun: clock::monotonic() };
+        let programs = bench.programs.iter().map(|command| (command.program.clone(), command.argv.clone()));
+        let setup = Setup {
+            folder,
+            programs: programs.collect(),
+            pause: bench.plan.pause_seconds,
+            cold: bench.plan.cold,
+            timeout: bench.plan.timeout_seconds,
+            scope,
+        };
+        launcher.say(&setup)?;
+        match launcher.answer()? {
+            Reply::Ready => Ok(launcher),
+            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
+        }
+    }
+
+    /// Whether the page cache can be dropped here, or why not.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_drop_caches() -> Reading<()> {
+        session::can_drop_caches()
+    }
+
+    fn say(&mut self, message: &impl serde::Serialize) -> Result<(), BenchError> {
+        self.channel.say(message).map_err(|error| self.lost(&error))
+    }
+
+    fn answer(&mut self) -> Result<Reply, BenchError> {
+        let interrupt = self.interrupt.as_ref().map(|fd| fd.as_fd());
+        let woken = self.channel.wait(interrupt, None).map_err(|error| BenchError::Lost(error.to_string()))?;
+        if woken == Woken::Interrupted {
+            return Err(BenchError::Interrupted);
+        }
+        match self.channel.listen() {
+            Ok(Reply::Failed(reason)) => Err(BenchError::Lost(reason)),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    fn lost(&mut self, error: &io::Error) -> BenchError {
+        BenchError::Lost(self.channel.ended().map_or_else(|| error.to_string(), |how| format!("it {how}")))
+    }
+}
+
+impl SessionLauncher for StageLauncher {
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError> {
+        let SessionOrder { program, mode, count, padding, counted } = order;
+        self.say(&Order { program, mode, count, padding, counted })?;
+        match self.answer()? {
+            Reply::Session(session, refusal) => Ok(session.map(|session| (session, refusal))),
+            _ => Err(BenchError::Lost("it speaks out of turn".to_owned())),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        clock::monotonic() - self.begun
+    }
+}

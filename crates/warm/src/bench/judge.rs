@@ -1,0 +1,166 @@
+//! From the record to figures: pure, so that a record gives the same report whenever it is read.
+
+mod break_even;
+mod notes;
+
+use steady_model::{Absent, CounterScope, Layout, Reading};
+use steady_stats::{MIN_PAIRS, Pair, Rules, Sequence, Slot};
+
+use crate::record::{
+    BenchRecord, BenchSession, BenchTrial, Effect, LaunchMode, Mean, Means, Measure, ModeFigures, Spent, of_mode,
+};
+
+/// The error of the verdicts of one measure, for both modes together.
+const ALPHA: f64 = 0.05;
+/// A change that does not matter.
+const RESOLUTION: f64 = 0.01;
+
+/// The record with its figures, which follow from its sessions.
+pub fn judged(mut record: BenchRecord) -> BenchRecord {
+    let counters = record.counters.clone();
+    for program in &mut record.programs {
+        let judged = program.samples.as_ref().map_err(Clone::clone).and_then(|trial| {
+            if trial.run_count() == 0 {
+                return Err(Absent::because("it was interrupted before there was a session of each mode"));
+            }
+            let effects = effects(trial);
+            let modes = LaunchMode::ALL.map(|mode| figures(&counters, trial, mode, &effects)).to_vec();
+            let notes = notes::notes(trial, &modes);
+            Ok((modes, notes))
+        });
+        program.notes = judged.as_ref().ok().map(|judged| judged.1.clone());
+        program.modes = judged.map(|judged| judged.0);
+    }
+    record
+}
+
+fn figures(
+    counters: &Reading<CounterScope>,
+    trial: &BenchTrial,
+    mode: LaunchMode,
+    effects: &[(LaunchMode, Effect)],
+) -> ModeFigures {
+    let sessions: Vec<&BenchSession> = trial.runs().filter_map(|run| Some(of_mode(run, mode)?.1)).collect();
+    let counted: Vec<&BenchSession> = trial.counted().iter().filter(|session| session.mode == mode).collect();
+    let mean_of = |measure: Measure| {
+        let of = if is_counted(measure) { &counted } else { &sessions };
+        let values = of.iter().map(|session| per_launch(counters, session, measure)).collect::<Reading<Vec<f64>>>()?;
+        mean(&values)
+    };
+    let launches: u64 = sessions.iter().map(|session| session.launches_seconds.len() as u64).sum();
+    let warm = sessions.iter().map(|session| session.warm.clone()).collect::<Reading<Vec<u64>>>();
+    let course = course(&sessions);
+    ModeFigures {
+        mode,
+        warm_ratio: warm.map(|warm| warm.iter().sum::<u64>() as f64 / launches.max(1) as f64),
+        means: Means(Measure::ALL.into_iter().map(|measure| (measure, mean_of(measure))).collect()),
+        effects: effects.iter().filter(|(of, _)| *of == mode).map(|(_, effect)| effect.clone()).collect(),
+        break_even: match mode {
+            LaunchMode::Normal => Err(Absent::because("normal launches take no snapshot")),
+            _ if sessions.iter().all(|session| session.warm == Ok(0)) => {
+                Err(Absent::because("no launch was from a snapshot"))
+            }
+            mode => break_even::break_even(trial, mode),
+        },
+        launch_wall_seconds: course.iter().map(|launch| launch[0]).collect(),
+        launch_cpu_seconds: course.iter().map(|launch| launch[1]).collect(),
+    }
+}
+
+/// Whether it is read in sessions of their own.
+fn is_counted(measure: Measure) -> bool {
+    matches!(measure, Measure::Migrations | Measure::Instructions | Measure::Cycles)
+}
+
+/// A session's mean over its launches.
+fn per_launch(counters: &Reading<CounterScope>, session: &BenchSession, measure: Measure) -> Reading<f64> {
+    let launches = session.launches_seconds.len().max(1) as f64;
+    let counts = session.counts.unwrap_or_default();
+    let counted = |count: Option<u64>, why: &dyn Fn() -> Absent| count.map(|count| count as f64).ok_or_else(why);
+    let of_hardware = || counters.as_ref().err().cloned().unwrap_or_else(|| Absent::because("not all were counted"));
+    let all = session.all();
+    let whole = match measure {
+        Measure::Wall => all.wall.seconds(),
+        Measure::Cpu => all.cpu.seconds(),
+        Measure::AllWall => (session.before_seconds.wall + all.wall).seconds(),
+        Measure::AllCpu => (session.before_seconds.cpu + all.cpu + session.beside_seconds).seconds(),
+        Measure::Switches => (session.voluntary_switches + session.involuntary_switches) as f64,
+        Measure::Faults => (session.minor_faults + session.major_faults) as f64,
+        Measure::Migrations => counted(counts.migrations, &|| Absent::because("the kernel did not count them"))?,
+        Measure::Instructions => counted(counts.instructions, &of_hardware)?,
+        Measure::Cycles => counted(counts.cycles, &of_hardware)?,
+    };
+    Ok(whole / launches)
+}
+
+fn mean(values: &[f64]) -> Reading<Mean> {
+    if values.is_empty() {
+        return Err(Absent::because("no session was counted"));
+    }
+    let (count, sum) = (values.len() as f64, values.iter().sum::<f64>());
+    let mean = sum / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
+    Ok(Mean { mean, deviation, sessions: values.len() })
+}
+
+/// The modes against normal launches: pairs of sessions out of one run, all looked at once.
+fn effects(trial: &BenchTrial) -> Vec<(LaunchMode, Effect)> {
+    let modes = &LaunchMode::ALL[1..];
+    let judged = |measure: Measure| {
+        let pairs: Vec<Vec<Pair>> = modes.iter().map(|mode| pairs(trial, *mode, measure)).collect();
+        let grain = if matches!(measure, Measure::Wall | Measure::AllWall) { 1e-9 } else { 1e-6 };
+        let rules = Rules { alpha: ALPHA, resolution: RESOLUTION, limits: vec![], grain };
+        let look = Sequence::new(rules, modes.len()).look(&pairs, 1.0, true);
+        let told = modes.iter().zip(look.contenders).map(move |(mode, estimate)| {
+            let runs = if estimate.pairs == 1 { "is 1 run".to_owned() } else { format!("are {} runs", estimate.pairs) };
+            let few = || Absent(format!("there {runs}, too few for an interval with two ends"));
+            let ends = estimate.verdict_low.zip(estimate.verdict_high).ok_or_else(few);
+            let effect = Effect {
+                measure,
+                verdict: estimate.verdict,
+                change: estimate.size.change.filter(|_| estimate.pairs >= MIN_PAIRS).ok_or_else(few),
+                low: ends.clone().and_then(|ends| end(ends.0, "no lower end")),
+                high: ends.and_then(|ends| end(ends.1, "no upper end")),
+            };
+            (*mode, effect)
+        });
+        told.collect::<Vec<_>>()
+    };
+    Measure::JUDGED.into_iter().flat_map(judged).collect()
+}
+
+fn pairs(trial: &BenchTrial, mode: LaunchMode, measure: Measure) -> Vec<Pair> {
+    let cost = |session: &BenchSession| {
+        let all = session.all();
+        match measure {
+            Measure::Wall => all.wall.seconds(),
+            Measure::AllWall => (session.before_seconds.wall + all.wall).seconds(),
+            Measure::AllCpu => (session.before_seconds.cpu + all.cpu + session.beside_seconds).seconds(),
+            _ => all.cpu.seconds(),
+        }
+    };
+    let pair = |run: &[BenchSession]| {
+        let ((old_place, old), (new_place, new)) = (of_mode(run, LaunchMode::Normal)?, of_mode(run, mode)?);
+        let slot = Slot { order: if new_place > old_place { 1 } else { -1 }, cpu: 0 };
+        Some(Pair { layout: Layout::Turns, slot, old: cost(old), new: cost(new) })
+    };
+    trial.runs().filter_map(pair).collect()
+}
+
+/// An end of an interval, unless it has none there.
+fn end(value: f64, otherwise: &str) -> Reading<f64> {
+    Some(value).filter(|value| value.is_finite()).ok_or_else(|| Absent::because(otherwise))
+}
+
+/// What each launch of a session takes, by its place: means over the sessions.
+fn course(sessions: &[&BenchSession]) -> Vec<[f64; 2]> {
+    let longest = sessions.iter().map(|session| session.launches_seconds.len()).max().unwrap_or(0);
+    let at = |place: usize| {
+        let all: Vec<_> = sessions.iter().filter_map(|session| session.launches_seconds.get(place)).collect();
+        let count = all.len().max(1) as f64;
+        let sum = |of: fn(&Spent) -> f64| all.iter().map(|spent| of(spent)).sum::<f64>() / count;
+        [sum(|spent| spent.wall.seconds()), sum(|spent| spent.cpu.seconds())]
+    };
+    (0..longest).map(at).collect()
+}

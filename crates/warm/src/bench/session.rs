@@ -1,0 +1,271 @@
+//! One session on a stage: the driver from its start to its end, and whatever takes snapshots beside it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::record::{BenchSession, LaunchMode, SessionCounts, Spent};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use steady_linux::counters::{self, Event, Meter};
+use steady_linux::private::remove_own_tree;
+use steady_linux::process::{self, Child, Program, Status, Stdio};
+use steady_linux::{Root, clock};
+use steady_model::{Absent, Nanos, Reading};
+use steady_preload::card::Outcome as Launched;
+
+use super::DRIVER;
+use super::protocol::{Account, Order, Setup, Task};
+use steady_process::channel::{OWN_PROGRAM, timespec};
+use steady_process::launcher::PADDING_MAX;
+
+/// What is counted in sessions that are counted, in the order of a meter.
+const EVENTS: [Event; counters::EVENTS] =
+    [Event::INSTRUCTIONS, Event::CYCLES, Event::CPU_MIGRATIONS, Event::CONTEXT_SWITCHES];
+/// Beside the time of the launches: the driver's start, and that of `steady warm` with what it takes beforehand.
+const START: Nanos = Nanos(3_000_000_000);
+const WARM_START: Nanos = Nanos(60_000_000_000);
+/// How long takes may go on when the driver has ended: they leave the CPUs to all others.
+const TAKES: Nanos = Nanos(120_000_000_000);
+const STEP: Duration = Duration::from_millis(1);
+/// The page cache, and what the kernel keeps of files' names.
+const ALL_CACHES: &str = "3";
+
+/// Why a stage does not go on, or why this session is none.
+pub(super) enum Stop {
+    /// `steady` is gone.
+    Abandoned,
+    /// The stage itself cannot go on.
+    Failed(String),
+    /// The program cannot be launched, or does not end.
+    None(Absent),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Failed(error.to_string())
+    }
+}
+
+/// Makes a session; why it had no snapshot, where it had none.
+pub(super) fn session(
+    setup: &Setup,
+    order: &Order,
+    environment: &[(OsString, OsString)],
+    control: &UnixStream,
+) -> Result<(BenchSession, Option<String>), Stop> {
+    let folder = setup.folder.join("session");
+    fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    let done = in_folder(setup, order, (environment, &folder), control);
+    // Whatever became of it, the next one begins with an empty store.
+    remove_own_tree(&folder)?;
+    done
+}
+
+fn in_folder(
+    setup: &Setup,
+    order: &Order,
+    (environment, folder): (&[(OsString, OsString)], &Path),
+    control: &UnixStream,
+) -> Result<(BenchSession, Option<String>), Stop> {
+    let (program, words) =
+        setup.programs.get(order.program).ok_or_else(|| Stop::Failed("there is no such program".to_owned()))?;
+    let account = folder.join("account");
+    let task = Task {
+        account: account.clone(),
+        program: program.clone(),
+        words: words.clone(),
+        count: order.count,
+        pause: setup.pause,
+    };
+    let mut driver = command(order.mode, program, &task, environment, folder)?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let streams = Stdio { input: null.as_fd(), output: null.as_fd(), error: null.as_fd() };
+    if setup.cold {
+        rustix::fs::sync();
+        fs::write("/proc/sys/vm/drop_caches", ALL_CACHES)?;
+    }
+    let mut meter = order.counted.then(|| counters::open(&EVENTS, setup.scope));
+    if let Some(Ok(meter)) = &mut meter {
+        meter.begin();
+    }
+    let started = clock::monotonic();
+    let child = driver.spawn("session", order.padding as usize, streams)?;
+    let start = if order.mode == LaunchMode::Normal { START } else { WARM_START };
+    let limit = start + Nanos((setup.timeout + setup.pause).0.saturating_mul(u64::from(order.count)));
+    let in_time = wait(&child, started + limit, control)?;
+    let whole = process::wait_for(child.pid)?;
+    if !in_time {
+        process::end_descendants()?;
+        let why = format!("it had not ended after {} s", setup.timeout.seconds());
+        return Err(Stop::None(Absent(why)));
+    }
+    let beside = rest(control)?;
+    let account = read(&account, whole.status)?;
+    let used = whole.usage.user + whole.usage.system + beside;
+    let warm = warm(order.mode, folder);
+    // On demand the last launch may be over before the snapshot is there; prewarmed there is a reason.
+    let refused = warm == Ok(0) && order.mode == LaunchMode::Prewarm;
+    let refusal = if refused { why(program, environment, folder) } else { None };
+    let session = BenchSession {
+        mode: order.mode,
+        before_seconds: Spent { wall: account.begun - started, cpu: account.used },
+        launches_seconds: account.launches,
+        beside_seconds: beside,
+        voluntary_switches: account.voluntary_switches,
+        involuntary_switches: account.involuntary_switches,
+        minor_faults: account.minor_faults,
+        major_faults: account.major_faults,
+        warm,
+        ended: account.ended,
+        alike: account.alike,
+        counts: meter.map(|meter| counts(meter, used)),
+    };
+    Ok((session, refusal))
+}
+
+/// The driver as it is started in a mode.
+fn command(
+    mode: LaunchMode,
+    program: &Path,
+    task: &Task,
+    environment: &[(OsString, OsString)],
+    folder: &Path,
+) -> Result<Program, Stop> {
+    let failed = |error: &dyn ToString| Stop::Failed(error.to_string());
+    let task = serde_json::to_string(task).map_err(|error| failed(&error))?;
+    let own = [OWN_PROGRAM, DRIVER, &task].map(OsString::from);
+    let mut words: Vec<OsString> = vec!["steady".into()];
+    match mode {
+        LaunchMode::Normal => words.extend(own.into_iter().skip(1)),
+        LaunchMode::OnDemand => {
+            words.extend(["warm", "--mode", "on-demand", "--"].map(OsString::from));
+            words.extend(own);
+        }
+        LaunchMode::Prewarm => {
+            words.extend(["warm", "--mode", "prewarm", "--programs"].map(OsString::from));
+            words.push(program.into());
+            words.push("--".into());
+            words.extend(own);
+        }
+    }
+    start(&words, environment, folder)
+}
+
+/// This very program with these words, and a cache of its own in `folder`.
+fn start(words: &[OsString], environment: &[(OsString, OsString)], folder: &Path) -> Result<Program, Stop> {
+    const CACHE: &str = "XDG_CACHE_HOME";
+    let inherited = environment.iter().filter(|(name, _)| name != CACHE);
+    let all = inherited.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let all = all.chain([(OsStr::new(CACHE), folder.as_os_str())]);
+    let words = words.iter().map(OsString::as_os_str);
+    Program::new(Path::new(OWN_PROGRAM), words, all, PADDING_MAX as usize)
+        .map_err(|error| Stop::Failed(error.to_string()))
+}
+
+/// Waits for the driver's end; kills it at the limit. Whether it ended in time.
+fn wait(child: &Child, limit: Nanos, control: &UnixStream) -> Result<bool, Stop> {
+    let mut in_time = true;
+    loop {
+        let mut watched = [PollFd::new(&child.pidfd, PollFlags::IN), PollFd::new(control, PollFlags::empty())];
+        let patience = in_time.then(|| timespec(limit - clock::monotonic()));
+        match poll(&mut watched, patience.as_ref()) {
+            Ok(0) => {
+                in_time = false;
+                process::kill_group(child.pid);
+            }
+            Ok(_) if !watched[1].revents().is_empty() => return Err(Stop::Abandoned),
+            Ok(_) => return Ok(in_time),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+/// Waits for everything that the driver has left: what takes snapshots goes on until there is nothing left to take. Its
+/// CPU time.
+fn rest(control: &UnixStream) -> Result<Nanos, Stop> {
+    let until = clock::monotonic() + TAKES;
+    let mut used = Nanos::ZERO;
+    loop {
+        match process::wait_any() {
+            Ok(Some(reaped)) => used += reaped.usage.user + reaped.usage.system,
+            Ok(None) if clock::monotonic() > until => {
+                process::end_descendants()?;
+                return Err(Stop::None(Absent::because("what takes snapshots went on for more than 120 s")));
+            }
+            Ok(None) => {
+                let mut watched = [PollFd::new(control, PollFlags::empty())];
+                if matches!(poll(&mut watched, Some(&timespec(Nanos::ZERO))), Ok(1..)) {
+                    return Err(Stop::Abandoned);
+                }
+                thread::sleep(STEP);
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(used),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What the driver told, if it came to its end.
+fn read(account: &Path, status: Status) -> Result<Account, Stop> {
+    let ended = match status {
+        Status::Exited(0) => fs::read(account),
+        Status::Exited(status) => {
+            return Err(Stop::None(Absent(format!("what launches it exited with status {status}"))));
+        }
+        Status::Signalled(signal) => {
+            return Err(Stop::None(Absent(format!("what launches it was ended by signal {signal}"))));
+        }
+    };
+    let account: Result<Account, String> =
+        serde_json::from_slice(&ended?).map_err(|error| Stop::Failed(error.to_string()))?;
+    account.map_err(|error| Stop::None(Absent(format!("it cannot be launched: {error}"))))
+}
+
+/// How many launches were from snapshots, by the store's own count.
+fn warm(mode: LaunchMode, folder: &Path) -> Reading<u64> {
+    if mode == LaunchMode::Normal {
+        return Ok(0);
+    }
+    let stores = fs::read_dir(folder.join("steady/warm")).map_err(|error| Absent(format!("no store: {error}")))?;
+    let counts = stores.flatten().filter_map(|store| fs::read(store.path().join("counts")).ok()).find_map(|bytes| {
+        let place = Launched::Warm as usize * size_of::<u64>();
+        Some(u64::from_ne_bytes(bytes.get(place..place + size_of::<u64>())?.try_into().ok()?))
+    });
+    counts.ok_or_else(|| Absent::because("its store has no counts"))
+}
+
+/// What `steady warm why` says of the program.
+fn why(program: &Path, environment: &[(OsString, OsString)], folder: &Path) -> Option<String> {
+    let said: PathBuf = folder.join("why");
+    let file = File::create(&said).ok()?;
+    let null = File::open("/dev/null").ok()?;
+    let words = ["steady", "warm", "why"].map(OsString::from).into_iter().chain([program.into()]).collect::<Vec<_>>();
+    let mut asked = start(&words, environment, folder).ok()?;
+    let streams = Stdio { input: null.as_fd(), output: file.as_fd(), error: null.as_fd() };
+    let child = asked.spawn("why", 0, streams).ok()?;
+    process::wait_for(child.pid).ok()?;
+    let text = fs::read_to_string(said).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+}
+
+fn counts(meter: Reading<Meter>, used: Nanos) -> SessionCounts {
+    let Ok(mut meter) = meter else { return SessionCounts::default() };
+    let [instructions, cycles, migrations, _] = meter.end_each(used);
+    // No session ends without an instruction or a cycle.
+    let some = |count: Option<u64>| count.filter(|count| *count > 0);
+    SessionCounts { migrations, instructions: some(instructions), cycles: some(cycles) }
+}
+
+/// Whether the page cache can be dropped here.
+pub(super) fn can_drop_caches() -> Reading<()> {
+    let opened = File::options().write(true).open(Root::default().path("/proc/sys/vm/drop_caches"));
+    opened.map(drop).map_err(|error| Absent(format!("/proc/sys/vm/drop_caches: {error}")))
+}

@@ -1,0 +1,183 @@
+//! The command: with the hook before all other libraries, in the place of this process.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use steady_feature::{Failure, Session, attended};
+use steady_linux::{Root, process};
+use steady_preload::card::{Card, EXCEPT_VARIABLE, excepts};
+
+use crate::flags::{ModeFlag, WarmFlags};
+use crate::launch::{Here, Launch, is_done, launch};
+use crate::make::{Made, Maker, Traced};
+use crate::own::{absolute, executed, store};
+use crate::store::Store;
+use crate::{identity, keeper, named};
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// A list of variables.
+type Environment = Vec<(OsString, OsString)>;
+
+/// Becomes the command; returns where that failed.
+pub(crate) fn run(flags: &WarmFlags, session: &dyn Session) -> Result<u8, Failure> {
+    let command = session.command(&flags.words)?;
+    let program = command.program.clone();
+    let wanted = flags.programs.iter().map(|name| executed(name.as_os_str(), session).map(|path| absolute(&path)));
+    let wanted = wanted.collect::<Result<Vec<_>, _>>().map_err(|failure| Failure::Own(failure.to_string()))?;
+    if !wanted.is_empty() && flags.mode != ModeFlag::Prewarm {
+        return Err(Failure::Own("--programs goes with --mode prewarm".to_owned()));
+    }
+    let before = excepting(session.environment(), &flags.except)?;
+    let mut executes = program.clone();
+    let mut after = before.clone();
+    if flags.mode != ModeFlag::Off {
+        match store(session) {
+            Ok(store) => {
+                if flags.mode == ModeFlag::Prewarm {
+                    let find = |word: &OsStr| executed(word, session).ok();
+                    let named = || named::programs(&program, &flags.words, find);
+                    let mut wanted = if wanted.is_empty() { named() } else { wanted };
+                    wanted.retain(|program| !is_excepted(&before, program));
+                    prewarm(&store, wanted, &before);
+                }
+                (executes, after) = warm(&store, &program, &before, session);
+            }
+            Err(why) => session.notice(&format!("not available here: {why}; the command runs as usual")),
+        }
+    }
+    let error = become_it(&executes, &flags.words, &after);
+    // A snapshot that cannot be executed is no reason not to run the program.
+    let error = if executes == program { error } else { become_it(&program, &flags.words, &after) };
+    Err(attended::not_started(&command, &error))
+}
+
+/// Adds the programs of `--except` to those that an outer `steady warm` has excepted.
+fn excepting(environment: Environment, except: &[PathBuf]) -> Result<Environment, Failure> {
+    let mut entries: Vec<OsString> = Vec::new();
+    for program in except {
+        let text = program.as_os_str().as_encoded_bytes();
+        if text.is_empty() || text.contains(&b':') {
+            return Err(Failure::Own(format!("--except '{}': a path without a colon is needed", program.display())));
+        }
+        if !text.contains(&b'/') {
+            entries.push(program.clone().into_os_string());
+            continue;
+        }
+        // The hook compares paths as they are given and as they are without symbolic links.
+        let path = absolute(program);
+        entries.extend(path.canonicalize().ok().filter(|real| *real != path).map(PathBuf::into_os_string));
+        entries.push(path.into_os_string());
+    }
+    if entries.is_empty() {
+        return Ok(environment);
+    }
+    let (outer, mut others): (Environment, Environment) =
+        environment.into_iter().partition(|(name, _)| name == EXCEPT_VARIABLE);
+    entries.extend(outer.into_iter().map(|(_, list)| list));
+    others.push((EXCEPT_VARIABLE.into(), entries.join(OsStr::new(":"))));
+    Ok(others)
+}
+
+/// Returns whether the environment excepts a program, by the path that was given or by that without symbolic links.
+fn is_excepted(environment: &Environment, program: &Path) -> bool {
+    let list = environment.iter().find(|(name, _)| name == EXCEPT_VARIABLE).map(|(_, list)| list.as_bytes());
+    let is_in = |path: &Path| list.is_some_and(|list| excepts(list, path.as_os_str().as_bytes()));
+    is_in(program) || program.canonicalize().is_ok_and(|real| is_in(&real))
+}
+
+fn become_it(program: &Path, words: &[OsString], environment: &Environment) -> std::io::Error {
+    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    process::execute(program, words.iter().map(OsString::as_os_str), environment)
+}
+
+/// What is executed, and with which environment; a keeper is started.
+fn warm(store: &Store, program: &Path, before: &Environment, session: &dyn Session) -> (PathBuf, Environment) {
+    let after = preloaded(store, before);
+    let path = absolute(program);
+    let root = Root::default();
+    let executes = match launch(store, &path, Here { environment: before, root: &root }) {
+        // A script is started by its interpreter, whose arguments the kernel makes.
+        Launch::Warm(snapshot) if is_itself(store, &path) && !is_excepted(before, &path) => snapshot,
+        _ if is_excepted(before, &path) => program.to_owned(),
+        _ => {
+            wish(store, &path);
+            program.to_owned()
+        }
+    };
+    if let Err(error) = keeper::start(store, before) {
+        session.notice(&format!("no snapshots are taken, for there can be no process that does: {error}"));
+    }
+    (executes, after)
+}
+
+/// Whether a program has snapshots of its own.
+fn is_itself(store: &Store, path: &Path) -> bool {
+    let card = identity::key(path).ok().and_then(|key| store.card(&key).ok().flatten());
+    card.is_some_and(|card| matches!(Card::parse(&card.bytes), Some(Card::Warm(_))))
+}
+
+/// Has the keeper take the command's own program, where nobody has asked for that yet. This very program is not taken: it is
+/// large, and what it measures beside it would wait for that.
+fn wish(store: &Store, path: &Path) {
+    let Some(key) = identity::key(path).ok().filter(|_| path.is_file()) else { return };
+    // The link leads to the same mount as the path that this program was executed by.
+    if identity::key(Path::new("/proc/self/exe")).is_ok_and(|own| own == key) {
+        return;
+    }
+    let known = store.card(&key).ok().flatten();
+    if !known.is_some_and(|known| Card::parse(&known.bytes).is_some_and(|card| is_done(store, &card, path))) {
+        // Where there is one already, or there can be none, nothing is lost.
+        let _ = symlink(path, store.wanted().join(key));
+    }
+}
+
+/// The environment with the hook before all other libraries that are to be preloaded: none of those is dropped.
+fn preloaded(store: &Store, before: &Environment) -> Environment {
+    let hook = store.hook().into_os_string();
+    let own = before.iter().find(|(name, _)| name == PRELOAD).map(|(_, value)| value).filter(|value| !value.is_empty());
+    let first = |value: &OsStr| {
+        value.as_encoded_bytes().split(|byte| matches!(byte, b':' | b' ')).next() == Some(hook.as_encoded_bytes())
+    };
+    let value = match own {
+        None => hook,
+        Some(own) if first(own) => own.clone(),
+        Some(own) => [&hook, OsStr::new(":"), own].into_iter().collect(),
+    };
+    let others = before.iter().filter(|(name, _)| name != PRELOAD).cloned();
+    others.chain([(OsString::from(PRELOAD), value)]).collect()
+}
+
+/// Takes programs before the command begins, on all CPUs, or on fewer where no more threads can be started.
+fn prewarm(store: &Store, programs: Vec<PathBuf>, environment: &Environment) {
+    let others = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).saturating_sub(1);
+    let queue = Mutex::new(programs.into_iter());
+    let take_all = || {
+        let mut maker = Maker::new(store, Traced, environment.clone());
+        while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+            // What is refused, or cannot be taken now, starts as usual.
+            if !is_known(store, &program)
+                && let Ok(Made::Script(script)) = maker.make_patiently(&program)
+            {
+                let _ = maker.make_for(&script, &program);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..others {
+            if thread::Builder::new().spawn_scoped(scope, take_all).is_err() {
+                break;
+            }
+        }
+        take_all();
+    });
+}
+
+fn is_known(store: &Store, program: &Path) -> bool {
+    let card = identity::key(program).ok().and_then(|key| store.card(&key).ok().flatten());
+    card.is_some_and(|card| Card::parse(&card.bytes).is_some_and(|card| is_done(store, &card, program)))
+}

@@ -1,0 +1,96 @@
+//! What is kept of programs, and what keeping them warm gains, as comma-separated values.
+
+use steady_model::{Interval, Reading};
+use steady_render::csv::{Column, Row, table, text};
+
+use crate::record::{
+    BenchProgram, BenchRecord, KeptProgram, Measure, ModeFigures, PaidBack, ProgramState, StatusRecord,
+};
+
+/// The columns of programs, a line each.
+fn columns() -> [Column<KeptProgram>; 10] {
+    [
+        ("program", |program| program.program.clone()),
+        ("state", |program| program.state.name().to_owned()),
+        ("reason", |program| match &program.state {
+            ProgramState::Script { interpreter, .. } => interpreter.clone(),
+            state => state.reason().unwrap_or_default().to_owned(),
+        }),
+        ("copies", |program| program.copies.to_string()),
+        ("size_bytes", |program| program.size_bytes.0.to_string()),
+        ("warm_launches", |program| field(program.warm_launches.as_ref().ok())),
+        ("usual_launches", |program| field(program.usual_launches.as_ref().ok())),
+        ("taken_unix_seconds", |program| field(program.taken.as_ref().ok().map(|taken| taken.0))),
+        ("hook_inside", |program| program.hook_inside.to_string()),
+        ("against", |program| program.answer.as_ref().map_or_else(String::new, |answer| answer.against.join("; "))),
+    ]
+}
+
+/// The programs, a line each below a line of names.
+pub(crate) fn status_csv(record: &StatusRecord) -> String {
+    table(&columns(), &record.programs)
+}
+
+/// The means and differences, a line for each program and mode below a line of names. If a program could not be measured, the last
+/// field says why.
+pub(crate) fn bench_csv(record: &BenchRecord) -> String {
+    let rows = record.programs.iter().flat_map(|program| match &program.modes {
+        Ok(modes) => modes.iter().map(|figures| row(program, Some(figures))).collect(),
+        Err(_) => vec![row(program, None)],
+    });
+    text(&rows.collect::<Vec<_>>())
+}
+
+fn row(program: &BenchProgram, figures: Option<&ModeFigures>) -> Row {
+    let mean = |measure| figures.and_then(|figures| figures.mean(measure).ok());
+    let mut row = Row::new()
+        .with("program", &program.command.name)
+        .with("mode", field(figures.map(|figures| figures.mode.name())))
+        .with("sessions", field(mean(Measure::Wall).map(|mean| mean.sessions)))
+        .with("warm_ratio", field(figures.and_then(|figures| figures.warm_ratio.as_ref().ok())));
+    for measure in Measure::ALL {
+        let mean = mean(measure);
+        row = row
+            .with(measure.name(), number(mean.map(|mean| mean.mean)))
+            .with(format!("{}_deviation", measure.name()), number(mean.and_then(|mean| mean.deviation)));
+    }
+    for measure in Measure::JUDGED {
+        let effect = figures.and_then(|figures| figures.effect(measure));
+        let interval: Option<Interval> = effect.and_then(|effect| effect.interval().ok());
+        let column = |what: &str| format!("{}_{what}", measure.base());
+        row = row
+            .with(column("verdict"), field(effect.map(|effect| effect.verdict.name())))
+            .with(column("change"), field(effect.and_then(|effect| effect.change.as_ref().ok())))
+            .with(column("low"), number(interval.map(|interval| interval.low)))
+            .with(column("high"), number(interval.map(|interval| interval.high)));
+    }
+    let both = figures.and_then(|figures| figures.break_even.as_ref().ok());
+    for (time, one) in [("wall", both.map(|both| &both.wall)), ("cpu", both.map(|both| &both.cpu))] {
+        row = row
+            .with(format!("{time}_taking_seconds"), number(one.and_then(|one| known(&one.taking_seconds))))
+            .with(format!("{time}_paid_back"), one.map_or_else(String::new, paid_back))
+            .with(format!("{time}_surely"), field(one.and_then(|one| known(&one.certain_launches))));
+    }
+    row.with("absent", program.modes.as_ref().err().map_or("", |absent| absent.0.as_str()))
+}
+
+fn paid_back(one: &PaidBack) -> String {
+    match (&one.launches, one.extrapolated) {
+        (Ok(launch), true) => format!("about {launch}"),
+        (Ok(launch), false) => launch.to_string(),
+        (Err(_), _) => "never".to_owned(),
+    }
+}
+
+fn known<T: Copy>(reading: &Reading<T>) -> Option<T> {
+    reading.as_ref().ok().copied()
+}
+
+fn field<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A number with all its digits; empty if it is none.
+fn number(value: Option<f64>) -> String {
+    field(value.filter(|value| value.is_finite()))
+}

@@ -1,0 +1,321 @@
+//! What keeping programs warm gains, as a document.
+
+use steady_model::{Ending, Interval, Reading, Verdict};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
+use steady_render::effect::{Effect as Size, signed};
+use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::terminal::columns::small;
+use steady_render::units::{
+    self, TIE, decimals, decimals_of, duration, fixed, percent, short, time, time_setting, time_with,
+};
+
+use super::charts;
+use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
+
+/// The measures of a launch, and how they are called at the head of a row.
+const ROWS: [(Measure, &str); 9] = [
+    (Measure::Wall, "wall time"),
+    (Measure::Cpu, "CPU time"),
+    (Measure::AllWall, "wall time, all"),
+    (Measure::AllCpu, "CPU time, all"),
+    (Measure::Switches, "switches"),
+    (Measure::Migrations, "migrations"),
+    (Measure::Faults, "page faults"),
+    (Measure::Cycles, "cycles"),
+    (Measure::Instructions, "instructions"),
+];
+/// With more programs than this, text has no tables of each.
+const TABLES: usize = 8;
+/// The columns of a mode's launches in small.
+const SMALL: usize = 16;
+
+/// The report: what is claimed of each program, then its figures.
+pub(crate) fn bench_document(record: &BenchRecord) -> Document {
+    let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
+    if record.ending == Ending::Interrupted {
+        let early = "It was interrupted: what is whole is shown.";
+        answer.insert(1.min(answer.len()), vec![(Emphasis::Open, early.to_owned())]);
+    }
+    let has_tables = record.programs.len() <= TABLES;
+    let mut sections: Vec<Section> =
+        record.programs.iter().flat_map(|program| of_program(program, has_tables)).collect();
+    sections.push(Section::new("How it was measured", vec![Block::Facts(facts(record, has_tables))]).folded());
+    sections.push(origin(record.started, &record.host, &record.revision));
+    Document { subject: "Steadyhand: what keeping programs warm gains".to_owned(), answer, sections, is_brief: false }
+}
+
+fn plain(text: impl Into<String>) -> Span {
+    (Emphasis::Plain, text.into())
+}
+
+fn name(program: &BenchProgram) -> String {
+    one_line(&program.command.name)
+}
+
+/// What is claimed of a program: its wall time, and when its snapshot is paid back.
+fn claims(program: &BenchProgram) -> Sentence {
+    let mut claims = vec![(Emphasis::Code, name(program)), plain(": ")];
+    match &program.modes {
+        Err(absent) => claims.push(plain(format!("absent: {}.", one_line(&absent.0)))),
+        Ok(_) => {
+            let of = |mode, what| program.figures(mode).map_or_else(Vec::new, |figures| claim(figures, what));
+            claims.extend(of(LaunchMode::OnDemand, "on demand, a launch"));
+            claims.push(plain(" "));
+            claims.extend(of(LaunchMode::Prewarm, "Prewarmed, it"));
+            let paid = program.figures(LaunchMode::OnDemand).and_then(repaid);
+            claims.extend(paid.map(|text| plain(format!(" {text}"))));
+        }
+    }
+    claims
+}
+
+fn claim(figures: &ModeFigures, what: &str) -> Sentence {
+    let Some(effect) = figures.effect(Measure::Wall) else { return vec![] };
+    let (change, interval) = match (&effect.change, &effect.interval()) {
+        (Ok(change), Ok(interval)) => (*change, *interval),
+        (Err(absent), _) | (_, Err(absent)) => {
+            let why = format!("undecided: {}.", one_line(&absent.0));
+            return vec![plain(format!("{what}: ")), (Emphasis::Open, why)];
+        }
+    };
+    let size = Size::beside_first(change, interval);
+    let takes = || format!("takes {} wall time", size.relative());
+    let (emphasis, claim) = match effect.verdict {
+        Verdict::Faster => (Emphasis::Less, takes()),
+        Verdict::Slower => (Emphasis::More, takes()),
+        Verdict::Same => (Emphasis::Same, "takes as long as usual".to_owned()),
+        Verdict::Undecided => (Emphasis::Open, "cannot be told from a normal one".to_owned()),
+    };
+    let range = match effect.verdict {
+        Verdict::Faster | Verdict::Slower => size.range,
+        Verdict::Same | Verdict::Undecided => signed(change, interval).1,
+    };
+    vec![plain(format!("{what} ")), (emphasis, claim), plain(format!(" ({range})."))]
+}
+
+/// The figures of a program; nothing if it was not measured.
+fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
+    let Ok(modes) = &program.modes else { return vec![] };
+    let name = name(program);
+    let notes = program.notes.iter().flatten();
+    let notes = notes.map(|note| vec![(Emphasis::Open, "Note:".to_owned()), plain(format!(" {}", one_line(note)))]);
+    let mut blocks: Vec<Block> = notes.map(Block::Paragraph).collect();
+    let mut sections = Vec::new();
+    if !has_tables && !blocks.is_empty() {
+        sections.push(Section::new(&name, std::mem::take(&mut blocks)));
+    }
+    blocks.extend([means(modes), against(modes), course(modes)].map(Block::Table));
+    let tables = Section::new(&name, blocks).whole();
+    sections.push(match has_tables {
+        true => tables,
+        false if sections.is_empty() => tables.shown(Shown::OffTerminal),
+        false => Section { heading: None, ..tables }.shown(Shown::OffTerminal),
+    });
+    let drawn = [
+        (format!("{name}: wall time of each launch, from the first to the last"), charts::course(modes)),
+        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), charts::behind(modes)),
+    ];
+    sections.extend(
+        drawn.into_iter().filter_map(|(heading, chart)| Some(Section::new(&heading, vec![Block::Chart(chart?)]))),
+    );
+    sections
+}
+
+/// When the snapshot of a mode is paid back; nothing if no launch was from one.
+fn repaid(figures: &ModeFigures) -> Option<String> {
+    if figures.warm_ratio == Ok(0.0) {
+        return None;
+    }
+    let BreakEven { wall, cpu } = figures.break_even.as_ref().ok()?;
+    let after = |one: &PaidBack, of: &str| match (&one.launches, one.extrapolated) {
+        (Ok(launches), true) => format!("after about {} launches in {of}", round(*launches)),
+        (Ok(launches), false) => format!("after {} in {of}", count(*launches as usize, "launch", "launches")),
+        (Err(_), _) => format!("never in {of}"),
+    };
+    let costs = match &cpu.taking_seconds {
+        Ok(seconds) => format!("Its snapshot costs {} of CPU time, next to the launches", time(seconds.max(0.0))),
+        Err(absent) => format!("The cost of its snapshot is absent: {}", one_line(&absent.0)),
+    };
+    Some(if wall.launches.is_err() && cpu.launches.is_err() {
+        format!("{costs}, and is never paid back.")
+    } else {
+        let [wall, cpu] = [after(wall, "wall time"), after(cpu, "CPU time")];
+        format!("{costs}. It is paid back {wall}, and {cpu}.")
+    })
+}
+
+/// Two digits of what is an extrapolation.
+fn round(launches: u64) -> String {
+    let value = launches as f64;
+    let scale = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
+    fixed((value / scale).round() * scale, 0)
+}
+
+/// The means, a column for each mode.
+fn means(modes: &[ModeFigures]) -> Table {
+    let rows: Vec<(Option<Measure>, &str)> =
+        ROWS.iter().map(|(measure, label)| (Some(*measure), *label)).chain([(None, "from a snapshot")]).collect();
+    let cell = |figures: &ModeFigures, measure: Option<Measure>| match measure {
+        Some(measure) => Cell::reading(&figures.mean(measure), |mean| mean_of(measure, mean)),
+        None => Cell::reading(&figures.warm_ratio, |ratio| percent(*ratio)),
+    };
+    let head = Column::words("a launch: mean ± standard deviation of the sessions", &rows, |row| row.1);
+    let of_modes = modes
+        .iter()
+        .map(|figures| Column::numbers(figures.mode.name(), &rows, |row| cell(figures, row.0)))
+        .collect::<Vec<_>>();
+    Table {
+        label: "Means of the launches".to_owned(),
+        rows: ("row", "rows"),
+        columns: std::iter::once(head).chain(of_modes).collect(),
+    }
+}
+
+fn mean_of(measure: Measure, mean: &Mean) -> String {
+    let off = mean.deviation.unwrap_or(f64::INFINITY);
+    if measure.is_time() {
+        return match mean.deviation {
+            Some(_) => time_with(mean.mean, Interval { low: mean.mean - off, high: mean.mean + off }),
+            None => time(mean.mean),
+        };
+    }
+    if mean.mean >= 1e4 {
+        return units::count(mean.mean);
+    }
+    if !off.is_finite() || off <= 0.0 {
+        return short(mean.mean);
+    }
+    let digits = decimals(off).min(3);
+    format!("{}{TIE}±{}", fixed(mean.mean, digits), fixed(off, digits))
+}
+
+/// A row of the differences.
+enum Row {
+    Effect(Measure),
+    PaidBack(fn(&BreakEven) -> &PaidBack),
+    Taking,
+}
+
+/// The differences, a column for each mode but the normal one.
+fn against(modes: &[ModeFigures]) -> Table {
+    let of_times = ROWS.iter().filter(|(measure, _)| measure.is_time());
+    let mut rows: Vec<(Row, &str)> = of_times.map(|(measure, label)| (Row::Effect(*measure), *label)).collect();
+    rows.extend([
+        (Row::PaidBack(|both| &both.wall), "paid back, wall"),
+        (Row::PaidBack(|both| &both.cpu), "paid back, CPU"),
+        (Row::Taking, "CPU time of the snapshot"),
+    ]);
+    let cell = |figures: &ModeFigures, row: &Row| match (row, &figures.break_even) {
+        (Row::Effect(measure), _) => figures.effect(*measure).map_or(Cell::Nothing, effect),
+        (Row::PaidBack(of), Ok(both)) => paid(of(both)).into(),
+        (Row::PaidBack(_), Err(absent)) => Cell::Absent(absent.0.clone()),
+        (Row::Taking, Ok(both)) => Cell::reading(&both.cpu.taking_seconds, |seconds| time(seconds.max(0.0))),
+        (Row::Taking, Err(_)) => Cell::Nothing,
+    };
+    let head = Column::words("compared with normal launches (95\u{a0}% intervals)", &rows, |row| row.1);
+    let warm = modes.iter().filter(|figures| figures.mode != LaunchMode::Normal);
+    let of_modes =
+        warm.map(|figures| Column::words(figures.mode.name(), &rows, |row| cell(figures, &row.0))).collect::<Vec<_>>();
+    Table {
+        label: "Differences from normal launches".to_owned(),
+        rows: ("row", "rows"),
+        columns: std::iter::once(head).chain(of_modes).collect(),
+    }
+}
+
+fn effect(effect: &Effect) -> Cell {
+    let with_interval: Reading<String> = effect.change.clone().and_then(|change| {
+        let (size, range) = signed(change, effect.interval()?);
+        Ok(format!("{size} ({range})"))
+    });
+    Cell::reading(&with_interval, String::clone)
+}
+
+/// From which launch on a snapshot is paid back.
+fn paid(one: &PaidBack) -> String {
+    match (&one.launches, one.extrapolated, &one.certain_launches) {
+        (Err(_), ..) => "never".to_owned(),
+        (Ok(launch), true, _) => format!("about launch{TIE}{}", round(*launch)),
+        (Ok(launch), false, Ok(certain)) if certain > launch => {
+            format!("launch{TIE}{launch} (surely{TIE}{certain})")
+        }
+        (Ok(launch), false, Ok(_)) => format!("launch{TIE}{launch} (surely)"),
+        (Ok(launch), false, Err(_)) => format!("launch{TIE}{launch} (not{TIE}sure)"),
+    }
+}
+
+/// The launches one by one, a row for each mode, all of one scale.
+fn course(modes: &[ModeFigures]) -> Table {
+    let heights: Vec<Vec<f64>> = modes.iter().map(gathered).collect();
+    let most = heights.iter().flatten().copied().fold(0.0, f64::max);
+    // The highest of all sets the scale of each, and is cut off again.
+    let drawn = |heights: &Vec<f64>| {
+        let cells = small(&[heights.as_slice(), &[most]].concat());
+        cells.chars().take(heights.len()).collect::<String>().replace(' ', TIE)
+    };
+    let rows: Vec<(&ModeFigures, &Vec<f64>)> = modes.iter().zip(&heights).collect();
+    let end = |launch: Option<&f64>| launch.map_or(Cell::Nothing, |seconds| time(*seconds).into());
+    let columns = vec![
+        Column::words("wall time, launch by launch", &rows, |row| row.0.mode.name()),
+        Column::words("from the first to the last", &rows, |row| drawn(row.1)),
+        Column::numbers("first", &rows, |row| end(row.0.launch_wall_seconds.first())),
+        Column::numbers("last", &rows, |row| end(row.0.launch_wall_seconds.last())),
+    ];
+    Table { label: "Launches one by one".to_owned(), rows: ("mode", "modes"), columns }
+}
+
+/// The wall time of each launch; of many, the mean of several together.
+fn gathered(figures: &ModeFigures) -> Vec<f64> {
+    let launches = &figures.launch_wall_seconds;
+    let together = launches.len().div_ceil(SMALL).max(1);
+    launches.chunks(together).map(|launches| launches.iter().sum::<f64>() / launches.len() as f64).collect()
+}
+
+/// How it was measured.
+fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
+    let plan = &record.plan;
+    let runs = record.programs.iter().flat_map(|program| &program.samples).map(|trial| trial.run_count()).max();
+    let sessions = format!(
+        "{} of each mode, in an order drawn by coin, of {} each, in {}",
+        runs.unwrap_or(0),
+        count(plan.count as usize, "launch", "launches"),
+        duration(record.elapsed_seconds)
+    );
+    let driver =
+        "one process that launches by posix_spawn and waits: a shell's own fork would be the same in all modes";
+    let mut facts = vec![
+        Fact::new("sessions", sessions),
+        Fact::new("driver", driver),
+        Fact::new("store", "a new one for each session, so each creates its snapshots again"),
+        Fact::new("all", "from the start of steady, with the creation of snapshots, divided by the number of launches"),
+    ];
+    if plan.pause_seconds.0 > 0 {
+        let rests = format!("{} between launches, counted nowhere", time_setting(plan.pause_seconds));
+        facts.push(Fact::new("rests", rests));
+    }
+    if plan.cold {
+        facts.push(Fact::new("cold", "the page cache was dropped before each session"));
+    }
+    if !has_tables {
+        facts.push(Fact::new("tables", "of so many programs are in Markdown and on pages"));
+    }
+    facts.push(Fact::new("seed", record.seed.to_string()));
+    facts
+}
+
+/// The gains in a few words, for a list: `true -62.9 %, cat -60.1 % wall on demand`.
+pub(crate) fn bench_summary(record: &BenchRecord) -> String {
+    let one = |program: &BenchProgram| {
+        let effect = program.figures(LaunchMode::OnDemand)?.effect(Measure::Wall)?;
+        let change = effect.change.as_ref().ok()? * 100.0;
+        Some(format!("{} {}{TIE}%", name(program), fixed(change, decimals_of(change, 3).min(1))))
+    };
+    let all: Vec<String> = record.programs.iter().filter_map(one).collect();
+    let text = match all.len() {
+        0 => "nothing was measured whole".to_owned(),
+        1..=3 => format!("{} wall on demand", all.join(", ")),
+        many => format!("{}, ... ({many} programs) wall on demand", all[..2].join(", ")),
+    };
+    text.replace(TIE, " ")
+}

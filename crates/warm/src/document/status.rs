@@ -1,0 +1,181 @@
+//! What is kept of programs, as a document.
+
+use steady_model::{Nanos, Reading, Timestamp};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence};
+use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, duration, memory, thousands, time};
+
+use crate::record::{KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
+
+/// The report: what is kept of all programs, or what was asked about each.
+pub(crate) fn status_document(record: &StatusRecord) -> Document {
+    let is_status = record.question == Question::Status;
+    let answer = match is_status {
+        true => vec![vec![(Emphasis::Heading, sentence(record))]],
+        false => record.programs.iter().map(|program| of_program(record.question, program)).collect(),
+    };
+    let sections = if is_status { sections(record) } else { vec![] };
+    Document { subject: "Steadyhand: programs kept warm".to_owned(), answer, sections, is_brief: false }
+}
+
+/// What is kept, in one sentence.
+fn sentence(record: &StatusRecord) -> String {
+    let store = match &record.store {
+        Ok(store) => store,
+        Err(absent) => return format!("No program is kept warm: {}.", one_line(&absent.0)),
+    };
+    let of = |name: &str| record.programs.iter().filter(|program| program.state.name() == name).count();
+    let mut parts = vec![count(of("warm"), "program is warm", "programs are warm")];
+    let others = [
+        ("stale", "has changed", "have changed"),
+        ("refused", "is refused", "are refused"),
+        ("script", "is a script", "are scripts"),
+    ];
+    parts.extend(
+        others.into_iter().filter(|(name, ..)| of(name) > 0).map(|(name, one, many)| count(of(name), one, many)),
+    );
+    let [size, limit] = [store.size_bytes, store.limit_bytes].map(|bytes| memory(bytes.0 as f64));
+    format!("{}; {size} of {limit} in use.", parts.join(", "))
+}
+
+/// What is said of one program that was asked about: first what claims something, then what explains it.
+fn of_program(question: Question, program: &KeptProgram) -> Sentence {
+    let is_warm =
+        program.answer.as_ref().map_or(program.state == ProgramState::Warm, |answer| answer.against.is_empty());
+    let (claim, rest) = if question == Question::Why { why(program) } else { state(program) };
+    let emphasis = if is_warm { Emphasis::Same } else { Emphasis::Open };
+    vec![(emphasis, format!("{} {claim}", one_line(&program.program))), (Emphasis::Plain, rest)]
+}
+
+/// How a program would be started.
+fn why(program: &KeptProgram) -> (&'static str, String) {
+    const AS_USUAL: &str = "would be started as usual";
+    match &program.answer {
+        None => (AS_USUAL, ": there is no store.".to_owned()),
+        Some(answer) if !answer.against.is_empty() => {
+            (AS_USUAL, format!(": {}.", one_line(&answer.against.join("; "))))
+        }
+        Some(_) => ("would be started from a snapshot", details(program)),
+    }
+}
+
+/// What a program is to the store.
+fn state(program: &KeptProgram) -> (&'static str, String) {
+    match &program.state {
+        ProgramState::Warm => ("is warm", details(program)),
+        ProgramState::Stale { reason } => ("needs a new snapshot", format!(": {}.", one_line(reason))),
+        ProgramState::Refused { reason } => ("is refused", format!(": {}.", one_line(reason))),
+        ProgramState::Script { .. } => ("is a script", details(program)),
+        ProgramState::Unknown => ("is not known", ": it has not been started, or has no snapshot yet.".to_owned()),
+    }
+}
+
+fn details(program: &KeptProgram) -> String {
+    if let ProgramState::Script { interpreter, argument } = &program.state {
+        let argument = argument.as_ref().map_or_else(String::new, |argument| format!(" {}", one_line(argument)));
+        return format!(" of {}{argument}.", one_line(interpreter));
+    }
+    let copies = count(program.copies as usize, "snapshot", "snapshots");
+    let hook = if program.hook_inside { ", with the hook in it" } else { "" };
+    format!(": {copies} of {} together{hook}.", memory(program.size_bytes.0 as f64))
+}
+
+fn sections(record: &StatusRecord) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if !record.programs.is_empty() {
+        sections.push(Section::new("Programs", vec![Block::Table(programs(record))]).whole());
+    }
+    let not_warm: Vec<Fact> = record.programs.iter().filter_map(not_warm).collect();
+    if !not_warm.is_empty() {
+        sections.push(Section::new("Not warm", vec![Block::Facts(not_warm)]));
+    }
+    if let Ok(store) = &record.store {
+        sections.push(Section::new("Launches", vec![Block::Facts(launches(store))]));
+        sections.push(Section::new("Store", vec![Block::Facts(facts(store))]));
+    }
+    sections
+}
+
+fn programs(record: &StatusRecord) -> Table {
+    let all = &record.programs;
+    let number =
+        |number: &Reading<u64>| number.as_ref().map_or(Cell::Nothing, |number| thousands(*number as usize).into());
+    let unless_none = |is_none: bool, text: String| if is_none { Cell::Nothing } else { text.into() };
+    let columns = vec![
+        Column::words("program", all, |program| one_line(&program.program)),
+        Column::words("state", all, |program| program.state.name()),
+        Column::numbers("warm", all, |program| number(&program.warm_launches)),
+        Column::numbers("as usual", all, |program| number(&program.usual_launches)),
+        Column::numbers("snapshots", all, |program| unless_none(program.copies == 0, program.copies.to_string())),
+        Column::numbers("size", all, |program| {
+            unless_none(program.size_bytes.0 == 0, memory(program.size_bytes.0 as f64))
+        }),
+        Column::numbers("taken", all, |program| {
+            program.taken.as_ref().map_or(Cell::Nothing, |taken| ago(record.now, *taken).into())
+        }),
+    ];
+    Table { label: "Programs".to_owned(), rows: ("program", "programs"), columns }
+}
+
+/// How long before another moment one was.
+fn ago(now: Timestamp, then: Timestamp) -> String {
+    match now.0.saturating_sub(then.0) {
+        0 => "now".to_owned(),
+        seconds => {
+            let passed = duration(Nanos(seconds.saturating_mul(1_000_000_000)));
+            format!("{}{TIE}ago", passed.replace(".0\u{a0}", "\u{a0}"))
+        }
+    }
+}
+
+/// Why a program is not warm, if there is a reason.
+fn not_warm(program: &KeptProgram) -> Option<Fact> {
+    let path = (Emphasis::Code, one_line(&program.program));
+    let why = (Emphasis::Plain, format!(": {}", one_line(program.state.reason()?)));
+    Some(Fact { text: vec![path, why], ..Fact::new(program.state.name(), "") })
+}
+
+/// How launches went: a number each, without those that never happened.
+fn launches(store: &StoreFacts) -> Vec<Fact> {
+    let launches = match &store.launches {
+        Ok(launches) => launches,
+        Err(absent) => return vec![Fact::new("launches", format!("absent: {}", one_line(&absent.0)))],
+    };
+    let Launches { warm, no_card, refused, changed, environment, limits, not_executed, broken, other_way, other_name } =
+        launches;
+    let all = [
+        ("from a snapshot", warm),
+        ("as usual, no snapshot yet", no_card),
+        ("as usual, refused", refused),
+        ("as usual, changed", changed),
+        ("as usual, for a variable", environment),
+        ("as usual, for limits", limits),
+        ("as usual, not executed", not_executed),
+        ("as usual, unreadable", broken),
+        ("as usual, another way", other_way),
+        ("as usual, another name", other_name),
+    ];
+    let happened = all.into_iter().filter(|(_, number)| **number > 0);
+    let facts: Vec<Fact> = happened.map(|(label, number)| Fact::new(label, thousands(*number as usize))).collect();
+    if facts.is_empty() { vec![Fact::new("launches", "none yet")] } else { facts }
+}
+
+/// What else there is to say of a store.
+fn facts(store: &StoreFacts) -> Vec<Fact> {
+    let wanted = match store.wanted {
+        0 => "nothing".to_owned(),
+        number => count(number, "program without a snapshot", "programs without a snapshot"),
+    };
+    let keeper = if store.keeper { "works now" } else { "none now; one comes with each command" };
+    let mut facts = vec![
+        Fact::reading("snapshots took", &store.taking_cpu_seconds, |cpu| {
+            format!("{} of CPU time", time(cpu.seconds()))
+        }),
+        Fact::new("wanted", wanted),
+        Fact::new("keeper", keeper),
+        Fact::new("folder", one_line(&store.folder)),
+    ];
+    facts.extend(store.trouble.as_ref().map(|trouble| Fact::new("last failure", one_line(trouble))));
+    facts
+}

@@ -1,0 +1,89 @@
+//! Who takes programs: the one effect that making them warm has besides files, and so the one that tests put another for.
+
+use steady_linux::procfs::parse_schedstat;
+use steady_linux::{Root, clock, process};
+use steady_model::{Nanos, Reading};
+
+use crate::compose::compose;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+use crate::compose::shows_binding;
+use crate::image::{Image, image};
+use crate::taken::{NotTaken, Refusal, Request, Taken};
+
+/// What capturing programs has used so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// CPU time of this process and of the programs that were captured.
+    pub cpu: Nanos,
+    /// How long this thread, or what it captured, was ready to run and had no CPU.
+    pub waited: Reading<Nanos>,
+}
+
+/// Takes programs, and makes images of what was taken.
+pub trait Camera {
+    /// What all that was done so far has used.
+    fn used(&self) -> Used;
+
+    /// Takes a program at its entry.
+    ///
+    /// # Errors
+    /// Why there is no take.
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken>;
+
+    /// A take in which functions were not bound at once. What it shows of the loader's constants is enough, in a program that was
+    /// taken before with functions bound.
+    ///
+    /// # Errors
+    /// Why there is no take.
+    fn unbound(&mut self, request: &Request, _like: &Taken) -> Result<Taken, NotTaken> {
+        self.take(request)
+    }
+
+    /// Two files that can be executed: of two takes, and of a third in which functions were not bound at once.
+    ///
+    /// # Errors
+    /// What cannot be explained in them.
+    fn images(&mut self, takes: [&Taken; 2], unbound: &Taken) -> Result<[Image; 2], Refusal>;
+}
+
+/// Takes real programs under ptrace(2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traced;
+
+impl Camera for Traced {
+    fn used(&self) -> Used {
+        let captured = process::children_usage().map_or(Nanos::ZERO, |usage| usage.user + usage.system);
+        let text = Root::default().read("/proc/thread-self/schedstat");
+        let cpu = clock::process_cpu() + captured;
+        // The two run in turns on one CPU, so that the programs wait as long for each of their CPU time.
+        let waited = text.and_then(|text| parse_schedstat(&text)).map(|own| {
+            let share = own.run_delay.0 as f64 / own.cpu.0.max(1) as f64;
+            Nanos((share * cpu.0 as f64) as u64)
+        });
+        Used { cpu, waited }
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn take(&mut self, request: &Request) -> Result<Taken, NotTaken> {
+        crate::take::take(request)
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn unbound(&mut self, request: &Request, like: &Taken) -> Result<Taken, NotTaken> {
+        match crate::take::unbound(request, like)? {
+            early if shows_binding(like, &early) => Ok(early),
+            // What that loader does later tells it from other words.
+            _ => self.take(request),
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
+    fn take(&mut self, _: &Request) -> Result<Taken, NotTaken> {
+        Err(NotTaken::Failed("programs are taken on x86-64 with the GNU C library only".to_owned()))
+    }
+
+    fn images(&mut self, [first, second]: [&Taken; 2], unbound: &Taken) -> Result<[Image; 2], Refusal> {
+        let (first, second) = compose(first, second, Some(unbound))?;
+        Ok([image(&first)?, image(&second)?])
+    }
+}

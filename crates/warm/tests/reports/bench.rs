@@ -1,0 +1,161 @@
+//! What keeping programs warm gains in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
+//! rewrites them. And the way back from JSON: exact for what was measured, an error for everything else.
+
+use serde_json::{Value, json};
+use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
+use steady_model::*;
+use steady_render::Style;
+use steady_render::json::ReadError;
+use steady_warm::bench::judged;
+use steady_warm::*;
+
+use crate::goldens;
+use crate::made::{all, interrupted, refused, usual};
+use crate::shared::{HOSTILE, absent};
+
+fn text(record: &BenchRecord, width: usize) -> String {
+    record.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+fn shown(record: &BenchRecord, form: Form) -> String {
+    record.rendered(form, Style::default(), false)
+}
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+        let exports = [
+            ("json", record.json(name == "warm-bench-interrupted")),
+            ("csv", record.csv()),
+            ("md", shown(&record, Form::Markdown)),
+            ("html", shown(&record, Form::Html)),
+        ];
+        let few = name != "warm-bench-many";
+        let all = goldens::forms(name, |width| text(&record, width), exports).into_iter();
+        all.filter(|(file, _)| few || file.ends_with(".80.txt")).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, record) in all() {
+        goldens::lines_fit(name, |width| text(&record, width));
+    }
+}
+
+#[test]
+fn what_was_measured_comes_back_exactly() {
+    for (name, record) in all() {
+        assert_eq!(BenchRecord::read(&record.json(true)), Ok(judged(record)), "{name}");
+    }
+}
+
+#[test]
+fn nulls_have_reasons_and_names_their_units() {
+    for (name, record) in all() {
+        let value = record.value(true);
+        assert_eq!((&value["schema"], &value["kind"]), (&json!("steady.warm/1"), &json!("bench")), "{name}");
+        let Ok(modes) = &record.programs[0].modes else { continue };
+        let mode = &value["programs"][0]["modes"][2];
+        let keys: Vec<&String> = mode.as_object().unwrap().keys().collect();
+        let wanted = ["wall_seconds", "cpu_seconds", "all_cpu_seconds", "switches", "migrations", "faults", "cycles"];
+        assert!(wanted.iter().all(|key| keys.iter().any(|one| one == key)), "{keys:?}");
+        assert_eq!(mode["cycles"], Value::Null);
+        assert!(mode["cycles_absent"].is_string());
+        assert_eq!(mode["launch_wall_seconds"].as_array().unwrap().len(), modes[2].launch_wall_seconds.len());
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let whole = usual().value(true);
+    let changed = |pointer: &str, value: Value| {
+        let mut changed = whole.clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        BenchRecord::read(&changed.to_string()).map_err(|error| error.to_string())
+    };
+    for (pointer, value, place) in [
+        ("/kind", json!("status"), "kind"),
+        ("/elapsed_seconds", json!(1e12), "elapsed_seconds"),
+        ("/programs/0/samples/runs", json!([3, 300]), "runs"),
+        ("/programs/0/samples/runs", json!([u64::MAX, 2]), "runs"),
+        ("/programs/1/samples/sessions/0/warm", json!(99), "programs[1].samples.sessions[0].warm"),
+        ("/programs/0/samples/sessions/2/launches_seconds", json!([]), "launches_seconds"),
+        ("/programs/0/samples/sessions/2/launches_seconds", json!([[1e9, 0]]), "launches_seconds"),
+        ("/programs/0/samples/sessions/2/mode", json!("hot"), "sessions"),
+        ("/plan/count", json!(-1), "count"),
+    ] {
+        let error = changed(pointer, value).unwrap_err();
+        assert!(error.contains(place), "{pointer}: {error}");
+    }
+    assert_eq!(BenchRecord::read(&usual().json(false)), Err(ReadError::WithoutSamples));
+    assert!(BenchRecord::read("{\"schema\":\"steady.warm/1\"}").is_err());
+}
+
+#[test]
+fn csv_has_a_line_for_each_mode_and_a_field_for_each_column() {
+    for (name, record) in all() {
+        let csv = record.csv();
+        let columns = csv.lines().next().unwrap().split(',').count();
+        let bare = |line: &str| line.split('"').step_by(2).collect::<String>();
+        assert!(csv.lines().all(|line| bare(line).split(',').count() == columns), "{name}: {csv}");
+        let rows: usize = record.programs.iter().map(|program| program.modes.as_ref().map_or(1, Vec::len)).sum();
+        assert_eq!(csv.lines().count(), 1 + rows, "{name}");
+    }
+}
+
+#[test]
+fn reports_are_summed_up() {
+    let facts: Vec<Facts> = all().iter().map(|(_, record)| record.facts()).collect();
+    assert_eq!(facts[0].verdict, "true -59.5 %, cat /dev/null -59.5 % wall on demand");
+    assert_eq!(facts[2].verdict, "nothing was measured whole");
+    assert_eq!(facts[3].verdict, "a -59.5 %, b -59.5 %, ... (10 programs) wall on demand");
+    let facts = interrupted().facts();
+    assert_eq!((facts.kind, facts.complete), (RunKind::Warm, false));
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut record = refused();
+    record.host.hostname = Ok(HOSTILE.to_owned());
+    for program in &mut record.programs {
+        program.command.name = HOSTILE.to_owned();
+        match &mut program.modes {
+            Ok(modes) => {
+                modes[1].means.0[0].1 = absent(HOSTILE);
+                modes[1].break_even = absent(HOSTILE);
+            }
+            Err(reason) => *reason = Absent::because(HOSTILE),
+        }
+        program.notes.iter_mut().for_each(|notes| notes.push(HOSTILE.to_owned()));
+    }
+    let html = shown(&record, Form::Html);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    assert!(!shown(&record, Form::Markdown).contains("<script>"));
+    assert!(!text(&record, 80).contains('\u{202e}'));
+}
+
+#[test]
+fn any_numbers_can_be_shown() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1e-9, 1e300, 5e-324] {
+        for (name, mut record) in all() {
+            for figures in record.programs.iter_mut().flat_map(|program| &mut program.modes).flatten() {
+                figures
+                    .means
+                    .0
+                    .iter_mut()
+                    .for_each(|(_, mean)| *mean = Ok(Mean { mean: odd, deviation: Some(odd), sessions: 1 }));
+                for effect in &mut figures.effects {
+                    (effect.change, effect.low, effect.high) = (Ok(odd), Ok(odd), Ok(odd));
+                }
+                figures.launch_wall_seconds.iter_mut().for_each(|launch| *launch = odd);
+                figures.launch_cpu_seconds.iter_mut().for_each(|launch| *launch = odd);
+                figures.warm_ratio = Ok(odd);
+            }
+            let texts = [Form::Text, Form::Markdown, Form::Html].map(|form| shown(&record, form));
+            assert!(texts.iter().all(|text| !text.contains("NaN")), "{name} {odd}");
+            assert!(serde_json::from_str::<Value>(&record.json(true)).is_ok(), "{name} {odd}");
+        }
+    }
+}
