@@ -7,10 +7,11 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 6] = [
+pub(crate) static FEATURES: [Feature; 7] = [
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
+    steady_explain::FEATURE,
     steady_locks::FEATURE,
     steady_host::FEATURE,
     steady_signature::FEATURE,

@@ -2,7 +2,6 @@
 
 mod agent;
 mod around;
-mod explain;
 mod fleet;
 mod history;
 mod release;
@@ -15,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
-use steady_feature::flags::{confidence, duration, resolution};
+use steady_feature::flags::{IgnoredFailures, confidence, duration, resolution};
 use steady_host::QuietHostFlags;
 use steady_model::{FailIf, Nanos};
 
@@ -25,11 +24,10 @@ use crate::manual::ManFlags;
 
 pub(crate) use agent::{AgentCommands, AgentFlags, AgentStatusFlags, LibraryFlags, ListenFlags, OutsideFlags};
 pub(crate) use around::AroundFlags;
-pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
-pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
+pub(crate) use values::{LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
 pub(crate) use warm_bench::WarmBenchFlags;
@@ -59,8 +57,6 @@ pub(crate) enum Subcommands {
     Compare(Box<CompareFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
-    /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
-    Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
     /// Listen to services and keep what their requests cost; what they load for that

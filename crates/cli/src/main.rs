@@ -8,7 +8,6 @@ mod agent;
 mod compare;
 mod compared;
 mod completions;
-mod explain;
 mod failure;
 mod features;
 mod flags;
@@ -32,7 +31,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use steady_experiments::explain as explained;
 use steady_experiments::warm::{bench, keeper};
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
@@ -74,7 +72,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
-        Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
@@ -95,8 +92,6 @@ fn helper() -> Option<ExitCode> {
     let environment = || std::env::vars_os().collect::<Vec<_>>();
     if word == launcher::ARGUMENT {
         launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
-    } else if word == explained::ARGUMENT {
-        explained::guard(words);
     } else if word == keeper::ARGUMENT {
         return Some(if warm::keep(words.next()) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     } else if word == bench::STAGE {
@@ -107,8 +102,6 @@ fn helper() -> Option<ExitCode> {
         release::serve(&mut words);
     } else if word == release::SWEEPER {
         release::sweep(&mut words);
-    } else if word == explained::COUNTER {
-        explained::serve_counter();
     } else {
         return None;
     }
@@ -125,7 +118,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
-        Some("explain" | "warm") => Status::of_words(words),
+        Some("warm") => Status::of_words(words),
         _ => features::status(name, words),
     });
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };

@@ -3,8 +3,6 @@
 mod absent;
 mod agent;
 pub(crate) mod breakdown;
-mod explain;
-pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
 mod joined;
@@ -20,7 +18,6 @@ mod warm;
 use steady_model::{Report, Undecided, Warning};
 
 pub use agent::agent_text;
-pub use explain::{explain_pair_text, explain_text};
 pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
 pub use joined::joined_text;
 pub use release::{release_answer_text, release_text};

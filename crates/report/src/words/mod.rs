@@ -2,7 +2,6 @@
 
 pub(crate) mod agent;
 mod effect;
-pub(crate) mod explain;
 pub(crate) mod release;
 mod remedy;
 mod repeat;
