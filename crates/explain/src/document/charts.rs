@@ -9,7 +9,7 @@ use steady_render::units::time;
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Line};
 
 /// What events are drawn together.
-const KINDS: [&str; 4] = ["page faults", "switches", "processes, threads, programs", "system calls"];
+const KINDS: [&str; 4] = ["page faults", "switches", "forks, threads, execs", "system calls"];
 
 /// Which of [`KINDS`] an event is.
 fn kind(priced: Priced) -> usize {
@@ -45,7 +45,7 @@ pub(super) fn times(record: &ExplainRecord) -> Option<Chart> {
             pieces.push(piece("waiting for a CPU or blocked", Look::Rest, rest));
         }
     }
-    stacked("All of its time", [""], pieces)
+    stacked("All of its time", ["its time"], pieces)
 }
 
 /// The CPU time of one command by what it was counted to do.
@@ -95,10 +95,10 @@ pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
     kinds.extend(left.map(|left| ("unexplained", left)));
     kinds.retain(|(_, seconds)| seconds.iter().any(|seconds| *seconds > 0.0));
     let names = kinds.iter().flat_map(|(name, _)| ["OLD", "NEW"].map(|command| format!("{name}, {command}"))).collect();
-    let series = [("OLD", Look::Rest), ("NEW", Look::First)].into_iter().enumerate().map(|(command, (name, look))| {
+    let series = [Look::Rest, Look::First].into_iter().enumerate().map(|(command, look)| {
         let rows = kinds.iter().enumerate().filter(|(_, (_, seconds))| seconds[command] > 0.0);
         let bars = rows.map(|(at, (_, seconds))| bar(2 * at + command, 0.0, seconds[command])).collect();
-        Series { name: Some(name.to_owned()), look, marks: Marks::Bars(bars) }
+        Series { name: None, look, marks: Marks::Bars(bars) }
     });
     chart("CPU time of a run of each by what was counted, at this host's prices", names, series.collect())
 }

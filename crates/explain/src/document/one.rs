@@ -261,11 +261,11 @@ pub(crate) fn document(record: &ExplainRecord) -> Document {
     let went = "Where the time went";
     let did = "What it was counted to do, at this host's prices";
     let mut sections = vec![Section::new(went, vec![Block::Table(times(record))]).whole()];
-    sections.extend(on_pages("The same, drawn", charts::times(record)));
+    sections.extend(on_pages("All of its time", charts::times(record)));
     let parts = parts(record);
     if !parts.is_empty() {
         sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
-        sections.extend(on_pages("The same, drawn", charts::parts(record)));
+        sections.extend(on_pages("Its CPU time", charts::parts(record)));
     }
     sections.extend(on_pages("Over time", course::chart(record)));
     sections.extend(processes::section(record));

@@ -309,17 +309,17 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
 
 /// The report.
 pub(crate) fn document(record: &ExplainPairRecord) -> Document {
-    let on_pages = |chart: Option<steady_render::Chart>| {
-        chart.map(|chart| Section::new("The same, drawn", vec![Block::Chart(chart)]).shown(Shown::OnPages))
+    let on_pages = |heading: &str, chart: Option<steady_render::Chart>| {
+        chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
     };
     let did = "CPU time by what was counted, at this host's prices";
     let mut sections =
         vec![commands(record), Section::new("Where the time of both goes", vec![Block::Table(times(record))]).whole()];
-    sections.extend(on_pages(charts::times_of_both(record)));
+    sections.extend(on_pages("All of the time of both", charts::times_of_both(record)));
     let parts = parts(record);
     if !parts.is_empty() {
         sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
-        sections.extend(on_pages(charts::parts_of_both(record)));
+        sections.extend(on_pages("The CPU time of both", charts::parts_of_both(record)));
     }
     sections.push(Section::new("What it rests on", vec![Block::Facts(facts(record))]));
     sections.push(origin(record.record.started, &record.record.host, &record.record.revision));
