@@ -268,18 +268,21 @@ fn what_is_exported_is_what_the_schemas_say() {
     let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_validator) else {
         return skip(test, "no Python package jsonschema (Debian: python3-jsonschema)");
     };
-    let [limit, locks, host] = ["limit.json", "locks.json", "host.json"].map(path);
+    let [limit, locks, host, explain, pair] =
+        ["limit.json", "locks.json", "host.json", "explain.json", "pair.json"].map(path);
     for words in [
         &["limit", "--cpu", "9s", "--quiet", "--export-json", &limit, "--", "true"][..],
         &["locks", "--quiet", "--export-json", &locks, "--", "python3", "-c", "import threading"],
         &["host", "status", "--quiet", "--export-json", &host],
+        &["explain", "--quiet", "--export-json", &explain, "--", "true"],
+        &["explain", "--quiet", "--runs", "6", "--export-json", &pair, "true", "sh -c :"],
     ] {
         let (status, _, stderr) = run(words);
         assert_eq!(status, 0, "{words:?}: {stderr}");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").display().to_string();
-    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host];
+    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host, &explain, &pair];
     let (status, unseen, stderr) = told(Command::new(python).args(words).output().unwrap());
     assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
-    [limit, locks, host].iter().for_each(|file| fs::remove_file(file).unwrap());
+    [limit, locks, host, explain, pair].iter().for_each(|file| fs::remove_file(file).unwrap());
 }

@@ -23,6 +23,16 @@ pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanat
 /// No run lasts longer: 97 days. Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 
+/// Either kind of record, for the JSON Schema. The JSON of a difference has the fields of a comparison as well.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+pub enum Explanation {
+    /// One command.
+    One(ExplainRecord),
+    /// The difference of two.
+    Pair(ExplainPairRecord),
+}
+
 /// What could not be priced or counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use steady_costs::prices::{Price, Priced, Prices};
 use steady_feature::attended::AttendedCommand;
@@ -19,10 +20,11 @@ use crate::{csv, judged};
 ///
 /// If a tracer counted its system calls (`trace`), its times are those of the command under the tracer, which stops it at each
 /// call. What happened is counted, but nothing can be said of how long it takes by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainRecord {
     /// When it was begun: a label.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// The command.
     #[serde(serialize_with = "as_in_comparisons")]
@@ -50,6 +52,7 @@ pub struct ExplainRecord {
     /// Where the system time lies as far as the kernel's ticks show, in seconds: a point if it is exact, absent if the ticks show
     /// nothing. Derived.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "figures::system")]
+    #[schemars(with = "figures::System")]
     pub system_interval: Reading<Interval>,
     /// The length of the ticks by which user and system time are sampled; absent if both are exact.
     pub tick_seconds: Reading<Nanos>,
@@ -58,7 +61,7 @@ pub struct ExplainRecord {
     /// Of it, time spent runnable, waiting for a CPU.
     pub waiting_seconds: Reading<Nanos>,
     /// Of it, time in which nothing of a thread could run: what CPU time and waiting leave. Derived.
-    #[serde(skip_deserializing, default = "not_judged")]
+    #[serde(skip_deserializing, default = "not_judged::<f64>")]
     pub blocked_seconds: Reading<f64>,
     /// Time in which it was stopped (job control): in none of the others.
     pub stopped_seconds: Nanos,
@@ -71,6 +74,7 @@ pub struct ExplainRecord {
     /// the kernel did beyond the prices. Below zero if the parts come to more than the whole; absent if the times are a
     /// tracer's. Derived.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "figures::unexplained")]
+    #[schemars(with = "figures::Unexplained")]
     pub unexplained: Reading<(f64, Interval)>,
     /// What could not be priced or counted. Derived.
     #[serde(skip_deserializing)]
@@ -91,6 +95,7 @@ pub struct ExplainRecord {
     pub load: Activity,
     /// How fast the CPU's clock ran just before it and just after.
     #[serde(flatten, with = "steady_costs::prices::alu")]
+    #[schemars(with = "steady_costs::prices::alu::Fields")]
     pub alu: Reading<AluTime>,
     /// Processes that it left behind, and that were ended.
     pub left_behind: u32,
@@ -99,26 +104,31 @@ pub struct ExplainRecord {
 }
 
 /// A part of the CPU time: so many events at their price.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
     /// What it is, in words: `page faults`, `read`, `process switches`.
     pub name: String,
     /// The event whose price it is.
     #[serde(rename = "event")]
+    #[schemars(with = "String")]
     pub priced: Priced,
     /// Whether the price is only the least that such an event costs.
     pub at_least: bool,
     /// How many.
     #[serde(serialize_with = "figures::number")]
+    #[schemars(with = "Reading<f64>")]
     pub count: f64,
     /// What one costs.
     #[serde(flatten, serialize_with = "figures::price")]
+    #[schemars(with = "figures::PartPrice")]
     pub price: Price,
     /// Their time together.
     #[serde(serialize_with = "figures::number")]
+    #[schemars(with = "Reading<f64>")]
     pub seconds: f64,
     /// Its interval.
     #[serde(flatten, serialize_with = "figures::interval")]
+    #[schemars(with = "figures::PartInterval")]
     pub interval: Interval,
 }
 

@@ -1,6 +1,6 @@
 //! The difference of two commands: the fields of the comparison that their pairs are, and the lines.
 
-use serde::ser::SerializeMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use steady_costs::prices::{Priced, Prices};
@@ -18,7 +18,7 @@ const AFTER: &str = "load";
 
 /// Two commands whose difference is explained. Its fields are those of its JSON, which has those of the comparison around them.
 /// What is derived (pairs, lines, what is missing, notes) is written and never read: [`judged_pair`] derives it again.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainPairRecord {
     /// The pairs: both commands in turns.
     #[serde(skip)]
@@ -38,11 +38,13 @@ pub struct ExplainPairRecord {
     /// What runs of each were counted to do that the pairs do not show (forks, system calls): one element for each run, which was
     /// made for it alone.
     #[serde(serialize_with = "counted")]
+    #[schemars(with = "[Counted; 2]")]
     pub counted: [Reading<Vec<Counts>>; 2],
     /// The length of the ticks by which user and system time are sampled; absent if both are exact.
     pub tick_seconds: Reading<Nanos>,
     /// How fast the CPU's clock ran between the pairs.
     #[serde(flatten, with = "steady_costs::prices::alu")]
+    #[schemars(with = "steady_costs::prices::alu::Fields")]
     pub alu: Reading<AluTime>,
     /// What events cost here.
     pub prices: Prices,
@@ -60,7 +62,7 @@ struct Measured {
 }
 
 /// What the runs of a command were counted to do.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Counted {
     runs: Reading<Vec<Counts>>,
 }
@@ -89,10 +91,11 @@ pub enum Line {
 }
 
 /// One line of a difference.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Which time it is.
     #[serde(flatten)]
+    #[schemars(with = "LineFields")]
     pub line: Line,
     /// What it is, in words.
     pub name: String,
@@ -100,18 +103,22 @@ pub struct Difference {
     pub depth: u32,
     /// What a run of OLD and one of NEW took, in seconds: weighted means, with the same weights in all lines.
     #[serde(flatten, serialize_with = "figures::both")]
+    #[schemars(with = "figures::Both")]
     pub seconds: Reading<[f64; 2]>,
     /// NEW less OLD, in seconds, with its 95 % interval.
     #[serde(flatten, serialize_with = "figures::difference")]
+    #[schemars(with = "figures::Seconds")]
     pub difference: Reading<(f64, Interval)>,
     /// How many events there were in a run of each, for what is counted.
     #[serde(flatten, serialize_with = "figures::counts")]
+    #[schemars(with = "figures::CountsOfBoth")]
     pub counts: Option<[f64; 2]>,
     /// Whether each is priced at only the least that it costs; none for what is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<bool>,
     /// How many more there were in NEW, with the 95 % interval.
     #[serde(flatten, serialize_with = "figures::more")]
+    #[schemars(with = "figures::More")]
     pub more: Option<(f64, Interval)>,
 }
 
@@ -132,15 +139,21 @@ impl Line {
     }
 }
 
+/// A [`Line`] in JSON.
+#[derive(Serialize, JsonSchema)]
+struct LineFields {
+    /// Which time it is: `wall`, `cpu`, `user`, `system`, `part`, `unexplained`, `waiting`, `blocked` or `off_cpu`.
+    line: &'static str,
+    /// The event of a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    event: Option<Priced>,
+}
+
 impl Serialize for Line {
-    /// The fields `line`, and `event` for a part.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("line", self.name())?;
-        if let Line::Part(priced) = self {
-            map.serialize_entry("event", priced)?;
-        }
-        map.end()
+        let event = if let Line::Part(priced) = self { Some(*priced) } else { None };
+        LineFields { line: self.name(), event }.serialize(serializer)
     }
 }
 

@@ -19,7 +19,7 @@ use steady_feature::flags::Form;
 use steady_feature::{Record as _, Report as _};
 use steady_model::*;
 use steady_render::Style;
-use steady_render::json::ReadError;
+use steady_render::json::{ReadError, description};
 
 fn text(record: &dyn steady_feature::Record, width: usize) -> String {
     record.rendered(Form::Text, Style { width, color: false }, false)
@@ -62,6 +62,11 @@ fn differences_look_as_recorded() {
         let page = (name != "explain-few").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
         goldens::forms(name, |width| text(&record, width), exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<Explanation>(&SCHEMA));
 }
 
 #[test]

@@ -22,11 +22,11 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
         if let Some(dialect) = root.shift_remove("$schema") {
             root.shift_insert(0, "$schema".to_owned(), dialect);
         }
-        let name = json!({ "const": schema.name });
-        if let Some(Value::Object(fields)) = root.get_mut("properties") {
-            fields.shift_insert(0, "schema".to_owned(), name);
+        // A record of several kinds has no fields of its own.
+        if let Value::Object(fields) = root.entry("properties").or_insert_with(|| json!({})) {
+            fields.shift_insert(0, "schema".to_owned(), json!({ "const": schema.name }));
         }
-        if let Some(Value::Array(required)) = root.get_mut("required") {
+        if let Value::Array(required) = root.entry("required").or_insert_with(|| json!([])) {
             required.insert(0, "schema".into());
         }
         if let Some(Value::Object(definitions)) = root.get_mut("$defs") {
@@ -44,6 +44,11 @@ fn with_readings(value: &mut Value, definitions: &Value) {
             if let Some(Value::Object(fields)) = object.get_mut("properties") {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
+                    // What is derived is written, and not read.
+                    if let Value::Object(field) = &mut field {
+                        field.shift_remove("readOnly");
+                        field.shift_remove("default");
+                    }
                     let absent = reading(&field, definitions).map(|inner| {
                         let description = field.get("description").cloned();
                         field = json!({ "anyOf": [inner, { "type": "null" }] });
@@ -104,5 +109,26 @@ mod tests {
         assert_eq!(fields["looks"]["items"]["anyOf"][1]["required"], json!(["absent"]), "{text}");
         assert_eq!(schema["required"], json!(["schema", "wait_seconds", "looks"]));
         assert!(!text.contains("Result_of"), "{text}");
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    #[serde(untagged)]
+    #[expect(dead_code, reason = "it is only described")]
+    enum Either {
+        One(Sample),
+        Other { names: Vec<String> },
+    }
+
+    #[test]
+    fn records_of_several_kinds_have_one_schema() {
+        let text = description::<Either>(&Schema { name: "steady.sample/1", what: "a sample" });
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(schema["properties"], json!({ "schema": { "const": "steady.sample/1" } }), "{text}");
+        assert_eq!((&schema["required"], schema["anyOf"].as_array().map(Vec::len)), (&json!(["schema"]), Some(2)));
+        assert_eq!(
+            schema["$defs"]["Sample"]["properties"]["wait_seconds_absent"],
+            json!({ "type": "string" }),
+            "{text}"
+        );
     }
 }
