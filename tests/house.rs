@@ -7,14 +7,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: &[(&str, &[&str])] = &[
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
     ("crates/workloads", &["model", "linux"]),
     ("crates/process", &["model", "linux"]),
     ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
-    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "costs", "warm"]),
+    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "warm"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
@@ -23,6 +23,23 @@ const ARROWS: [(&str, &[&str]); 24] = [
     (
         "crates/load",
         &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "report"],
+    ),
+    // It compares two commands, and has the fields of a comparison in its JSON.
+    (
+        "crates/explain",
+        &[
+            "model",
+            "linux",
+            "stats",
+            "workloads",
+            "process",
+            "rulers",
+            "render",
+            "feature",
+            "costs",
+            "experiments",
+            "report",
+        ],
     ),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
@@ -49,6 +66,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
             "locks",
             "costs",
             "load",
+            "explain",
             "host",
             "signature",
             "warm",
@@ -75,6 +93,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
             "costs",
             "load",
             "warm",
+            "explain",
             "report",
             "agent",
             "fleet",

@@ -3,7 +3,8 @@
 use std::str;
 
 use steady_costs::CostsRecord;
-use steady_experiments::{explain, judge};
+use steady_experiments::judge;
+use steady_explain::{ExplainPairRecord, ExplainRecord};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
@@ -32,26 +33,16 @@ pub fn reports(bytes: &[u8]) {
         rendered(&record);
         assert_eq!(LimitRecord::read(&record.json(false)).ok(), Some(record));
     }
-    if let Ok(record) = read_explain_record(text) {
-        let report = explain::report(record.clone());
-        harmless(&explain_json_text(&report), false);
-        shown([
-            explain_text(&report, narrow()),
-            explain_html(&report),
-            explain_csv(&report),
-            explain_markdown(&report),
-        ]);
-        assert_eq!(read_explain_record(&explain_json_text(&report)).ok(), Some(record));
+    if let Ok(record) = ExplainRecord::read(text) {
+        rendered(&record);
+        // Prices of any size may lead to what is no number, which does not equal itself.
+        let json = record.json(false);
+        assert_eq!(ExplainRecord::read(&json).map(|again| again.json(false)), Ok(json));
     }
-    if let Ok(record) = read_explain_pair_record(text) {
-        let report = explain::pair_report(record);
-        shown([
-            explain_pair_text(&report, narrow()),
-            explain_pair_html(&report),
-            explain_pair_csv(&report),
-            explain_pair_markdown(&report),
-        ]);
-        harmless(&explain_pair_json_text(&report, true), false);
+    if let Ok(record) = ExplainPairRecord::read(text) {
+        rendered(&record);
+        let json = record.json(true);
+        assert_eq!(ExplainPairRecord::read(&json).map(|again| again.json(true)), Ok(json));
     }
     if let Ok(record) = CostsRecord::read(text) {
         rendered(&record);

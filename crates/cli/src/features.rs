@@ -11,6 +11,7 @@ pub(crate) static FEATURES: &[Feature] = &[
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
+    steady_explain::FEATURE,
     steady_locks::FEATURE,
     steady_warm::FEATURE,
     steady_host::FEATURE,

@@ -1,7 +1,6 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
 mod around;
-mod explain;
 mod fleet;
 mod history;
 mod release;
@@ -12,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
-use steady_feature::flags::{confidence, duration, resolution};
+use steady_feature::flags::{IgnoredFailures, confidence, duration, resolution};
 use steady_host::QuietHostFlags;
 use steady_model::{FailIf, Nanos};
 
@@ -21,11 +20,10 @@ use crate::features;
 use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
-pub(crate) use explain::ExplainFlags;
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
-pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
+pub(crate) use values::{LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 
 /// What pages of the manual name as their source.
@@ -53,8 +51,6 @@ pub(crate) enum Subcommands {
     Compare(Box<CompareFlags>),
     /// Judge saved samples again, to the same digits; join those of several runs
     Judge(JudgeFlags),
-    /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
-    Explain(Box<ExplainFlags>),
     /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove

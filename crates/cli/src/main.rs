@@ -7,7 +7,6 @@
 mod compare;
 mod compared;
 mod completions;
-mod explain;
 mod failure;
 mod features;
 mod flags;
@@ -29,7 +28,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use steady_experiments::explain as explained;
 use steady_feature::Status;
 use steady_linux::counters::{self, HARDWARE};
 use steady_linux::signals;
@@ -70,7 +68,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Judge(flags) => judge::run(&flags),
-        Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
@@ -89,14 +86,10 @@ fn helper() -> Option<ExitCode> {
     let environment = || std::env::vars_os().collect::<Vec<_>>();
     if word == launcher::ARGUMENT {
         launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
-    } else if word == explained::ARGUMENT {
-        explained::guard(words);
     } else if word == release::WORKER {
         release::serve(&mut words);
     } else if word == release::SWEEPER {
         release::sweep(&mut words);
-    } else if word == explained::COUNTER {
-        explained::serve_counter();
     } else {
         return None;
     }
@@ -113,7 +106,6 @@ fn misuse(error: &clap::Error) -> ExitCode {
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
-        Some("explain") => Status::of_words(words),
         _ => features::status(name, words),
     });
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };

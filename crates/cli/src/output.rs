@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_linux::process;
-use steady_model::{ExplainPairReport, ExplainReport, Joined, Report};
+use steady_model::{Joined, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -34,31 +34,6 @@ impl Shown for Report {
             Form::Csv => steady_report::csv(self),
             Form::Markdown => steady_report::markdown(self),
             Form::Html => steady_report::html(self),
-        }
-    }
-}
-
-impl Shown for ExplainReport {
-    /// It has no samples besides what it shows.
-    fn rendered(&self, form: Form, _: bool) -> String {
-        match form {
-            Form::Text => steady_report::explain_text(self, style()),
-            Form::Json => steady_report::explain_json_text(self),
-            Form::Csv => steady_report::explain_csv(self),
-            Form::Markdown => steady_report::explain_markdown(self),
-            Form::Html => steady_report::explain_html(self),
-        }
-    }
-}
-
-impl Shown for ExplainPairReport {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::explain_pair_text(self, style()),
-            Form::Json => steady_report::explain_pair_json_text(self, samples),
-            Form::Csv => steady_report::explain_pair_csv(self),
-            Form::Markdown => steady_report::explain_pair_markdown(self),
-            Form::Html => steady_report::explain_pair_html(self),
         }
     }
 }

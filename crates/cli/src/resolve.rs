@@ -5,11 +5,12 @@ use std::fs::File;
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use steady_feature::chosen_cpus;
-use steady_model::{Effort, FailureRule, Layout, Metric, Output, PerCommand, Plan, Seed};
+use steady_feature::flags::failures;
+use steady_model::{Effort, Layout, Metric, Output, PerCommand, Plan, Seed};
 
 use crate::compared::compared;
 use crate::failure::Failure;
-use crate::flags::{CompareFlags, IgnoredFailures, LayoutFlag, MetricFlag};
+use crate::flags::{CompareFlags, LayoutFlag, MetricFlag};
 
 /// The plan of a comparison.
 pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
@@ -63,14 +64,6 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
         LayoutFlag::Auto => None,
         LayoutFlag::Turns => Some(Layout::Turns),
         LayoutFlag::Duet => Some(Layout::Duet),
-    }
-}
-
-pub(crate) fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
-    match flag {
-        None => FailureRule::Abort,
-        Some(IgnoredFailures::All) => FailureRule::IgnoreAll,
-        Some(IgnoredFailures::Codes(codes)) => FailureRule::IgnoreCodes(codes.clone()),
     }
 }
 

@@ -40,6 +40,10 @@ impl Session for CommandLine {
         programs::attended(words)
     }
 
+    fn typed_command(&self, text: &str, shell: Option<&str>) -> Result<Command, Failure> {
+        programs::command(text, shell)
+    }
+
     fn environment(&self) -> Vec<(OsString, OsString)> {
         std::env::vars_os().collect()
     }

@@ -1,11 +1,12 @@
 //! Experiments on simulated probes: what is measured, in which order, within which time, and what is kept.
 
+use steady_costs::prices::{self, Priced, Prices};
 use steady_costs::{
     Affinity, Circumstances, Cost, CostsError, CostsPlan, CostsRecord, Done, Event, LengthReason, Repetition,
-    SimulatedProbes, judged, measure, prices,
+    SimulatedProbes, judged, measure,
 };
 use steady_linux::{Root, host, topology};
-use steady_model::{Absent, AluTime, Ending, Nanos, Priced, Prices, Probe, Reading, Seed, Timestamp};
+use steady_model::{Absent, AluTime, Ending, Nanos, Probe, Reading, Seed, Timestamp};
 
 const PROBES: [Probe; 4] = [Probe::FunctionCall, Probe::SystemCall, Probe::ProcessSwitch, Probe::ForkExit];
 
@@ -214,7 +215,7 @@ fn priced(known: Option<Prices>, probes: &mut SimulatedProbes) -> Result<Prices,
 #[test]
 fn every_price_is_measured_once() {
     let all = priced(None, &mut SimulatedProbes::new(dear)).unwrap();
-    assert_eq!(all.prices.len(), prices::all().count());
+    assert_eq!(all.prices.len(), Priced::all().count());
     let near = |priced, expected: f64| {
         let price = all.of(priced).unwrap();
         assert!((price.seconds / expected - 1.0).abs() < 0.03, "{priced:?}: {price:?}");

@@ -7,7 +7,6 @@
 mod coins;
 mod commands;
 pub mod compare;
-pub mod explain;
 pub mod judge;
 
 pub use commands::CommandRunner;

@@ -16,6 +16,13 @@ pub trait Session {
     /// There is no such program, or it cannot be executed.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure>;
 
+    /// The command in a string: its words as a shell splits them, or all of it as an argument of `shell`. Its program is found as
+    /// execvp(3) finds it.
+    ///
+    /// # Errors
+    /// There are no words, there is no such program, or it cannot be executed.
+    fn typed_command(&self, text: &str, shell: Option<&str>) -> Result<Command, Failure>;
+
     /// The environment that it was called in: what a command inherits.
     fn environment(&self) -> Vec<(OsString, OsString)>;
 

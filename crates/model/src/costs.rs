@@ -1,5 +1,6 @@
 //! Primitives of the machine and its kernel, whose cost is measured.
 
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -275,6 +276,15 @@ impl<'de> Deserialize<'de> for Probe {
         let found = Probe::all().find(|probe| probe.name() == name);
         found.ok_or_else(|| D::Error::custom(format!("there is no probe '{name}'")))
     }
+}
+
+/// How often one system call was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallCount {
+    /// Its name in the kernel's table; `number N` for those that we do not know.
+    pub name: String,
+    /// How often.
+    pub count: u64,
 }
 
 /// One timed loop.

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp,
-};
+use crate::{Absent, Ending, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp};
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,27 +96,6 @@ impl Facts {
             complete: record.ending != Ending::Interrupted,
             primary: Ok(record.primary),
             ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of a command whose time was explained, summed up as `verdict`. It is complete however the command ended.
-    pub fn of_explain(report: &ExplainReport, verdict: String) -> Self {
-        let record = &report.record;
-        Facts {
-            commands: vec![record.plan.command.name.clone()],
-            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of two commands whose difference was explained, summed up as `verdict`.
-    pub fn of_explain_pair(report: &ExplainPairReport, verdict: String) -> Self {
-        let record = &report.record.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
-            complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), verdict)
         }
     }
 

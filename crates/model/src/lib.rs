@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod costs;
-mod explain;
 mod host;
 mod joined;
 mod kept;
@@ -17,11 +16,7 @@ mod samples;
 mod units;
 mod verdict;
 
-pub use costs::{KernelCall, Probe, Timed};
-pub use explain::{
-    AluTime, CallCount, Counts, Difference, ExplainPairRecord, ExplainPairReport, ExplainPlan, ExplainRecord,
-    ExplainReport, Line, Part, Price, Priced, Prices, ProcessUse, Progress,
-};
+pub use costs::{CallCount, KernelCall, Probe, Timed};
 pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
@@ -42,7 +37,7 @@ pub use report::{
     Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,
     Warning,
 };
-pub use rulers::{Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
+pub use rulers::{AluTime, Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };

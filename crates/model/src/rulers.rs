@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Activity, Bytes, Ending, Host, Machine, Nanos, Reading, Seed, Timestamp};
+use crate::{Activity, Bytes, Ending, Host, Interval, Machine, Nanos, Reading, Seed, Timestamp};
 
 /// What a ruler measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -126,4 +126,15 @@ pub struct RulerRecord {
     pub ending: Ending,
     /// Why it ended early, where neighbours were lost or could not be had; the rows that are whole are there.
     pub failure: Option<String>,
+}
+
+/// How fast a CPU's clock ran: the CPU time of a step of dependent arithmetic, which follows nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AluTime {
+    /// The mean of the readings, in seconds.
+    pub seconds: f64,
+    /// Where it lies, as far as the spread of the readings shows.
+    pub interval: Interval,
+    /// How many readings there were.
+    pub readings: u32,
 }

@@ -212,14 +212,14 @@ impl Quota {
 }
 
 /// What the machine was doing between two moments, as the kernel's counters tell it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Activity {
-    /// Share of the CPUs' time that was in use, by anybody.
-    pub busy_ratio: Reading<f64>,
     /// Share of the CPUs' time that the hypervisor gave to others.
     pub steal_ratio: Reading<f64>,
     /// Share of the time in which something waited for a CPU (pressure stall information, "some").
     pub pressure: Reading<f64>,
+    /// Share of the CPUs' time that was in use, by anybody.
+    pub busy_ratio: Reading<f64>,
     /// Share of the time in which the control group's quota held it back.
     pub throttled_ratio: Reading<f64>,
 }

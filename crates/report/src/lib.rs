@@ -14,25 +14,20 @@ pub use steady_render::json::ReadError;
 pub(crate) use steady_render::units;
 pub use steady_render::{Style, ascii};
 
+pub use csv::csv;
 pub use csv::release_csv;
-pub use csv::{csv, explain_csv, explain_pair_csv};
+pub use html::html;
 pub use html::release_html;
-pub use html::{explain_html, explain_pair_html, html};
 pub use json::{
-    EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
-    explain_pair_json, explain_pair_json_text, explains_a_pair, joined_json, joined_json_text, json, json_text,
-    load_json, load_json_text, read_explain_pair_record, read_explain_record, read_load_record, read_record,
-    read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text, said_run_json_text,
+    HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text,
+    load_json, load_json_text, read_load_record, read_record, read_record_of, read_ruler_record, record_fields,
+    rulers_json, rulers_json_text, run_json_text, runs_json_text, said_run_json_text,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
+pub use markdown::markdown;
 pub use markdown::release_markdown;
-pub use markdown::{explain_markdown, explain_pair_markdown, markdown};
-pub use text::{
-    explain_pair_text, explain_text, joined_text, other_run_text, run_text, runs_text, said_run_text, sentence,
-    summary, text,
-};
+pub use text::{joined_text, other_run_text, run_text, runs_text, said_run_text, sentence, summary, text};
 pub use text::{release_answer_text, release_text};
-pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::one_line;
 pub use words::release::{release_sight, release_summary};
 pub use words::warning_message;

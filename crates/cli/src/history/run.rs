@@ -2,13 +2,12 @@
 
 use std::ops::Deref;
 
-use steady_experiments::{explain, judge};
+use steady_experiments::judge;
 use steady_feature::Record;
-use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, Report, RunKind};
+use steady_model::{Facts, Kept, ReleaseReport, Report, RunKind};
 use steady_report::{
-    ReadError, explain_pair_summary, explain_summary, explains_a_pair, other_run_text, read_explain_pair_record,
-    read_explain_record, read_record, read_release_report, release_summary, run_json_text, run_text, runs_json_text,
-    said_run_json_text, said_run_text, summary,
+    ReadError, other_run_text, read_record, read_release_report, release_summary, run_json_text, run_text,
+    runs_json_text, said_run_json_text, said_run_text, summary,
 };
 
 use crate::compare;
@@ -38,10 +37,14 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
     }
     Ok(match kind {
         RunKind::Compare => Box::new(judge(read_record(text)?)),
-        RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
-        RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs | RunKind::Warm => {
+        RunKind::Load
+        | RunKind::Rulers
+        | RunKind::Limit
+        | RunKind::Locks
+        | RunKind::Costs
+        | RunKind::Warm
+        | RunKind::Explain => {
             unreachable!("they are in the table of features")
         }
     })
@@ -118,17 +121,5 @@ impl Run for ReleaseReport {
 
     fn status(&self) -> u8 {
         release::status(self, false)
-    }
-}
-
-impl Run for ExplainReport {
-    fn facts(&self) -> Facts {
-        Facts::of_explain(self, explain_summary(self))
-    }
-}
-
-impl Run for ExplainPairReport {
-    fn facts(&self) -> Facts {
-        Facts::of_explain_pair(self, explain_pair_summary(self))
     }
 }

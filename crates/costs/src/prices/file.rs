@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use steady_linux::{Root, procfs};
-use steady_model::{Absent, Prices, Reading};
+use steady_model::{Absent, Reading};
 use steady_workloads::rulers;
 
-use super::boot;
+use super::{Prices, boot};
 
 /// The version of the file and of how prices are measured.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What the file holds.
 #[derive(Serialize, Deserialize)]
@@ -68,9 +68,10 @@ fn host(root: &Root) -> Reading<String> {
 mod tests {
     use std::path::PathBuf;
 
-    use steady_model::{Interval, Price, Priced, Timestamp};
+    use steady_model::{Interval, Timestamp};
 
     use super::*;
+    use crate::prices::{Price, Priced};
 
     /// A tree with the files that tell a host, its kernel and its boot.
     fn tree(name: &str) -> PathBuf {

@@ -1,17 +1,20 @@
 //! What events cost here, net: an event's price holds nothing of what it brings about and what is counted by itself.
 
+pub mod alu;
 mod file;
 mod net;
+mod price;
 mod rate;
 
 use std::cell::RefCell;
 
 use steady_feature::{Failure, Session};
 use steady_linux::{Root, procfs};
-use steady_model::{AluTime, Interval, KernelCall, Nanos, Price, Priced, Prices, Probe, Reading};
+use steady_model::{AluTime, Interval, Nanos, Probe, Reading};
 
 pub use file::{keep, kept};
 pub use net::net;
+pub use price::{Price, Priced, Prices};
 use rate::at_rate;
 pub use rate::at_run;
 
@@ -26,16 +29,6 @@ const REPETITIONS: u32 = 50;
 
 /// The name of their file in the folder of the user's data.
 const FILE: &str = "prices.json";
-
-/// Everything that has a price.
-pub fn all() -> impl Iterator<Item = Priced> {
-    let made = [Priced::Fork, Priced::Vfork, Priced::Thread, Priced::Exec];
-    let plain = [Priced::MinorFault, Priced::MinorFaultMany, Priced::MinorFaultCold, Priced::Switch]
-        .into_iter()
-        .chain(made)
-        .chain([Priced::KernelEntry]);
-    plain.chain(KernelCall::ALL.into_iter().map(Priced::Call))
-}
 
 /// The boot that prices hold for.
 pub fn boot(root: &Root) -> Reading<String> {
@@ -90,7 +83,7 @@ pub fn measured<R: CostsRunner>(
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Prices, CostsError> {
-    let lacking: Vec<Priced> = all().filter(|priced| !holds(known.as_ref(), *priced)).collect();
+    let lacking: Vec<Priced> = Priced::all().filter(|priced| !holds(known.as_ref(), *priced)).collect();
     if let Some(known) = known.clone().filter(|_| lacking.is_empty()) {
         return Ok(known);
     }

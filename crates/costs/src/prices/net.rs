@@ -1,8 +1,9 @@
 //! From costs to prices.
 
-use steady_model::{Absent, Interval, Price, Priced, Probe, Reading, Timed};
+use steady_model::{Absent, Interval, Probe, Reading, Timed};
 use steady_stats::descriptive::quantile;
 
+use super::{Price, Priced};
 use crate::judge::Kept;
 use crate::record::{CostsRecord, Measured, ProbeCost};
 

@@ -4,9 +4,10 @@
 //! and switches came out the same within 3 %. Those of what touches memory did not: whose caches and pages are how busy is
 //! not in the clock.
 
-use steady_model::{AluTime, Interval, KernelCall, Nanos, Price, Priced, Prices, Probe, Reading, Timed};
+use steady_model::{AluTime, Interval, KernelCall, Nanos, Probe, Reading, Timed};
 use steady_rulers::Pace;
 
+use super::{Price, Priced, Prices};
 use crate::record::{CostsRecord, Repetition};
 
 /// The prices at the rate of another time, where the rate is known of both; as they are where it is not.

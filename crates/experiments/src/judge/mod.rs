@@ -8,7 +8,7 @@ mod startups;
 mod verdicts;
 mod warnings;
 
-pub(crate) use evidence::{Evidence, succeeded};
+pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
 
 use steady_model::{Record, Report};

@@ -31,7 +31,7 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
         if let Some(Value::Object(fields)) = root.get_mut("properties") {
             fields.shift_insert(0, "schema".to_owned(), name);
         }
-        if let Some(Value::Array(required)) = root.get_mut("required") {
+        if let Value::Array(required) = root.entry("required").or_insert_with(|| json!([])) {
             required.insert(0, "schema".into());
         }
         if let Some(Value::Object(definitions)) = root.get_mut("$defs") {
@@ -49,6 +49,11 @@ fn with_readings(value: &mut Value, definitions: &Value) {
             if let Some(Value::Object(fields)) = object.get_mut("properties") {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
+                    // What is derived is written, and not read.
+                    if let Value::Object(field) = &mut field {
+                        field.shift_remove("readOnly");
+                        field.shift_remove("default");
+                    }
                     let absent = reading(&field, definitions).map(|inner| {
                         let description = field.get("description").cloned();
                         field = json!({ "anyOf": [inner, { "type": "null" }] });

@@ -26,8 +26,12 @@ pub(super) fn write(table: &Table, rows: usize, page: &mut Page) {
     let lines = LINES.into_iter().find(|lines| total(&at(*lines)) <= room).unwrap_or(*LINES.end());
     let mut widths = at(lines);
     let mut excess = total(&widths).saturating_sub(room);
+    // Next to the widest of the numbers, which cannot be broken, there is room for some words.
+    let numbers = table.columns.iter().zip(&widths).filter(|(column, _)| column.align == Align::Numbers);
+    let widest = numbers.map(|(_, width)| *width).max().unwrap_or(0);
+    let shortest = SHORTEST.min(room.saturating_sub(widest + GAP));
     for (column, width) in table.columns.iter().zip(&mut widths).rev() {
-        let least = SHORTEST.max(longest_word(&column.head)).max(longest_code(&shown, column));
+        let least = shortest.max(longest_word(&column.head)).max(longest_code(&shown, column));
         if column.align == Align::Words && *width > least {
             let less = excess.min(*width - least);
             (*width, excess) = (*width - less, excess - less);
@@ -115,13 +119,15 @@ fn longest_word(head: &str) -> usize {
     head.split(' ').map(width).max().unwrap_or(0)
 }
 
-/// A text in lines that fit; words that are longer take one each.
+/// A text in lines that fit; words that are longer take one each. What begins with ties is indented by them in all of its lines.
 fn broken(text: &str, room: usize) -> Vec<String> {
+    let indent: String = text.chars().take_while(|letter| *letter == '\u{a0}').collect();
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if width(line) + 1 + width(word) <= room => line.extend([" ", word]),
-            _ => lines.push(word.to_owned()),
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.to_owned()),
         }
     }
     lines
@@ -172,6 +178,17 @@ mod tests {
         write(&table, ROWS, &mut page);
         let lines = ["  waited  taken by", "   12 ms  push() in", "          src/queue.c:88", "     1 s  pop()"];
         assert_eq!(page.finish().lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn indented_words_are_indented_in_every_line() {
+        let rows = ["all", "\u{a0}\u{a0}waiting for a CPU"];
+        let columns = vec![Column::words("", &rows, |row| *row), numbers("time", ["12 ms", "1,234,567,890,123,456 s"])];
+        let table = Table { label: "Times".to_owned(), rows: ("time", "times"), columns };
+        let narrow = text(&table, 40);
+        assert!(narrow.lines().all(|line| width(line) <= 40), "{narrow}");
+        let last: Vec<&str> = narrow.lines().skip(2).collect();
+        assert_eq!(last, ["    waiting for  1,234,567,890,123,456 s", "    a CPU"]);
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 mod course;
 mod distribution;
-mod explain;
 mod facts;
-mod grid;
 mod moments;
 mod points;
 mod release;
 mod split;
 mod timeline;
+mod tree;
 
 use maud::{Markup, html};
 use steady_model::{Layout, Report};
@@ -18,7 +17,6 @@ use steady_render::html::{page as styled, sentence as spans};
 use crate::text::headline;
 use crate::units::thousands;
 use crate::words::{capital, name, noun};
-pub use explain::{explain_html, explain_pair_html};
 use points::Points;
 pub(crate) use steady_render::html::plot as svg;
 pub(crate) use steady_render::scale::{self, Kind};

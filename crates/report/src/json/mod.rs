@@ -3,7 +3,6 @@
 
 mod check;
 mod commands;
-mod explain;
 mod history;
 mod joined;
 mod load;
@@ -18,14 +17,10 @@ mod wire;
 use serde_json::{Value, json as literal};
 use steady_model::{Cold, Effort, Layout, Record, Report};
 
-pub use explain::{
-    EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
-    read_explain_pair_record, read_explain_record,
-};
 pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text, said_run_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
-pub use read::read_record;
+pub use read::{read_record, read_record_of, record_fields};
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 

@@ -81,3 +81,9 @@ impl From<Object> for Value {
         Value::Object(object.0)
     }
 }
+
+impl From<Object> for Map<String, Value> {
+    fn from(object: Object) -> Map<String, Value> {
+        object.0
+    }
+}

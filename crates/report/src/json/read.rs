@@ -1,11 +1,14 @@
 //! Reads a JSON export back into the record that it was made of.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use steady_model::{Cold, Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
 
-use super::wire::{ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required};
-use super::{ReadError, SCHEMA, check};
+use super::object::Object;
+use super::wire::{
+    ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required, started, to_value,
+};
+use super::{ReadError, SCHEMA, check, commands};
 use steady_render::json::{Schema, fields};
 
 /// What of an export makes up the record; all else is derived from it.
@@ -42,19 +45,18 @@ struct ExportWire {
 /// An error says what is wrong and where; no input makes it panic, and what it returns is consistent: every run is of a
 /// command of the plan, and no sum of its times or counts overflows.
 pub fn read_record(json: &str) -> Result<Record, ReadError> {
-    let value = Schema { name: SCHEMA, what: "a comparison" }.value(json)?;
-    with_samples(&value)?;
-    assembled(value)
+    read_record_of(&Schema { name: SCHEMA, what: "a comparison" }, json)
 }
 
-/// An error where an export was made without its samples.
-pub(super) fn with_samples(value: &Value) -> Result<(), ReadError> {
-    let without = value.get("samples").is_none_or(Value::is_null);
-    if without { Err(ReadError::WithoutSamples) } else { Ok(()) }
-}
-
-/// The record that an export with samples holds among other fields; consistent, as [`read_record`] has it.
-pub(super) fn assembled(value: Value) -> Result<Record, ReadError> {
+/// The record of a comparison in an export of another kind, which has the fields of [`record_fields`] among others.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> {
+    let value = schema.value(json)?;
+    if value.get("samples").is_none_or(Value::is_null) {
+        return Err(ReadError::WithoutSamples);
+    }
     warm(&value)?;
     let record = assemble(fields(value)?)?;
     check::check(&record)?;
@@ -69,6 +71,32 @@ fn warm(value: &Value) -> Result<(), ReadError> {
     check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing beside the reason")?;
     let measured = value["plan"]["warm"] == true && !why;
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
+}
+
+/// The fields of a record of a comparison in an export of another kind, with the raw samples if `samples`: only then can it be
+/// read back.
+pub fn record_fields(record: &Record, samples: bool) -> Map<String, Value> {
+    let mut fields = Object::new();
+    fields.put("seed", record.plan.seed.to_string());
+    fields.put("started", started(record.started));
+    fields.put("elapsed_seconds", Seconds(record.elapsed).as_f64());
+    let described = record.plan.commands.iter().map(|command| Value::from(commands::described(command)));
+    fields.put("commands", described.collect::<Value>());
+    fields.put("host", to_value(&HostWire::from(&record.host)));
+    fields.text("revision", &record.revision);
+    match &record.counters {
+        Ok(scope) => fields.put("counters", to_value(scope)),
+        Err(absent) => fields.absent("counters", &absent.0),
+    }
+    fields.put("load", to_value(&ActivityWire::from(&record.activity)));
+    fields.put("primary", record.primary.name());
+    fields.put("ending", to_value(&record.ending));
+    fields.put("layouts_left_out", to_value(&record.left_out));
+    fields.put("plan", to_value(&PlanWire::from(&record.plan)));
+    if samples {
+        fields.put("samples", to_value(&SamplesWire::from(record)));
+    }
+    fields.into()
 }
 
 /// The record that the wire carries.

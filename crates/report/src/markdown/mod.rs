@@ -1,8 +1,7 @@
 //! The report as Markdown, for a pull request or the summary of a CI job.
 
-mod explain;
-mod grid;
 mod release;
+mod tree;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
 
@@ -11,7 +10,6 @@ use steady_render::markdown::sentence as spoken;
 use crate::text::{breakdown, fresh_warnings, headline, machine, pairs, secondary};
 use crate::units::{TIE, memory, setting, time_with};
 use crate::words::{capital, noun, repeat};
-pub use explain::{explain_markdown, explain_pair_markdown};
 use steady_render::markdown::{code, fenced, plain};
 
 pub use release::release_markdown;

@@ -2,7 +2,7 @@
 
 use steady_model::ReleaseReport;
 
-use super::explain::tree;
+use super::tree::tree;
 use super::{close, open, spoken};
 use crate::words::release;
 use steady_render::markdown::plain;

@@ -2,8 +2,6 @@
 
 mod absent;
 pub(crate) mod breakdown;
-mod explain;
-pub(crate) mod grid;
 pub(crate) mod headline;
 mod history;
 mod joined;
@@ -17,14 +15,12 @@ pub(crate) mod tree;
 
 use steady_model::{Report, Undecided, Warning};
 
-pub use explain::{explain_pair_text, explain_text};
 pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
 pub use joined::joined_text;
 pub use release::{release_answer_text, release_text};
 pub use sentence::sentence;
 
 use crate::words::message;
-pub(crate) use absent::Footnotes;
 use steady_render::terminal::Page;
 pub(crate) use steady_render::{Emphasis as Paint, Span, Style};
 

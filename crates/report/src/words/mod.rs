@@ -1,6 +1,5 @@
 //! What metrics, commands and options are called in sentences.
 
-pub(crate) mod explain;
 pub(crate) mod release;
 mod remedy;
 mod repeat;

@@ -10,8 +10,8 @@ mod wall;
 use maud::{Markup, html};
 use steady_model::ReleaseReport;
 
-use super::explain::tree;
 use super::facts::fact;
+use super::tree::tree;
 use super::{page, spans};
 use crate::words::release;
 

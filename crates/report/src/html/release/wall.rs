@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use steady_model::{Metric, Nanos, ReleaseReport, ReleaseWall};
 
 use super::key;
-use crate::html::explain::tree;
 use crate::html::scale::{Kind, Scale};
 use crate::html::svg::{Path, Plot, rectangle, sample};
+use crate::html::tree::tree;
 use crate::units::{TIE, percent, short, time, time_unit};
 use crate::words::release;
 

@@ -1,6 +1,5 @@
 //! Reports made by hand, one for each way in which something may end or be told.
 
 pub(crate) mod comparisons;
-pub(crate) mod explained;
 pub(crate) mod joins;
 pub(crate) mod released;

@@ -1,0 +1,84 @@
+//! How fast the CPU's clock ran, in JSON: `alu_seconds` with its interval and the number of readings. For
+//! `#[serde(flatten, with = "..")]`.
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use steady_model::{Absent, AluTime, Interval, Reading};
+
+/// No step of arithmetic takes so long, in seconds.
+const LONGEST_STEP: f64 = 1.0;
+
+/// The fields.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Fields {
+    /// CPU time of a step of dependent arithmetic: the mean of the readings.
+    alu_seconds: Reading<f64>,
+    /// The lower end of where it lies, as far as the spread of the readings shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alu_low_seconds: Option<f64>,
+    /// The upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alu_high_seconds: Option<f64>,
+    /// How many readings there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alu_readings: Option<u32>,
+}
+
+/// The same to be read. Flattened fields are read without the codec of readings.
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    alu_seconds: Option<Seconds>,
+    #[serde(default)]
+    alu_low_seconds: Option<f64>,
+    #[serde(default)]
+    alu_high_seconds: Option<f64>,
+    #[serde(default)]
+    alu_readings: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a time in seconds")]
+enum Seconds {
+    Value(f64),
+    Reading(Reading<f64>),
+}
+
+/// Writes the fields of a reading.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize<S: Serializer>(alu: &Reading<AluTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = alu.as_ref().ok();
+    let fields = Fields {
+        alu_seconds: alu.clone().map(|alu| alu.seconds),
+        alu_low_seconds: known.map(|alu| alu.interval.low),
+        alu_high_seconds: known.map(|alu| alu.interval.high),
+        alu_readings: known.map(|alu| alu.readings),
+    };
+    fields.serialize(serializer)
+}
+
+/// Reads them. Exports from before there was such a reading have none of them.
+///
+/// # Errors
+/// There is no interval, or it is no time of a step.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reading<AluTime>, D::Error> {
+    let read = Read::deserialize(deserializer)?;
+    let seconds = match read.alu_seconds {
+        Some(Seconds::Value(seconds) | Seconds::Reading(Ok(seconds))) => seconds,
+        Some(Seconds::Reading(Err(why))) => return Ok(Err(why)),
+        None => return Ok(Err(Absent::because("it was not read when this was recorded"))),
+    };
+    let end = |name: &'static str, end: Option<f64>| end.ok_or_else(|| D::Error::missing_field(name));
+    let low = end("alu_low_seconds", read.alu_low_seconds)?;
+    let high = end("alu_high_seconds", read.alu_high_seconds)?;
+    if 0.0 < low && low <= seconds && seconds <= high && high < LONGEST_STEP {
+        let readings = read.alu_readings.unwrap_or_default();
+        Ok(Ok(AluTime { seconds, interval: Interval { low, high }, readings }))
+    } else {
+        Err(D::Error::custom("alu_seconds: no time of a step, or not in its interval"))
+    }
+}

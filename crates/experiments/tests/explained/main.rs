@@ -1,9 +1,0 @@
-//! What is made of the times and counts of commands: parts that are the whole, no time in two of them.
-
-#[path = "../common/mod.rs"]
-mod common;
-mod experiment;
-mod made_up;
-mod pairs;
-mod parts;
-mod whole;

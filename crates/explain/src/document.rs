@@ -1,0 +1,130 @@
+//! Explanations as documents: the answer, the times, what they went into.
+
+mod charts;
+mod course;
+pub(crate) mod one;
+pub(crate) mod pair;
+mod processes;
+
+use steady_costs::prices::Prices;
+use steady_model::{Absent, Activity, AluTime, Interval, Nanos, Reading, Timestamp};
+use steady_render::document::{Emphasis, Fact, Sentence};
+use steady_render::letters::one_line;
+use steady_render::units::{TIE, decimals, decimals_of, duration, fixed, percent, thousands};
+
+use crate::record::Missing;
+
+/// What is missing in the figures, and why.
+fn missing(missing: &[Missing]) -> impl Iterator<Item = Fact> {
+    missing.iter().map(|one| Fact::new("absent", format!("{}: {}", one_line(&one.what), one_line(&one.why))))
+}
+
+/// Where counts came from.
+fn counted(sources: &[String]) -> impl Iterator<Item = Fact> {
+    sources.iter().map(|source| Fact::new("counted", one_line(source)))
+}
+
+/// What a reader must know, a paragraph each.
+fn notes(notes: &[String]) -> impl Iterator<Item = Sentence> {
+    notes.iter().map(|note| vec![(Emphasis::Open, "Note:".to_owned()), (Emphasis::Plain, format!(" {note}"))])
+}
+
+/// The label of a row, so deep beneath what it is a part of.
+fn indented(depth: usize, label: &str) -> String {
+    format!("{}{}", TIE.repeat(2 * depth), one_line(label))
+}
+
+/// A clock that runs faster or slower by less than this is not worth a word.
+const SAME_CLOCK: f64 = 0.01;
+
+/// When the prices were measured, seen from a run, and how fast the clock ran then.
+fn prices(prices: &Prices, started: Timestamp, run: &Reading<AluTime>) -> Fact {
+    let age = started.0.saturating_sub(prices.measured.0);
+    let when = match age {
+        0..=59 => "measured just before".to_owned(),
+        age => format!("measured {} before", duration(Nanos(age.saturating_mul(1_000_000_000)))),
+    };
+    let kernel =
+        prices.kernel.as_ref().map_or_else(|_| String::new(), |kernel| format!(", under {}", one_line(kernel)));
+    Fact::new("prices", format!("{when}{kernel}{}; --fresh measures them again", clock(&prices.alu, run)))
+}
+
+/// How much faster the clock ran than when the prices were measured, which are scaled to its rate.
+fn clock(then: &Reading<AluTime>, run: &Reading<AluTime>) -> String {
+    let (then, now) = match (then, run) {
+        (Ok(then), Ok(now)) => (then, now),
+        (Err(Absent(why)), _) | (_, Err(Absent(why))) => {
+            return format!("; not adjusted to the clock: its rate is absent, {}", one_line(why));
+        }
+    };
+    let faster = then.seconds / now.seconds - 1.0;
+    if faster.abs() < SAME_CLOCK {
+        return String::new();
+    }
+    let word = if faster > 0.0 { "faster" } else { "slower" };
+    format!("; for the rate of the clock at the run, {} {word} than then", percent(faster.abs()))
+}
+
+/// What the machine was doing, as far as it says.
+fn machine(activity: &Activity) -> Option<Fact> {
+    let busy = activity.busy_ratio.as_ref().ok().map(|ratio| format!("CPUs busy {}", percent(*ratio)));
+    let steal = activity.steal_ratio.as_ref().ok().map(|ratio| format!("stolen by the host {}", percent(*ratio)));
+    let all: Vec<String> = busy.into_iter().chain(steal).collect();
+    (!all.is_empty()).then(|| Fact::new("machine", all.join(", ")))
+}
+
+/// A number of events: whole if it is, else with one decimal.
+fn events(count: f64) -> String {
+    let whole = count.round();
+    if (count - whole).abs() < 0.05 || whole.abs() >= 1000.0 {
+        let digits = thousands(whole.abs() as usize);
+        return if whole < 0.0 { format!("-{digits}") } else { digits };
+    }
+    fixed(count, 1)
+}
+
+/// So many of something, with its name: `51,200 page faults`.
+fn named(count: f64, name: &str) -> String {
+    let one = match name {
+        "page faults" => "page fault",
+        "major page faults" => "major page fault",
+        "switches" => "switch",
+        "forks" => "fork",
+        "threads" => "thread",
+        "execs" => "exec",
+        "system calls" => "system call",
+        call => return format!("{}{TIE}{}", events(count), call_of(call, count)),
+    };
+    format!("{}{TIE}{}", events(count), if events(count) == "1" { one } else { name })
+}
+
+/// System calls of a name.
+fn call_of(name: &str, count: f64) -> String {
+    format!("{} {}", if events(count) == "1" { "call of" } else { "calls of" }, one_line(name))
+}
+
+/// Both ends of a range in the digits that its width supports.
+fn between(range: Interval, unit: &str) -> String {
+    let decimals = digits(range);
+    match (range.low.is_finite(), range.high.is_finite()) {
+        (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),
+        (true, false) => format!("{}{unit} or more", fixed(range.low, decimals)),
+        (false, true) => format!("{}{unit} or less", fixed(range.high, decimals)),
+        (false, false) => "no limit known".to_owned(),
+    }
+}
+
+/// The decimals that an interval supports; enough of them that an end next to zero does not round to it.
+fn digits(range: Interval) -> usize {
+    let half = range.half_width();
+    if !half.is_finite() {
+        return decimals_of(if range.low.is_finite() { range.low } else { range.high }, 2);
+    }
+    if half <= 0.0 {
+        return decimals_of(range.low, 3);
+    }
+    let enough = decimals(half);
+    let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|letter| matches!(letter, '0' | '.'));
+    let excludes_zero = range.low > 0.0 || range.high < 0.0;
+    if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+}

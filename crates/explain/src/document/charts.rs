@@ -1,0 +1,142 @@
+//! Bars: what the time went into, and what the CPU time did.
+
+use steady_costs::prices::Priced;
+use steady_model::Metric;
+use steady_render::chart::{Axis, Bar, Chart, Height, Look, Marks, Series};
+use steady_render::scale::{Kind, Scale};
+use steady_render::units::time;
+
+use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Line};
+
+/// What events are drawn together.
+const KINDS: [&str; 4] = ["page faults", "switches", "forks, threads, execs", "system calls"];
+
+/// Which of [`KINDS`] an event is.
+fn kind(priced: Priced) -> usize {
+    match priced {
+        Priced::MinorFault | Priced::MinorFaultMany | Priced::MinorFaultCold => 0,
+        Priced::Switch => 1,
+        Priced::Fork | Priced::Vfork | Priced::Thread | Priced::Exec => 2,
+        Priced::KernelEntry | Priced::Call(_) => 3,
+    }
+}
+
+/// A part of each bar: its name, its look, its length in seconds in each row.
+struct Piece<const ROWS: usize> {
+    name: &'static str,
+    look: Look,
+    seconds: [f64; ROWS],
+}
+
+/// All of the time of one command, in a bar.
+pub(super) fn times(record: &ExplainRecord) -> Option<Chart> {
+    let piece = |name, look, seconds: f64| Piece { name, look, seconds: [seconds] };
+    let mut pieces = vec![
+        piece("user time", Look::First, record.user_seconds.seconds()),
+        piece("system time", Look::Second, record.system_seconds.seconds()),
+    ];
+    match &record.waiting_seconds {
+        Ok(waiting) => {
+            pieces.push(piece("waiting for a CPU", Look::Third, waiting.seconds()));
+            pieces.push(piece("blocked", Look::Rest, record.blocked_seconds.clone().unwrap_or(0.0)));
+        }
+        Err(_) => {
+            let rest = record.wall_seconds.seconds() - record.cpu().seconds();
+            pieces.push(piece("waiting for a CPU or blocked", Look::Rest, rest));
+        }
+    }
+    stacked("All of its time", ["its time"], pieces)
+}
+
+/// The CPU time of one command by what it was counted to do.
+pub(super) fn parts(record: &ExplainRecord) -> Option<Chart> {
+    let mut rows: Vec<(&str, f64)> = KINDS.map(|name| (name, 0.0)).to_vec();
+    for part in &record.parts {
+        rows[kind(part.priced)].1 += part.seconds;
+    }
+    let counting = record.counting_cost_seconds.as_ref().ok().filter(|_| !record.trace);
+    rows.extend(counting.map(|cost| ("the counting", cost.seconds())));
+    rows.extend(record.unexplained.as_ref().ok().map(|(left, _)| ("unexplained", *left)));
+    rows.retain(|(_, seconds)| *seconds > 0.0);
+    let names = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let bars = rows.iter().enumerate().map(|(row, (_, seconds))| bar(row, 0.0, *seconds)).collect();
+    let series = vec![Series { name: None, look: Look::First, marks: Marks::Bars(bars) }];
+    chart("CPU time by what it was counted to do, at this host's prices", names, series)
+}
+
+/// All of the time of two commands, a bar each.
+pub(super) fn times_of_both(record: &ExplainPairRecord) -> Option<Chart> {
+    let piece = |name, look, line| {
+        let seconds = record.lines.iter().find(|one| one.line == line)?.seconds.clone().ok()?;
+        Some(Piece { name, look, seconds })
+    };
+    let modes = [piece("user time", Look::First, Line::User), piece("system time", Look::Second, Line::System)];
+    let mut pieces: Vec<Piece<2>> = modes.into_iter().flatten().collect();
+    if pieces.len() < 2 {
+        pieces = piece("CPU time", Look::First, Line::Cpu).into_iter().collect();
+    }
+    pieces.extend(piece("waiting for a CPU", Look::Third, Line::Waiting));
+    pieces.extend(piece("blocked", Look::Rest, Line::Blocked));
+    pieces.extend(piece("waiting for a CPU or blocked", Look::Rest, Line::OffCpu));
+    stacked("All of the time of a run of each", ["OLD", "NEW"], pieces)
+}
+
+/// The CPU time of two commands by what was counted, two bars for each kind of events.
+pub(super) fn parts_of_both(record: &ExplainPairRecord) -> Option<Chart> {
+    let mut kinds: Vec<(&str, [f64; 2])> = KINDS.map(|name| (name, [0.0; 2])).to_vec();
+    let known = |line: &Difference| line.seconds.clone().ok();
+    for line in &record.lines {
+        if let (Line::Part(priced), Some(seconds)) = (line.line, known(line)) {
+            let sum = &mut kinds[kind(priced)].1;
+            *sum = [sum[0] + seconds[0], sum[1] + seconds[1]];
+        }
+    }
+    let left = record.lines.iter().find(|line| line.line == Line::Unexplained).and_then(known);
+    kinds.extend(left.map(|left| ("unexplained", left)));
+    kinds.retain(|(_, seconds)| seconds.iter().any(|seconds| *seconds > 0.0));
+    let names = kinds.iter().flat_map(|(name, _)| ["OLD", "NEW"].map(|command| format!("{name}, {command}"))).collect();
+    let series = [Look::Rest, Look::First].into_iter().enumerate().map(|(command, look)| {
+        let rows = kinds.iter().enumerate().filter(|(_, (_, seconds))| seconds[command] > 0.0);
+        let bars = rows.map(|(at, (_, seconds))| bar(2 * at + command, 0.0, seconds[command])).collect();
+        Series { name: None, look, marks: Marks::Bars(bars) }
+    });
+    chart("CPU time of a run of each by what was counted, at this host's prices", names, series.collect())
+}
+
+/// Bars of pieces behind one another.
+fn stacked<const ROWS: usize>(label: &str, names: [&str; ROWS], pieces: Vec<Piece<ROWS>>) -> Option<Chart> {
+    let mut from = [0.0; ROWS];
+    let mut series = Vec::new();
+    for piece in pieces {
+        let mut bars = Vec::new();
+        for (row, seconds) in piece.seconds.into_iter().enumerate().filter(|(_, seconds)| *seconds > 0.0) {
+            bars.push(bar(row, from[row], seconds));
+            from[row] += seconds;
+        }
+        if !bars.is_empty() {
+            series.push(Series { name: Some(piece.name.to_owned()), look: piece.look, marks: Marks::Bars(bars) });
+        }
+    }
+    chart(label, names.map(str::to_owned).to_vec(), series)
+}
+
+fn bar(row: usize, from: f64, seconds: f64) -> Bar {
+    Bar { row, from, to: from + seconds, text: time(seconds) }
+}
+
+/// A chart of bars of times; none if there is nothing to draw.
+fn chart(label: &str, names: Vec<String>, series: Vec<Series>) -> Option<Chart> {
+    let ends = series.iter().flat_map(|series| match &series.marks {
+        Marks::Bars(bars) => bars.iter().map(|bar| bar.to).collect(),
+        _ => Vec::new(),
+    });
+    let longest = ends.fold(0.0, f64::max);
+    (longest > 0.0 && longest.is_finite()).then(|| Chart {
+        label: label.to_owned(),
+        height: if names.len() <= 4 { Height::Low } else { Height::Middle },
+        x: Axis::Scale(Scale::new(Kind::Cost(Metric::Wall), 0.0, longest)),
+        y: Axis::Names(names),
+        series,
+        note: None,
+    })
+}

@@ -1,0 +1,298 @@
+//! One command: its sentences, its tables, its facts.
+
+use steady_model::{Interval, Nanos, Outcome};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, percent, time, time_unit};
+
+use super::{between, charts, counted, course, events, indented, machine, missing, named, notes, prices, processes};
+use crate::record::{ExplainRecord, Part};
+
+/// More parts than this are one row together.
+const PARTS: usize = 10;
+/// The times of threads and of the wall that differ by less than this share are those of one thread.
+const ALONE: f64 = 0.01;
+
+/// A lesser share is written as less than that.
+const LEAST: f64 = 0.001;
+
+/// What the shares are shares of: the time that its threads lived, of a single thread the wall time.
+fn whole(record: &ExplainRecord) -> f64 {
+    record.thread_seconds.as_ref().map_or(record.wall_seconds, |lived| *lived).seconds()
+}
+
+/// Whether it had several threads or processes that lived at the same time.
+fn several(record: &ExplainRecord) -> bool {
+    let wall = record.wall_seconds.seconds();
+    record.thread_seconds.as_ref().is_ok_and(|lived| (lived.seconds() - wall).abs() > ALONE * wall)
+}
+
+/// A share in sentences and cells; nothing of nothing.
+fn share(seconds: f64, whole: f64) -> String {
+    match seconds / whole {
+        _ if whole <= 0.0 => String::new(),
+        ratio if ratio > 0.0 && ratio < LEAST => format!("<0.1{TIE}%"),
+        ratio => percent(ratio),
+    }
+}
+
+/// Where its time went: first what claims something, then what explains it.
+fn answer(record: &ExplainRecord) -> Sentence {
+    let (claim, rest) = if record.trace { traced(record) } else { times_in_words(record) };
+    vec![(Emphasis::Heading, claim), (Emphasis::Plain, rest)]
+}
+
+fn times_in_words(record: &ExplainRecord) -> (String, String) {
+    let whole = whole(record);
+    let claim = format!("{} of wall time", time(record.wall_seconds.seconds()));
+    let lived = if several(record) { format!(", in which its threads lived {}", time(whole)) } else { String::new() };
+    let of = |seconds: f64| format!("{} ({})", time(seconds), share(seconds, whole));
+    let cpu = record.cpu().seconds();
+    let went = match (&record.waiting_seconds, &record.blocked_seconds) {
+        (Ok(waiting), Ok(blocked)) => {
+            format!("{} on a CPU, {} waiting for one, {} blocked", of(cpu), of(waiting.seconds()), of(*blocked))
+        }
+        (Ok(waiting), Err(_)) => format!("{} on a CPU, {} waiting for one", time(cpu), time(waiting.seconds())),
+        (Err(_), _) => format!("{} of CPU time", time(cpu)),
+    };
+    (claim, format!("{lived}: {went}.{}", explained(record)))
+}
+
+/// What a traced command was counted to do; its times are not its own.
+fn traced(record: &ExplainRecord) -> (String, String) {
+    let counts = &record.counts;
+    let counted = [
+        ("system calls", &counts.calls),
+        ("forks", &counts.forks),
+        ("threads", &counts.threads),
+        ("execs", &counts.execs),
+    ];
+    let made = counted.into_iter().filter_map(|(name, count)| {
+        let count = count.as_ref().ok().filter(|count| **count > 0 || name == "system calls")?;
+        Some(named(*count as f64, name))
+    });
+    let all: Vec<String> = made.chain([named(counts.minor_faults as f64, "page faults")]).collect();
+    let rest = format!(
+        "; stopped at each of its calls it took {} of wall time and {} of CPU time, which are not its own.",
+        time(record.wall_seconds.seconds()),
+        time(record.cpu().seconds())
+    );
+    (format!("Traced: {}", all.join(", ")), rest)
+}
+
+/// How much of the CPU time the parts are.
+fn explained(record: &ExplainRecord) -> String {
+    let cpu = record.cpu().seconds();
+    let (Ok((left, _)), Some(largest)) = (&record.unexplained, record.parts.first()) else { return String::new() };
+    if cpu <= 0.0 {
+        return String::new();
+    }
+    let counted = record.parts.iter().map(|part| part.seconds).sum();
+    if *left < 0.0 {
+        let all = share(counted, cpu);
+        return format!(" What it was counted to do would be {all} of its CPU time at this host's prices.");
+    }
+    let least = record.parts.iter().any(|part| part.at_least) && (cpu - left) >= LEAST * cpu;
+    let least = if least { " at least" } else { "" };
+    let most = format!("{} ({})", named(largest.count, &largest.name), share(largest.seconds, cpu));
+    let text = match record.parts.len() {
+        1 => format!(
+            "{least} {} is {}, at this host's price",
+            share(largest.seconds, cpu),
+            named(largest.count, &largest.name)
+        ),
+        _ => format!(
+            "{least} {} is what it was counted to do at this host's prices, most of it {most}",
+            share(counted, cpu)
+        ),
+    };
+    format!(" Of the CPU time,{text}; {} is left unexplained.", share(*left, cpu))
+}
+
+/// A row of the times.
+struct Row {
+    depth: usize,
+    label: &'static str,
+    time: Cell,
+    share: Cell,
+    remark: String,
+}
+
+/// The wall time, and beneath it what it went into.
+fn times(record: &ExplainRecord) -> Table {
+    let whole = whole(record);
+    let no_share = || Cell::from("");
+    let row = |depth: usize, label: &'static str, seconds: f64| Row {
+        depth,
+        label,
+        time: time(seconds).into(),
+        share: share(seconds, whole).into(),
+        remark: String::new(),
+    };
+    let mut rows = vec![row(0, "wall time", record.wall_seconds.seconds())];
+    if several(record) {
+        rows[0].share = no_share();
+        rows.push(row(0, "its threads' time", whole));
+    }
+    rows.push(row(1, "CPU time", record.cpu().seconds()));
+    rows.push(row(2, "user time", record.user_seconds.seconds()));
+    rows.push(Row { remark: split(record), ..row(2, "system time", record.system_seconds.seconds()) });
+    let waiting = record.waiting_seconds.clone().map(Nanos::seconds);
+    for (label, reading) in [("waiting for a CPU", &waiting), ("blocked", &record.blocked_seconds)] {
+        rows.push(match reading {
+            Ok(seconds) => row(1, label, *seconds),
+            Err(absent) => Row { time: Cell::Absent(absent.0.clone()), share: no_share(), ..row(1, label, 0.0) },
+        });
+    }
+    if record.stopped_seconds > Nanos::ZERO {
+        let remark = "in addition, by job control".to_owned();
+        rows.push(Row { remark, share: no_share(), ..row(0, "stopped", record.stopped_seconds.seconds()) });
+    }
+    let mut columns = vec![
+        Column::words("", &rows, |row| indented(row.depth, row.label)),
+        Column::numbers("time", &rows, |row| row.time.clone()),
+        Column::numbers("share", &rows, |row| row.share.clone()),
+    ];
+    if rows.iter().any(|row| !row.remark.is_empty()) {
+        columns.push(Column::words("", &rows, |row| row.remark.clone()));
+    }
+    Table { label: "Times".to_owned(), rows: ("time", "times"), columns }
+}
+
+/// How far the split of the CPU time can be trusted.
+fn split(record: &ExplainRecord) -> String {
+    match (&record.system_interval, &record.tick_seconds) {
+        (_, Err(_)) => String::new(),
+        (Ok(interval), Ok(tick)) => {
+            let (unit, scale) = time_unit(interval.high);
+            let range = Interval { low: interval.low * scale, high: interval.high * scale };
+            format!("{}: sampled by ticks of {}", between(range, &format!("{TIE}{unit}")), time(tick.seconds()))
+        }
+        (Err(absent), Ok(_)) => format!("a guess: {}", one_line(&absent.0)),
+    }
+}
+
+/// A row of the parts.
+struct Kind {
+    label: String,
+    /// How many, and what one costs.
+    count: String,
+    each: String,
+    seconds: f64,
+    remark: &'static str,
+}
+
+/// What it was counted to do, and what that leaves of the CPU time; the smallest of many kinds together.
+fn parts(record: &ExplainRecord) -> Table {
+    let shown = if record.parts.len() <= PARTS + 1 { record.parts.len() } else { PARTS };
+    let (large, small) = record.parts.split_at(shown);
+    let mut rows: Vec<Kind> = large.iter().map(kind).collect();
+    let without_count = |label: String, seconds: f64, remark: &'static str| Kind {
+        label,
+        count: String::new(),
+        each: String::new(),
+        seconds,
+        remark,
+    };
+    if !small.is_empty() {
+        let label = count(small.len(), "other kind", "other kinds");
+        rows.push(without_count(label, small.iter().map(|part| part.seconds).sum(), "at least"));
+    }
+    if let (Ok(cost), false) = (&record.counting_cost_seconds, record.trace) {
+        rows.push(without_count("the counting".to_owned(), cost.seconds(), "about: what finding this out takes"));
+    }
+    if let Ok((left, _)) = &record.unexplained {
+        rows.push(without_count("unexplained".to_owned(), *left, "its own code, and all beyond the prices"));
+    }
+    let cpu = record.cpu().seconds();
+    let mut columns = vec![
+        Column::words("", &rows, |row| row.label.clone()),
+        Column::numbers("count", &rows, |row| row.count.clone()),
+        Column::numbers("each", &rows, |row| row.each.clone()),
+        Column::numbers("time", &rows, |row| time(row.seconds)),
+    ];
+    // Of times that are the tracer's too, nothing has a share.
+    if !record.trace {
+        columns.push(Column::numbers("of CPU time", &rows, |row| share(row.seconds, cpu)));
+    }
+    if rows.iter().any(|row| !row.remark.is_empty()) {
+        columns.push(Column::words("", &rows, |row| row.remark));
+    }
+    Table { label: "Parts of the CPU time".to_owned(), rows: ("part", "parts"), columns }
+}
+
+fn kind(part: &Part) -> Kind {
+    Kind {
+        label: one_line(&part.name),
+        count: events(part.count),
+        each: time(part.price.seconds),
+        seconds: part.seconds,
+        remark: if part.at_least { "at least" } else { "" },
+    }
+}
+
+/// What else there is to say.
+fn facts(record: &ExplainRecord) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    match record.ended {
+        Outcome::Exited(0) => {}
+        Outcome::Exited(status) => facts.push(Fact::new("ended", format!("with status{TIE}{status}"))),
+        Outcome::Signalled(signal) => facts.push(Fact::new("ended", format!("by signal{TIE}{signal}"))),
+        Outcome::TimedOut => facts.push(Fact::new("ended", "past its time")),
+    }
+    facts.extend(missing(&record.missing));
+    facts.extend(counted(&record.sources));
+    if let Err(absent) = &record.counting_cost_seconds {
+        let text = format!("what it cost the command is absent: {}", one_line(&absent.0));
+        facts.push(Fact::new("counting", text));
+    }
+    facts.push(prices(&record.prices, record.started, &record.alu));
+    facts.extend(machine(&record.load));
+    if record.left_behind > 0 {
+        let left = count(record.left_behind as usize, "process", "processes");
+        facts.push(Fact::new("left behind", format!("{left}, ended with the command")));
+    }
+    facts
+}
+
+/// The report.
+pub(crate) fn document(record: &ExplainRecord) -> Document {
+    let went = "Where the time went";
+    let did = "What it was counted to do, at this host's prices";
+    let mut sections = vec![Section::new(went, vec![Block::Table(times(record))]).whole()];
+    sections.extend(on_pages("All of its time", charts::times(record)));
+    let parts = parts(record);
+    if !parts.is_empty() {
+        sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
+        sections.extend(on_pages("Its CPU time", charts::parts(record)));
+    }
+    sections.extend(on_pages("Over time", course::chart(record)));
+    sections.extend(processes::section(record));
+    let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
+    sections.push(Section::new("The command", command));
+    sections.push(origin(record.started, &record.host, &record.revision));
+    Document {
+        subject: "Steadyhand: where the time of a command went".to_owned(),
+        answer: std::iter::once(answer(record)).chain(notes(&record.notes)).collect(),
+        sections,
+        is_brief: true,
+    }
+}
+
+fn on_pages(heading: &str, chart: Option<steady_render::Chart>) -> Option<Section> {
+    chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
+}
+
+/// Where its time went in a few words, for a list: `1.23 s: 62 % CPU`; of a traced command what it did.
+pub(crate) fn summary(record: &ExplainRecord) -> String {
+    let text = match (record.trace, &record.counts.calls) {
+        (true, Ok(calls)) => format!("{} calls traced", events(*calls as f64)),
+        (true, Err(_)) => "traced".to_owned(),
+        (false, _) => {
+            let cpu = share(record.cpu().seconds(), whole(record));
+            format!("{}: {cpu} CPU", time(record.wall_seconds.seconds()))
+        }
+    };
+    text.replace(TIE, " ")
+}

@@ -1,0 +1,344 @@
+//! Two commands: the sentences of their difference, its tables, its facts. OLD is the first, NEW the second.
+
+use steady_model::{Ending, Interval, Metric};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::letters::{count, one_line};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, decimals, duration, fixed, time, time_unit};
+
+use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use crate::record::{Difference, ExplainPairRecord, Line};
+
+/// More parts than this are one row together; of more than a few, those that do not differ.
+const PARTS: usize = 10;
+const FEW: usize = 5;
+/// What is less than this share of a difference is no reason of it that is worth a word.
+const WORTH: f64 = 0.1;
+/// So many reasons of a kind are given.
+const REASONS: usize = 2;
+
+/// Both commands.
+fn commands(record: &ExplainPairRecord) -> Section {
+    let fact = |(label, command): (&&str, &steady_model::Command)| {
+        Fact::emphasized(label, Emphasis::Code, one_line(&command.name))
+    };
+    let facts = ["OLD", "NEW"].iter().zip(&record.record.plan.commands).map(fact).collect();
+    Section::new("The commands", vec![Block::Facts(facts)])
+}
+
+/// The difference in sentences: of what the commands mostly need first, then of the other time.
+fn answer(record: &ExplainPairRecord) -> Vec<Sentence> {
+    let order = match record.record.primary {
+        Metric::Cpu => [Line::Cpu, Line::Wall],
+        _ => [Line::Wall, Line::Cpu],
+    };
+    let mut sentences: Vec<Sentence> =
+        order.into_iter().enumerate().filter_map(|(place, line)| sentence(record, line, place == 0)).collect();
+    if record.record.ending == Ending::Interrupted {
+        sentences.push(vec![
+            (Emphasis::Open, "It was interrupted".to_owned()),
+            (Emphasis::Plain, " before its end.".to_owned()),
+        ]);
+    }
+    sentences
+}
+
+fn find(record: &ExplainPairRecord, line: Line) -> Option<&Difference> {
+    record.lines.iter().find(|one| one.line == line)
+}
+
+/// A difference that its interval tells from none: its size and interval.
+fn certain(line: &Difference) -> Option<(f64, Interval)> {
+    line.difference.as_ref().ok().copied().filter(|(_, interval)| !interval.holds(0.0))
+}
+
+/// What to say of the wall or the CPU time; of the lesser one only if there is a difference.
+fn sentence(record: &ExplainPairRecord, line: Line, first: bool) -> Option<Sentence> {
+    let of = find(record, line)?;
+    let what = if line == Line::Cpu { "CPU time" } else { "wall time" };
+    match (&of.difference, certain(of)) {
+        (_, Some((size, interval))) => Some(different(record, line, size, interval)),
+        (Ok((_, interval)), None) if first => {
+            let most = amount(interval.low.abs().max(interval.high.abs()), *interval);
+            let claim = format!("No difference in {what} was found");
+            Some(vec![(Emphasis::Same, claim), (Emphasis::Plain, format!(" (within ±{most}, 95{TIE}%)."))])
+        }
+        (Err(absent), None) if first => Some(vec![
+            (Emphasis::Open, "Undecided:".to_owned()),
+            (Emphasis::Plain, format!(" {}.", one_line(&absent.0))),
+        ]),
+        _ => None,
+    }
+}
+
+fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interval) -> Sentence {
+    let more = size > 0.0;
+    let amount_of = amount(size.abs(), interval);
+    let claim = match (line, more) {
+        (Line::Cpu, true) => format!("NEW needs {amount_of} more CPU time"),
+        (Line::Cpu, false) => format!("NEW needs {amount_of} less CPU time"),
+        (_, true) => format!("NEW takes {amount_of} longer"),
+        (_, false) => format!("NEW takes {amount_of} less time"),
+    };
+    let emphasis = if more { Emphasis::More } else { Emphasis::Less };
+    let range = if more { interval } else { Interval { low: -interval.high, high: -interval.low } };
+    let mut rest = format!(" ({}, 95{TIE}%)", range_of(range));
+    let reasons = if line == Line::Cpu { of_cpu(record, size) } else { of_wall(record, size) };
+    if !reasons.is_empty() {
+        rest.push_str(&format!(": {}", reasons.join(", and ")));
+    }
+    rest.push('.');
+    vec![(emphasis, claim), (Emphasis::Plain, rest)]
+}
+
+/// The lines among these that are surely a part of a difference, the largest first.
+fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<(&'a Difference, f64, Interval)> {
+    let surely = |line: &'a Difference| certain(line).map(|(part, interval)| (line, part, interval));
+    let mut all: Vec<_> = lines.filter_map(surely).collect();
+    all.retain(|(_, part, _)| part.signum() == size.signum() && part.abs() >= WORTH * size.abs());
+    all.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()));
+    all.truncate(REASONS);
+    all
+}
+
+/// What the difference of the wall times is made of.
+fn of_wall(record: &ExplainPairRecord, size: f64) -> Vec<String> {
+    let beneath = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
+    let lines = record.lines.iter().filter(|line| beneath.contains(&line.line));
+    let word = |line: &Difference| match line.line {
+        Line::Cpu => " CPU time".to_owned(),
+        _ => format!(" {}", line.name),
+    };
+    let text = |(line, part, interval): (&Difference, f64, Interval)| {
+        format!("{}{}", more_or_less(part, interval), word(line))
+    };
+    reasons(lines, size).into_iter().map(text).collect()
+}
+
+/// What the difference of the CPU times is made of: user and system time, and the events within.
+fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
+    let modes = record.lines.iter().filter(|line| matches!(line.line, Line::User | Line::System));
+    let parts = reasons(record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))), size);
+    let mut within = parts.iter().map(of_which).collect::<Vec<_>>();
+    let sum: f64 = parts.iter().map(|(_, part, _)| part.abs()).sum();
+    let mut all = Vec::new();
+    for (line, part, interval) in reasons(modes, size) {
+        let mut text = format!("{} {}", more_or_less(part, interval), line.name);
+        // What is counted is the kernel's work; it is said of the system time only if that has room for it.
+        if line.line == Line::System && !within.is_empty() && sum <= interval.low.abs().max(interval.high.abs()) {
+            text.push_str(&format!(", of which {}", within.join(" and ")));
+            within.clear();
+        }
+        all.push(text);
+    }
+    if all.is_empty() && !within.is_empty() {
+        // If the split shows nothing, the rest may.
+        let left = reasons(record.lines.iter().filter(|line| line.line == Line::Unexplained), size);
+        within.extend(
+            left.into_iter().map(|(_, left, interval)| format!("{} is unexplained", amount(left.abs(), interval))),
+        );
+    }
+    if !within.is_empty() {
+        let text = within.join(" and ");
+        if all.is_empty() { all.push(text) } else { all.push(format!("of all of it {text}")) }
+    }
+    if all.is_empty() {
+        // Each part by itself is too small for a word, but together they may be a fifth.
+        let left = find(record, Line::Unexplained).and_then(certain).filter(|(left, _)| left.signum() == size.signum());
+        all.extend(left.map(|(left, interval)| format!("{} of it is unexplained", amount(left.abs(), interval))));
+    }
+    all
+}
+
+/// `7 ms is 5,100 more page faults`.
+fn of_which((line, part, interval): &(&Difference, f64, Interval)) -> String {
+    let least = if line.at_least == Some(true) { "at least " } else { "" };
+    let more = line.more.map_or(0.0, |(more, _)| more);
+    let events = named(more.abs(), &line.name);
+    let (number, what) = events.split_once(TIE).unwrap_or((&events, ""));
+    let word = if more > 0.0 { "more" } else { "fewer" };
+    format!("{least}{} is {number} {word} {what}", amount(part.abs(), *interval))
+}
+
+/// `9 ms more`, `9 ms less`.
+fn more_or_less(size: f64, interval: Interval) -> String {
+    format!("{} {}", amount(size.abs(), interval), if size > 0.0 { "more" } else { "less" })
+}
+
+/// A time with the digits that its interval supports.
+fn amount(seconds: f64, interval: Interval) -> String {
+    let half = interval.half_width();
+    if !(half.is_finite() && half > 0.0) {
+        return time(seconds);
+    }
+    let (unit, scale) = time_unit(seconds.max(10.0 * half));
+    format!("{}{TIE}{unit}", fixed(seconds * scale, decimals(half * scale)))
+}
+
+/// The unit of a difference and its interval.
+fn unit_of(interval: Interval) -> (&'static str, f64) {
+    time_unit(interval.low.abs().max(interval.high.abs()))
+}
+
+fn range_of(interval: Interval) -> String {
+    let (unit, scale) = unit_of(interval);
+    let range = Interval { low: interval.low * scale, high: interval.high * scale };
+    between(range, &format!("{TIE}{unit}"))
+}
+
+/// A row of a table of differences.
+struct Row {
+    label: String,
+    seconds: [Cell; 2],
+    difference: Cell,
+    range: Cell,
+    /// How many events there were.
+    events: String,
+}
+
+/// The wall time, and beneath it what it went into.
+fn times(record: &ExplainPairRecord) -> Table {
+    let is_time = |line: &&Difference| !is_of_parts(line);
+    let rows: Vec<Row> = record.lines.iter().filter(is_time).map(|line| row(line, line.depth as usize)).collect();
+    table("Times", &rows)
+}
+
+/// The CPU time by what was counted; the smallest of many kinds together.
+fn parts(record: &ExplainPairRecord) -> Table {
+    let parts = record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))).count();
+    let (mut rows, mut small) = (Vec::new(), Vec::new());
+    for (at, line) in record.lines.iter().filter(|line| is_of_parts(line)).enumerate() {
+        let is_alike = line.difference.as_ref().is_ok_and(|(difference, _)| *difference == 0.0);
+        let is_small = (is_alike && parts > FEW) || (at >= PARTS && parts > PARTS + 1);
+        if is_small && line.line != Line::Unexplained {
+            small.push(line);
+            continue;
+        }
+        if line.line == Line::Unexplained && !small.is_empty() {
+            rows.push(together(&small));
+        }
+        rows.push(row(line, 0));
+    }
+    table("Parts of the CPU time", &rows)
+}
+
+/// Whether a line stands in the table of what was counted.
+fn is_of_parts(line: &Difference) -> bool {
+    matches!(line.line, Line::Part(_) | Line::Unexplained)
+}
+
+fn table(label: &str, rows: &[Row]) -> Table {
+    let mut columns = vec![
+        Column::words("", rows, |row| row.label.clone()),
+        Column::numbers("OLD", rows, |row| row.seconds[0].clone()),
+        Column::numbers("NEW", rows, |row| row.seconds[1].clone()),
+        Column::numbers("NEW\u{a0}-\u{a0}OLD", rows, |row| row.difference.clone()),
+        Column::numbers("95\u{a0}% interval", rows, |row| row.range.clone()),
+    ];
+    if rows.iter().any(|row| !row.events.is_empty()) {
+        columns.push(Column::words("events", rows, |row| row.events.clone()));
+    }
+    Table { label: label.to_owned(), rows: ("line", "lines"), columns }
+}
+
+fn row(line: &Difference, depth: usize) -> Row {
+    let seconds = |command: usize| Cell::reading(&line.seconds, |both| time(both[command]));
+    let (difference, range) = match &line.difference {
+        Ok((difference, interval)) if interval.half_width() > 0.0 => {
+            (signed(*difference, *interval).into(), range_of(*interval).into())
+        }
+        Ok((difference, _)) => (signed(*difference, Interval { low: 0.0, high: 0.0 }).into(), Cell::from("exact")),
+        Err(absent) => (Cell::Absent(absent.0.clone()), Cell::from("")),
+    };
+    let events = line.counts.filter(|_| line.seconds.is_ok()).map_or_else(String::new, |[old, new]| {
+        let least = if line.at_least == Some(true) { ", at least" } else { "" };
+        format!("{}{TIE}→{TIE}{}{least}", events(old), events(new))
+    });
+    Row { label: indented(depth, &line.name), seconds: [seconds(0), seconds(1)], difference, range, events }
+}
+
+/// The smallest parts as one row; they have intervals of their own, but none together.
+fn together(small: &[&Difference]) -> Row {
+    let sum = |command: usize| -> f64 {
+        small.iter().filter_map(|line| line.seconds.as_ref().ok()).map(|both| both[command]).sum()
+    };
+    let (old, new) = (sum(0), sum(1));
+    let least = small.iter().any(|line| line.at_least == Some(true));
+    Row {
+        label: count(small.len(), "other kind", "other kinds"),
+        seconds: [time(old).into(), time(new).into()],
+        difference: signed(new - old, Interval { low: 0.0, high: 0.0 }).into(),
+        range: "".into(),
+        events: if least { "at least" } else { "" }.to_owned(),
+    }
+}
+
+/// A difference with its sign, in the unit of its interval.
+fn signed(difference: f64, interval: Interval) -> String {
+    let half = interval.half_width();
+    let text = if half.is_finite() && half > 0.0 {
+        let (unit, scale) = unit_of(interval);
+        format!("{}{TIE}{unit}", fixed(difference.abs() * scale, decimals(half * scale)))
+    } else {
+        time(difference.abs())
+    };
+    // What rounds to nothing has no sign.
+    let nothing = !text.contains(|letter: char| ('1'..='9').contains(&letter));
+    match difference {
+        _ if nothing => text,
+        difference if difference < 0.0 => format!("-{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+/// What it rests on.
+fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
+    let pairs = format!(
+        "{} in {}, in turns, the order drawn by coin; each line's interval holds by itself",
+        count(record.pairs, "pair", "pairs"),
+        duration(record.record.elapsed)
+    );
+    let mut facts = vec![Fact::new("pairs", pairs)];
+    facts.extend(missing(&record.missing));
+    facts.extend(counted(&record.sources));
+    facts.push(prices(&record.prices, record.record.started, &record.alu));
+    facts.extend(machine(&record.record.activity));
+    facts.push(Fact::new("seed", record.record.plan.seed.to_string()));
+    facts
+}
+
+/// The report.
+pub(crate) fn document(record: &ExplainPairRecord) -> Document {
+    let on_pages = |heading: &str, chart: Option<steady_render::Chart>| {
+        chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
+    };
+    let did = "CPU time by what was counted, at this host's prices";
+    let mut sections =
+        vec![commands(record), Section::new("Where the time of both goes", vec![Block::Table(times(record))]).whole()];
+    sections.extend(on_pages("All of the time of both", charts::times_of_both(record)));
+    let parts = parts(record);
+    if !parts.is_empty() {
+        sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
+        sections.extend(on_pages("The CPU time of both", charts::parts_of_both(record)));
+    }
+    sections.push(Section::new("What it rests on", vec![Block::Facts(facts(record))]));
+    sections.push(origin(record.record.started, &record.record.host, &record.record.revision));
+    Document {
+        subject: "Steadyhand: where the difference of two commands goes".to_owned(),
+        answer: answer(record).into_iter().chain(notes(&record.notes)).collect(),
+        sections,
+        is_brief: false,
+    }
+}
+
+/// The difference in a few words, for a list: `NEW +12.0 ms CPU`.
+pub(crate) fn summary(record: &ExplainPairRecord) -> String {
+    let line = if record.record.primary == Metric::Cpu { Line::Cpu } else { Line::Wall };
+    let what = if line == Line::Cpu { "CPU" } else { "wall" };
+    let text = match find(record, line).map(|of| (of.difference.as_ref(), certain(of))) {
+        Some((_, Some((size, interval)))) => format!("NEW {} {what}", signed(size, interval)),
+        Some((Ok(_), None)) => format!("no difference in {what} time"),
+        _ => "undecided".to_owned(),
+    };
+    text.replace(TIE, " ")
+}

@@ -1,0 +1,287 @@
+//! From pairs of runs to where their difference went: pure, so that a record gives the same report whenever it is read.
+//!
+//! All lines are means over the same pairs with the same weights, so that those of the parts add up to that of the whole:
+//! CPU time is user and system time, and it is the parts and what they leave unexplained.
+
+use steady_costs::prices::{Price, Priced, Prices, at_run};
+use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Run};
+use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
+
+use super::made::{self, Made};
+use super::{TICKS, faults};
+use crate::record::{Difference, ExplainPairRecord, Line, Missing};
+
+/// Each line's interval is at this level, by one look at its end.
+pub(super) const ALPHA: f64 = 0.05;
+
+/// A record with what follows from what was measured.
+pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {
+    let (mut missing, notes, lines, pairs) = {
+        let pairs = Pairs::of(&record);
+        let prices = at_run(&record.prices, &record.alu);
+        let (made, missing, notes) = made::all(&record, &prices);
+        let parts = parts(&prices, &pairs, &made);
+        let mut lines = vec![pairs.line(Line::Wall, 0, &|run| Ok(run.wall.seconds())), pairs.line(Line::Cpu, 1, &cpu)];
+        lines.extend(split(&record, &pairs, &made));
+        lines.extend(parts.iter().map(|part| part.line(&pairs)));
+        lines.push(unexplained(&pairs, &parts));
+        lines.extend(off_cpu(&pairs));
+        (missing, notes, lines, pairs.runs.len())
+    };
+    for (what, priced) in [("the price of page faults", Priced::MinorFault), ("the price of switches", Priced::Switch)]
+    {
+        missing.extend(record.prices.of(priced).err().map(|why| Missing { what: what.to_owned(), why: why.0 }));
+    }
+    (record.pairs, record.confidence, record.lines) = (pairs, 1.0 - ALPHA, lines);
+    (record.missing, record.notes) = (missing, notes);
+    record
+}
+
+/// The pairs of which both runs succeeded, and how much each counts.
+pub(super) struct Pairs<'a> {
+    runs: Vec<[&'a Run; 2]>,
+    weights: Vec<f64>,
+}
+
+/// What a line tells of a run, in seconds.
+type Pick<'a> = &'a dyn Fn(&Run) -> Reading<f64>;
+
+fn cpu(run: &Run) -> Reading<f64> {
+    Ok(run.cpu_time().seconds())
+}
+
+impl<'a> Pairs<'a> {
+    fn of(record: &'a ExplainPairRecord) -> Self {
+        let plan = &record.record.plan;
+        let pair = |block: &'a steady_model::Block| Some([block.run_of(0)?.1, block.run_of(1)?.1]);
+        let turns = record.record.blocks.iter().filter(|block| block.layout == Layout::Turns);
+        let mut runs: Vec<[&Run; 2]> = turns.filter_map(pair).collect();
+        runs.retain(|pair| pair.iter().all(|run| run.succeeded(&plan.failures)));
+        let metric = if record.record.primary == Metric::Cpu { Metric::Cpu } else { Metric::Wall };
+        // Neither cost is ever absent.
+        let cost = |run: &Run| run.cost(metric).unwrap_or(0.0);
+        let costs: Vec<(f64, f64)> = runs.iter().map(|[old, new]| (cost(old), cost(new))).collect();
+        Pairs { weights: weights(&costs), runs }
+    }
+
+    /// The means of both commands.
+    fn means(&self, pick: Pick<'_>) -> Reading<[f64; 2]> {
+        if self.runs.is_empty() {
+            return Err(Absent::because("there is no pair of which both runs succeeded"));
+        }
+        let of = |command: usize| {
+            let values = self.runs.iter().map(|pair| pick(pair[command])).collect::<Reading<Vec<f64>>>()?;
+            Ok(mean(&values, &self.weights))
+        };
+        Ok([of(0)?, of(1)?])
+    }
+
+    /// The mean of the differences, with its interval.
+    fn shift(&self, pick: Pick<'_>) -> Reading<Shift> {
+        let differences =
+            self.runs.iter().map(|[old, new]| Ok(pick(new)? - pick(old)?)).collect::<Reading<Vec<f64>>>()?;
+        bounded(shift(&differences, &self.weights, ALPHA), differences.len())
+    }
+
+    fn line(&self, line: Line, depth: u32, pick: Pick<'_>) -> Difference {
+        Difference {
+            line,
+            name: name(line).to_owned(),
+            depth,
+            seconds: self.means(pick),
+            counts: None,
+            more: None,
+            at_least: None,
+            difference: self.shift(pick).map(|shift| (shift.mean, shift.interval)),
+        }
+    }
+}
+
+/// A shift whose interval has ends.
+fn bounded(shift: Shift, pairs: usize) -> Reading<Shift> {
+    if shift.interval.low.is_finite() && shift.interval.high.is_finite() {
+        return Ok(shift);
+    }
+    Err(Absent(format!("there are {pairs} pairs, and an interval needs {MIN_PAIRS}")))
+}
+
+/// What a line is called; parts have names of their own.
+fn name(line: Line) -> &'static str {
+    match line {
+        Line::Wall => "wall time",
+        Line::Cpu => "CPU time",
+        Line::User => "user time",
+        Line::System => "system time",
+        Line::Part(_) => "events",
+        Line::Unexplained => "unexplained",
+        Line::Waiting => "waiting for a CPU",
+        Line::Blocked => "blocked",
+        Line::OffCpu => "waiting for a CPU or blocked",
+    }
+}
+
+/// User and system time; absent where most processes are so short that the kernel's ticks miss them, for those it books
+/// as user time altogether.
+fn split(record: &ExplainPairRecord, pairs: &Pairs<'_>, made: &[Made]) -> [Difference; 2] {
+    let lines = [
+        pairs.line(Line::User, 2, &|run| Ok(run.user.seconds())),
+        pairs.line(Line::System, 2, &|run| Ok(run.system.seconds())),
+    ];
+    let Ok(tick) = record.tick_seconds.clone().map(Nanos::seconds) else { return lines };
+    let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
+    let means = pairs.means(&cpu);
+    let short = |means: [f64; 2]| (0..2).any(|command| means[command] / (1.0 + forks[command]) < TICKS * tick);
+    if !means.is_ok_and(short) {
+        return lines;
+    }
+    let why =
+        Absent(format!("the kernel tells them apart at ticks, and these processes used less than {TICKS} ticks each"));
+    lines.map(|line| Difference { seconds: Err(why.clone()), difference: Err(why.clone()), ..line })
+}
+
+/// Events at their price, in both commands.
+struct Part<'a> {
+    name: &'a str,
+    priced: Priced,
+    at_least: bool,
+    price: Price,
+    from: Source<'a>,
+}
+
+/// Where the counts of a part come from.
+enum Source<'a> {
+    /// The runs of the pairs.
+    Pairs(fn(&Run) -> u64),
+    /// Runs of their own.
+    Counted(&'a Made),
+}
+
+/// What happened in some run, at prices that are known; the dearest difference first.
+fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
+    let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
+    // Both at one price, that of the command whose processes have more of them. Runs in turns use each other's pages again.
+    let faults = pairs.means(&|run| Ok(run.minor_faults as f64)).unwrap_or_default();
+    let each = (0..2).map(|command| faults[command] / (1.0 + forks[command])).fold(0.0, f64::max);
+    let of_pairs = |name: &'static str, priced, at_least, count: fn(&Run) -> u64| {
+        let happened = pairs.runs.iter().flatten().any(|run| count(run) > 0);
+        let price = if priced == Priced::MinorFault { faults::again(prices, each) } else { prices.of(priced) };
+        let price = price.ok().filter(|_| happened)?;
+        Some(Part { name, priced, at_least, price, from: Source::Pairs(count) })
+    };
+    let of_pairs = [
+        of_pairs("page faults", Priced::MinorFault, false, |run| run.minor_faults),
+        of_pairs("major page faults", Priced::MinorFault, true, |run| run.major_faults),
+        of_pairs("switches", Priced::Switch, false, |run| run.voluntary_switches + run.involuntary_switches),
+    ];
+    let of_counted = made.iter().map(|one| Part {
+        name: &one.name,
+        priced: one.priced,
+        at_least: one.at_least,
+        price: one.price,
+        from: Source::Counted(one),
+    });
+    let mut parts: Vec<Part<'_>> = of_pairs.into_iter().flatten().chain(of_counted).collect();
+    let size = |part: &Part<'_>| part.difference(pairs).map_or(0.0, |(difference, _)| difference.abs());
+    parts.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    parts
+}
+
+impl Part<'_> {
+    fn counts(&self, pairs: &Pairs<'_>) -> Reading<[f64; 2]> {
+        match self.from {
+            Source::Pairs(count) => pairs.means(&|run| Ok(count(run) as f64)),
+            Source::Counted(made) => Ok(made.counts),
+        }
+    }
+
+    /// How many more of them there were in NEW.
+    fn more(&self, pairs: &Pairs<'_>) -> Reading<Shift> {
+        match self.from {
+            Source::Pairs(count) => pairs.shift(&|run| Ok(count(run) as f64)),
+            Source::Counted(made) => made.more.clone(),
+        }
+    }
+
+    /// What they cost more in NEW. Count and price are each in their interval, so the product is between those of the ends.
+    fn difference(&self, pairs: &Pairs<'_>) -> Reading<(f64, Interval)> {
+        let more = self.more(pairs)?;
+        let (count, price) = (more.interval, self.price.interval);
+        let corners = [count.low * price.low, count.low * price.high, count.high * price.low, count.high * price.high];
+        let low = corners.into_iter().fold(f64::INFINITY, f64::min);
+        let high = corners.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        Ok((more.mean * self.price.seconds, Interval { low, high }))
+    }
+
+    fn line(&self, pairs: &Pairs<'_>) -> Difference {
+        let counts = self.counts(pairs);
+        Difference {
+            line: Line::Part(self.priced),
+            name: self.name.to_owned(),
+            depth: 2,
+            seconds: counts.clone().map(|counts| counts.map(|count| count * self.price.seconds)),
+            at_least: counts.is_ok().then_some(self.at_least),
+            counts: counts.ok(),
+            more: self.more(pairs).ok().map(|more| (more.mean, more.interval)),
+            difference: self.difference(pairs),
+        }
+    }
+
+    /// How far its difference may be off because of its price alone, downwards and upwards.
+    fn price_error(&self, more: f64) -> (f64, f64) {
+        let Price { seconds, interval } = self.price;
+        let (one, other) = (more * (interval.low - seconds), more * (interval.high - seconds));
+        (one.min(other), one.max(other))
+    }
+}
+
+/// What the parts leave of the difference of the CPU times.
+///
+/// What the pairs counted is taken from each pair's own difference, for a pair whose run faults more needs more. The errors
+/// of the prices, and of what was counted in other runs, are added as they are, as if all were off to the same side.
+fn unexplained(pairs: &Pairs<'_>, parts: &[Part<'_>]) -> Difference {
+    let of_run = |run: &Run| {
+        let priced = parts.iter().map(|part| match part.from {
+            Source::Pairs(count) => count(run) as f64 * part.price.seconds,
+            Source::Counted(_) => 0.0,
+        });
+        Ok(run.cpu_time().seconds() - priced.sum::<f64>())
+    };
+    let counted = |command: usize| -> f64 {
+        let of = |part: &Part<'_>| match part.from {
+            Source::Pairs(_) => 0.0,
+            Source::Counted(made) => made.counts[command] * part.price.seconds,
+        };
+        parts.iter().map(of).sum()
+    };
+    let difference = pairs.shift(&of_run).and_then(|shift| {
+        let (mut mean, mut low, mut high) = (shift.mean, shift.interval.low, shift.interval.high);
+        for part in parts {
+            let more = part.more(pairs)?;
+            let (down, up) = part.price_error(more.mean);
+            (low, high) = (low - up, high - down);
+            if let Source::Counted(_) = part.from {
+                let price = part.price.seconds;
+                mean -= more.mean * price;
+                let ends = [more.interval.low * price, more.interval.high * price];
+                (low, high) = (low - ends[0].max(ends[1]), high - ends[0].min(ends[1]));
+            }
+        }
+        Ok((mean, Interval { low, high }))
+    });
+    let seconds = pairs.means(&of_run).map(|[old, new]| [old - counted(0), new - counted(1)]);
+    Difference { seconds, difference, ..pairs.line(Line::Unexplained, 2, &of_run) }
+}
+
+/// Waiting for a CPU and being blocked: together with the CPU time the wall time, of runs in which one thread at a time
+/// did something. Where waiting is not known the two are one line; where the CPU time is more than the wall time, none.
+fn off_cpu(pairs: &Pairs<'_>) -> Vec<Difference> {
+    let waiting = pairs.line(Line::Waiting, 1, &|run| Ok(run.run_delay.clone()?.seconds()));
+    let rest = |run: &Run| Ok(run.wall.seconds() - run.cpu_time().seconds());
+    if waiting.seconds.is_ok() {
+        let blocked = pairs.line(Line::Blocked, 1, &|run| Ok(rest(run)? - run.run_delay.clone()?.seconds()));
+        return vec![waiting, blocked];
+    }
+    let line = pairs.line(Line::OffCpu, 1, &rest);
+    let several = line.seconds.as_ref().is_ok_and(|seconds| seconds.iter().any(|seconds| *seconds < 0.0));
+    if several { vec![waiting] } else { vec![waiting, line] }
+}

@@ -1,0 +1,88 @@
+//! Experiments on two commands, on simulated machines: the pairs, the counted runs, and interruptions.
+
+use steady_costs::prices::Priced;
+use steady_explain::*;
+use steady_model::*;
+use steady_process::runner::RunError;
+use steady_process::simulated::{Conditions, SimulatedMachine};
+
+use crate::made_up::{absent, counts, line, plan, prices, setting};
+
+/// Returns counts that differ from run to run.
+struct Counting(u64, Option<u64>);
+
+impl Counter for Counting {
+    fn count(&mut self, command: usize) -> Result<Reading<Counts>, RunError> {
+        self.0 += 1;
+        match self.1 {
+            Some(most) if self.0 > most => Err(RunError::Interrupted),
+            _ => Ok(Ok(counts(&[("read", 10 * (command as u64 + 1) + self.0)]))),
+        }
+    }
+
+    fn sources(&self) -> Vec<String> {
+        vec!["made up".to_owned()]
+    }
+}
+
+fn run_pair(counter: Reading<&mut dyn Counter>, interrupt_after: Option<u64>) -> ExplainPairRecord {
+    let mut machine = SimulatedMachine::new(&[0.005, 0.006], Conditions::QUIET, 5);
+    machine.interrupt_after = interrupt_after;
+    on(&mut machine, counter)
+}
+
+fn on(machine: &mut SimulatedMachine, counter: Reading<&mut dyn Counter>) -> ExplainPairRecord {
+    let means = Means { prices: prices(0.02), tick: absent("exact"), ruler: || 2e-9 };
+    explain_pair(&plan(1.0, 7), setting(), means, machine, counter, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn differences_of_whole_experiments_are_in_their_intervals() {
+    // Noise that multiplies costs is no shift: NEW, which costs more, has more of it.
+    let trials = 200;
+    let bursty = Conditions { bursts: Some((0.1, 0.3, 1.5)), hit_per_mille: 20, ..Conditions::QUIET };
+    for (conditions, more) in [(Conditions::QUIET, 0.001), (bursty, 0.0)] {
+        let missed = (0..trials).filter(|seed| {
+            let mut machine = SimulatedMachine::new(&[0.005, 0.005 + more], conditions, *seed);
+            let report = on(&mut machine, absent("not counted"));
+            !line(&report, Line::Cpu).difference.as_ref().unwrap().1.holds(more)
+        });
+        let missed = missed.count();
+        // 99.9 % of such tests miss no more often at 5 %.
+        assert!(missed <= 21, "{missed} of {trials}, {conditions:?}");
+    }
+}
+
+#[test]
+fn pairs_take_the_whole_effort_and_one_look() {
+    let record = run_pair(Ok(&mut Counting(0, None)), None);
+    assert_eq!(record.record.looks.len(), 1);
+    assert_eq!(record.record.ending, Ending::Spent);
+    assert!(record.record.elapsed > Nanos::from_seconds(0.97), "{:?}", record.record.elapsed);
+    assert!(record.record.blocks.iter().all(|block| block.layout == Layout::Turns));
+    assert!(
+        record.notes.iter().any(|note| note.contains("read") && note.contains("from 11 to 15")),
+        "{:?}",
+        record.notes
+    );
+    let reads = line(&record, Line::Part(Priced::Call(KernelCall::Read)));
+    assert!(reads.more.unwrap().1.half_width() > 0.0, "{reads:?}");
+}
+
+#[test]
+fn interrupted_counting_leaves_the_pairs() {
+    let record = run_pair(Ok(&mut Counting(0, Some(3))), None);
+    assert!(record.counted[0].is_err() && record.record.ending == Ending::Spent);
+    let record = run_pair(Ok(&mut Counting(0, None)), Some(20));
+    assert_eq!(record.record.ending, Ending::Interrupted);
+    assert!(record.counted[1].is_err() && record.pairs > 6);
+    let record = run_pair(Err(Absent::because("ptrace is not allowed")), None);
+    assert_eq!(record.counted[0], absent("ptrace is not allowed"));
+}
+
+#[test]
+fn the_rate_of_the_clock_is_read_between_pairs() {
+    let record = run_pair(absent("not counted"), None);
+    let rate = record.alu.unwrap();
+    assert!((rate.seconds - 2e-9).abs() < 1e-18 && rate.readings >= 16, "{rate:?}");
+}

@@ -1,0 +1,147 @@
+//! The parts of one command's time.
+
+use steady_costs::prices::Priced;
+use steady_explain::*;
+use steady_model::*;
+
+use crate::made_up::{absent, alu, close, counts, price, record, seconds_of};
+
+#[test]
+fn calls_that_make_processes_are_in_their_price_alone() {
+    // A shell that starts 10 programs, and reads.
+    let made = [
+        ("clone", 10),
+        ("exit_group", 11),
+        ("wait4", 13),
+        ("execve", 10),
+        ("read", 100),
+        ("openat", 7),
+        ("close", 12),
+        ("getppid", 5),
+    ];
+    let counts = Counts { forks: Ok(10), execs: Ok(10), ..counts(&made) };
+    let report = judged(record(Nanos(3_000_000), Nanos(4_000_000), counts));
+    let expected = [
+        ("forks", 10.0 * 60e-6),
+        ("execs", 10.0 * 300e-6),
+        ("read", 100.0 * 0.2e-6),
+        ("openat, close", 7.0 * 1.3e-6),
+        // What is left of pairs, and of what no process carries, is an entry into the kernel at least.
+        ("close", 5.0 * 0.1e-6),
+        ("wait4", 3.0 * 0.1e-6),
+        ("exit_group", 0.1e-6),
+        ("getppid", 5.0 * 0.1e-6),
+        ("clone", 0.0),
+        ("execve", 0.0),
+        ("openat", 0.0),
+    ];
+    for (name, seconds) in expected {
+        assert!(close(seconds_of(&report, name), seconds), "{name}: {}", seconds_of(&report, name));
+    }
+    assert!(close(report.parts.iter().map(|part| part.seconds).sum(), expected.iter().map(|(_, one)| one).sum()));
+    let at_least: Vec<&str> =
+        report.parts.iter().filter(|part| !part.at_least).map(|part| part.name.as_str()).collect();
+    assert_eq!(at_least, ["execs", "forks"]);
+}
+
+#[test]
+fn without_names_calls_are_entries_less_those_carried() {
+    let counts = Counts { forks: Ok(10), execs: Ok(10), calls_by_name: absent("no tracer"), ..counts(&[("x", 1_000)]) };
+    let report = judged(record(Nanos(3_000_000), Nanos(4_000_000), counts));
+    let calls = report.parts.iter().find(|part| part.name == "system calls").unwrap();
+    assert_eq!((calls.count, calls.at_least), (1_000.0 - 3.0 * 10.0 - 10.0, true));
+    assert!(report.missing.is_empty());
+}
+
+#[test]
+fn processes_that_cannot_be_priced_carry_nothing() {
+    let mut record = record(Nanos(3_000_000), Nanos(4_000_000), Counts { forks: Ok(10), ..counts(&[("clone", 10)]) });
+    record.prices.prices.retain(|(priced, _)| *priced != Priced::Fork);
+    let report = judged(record);
+    assert!(close(seconds_of(&report, "clone"), 10.0 * 0.1e-6));
+    let missing = Missing { what: "the price of forks".to_owned(), why: "it was not measured".to_owned() };
+    assert_eq!(report.missing, [missing]);
+}
+
+#[test]
+fn forks_of_an_unknown_kind_may_have_been_the_cheap_ones() {
+    let mut record = record(Nanos(300_000), Nanos(100_000), Counts { forks: Ok(10), ..counts(&[]) });
+    record.prices.prices.push((Priced::Vfork, Ok(price(30e-6, 0.1))));
+    let report = judged(record);
+    let forks = &report.parts[0];
+    assert!(close(forks.seconds, 600e-6) && close(forks.interval.low, 0.7 * 270e-6), "{forks:?}");
+    // The parts are more than the whole, but their interval reaches into it.
+    assert!(report.unexplained.unwrap().0 < 0.0);
+    assert!(report.notes.is_empty());
+}
+
+#[test]
+fn what_was_not_counted_is_missing_with_its_reason() {
+    let counts = Counts {
+        voluntary_switches: absent("a tracer"),
+        forks: absent("no tracefs"),
+        calls: absent("no tracefs"),
+        calls_by_name: absent("no tracer"),
+        ..counts(&[])
+    };
+    let report = judged(record(Nanos(1_000_000), Nanos::ZERO, counts));
+    let missing: Vec<&str> = report.missing.iter().map(|missing| missing.what.as_str()).collect();
+    assert_eq!(missing, ["switches", "forks", "system calls"]);
+    assert_eq!(report.unexplained.unwrap().0, 1e-3);
+}
+
+#[test]
+fn more_than_the_whole_is_told() {
+    let counts = Counts { minor_faults: 10_000, ..counts(&[]) };
+    let dear = judged(record(Nanos(1_000_000), Nanos(1_000_000), counts.clone()));
+    let (left, interval) = dear.unexplained.unwrap();
+    assert!(close(left, 0.002 - 0.005) && interval.high < 0.0);
+    assert!(
+        dear.notes.iter().any(|note| note.contains("3.0 ms more") && note.contains("page faults")),
+        "{:?}",
+        dear.notes
+    );
+    let within = judged(record(Nanos(4_000_000), Nanos(950_000), counts));
+    assert!(within.unexplained.unwrap().1.holds(0.0) && within.notes.is_empty());
+}
+
+#[test]
+fn ticks_leave_an_interval_of_the_system_time() {
+    let of = |cpu: f64, share: f64, forks: u64| {
+        let system = Nanos::from_seconds(cpu * share);
+        let counts = Counts { forks: Ok(forks), ..counts(&[]) };
+        let record = record(Nanos::from_seconds(cpu) - system, system, counts);
+        judged(ExplainRecord { tick_seconds: Ok(Nanos(4_000_000)), ..record }).system_interval
+    };
+    // A thousand ticks: two standard errors of the share are 3 %.
+    let wide = of(4.0, 0.25, 0).unwrap();
+    assert!(wide.holds(1.0) && (wide.half_width() / 4.0 - 0.0268).abs() < 0.001, "{wide:?}");
+    assert!(of(0.04, 0.0, 0).unwrap().high > 0.005, "ten ticks without a hit exclude little");
+    assert!(of(4.0, 0.25, 1_000).is_err(), "processes of a tick each");
+    let exact = judged(record(Nanos(5), Nanos(7), counts(&[]))).system_interval.unwrap();
+    assert_eq!((exact.low, exact.high), (7e-9, 7e-9));
+}
+
+#[test]
+fn under_a_tracer_nothing_is_left_over() {
+    let mut traced = record(Nanos(1_000_000), Nanos(1_000_000), counts(&[("read", 10)]));
+    traced.trace = true;
+    let report = judged(traced);
+    assert!(report.unexplained.is_err() && !report.parts.is_empty() && report.notes.len() == 1);
+}
+
+#[test]
+fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
+    // At 0.9 of the time for a step 10,000 calls take 0.9 ms, and nothing is left.
+    let of = |rate: Reading<AluTime>| ExplainRecord {
+        alu: rate,
+        ..record(Nanos::ZERO, Nanos(900_000), counts(&[("getpid", 10_000)]))
+    };
+    let at = judged(of(alu(1.8e-9, 1.75e-9, 1.85e-9)));
+    let (left, interval) = at.unexplained.unwrap();
+    assert!(left.abs() < 1e-9 && interval.holds(0.0), "{left} {interval:?}");
+    assert!(interval.half_width() > 0.02 * 0.9e-3 + 0.02e-3, "the rate is not known to the last");
+    // Taken as they were, they would be more than the whole.
+    let as_they_were = judged(of(absent("not read")));
+    assert!(as_they_were.unexplained.unwrap().1.high < 0.0 && as_they_were.notes.len() == 1);
+}

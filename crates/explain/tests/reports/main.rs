@@ -1,0 +1,286 @@
+//! Explanations in every form, against files in `testdata/reports`; and the way back from JSON.
+//! `STEADY_BLESS=1 cargo test` rewrites the files.
+
+#[path = "../../../report/tests/reports/goldens.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod goldens;
+mod made;
+#[path = "../../../report/tests/reports/made.rs"]
+#[allow(dead_code, reason = "shared with other features")]
+mod shared;
+
+use made::{all, alone, dearer, pairs, traced, tree};
+use proptest::prelude::*;
+use serde_json::Value;
+use shared::HOSTILE;
+use steady_costs::prices::{Price, Priced};
+use steady_explain::*;
+use steady_feature::flags::Form;
+use steady_feature::{Record as _, Report as _};
+use steady_model::*;
+use steady_render::Style;
+use steady_render::json::{ReadError, description};
+
+fn text(record: &dyn steady_feature::Record, width: usize) -> String {
+    record.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+fn shown(record: &dyn steady_feature::Record, form: Form) -> String {
+    record.rendered(form, Style::default(), false)
+}
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+/// The record in a JSON text of either kind, as the history reads it.
+fn read(json: &str) -> Result<Box<dyn steady_feature::Record>, ReadError> {
+    (FEATURE.records[0].read)(json)
+}
+
+#[test]
+fn explanations_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, record)| {
+        let exports = [
+            ("json", record.json(false)),
+            ("csv", record.csv()),
+            ("md", shown(&record, Form::Markdown)),
+            ("html", shown(&record, Form::Html)),
+        ];
+        goldens::forms(name, |width| text(&record, width), exports)
+    }));
+}
+
+#[test]
+fn differences_look_as_recorded() {
+    goldens::hold(pairs().into_iter().flat_map(|(name, record)| {
+        let exports = [
+            ("json", record.json(name == "explain-dearer")),
+            ("csv", record.csv()),
+            ("md", shown(&record, Form::Markdown)),
+        ];
+        let page = (name != "explain-few").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
+        goldens::forms(name, |width| text(&record, width), exports).into_iter().chain(page).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<Explanation>(&SCHEMA));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in all() {
+        goldens::lines_fit(name, |width| text(&report, width));
+    }
+    for (name, report) in pairs() {
+        goldens::lines_fit(name, |width| text(&report, width));
+    }
+}
+
+#[test]
+fn colours_change_nothing_but_the_colour() {
+    let plain = |text: String| {
+        let pieces = text.split('\u{1b}').enumerate();
+        pieces.map(|(at, piece)| if at == 0 { piece } else { piece.split_once('m').unwrap().1 }).collect::<String>()
+    };
+    let records: [&dyn steady_feature::Record; 2] = [&alone(), &dearer()];
+    for record in records {
+        let coloured = record.rendered(Form::Text, Style { width: 80, color: true }, false);
+        assert!(coloured.contains('\u{1b}'));
+        assert_eq!(plain(coloured), text(record, 80));
+    }
+}
+
+#[test]
+fn records_come_back_exactly() {
+    for (name, record) in all() {
+        let json = record.json(false);
+        assert_eq!(ExplainRecord::read(&json), Ok(judged(record)), "{name}");
+        assert!(ExplainPairRecord::read(&json).is_err());
+    }
+    for (name, record) in pairs() {
+        let json = record.json(true);
+        assert_eq!(ExplainPairRecord::read(&json), Ok(judged_pair(record.clone())), "{name}");
+        assert!(ExplainRecord::read(&json).is_err());
+        assert_eq!(ExplainPairRecord::read(&record.json(false)), Err(ReadError::WithoutSamples), "{name}");
+    }
+}
+
+#[test]
+fn the_history_reads_both_kinds() {
+    assert_eq!(read(&alone().json(true)).unwrap().facts().commands.len(), 1);
+    assert_eq!(read(&dearer().json(true)).unwrap().facts().commands.len(), 2);
+    assert!(read("{}").is_err() && read("").is_err());
+}
+
+#[test]
+fn exports_from_before_the_rate_of_the_clock_was_read_have_none() {
+    let mut json = value(&alone().json(true));
+    for name in ["alu_seconds", "alu_low_seconds", "alu_high_seconds", "alu_readings"] {
+        json.as_object_mut().unwrap().remove(name).unwrap();
+        json["prices"].as_object_mut().unwrap().remove(name).unwrap();
+    }
+    let record = ExplainRecord::read(&json.to_string()).unwrap();
+    assert!(record.alu.is_err() && record.prices.alu.is_err());
+}
+
+#[test]
+fn every_absent_reading_has_its_reason() {
+    fn check(value: &Value, path: &str) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
+                let open = [
+                    "directory",
+                    "revision",
+                    "cpu_quota",
+                    "hypervisor",
+                    "metric",
+                    "layout",
+                    "warmup",
+                    "input",
+                    "timeout_seconds",
+                    "cpus",
+                    "fail_if",
+                ];
+                let told = fields.contains_key(&format!("{name}_absent")) || open.contains(&name.as_str());
+                // Moments of the course have one reason, at the top.
+                assert!(!field.is_null() || told || path.contains(".progress"), "{path}.{name}");
+                check(field, &format!("{path}.{name}"));
+            }),
+            Value::Array(all) => all.iter().for_each(|one| check(one, path)),
+            _ => {}
+        }
+    }
+    for (name, report) in all() {
+        check(&value(&report.json(false)), name);
+    }
+    for (name, report) in pairs() {
+        check(&value(&report.json(false)), name);
+    }
+}
+
+#[test]
+fn the_first_sentence_says_what_the_intervals_support() {
+    let sentence = |record: &ExplainPairRecord| text(record, 400).lines().next().unwrap().to_owned();
+    let told = sentence(&dearer());
+    assert!(told.starts_with("NEW needs 12.1 ms more CPU time"), "{told}");
+    assert!(told.contains("9.2 ms more system time, of which 7.22 ms is 14,100 more page faults"), "{told}");
+    let mut unsure = dearer();
+    for line in &mut unsure.lines {
+        if line.line == Line::System || line.line == Line::Part(Priced::MinorFault) {
+            let (size, _) = line.difference.clone().unwrap();
+            line.difference = Ok((size, Interval { low: -0.001, high: 0.02 }));
+        }
+    }
+    let told = sentence(&unsure);
+    assert!(!told.contains("page faults") && !told.contains("system time"), "{told}");
+}
+
+#[test]
+fn what_no_part_explains_by_itself_is_not_said_to_be_none_of_them() {
+    let mut report = dearer();
+    for line in &mut report.lines {
+        let size = match line.line {
+            Line::Part(_) => 0.000_6,
+            Line::Unexplained => 0.009_7,
+            Line::User | Line::System => {
+                line.difference = Err(Absent::because("too short for the ticks"));
+                continue;
+            }
+            _ => continue,
+        };
+        line.difference = Ok((size, Interval { low: 0.9 * size, high: 1.1 * size }));
+    }
+    let text = text(&report, 400);
+    let told = text.lines().next().unwrap();
+    assert!(told.contains("9.7 ms of it is unexplained") && !told.contains("own code"), "{told}");
+}
+
+#[test]
+fn sums_are_short() {
+    assert_eq!(alone().facts().verdict, "1.23 s: 62 % CPU");
+    assert_eq!(traced().facts().verdict, "412,233 calls traced");
+    assert_eq!(tree().facts().verdict, "41.2 s: 33 % CPU");
+    let sums: Vec<String> = pairs().iter().map(|(_, report)| report.facts().verdict).collect();
+    assert_eq!(sums, ["NEW +12.1 ms CPU", "NEW -49.0 ms wall", "no difference in CPU time", "undecided"]);
+}
+
+#[test]
+fn texts_of_others_break_nothing() {
+    let mut report = tree();
+    report.command.name = HOSTILE.to_owned();
+    report.processes.as_mut().unwrap()[0].name = HOSTILE.to_owned();
+    report.missing.push(Missing { what: HOSTILE.to_owned(), why: HOSTILE.to_owned() });
+    report.parts[0].name = HOSTILE.to_owned();
+    report.sources.push(HOSTILE.to_owned());
+    harmless(&report);
+    assert_eq!(ExplainRecord::read(&report.json(false)), Ok(judged(report)));
+    let mut pair = dearer();
+    pair.record.plan.commands[1].name = HOSTILE.to_owned();
+    pair.lines[4].name = HOSTILE.to_owned();
+    pair.missing.push(Missing { what: HOSTILE.to_owned(), why: HOSTILE.to_owned() });
+    harmless(&pair);
+}
+
+fn harmless(record: &dyn steady_feature::Record) {
+    let html = shown(record, Form::Html);
+    assert!(!html.contains("<script>alert") && !html.contains("]]>"), "{html}");
+    let text = text(record, 80);
+    assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
+    assert!(!shown(record, Form::Markdown).contains("<script>"));
+}
+
+#[test]
+fn what_is_broken_is_refused_with_its_place() {
+    let text = alone().json(false);
+    let broken = |from: &str, to: &str| ExplainRecord::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
+    assert!(broken("steady.explain/1", "steady.compare/1").contains("an explanation"));
+    assert!(broken("steady.explain/1", "steady.explain/2").contains("newer"));
+    assert!(broken("\"wall_seconds\": 1", "\"wall_seconds\": -1").contains("wall_seconds"));
+    assert!(broken("\"forks\": 0", "\"forks\": null").contains("counts.forks"));
+    assert!(broken("\"event\": \"minor_fault\",\n", "\"event\": \"minor\",\n").contains("event"));
+    assert!(broken("\"minor_faults\": 2", "\"minor_faults\": 20000000000000").contains("minor_faults"));
+    assert!(broken("\"alu_seconds\": 1", "\"alu_seconds\": 9").contains("alu_seconds"));
+    assert!(broken("\"alu_high_seconds\"", "\"alu_other\"").contains("alu_high_seconds"));
+}
+
+proptest! {
+    #[test]
+    fn any_figures_come_back_and_show(
+        times in prop::array::uniform6(0u64..1 << 50), counts in prop::array::uniform4(0u64..1 << 50), price in -1e3f64..1e3
+    ) {
+        let mut record = traced();
+        let [wall, user, system, lived, waiting, tick] = times.map(Nanos);
+        (record.wall_seconds, record.user_seconds, record.system_seconds) = (wall, user, system);
+        (record.thread_seconds, record.waiting_seconds) = (Ok(lived), Ok(waiting));
+        record.tick_seconds = Ok(tick.max(Nanos(1)));
+        (record.counts.minor_faults, record.counts.major_faults) = (counts[0], counts[1]);
+        (record.counts.forks, record.counts.calls) = (Ok(counts[2]), Ok(counts[3]));
+        let interval = Interval { low: price - 1.0, high: price + 1.0 };
+        record.prices.prices[0].1 = Ok(Price { seconds: price, interval });
+        let mut record = judged(record);
+        prop_assert_eq!(ExplainRecord::read(&record.json(false)), Ok(record.clone()));
+        record.unexplained = Ok((price, interval));
+        record.blocked_seconds = Ok(-price);
+        goldens::lines_fit("any", |width| text(&record, width));
+        shown(&record, Form::Html);
+        record.csv();
+    }
+
+    #[test]
+    fn no_change_of_the_json_makes_it_panic(
+        which in 0..4_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+    ) {
+        let changed = |json: String| {
+            let mut cut = at.index(json.len());
+            while !json.is_char_boundary(cut) || !json.is_char_boundary(cut + 1) {
+                cut -= 1;
+            }
+            format!("{}{text}{}", &json[..cut], &json[(cut + 1).min(json.len())..])
+        };
+        let _ = read(&changed(all()[which].1.json(false)));
+        let _ = read(&changed(pairs()[which].1.json(true)));
+    }
+}
