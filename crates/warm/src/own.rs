@@ -1,9 +1,9 @@
 //! The store of this user, and whether there can be one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use steady_feature::Session;
+use steady_feature::{Failure, Session};
 use steady_linux::Root;
 
 use crate::store::{Place, Store};
@@ -64,6 +64,6 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn executed(word: &std::ffi::OsStr, session: &dyn Session) -> Result<PathBuf, steady_feature::Failure> {
+pub(crate) fn executed(word: &OsStr, session: &dyn Session) -> Result<PathBuf, Failure> {
     session.command(&[word.to_owned()]).map(|command| command.program)
 }
