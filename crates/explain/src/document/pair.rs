@@ -47,7 +47,7 @@ fn find(record: &ExplainPairRecord, line: Line) -> Option<&Difference> {
     record.lines.iter().find(|one| one.line == line)
 }
 
-/// A difference that its interval tells from none: its size and interval.
+/// The size and interval of a difference that its interval excludes to be none.
 fn certain(line: &Difference) -> Option<(f64, Interval)> {
     line.difference.as_ref().ok().copied().filter(|(_, interval)| !interval.holds(0.0))
 }
@@ -91,12 +91,19 @@ fn different(record: &ExplainPairRecord, line: Line, size: f64, interval: Interv
     vec![(emphasis, claim), (Emphasis::Plain, rest)]
 }
 
+/// A line that is surely a part of a difference.
+struct Reason<'a> {
+    line: &'a Difference,
+    size: f64,
+    interval: Interval,
+}
+
 /// The lines among these that are surely a part of a difference, the largest first.
-fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<(&'a Difference, f64, Interval)> {
-    let surely = |line: &'a Difference| certain(line).map(|(part, interval)| (line, part, interval));
-    let mut all: Vec<_> = lines.filter_map(surely).collect();
-    all.retain(|(_, part, _)| part.signum() == size.signum() && part.abs() >= WORTH * size.abs());
-    all.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()));
+fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<Reason<'a>> {
+    let surely = |line: &'a Difference| certain(line).map(|(size, interval)| Reason { line, size, interval });
+    let mut all: Vec<Reason<'a>> = lines.filter_map(surely).collect();
+    all.retain(|part| part.size.signum() == size.signum() && part.size.abs() >= WORTH * size.abs());
+    all.sort_by(|one, other| other.size.abs().total_cmp(&one.size.abs()));
     all.truncate(REASONS);
     all
 }
@@ -105,27 +112,21 @@ fn reasons<'a>(lines: impl Iterator<Item = &'a Difference>, size: f64) -> Vec<(&
 fn of_wall(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     let beneath = [Line::Cpu, Line::Waiting, Line::Blocked, Line::OffCpu];
     let lines = record.lines.iter().filter(|line| beneath.contains(&line.line));
-    let word = |line: &Difference| match line.line {
-        Line::Cpu => " CPU time".to_owned(),
-        _ => format!(" {}", line.name),
-    };
-    let text = |(line, part, interval): (&Difference, f64, Interval)| {
-        format!("{}{}", more_or_less(part, interval), word(line))
-    };
-    reasons(lines, size).into_iter().map(text).collect()
+    reasons(lines, size).iter().map(Reason::in_words).collect()
 }
 
 /// What the difference of the CPU times is made of: user and system time, and the events within.
 fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     let modes = record.lines.iter().filter(|line| matches!(line.line, Line::User | Line::System));
     let parts = reasons(record.lines.iter().filter(|line| matches!(line.line, Line::Part(_))), size);
-    let mut within = parts.iter().map(of_which).collect::<Vec<_>>();
-    let sum: f64 = parts.iter().map(|(_, part, _)| part.abs()).sum();
+    let mut within = parts.iter().map(Reason::in_events).collect::<Vec<_>>();
+    let sum: f64 = parts.iter().map(|part| part.size.abs()).sum();
     let mut all = Vec::new();
-    for (line, part, interval) in reasons(modes, size) {
-        let mut text = format!("{} {}", more_or_less(part, interval), line.name);
+    for mode in reasons(modes, size) {
+        let mut text = mode.in_words();
+        let most = mode.interval.low.abs().max(mode.interval.high.abs());
         // What is counted is the kernel's work; it is said of the system time only if that has room for it.
-        if line.line == Line::System && !within.is_empty() && sum <= interval.low.abs().max(interval.high.abs()) {
+        if mode.line.line == Line::System && !within.is_empty() && sum <= most {
             text.push_str(&format!(", of which {}", within.join(" and ")));
             within.clear();
         }
@@ -134,9 +135,8 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     if all.is_empty() && !within.is_empty() {
         // If the split shows nothing, the rest may.
         let left = reasons(record.lines.iter().filter(|line| line.line == Line::Unexplained), size);
-        within.extend(
-            left.into_iter().map(|(_, left, interval)| format!("{} is unexplained", amount(left.abs(), interval))),
-        );
+        let unexplained = |left: &Reason<'_>| format!("{} is unexplained", amount(left.size.abs(), left.interval));
+        within.extend(left.iter().map(unexplained));
     }
     if !within.is_empty() {
         let text = within.join(" and ");
@@ -150,14 +150,21 @@ fn of_cpu(record: &ExplainPairRecord, size: f64) -> Vec<String> {
     all
 }
 
-/// `7 ms is 5,100 more page faults`.
-fn of_which((line, part, interval): &(&Difference, f64, Interval)) -> String {
-    let least = if line.at_least == Some(true) { "at least " } else { "" };
-    let more = line.more.map_or(0.0, |(more, _)| more);
-    let events = named(more.abs(), &line.name);
-    let (number, what) = events.split_once(TIE).unwrap_or((&events, ""));
-    let word = if more > 0.0 { "more" } else { "fewer" };
-    format!("{least}{} is {number} {word} {what}", amount(part.abs(), *interval))
+impl Reason<'_> {
+    /// `9 ms more system time`.
+    fn in_words(&self) -> String {
+        format!("{} {}", more_or_less(self.size, self.interval), self.line.name)
+    }
+
+    /// `7 ms is 5,100 more page faults`.
+    fn in_events(&self) -> String {
+        let least = if self.line.at_least == Some(true) { "at least " } else { "" };
+        let more = self.line.more.map_or(0.0, |(more, _)| more);
+        let events = named(more.abs(), &self.line.name);
+        let (number, what) = events.split_once(TIE).unwrap_or((&events, ""));
+        let word = if more > 0.0 { "more" } else { "fewer" };
+        format!("{least}{} is {number} {word} {what}", amount(self.size.abs(), self.interval))
+    }
 }
 
 /// `9 ms more`, `9 ms less`.

@@ -43,7 +43,7 @@ pub(super) struct Pairs<'a> {
     weights: Vec<f64>,
 }
 
-/// What a line tells of a run, in seconds.
+/// What a line is about in a run, in seconds.
 type Pick<'a> = &'a dyn Fn(&Run) -> Reading<f64>;
 
 fn cpu(run: &Run) -> Reading<f64> {
@@ -156,7 +156,7 @@ enum Source<'a> {
     Counted(&'a Made),
 }
 
-/// What happened in some run, at prices that are known; the dearest difference first.
+/// What happened in some run, at prices that are known; the largest difference first.
 fn parts<'a>(prices: &Prices, pairs: &Pairs<'_>, made: &'a [Made]) -> Vec<Part<'a>> {
     let forks = made.iter().find(|one| one.priced == Priced::Fork).map_or([0.0; 2], |one| one.counts);
     // Both at one price, that of the command whose processes have more of them. Runs in turns use each other's pages again.

@@ -14,7 +14,7 @@ const COLD_PAGES: u64 = 65_536;
 /// The price of a fault in a tree of processes that was started once, with so many faults to a process.
 ///
 /// The first process's pages are cold. Those of the others are taken to be what the one before has given back. Whether a
-/// process gave pages back meanwhile and used them again is not known, nor which processes were there at the same time, so
+/// process gave pages back while it ran and used them again is not known, nor which processes were there at the same time, so
 /// the interval reaches from few pages of a cache to pages of none.
 pub(super) fn once(prices: &Prices, each: f64, processes: f64) -> Reading<Price> {
     let again = again(prices, each)?;

@@ -78,14 +78,14 @@ fn notes(record: &ExplainRecord) -> Vec<String> {
     if record.trace {
         notes.push("It was stopped at each of its system calls to count them: its times are not its own.".to_owned());
     }
-    if let (Ok((left, interval)), Some(dearest)) = (&record.unexplained, record.parts.first())
+    if let (Ok((left, interval)), Some(largest)) = (&record.unexplained, record.parts.first())
         && interval.high < 0.0
     {
         notes.push(format!(
             "The parts come to {} more than the CPU time, which their prices' intervals do not account for: what is counted \
              was cheaper here than where it was priced. The largest part is {}.",
             seconds(-left),
-            dearest.name
+            largest.name
         ));
     }
     if let (Ok(blocked), Ok(lived)) = (&record.blocked_seconds, &record.thread_seconds)

@@ -76,7 +76,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Adds the processes, threads, programs and system calls; all but what getrusage(2) tells.
+    /// Adds the processes, threads, programs and system calls; all but what getrusage(2) reports.
     pub(super) fn made(&mut self, counts: &Counts) {
         let elsewhere = Elsewhere {
             forks: self.counted("forks", Priced::Fork, &counts.forks),
@@ -92,7 +92,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// All parts of what was counted, the dearest first; and what is missing. No time is in two of them.
+/// All parts of what was counted, the largest first; and what is missing. No time is in two of them.
 pub(super) fn all(counts: &Counts, prices: &Prices) -> (Vec<Part>, Vec<Missing>) {
     let mut tally = Tally::new(prices);
     tally.faults(counts);

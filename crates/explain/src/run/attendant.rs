@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::record::Progress;
 use steady_process::attended::{Attendant, End, Moment, Next, Starter, Unattended, members};
 
-/// How often what the kernel tells of tasks that end is taken, before it is too much.
+/// How often the exit records of tasks are read, before it is too much.
 const TAKE: Nanos = Nanos(100_000_000);
 /// A time that does not come.
 const NEVER: Nanos = Nanos(u64::MAX);

@@ -4,7 +4,7 @@ use steady_linux::tracepoints::{self, CountingCost, TreeCounts};
 use steady_linux::tracer::CallCounts;
 use steady_model::{Absent, CallCount, Nanos, Reading};
 
-/// What was counted of a tree, beside what wait4(2) tells.
+/// What was counted of a tree, besides what wait4(2) reports.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counted {
     pub(super) forks: Reading<u64>,

@@ -1,4 +1,4 @@
-//! The ends of a tree's tasks, as the kernel tells of them among those of the whole host.
+//! The ends of a tree's tasks, as the kernel reports them among those of the whole host.
 
 use steady_linux::exits::{Listener, TaskExit, tree_of};
 use steady_linux::{Root, procfs};

@@ -21,7 +21,7 @@ impl Usage {
         self.user + self.system
     }
 
-    /// What is left of it without what came `before`, all of which is in it. The kernel guesses anew what of a time is user
+    /// What is left of it without what came `before`, all of which is in it. The kernel guesses again what of a time is user
     /// time each time that it is asked, so only the sum is sure: what is taken from one beyond its all is taken from the other.
     pub(super) fn without(self, before: Usage) -> Usage {
         let cpu = self.cpu() - before.cpu();

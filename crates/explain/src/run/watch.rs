@@ -118,7 +118,7 @@ impl Watch {
             faults: usage.minor_faults + usage.major_faults,
             switches: switches.voluntary + switches.involuntary,
         };
-        // Of one that ends nothing gets less; a number that is used anew is another process.
+        // Of one that ends nothing gets less; a number that is used again is another process.
         match processes.get_mut(&pid) {
             Some(before) if before.name == seen.name || before.cpu_seconds <= seen.cpu_seconds => {
                 let threads = before.threads.max(seen.threads);
@@ -130,7 +130,7 @@ impl Watch {
         }
     }
 
-    /// The processes that were seen, the dearest first; absent where they were not to be listed.
+    /// The processes that were seen, those that used most CPU time first; absent if they were not to be listed.
     pub(super) fn processes(&mut self) -> Reading<Vec<ProcessUse>> {
         let seen = self.processes.take().ok_or_else(|| Absent::because("the kernel told of each"))?;
         let mut seen: Vec<ProcessUse> = seen.into_values().collect();

@@ -1,4 +1,4 @@
-//! A tree of quantities, a line each, parts indented beneath what they are parts of: cells in columns, a bar, a remark.
+//! A tree of quantities, a line each, parts indented beneath what they are parts of: cells in columns, a remark.
 
 use super::{Page, Paint};
 use crate::words::{cut, width};
@@ -12,8 +12,6 @@ pub(crate) struct Branch {
     pub(crate) label: String,
     /// What stands in each column.
     pub(crate) cells: Vec<String>,
-    /// The length of its bar, from 0 to 1.
-    pub(crate) bar: Option<f64>,
     /// What is to be said of it.
     pub(crate) remark: String,
 }
@@ -29,8 +27,6 @@ pub(crate) struct Tree {
 const INDENT: usize = 2;
 /// Between two columns.
 const GAP: usize = 2;
-/// The columns that a bar takes, at least and at most.
-const BAR: std::ops::RangeInclusive<usize> = 6..=20;
 /// Longer remarks stand below their lines, whatever room there is.
 const SHORT: usize = 36;
 
@@ -38,14 +34,13 @@ const SHORT: usize = 36;
 struct Columns {
     label: usize,
     cells: Vec<usize>,
-    bar: usize,
     /// The widest remark that stands behind its line.
     beside: usize,
 }
 
 impl Tree {
-    /// Sets the tree: bars where there is room for them, short remarks behind their lines if all of them fit there, others
-    /// below; and where not even the cells fit, each on a line of its own.
+    /// Sets the tree: short remarks behind their lines if all of them fit there, others below; and where not even the cells fit,
+    /// each on a line of its own.
     pub(super) fn write(&self, page: &mut Page) {
         let label = self.branches.iter().filter(|one| !one.cells.is_empty()).map(Branch::indented).max().unwrap_or(0);
         let count = self.branches.iter().map(|one| one.cells.len()).max().unwrap_or(0);
@@ -60,13 +55,8 @@ impl Tree {
         }
         let remarks = self.branches.iter().map(|one| width(&one.remark)).filter(|remark| *remark <= SHORT);
         let remark = remarks.max().unwrap_or(0);
-        let bars = self.branches.iter().any(|one| one.bar.is_some());
-        let least = if bars { *BAR.start() + GAP } else { 0 };
-        let beside = if end + least + GAP + remark <= page.width() { remark } else { 0 };
-        let taken = end + GAP + if beside > 0 { GAP + beside } else { 0 };
-        let bar = page.width().saturating_sub(taken).min(*BAR.end());
-        let bar = if bars && bar >= *BAR.start() { bar } else { 0 };
-        let columns = Columns { label, cells, bar, beside };
+        let beside = if end + GAP + remark <= page.width() { remark } else { 0 };
+        let columns = Columns { label, cells, beside };
         self.head(page, &columns);
         for branch in &self.branches {
             branch.write(page, &columns);
@@ -123,30 +113,15 @@ impl Branch {
             line.push_str(&right(cell, wide + GAP));
         }
         line.push_str(&" ".repeat(columns.end().saturating_sub(width(&line)) + GAP));
-        if columns.bar > 0 {
-            let bar = bar(self.bar.unwrap_or(0.0), columns.bar);
-            line.push_str(&format!("{bar}{}", " ".repeat(columns.bar.saturating_sub(width(&bar)))));
-        }
         let remark = width(&self.remark);
         if remark > 0 && remark <= columns.beside {
-            let gap = if columns.bar > 0 { GAP } else { 0 };
-            line.push_str(&format!("{}{}", " ".repeat(gap), self.remark));
+            line.push_str(&self.remark);
         }
         page.line(&[(Paint::Plain, line)]);
         if remark > columns.beside {
             page.paragraph(indent + GAP, indent + GAP, &[(Paint::Plain, self.remark.clone())]);
         }
     }
-}
-
-/// A bar of eighths of columns: what is not nothing can be seen.
-fn bar(share: f64, columns: usize) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    if share.is_nan() || share <= 0.0 {
-        return String::new();
-    }
-    let eighths = ((share.min(1.0) * columns as f64 * 8.0).round() as usize).max(1);
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// `text`, with spaces before it.
@@ -159,16 +134,16 @@ mod tests {
     use super::*;
     use crate::text::Style;
 
-    fn branch(depth: usize, label: &str, cells: &[&str], bar: f64, remark: &str) -> Branch {
+    fn branch(depth: usize, label: &str, cells: &[&str], remark: &str) -> Branch {
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
-        Branch { depth, label: label.to_owned(), cells, bar: Some(bar), remark: remark.to_owned() }
+        Branch { depth, label: label.to_owned(), cells, remark: remark.to_owned() }
     }
 
     fn tree() -> Tree {
         let branches = vec![
-            branch(0, "wall time", &["1.20 s", "100 %"], 1.0, ""),
-            branch(1, "CPU time", &["600 ms", "50 %"], 0.5, "half of it"),
-            branch(1, "blocked", &["1 ms", "0.1 %"], 0.001, ""),
+            branch(0, "wall time", &["1.20 s", "100 %"], ""),
+            branch(1, "CPU time", &["600 ms", "50 %"], "half of all of it"),
+            branch(1, "blocked", &["1 ms", "0.1 %"], ""),
         ];
         Tree { heads: vec![], branches }
     }
@@ -182,21 +157,15 @@ mod tests {
     #[test]
     fn lines_take_what_room_there_is() {
         let wide = [
-            "  wall time   1.20 s  100 %  ████████████████████",
-            "    CPU time  600 ms   50 %  ██████████            half of it",
-            "    blocked     1 ms  0.1 %  ▏",
+            "  wall time   1.20 s  100 %",
+            "    CPU time  600 ms   50 %  half of all of it",
+            "    blocked     1 ms  0.1 %",
         ];
         assert_eq!(text(&tree(), 80).lines().collect::<Vec<_>>(), wide);
         let narrow = text(&tree(), 40);
-        assert!(narrow.contains("\n      half of it\n"), "{narrow}");
+        assert!(narrow.contains("\n      half of all of it\n"), "{narrow}");
         let mut crowded = tree();
         crowded.branches[1].cells.push("something that has no room".to_owned());
         assert!(text(&crowded, 40).lines().all(|line| width(line) <= 40), "{}", text(&crowded, 40));
-    }
-
-    #[test]
-    fn bars_are_as_long_as_their_shares() {
-        assert_eq!([bar(1.0, 8), bar(0.5, 8), bar(0.0, 8), bar(f64::NAN, 8)], ["████████", "████", "", ""]);
-        assert_eq!([bar(1e-9, 8), bar(0.99, 8), bar(7.0, 2)], ["▏", "███████▉", "██"]);
     }
 }

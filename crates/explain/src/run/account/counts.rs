@@ -8,14 +8,14 @@ use crate::record::Counts;
 use crate::run::counted::Counted;
 use crate::run::usage::Usage;
 
-/// The counts, each from who tells it best.
+/// The counts, each from the best source.
 pub(super) fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources: &mut Vec<String>) -> Counts {
     let counted = &seen.counted;
     if counted.calls.is_ok() {
         sources.push(format!("system calls: {}", counted.by));
     }
-    let told = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
-    let execs = match (told, &counted.execs) {
+    let recorded = tasks.as_ref().ok().and_then(|tasks| Some((tasks.number as u64, tasks.processes?)));
+    let execs = match (recorded, &counted.execs) {
         (Some(_), Err(_)) => {
             sources.push("execs: exit records (taskstats), which tell of one in each process at most".to_owned());
             // The command's own is not counted.
@@ -27,7 +27,7 @@ pub(super) fn counts(seen: &Seen, tasks: &Reading<Tasks>, usage: Usage, sources:
         }
         _ => counted.execs.clone(),
     };
-    let (forks, threads) = match (told, &counted.forks) {
+    let (forks, threads) = match (recorded, &counted.forks) {
         (Some((number, processes)), _) if processes > 0 => {
             sources.push("forks, threads: exit records of its tasks (taskstats)".to_owned());
             (Ok(processes - 1), Ok(number - processes))

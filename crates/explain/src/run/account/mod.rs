@@ -1,4 +1,4 @@
-//! From what the instruments told to a command's account: which of them is believed, and what remains untold.
+//! From the readings of the instruments to a command's account: which of them is believed, and what remains unknown.
 
 mod counts;
 mod processes;
@@ -37,7 +37,7 @@ pub(super) struct Seen {
     pub(super) to_exec: Nanos,
     pub(super) before: Usage,
     pub(super) delayed_before: Reading<Schedstat>,
-    /// What the tree used, as wait4(2) tells, without what was before.
+    /// What the tree used, by wait4(2), without what was before.
     pub(super) usage: Usage,
     /// Statistics of the first thread at its end.
     pub(super) main: Reading<Schedstat>,

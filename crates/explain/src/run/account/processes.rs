@@ -9,10 +9,10 @@ use super::Seen;
 use super::tasks::Before;
 use crate::record::ProcessUse;
 
-/// At most so many processes are listed: the dearest.
+/// At most so many processes are listed: those that used most CPU time.
 const MOST_PROCESSES: usize = 10_000;
 
-/// The processes that the tasks were the threads of, the dearest first.
+/// The processes that the tasks were the threads of, those that used most CPU time first.
 pub(super) fn processes(ends: &[TaskExit], seen: &Seen) -> Reading<Vec<ProcessUse>> {
     let mut processes: BTreeMap<i32, ProcessUse> = BTreeMap::new();
     for end in ends {

@@ -75,7 +75,7 @@ impl Before {
     }
 }
 
-/// What a record tells that wait4(2) tells too.
+/// What a record has that wait4(2) reports too.
 pub(super) fn used(end: &TaskExit) -> Usage {
     Usage {
         user: end.user,

@@ -1,4 +1,4 @@
-//! How long the threads lived and waited, and who tells it.
+//! How long the threads lived and waited, and where that is known from.
 
 use steady_model::{Absent, Nanos, Reading};
 
@@ -21,14 +21,15 @@ pub(super) fn times(
     let why = match tasks {
         Ok(Tasks { untold: Some(why), .. }) => why.clone(),
         // A record is written before its task gives its memory back, which takes CPU time and so lasts; what waits to be
-        // reaped tells of that too.
+        // reaped knows of that too.
         Ok(Tasks { number: 1, waiting, .. }) => {
-            let told = seen.main.clone().and_then(|main| Ok(main.run_delay - seen.delayed_before.clone()?.run_delay));
-            sources.push(match told {
+            let of_main =
+                seen.main.clone().and_then(|main| Ok(main.run_delay - seen.delayed_before.clone()?.run_delay));
+            sources.push(match of_main {
                 Ok(_) => "waiting: its only thread's schedstat".to_owned(),
                 Err(_) => "waiting: the exit record of its only thread (taskstats)".to_owned(),
             });
-            return (Ok(seen.wall), Ok(told.unwrap_or(*waiting)));
+            return (Ok(seen.wall), Ok(of_main.unwrap_or(*waiting)));
         }
         Ok(tasks) => {
             sources.push(format!("waiting: exit records of its {} threads (taskstats)", tasks.number));

@@ -38,7 +38,7 @@ pub(super) fn branch(depth: usize, label: String, change: &ReleaseChange, share:
     let range = range.trim_end_matches(&format!("{TIE}%")).to_owned();
     let cells = vec![size, range, told(&change.raw_change), told(&change.load_shift), share];
     let remark = if change.change.is_ok() { word(change.verdict) } else { "" };
-    Branch { depth, label, cells, bar: None, remark: remark.to_owned() }
+    Branch { depth, label, cells, remark: remark.to_owned() }
 }
 
 /// The verdict beside its line.

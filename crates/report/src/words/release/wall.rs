@@ -65,7 +65,7 @@ fn row(depth: usize, label: String, times: &[Nanos; 2]) -> Branch {
         [old, new] => moved(new.seconds() / old.seconds() - 1.0),
     };
     let cells = vec![time(times[0].seconds()), time(times[1].seconds()), change];
-    Branch { depth, label, cells, bar: None, remark: String::new() }
+    Branch { depth, label, cells, remark: String::new() }
 }
 
 /// The median page time in the first sentence: `median page time -3 % (-4.1 to -1.9 %)`.
