@@ -20,10 +20,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("crates/limit", &["model", "linux", "process", "render", "feature"]),
     ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
     ("crates/costs", &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host"]),
-    (
-        "crates/load",
-        &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "report"],
-    ),
+    ("crates/load", &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host"]),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
     ("crates/report", &["model", "render"]),

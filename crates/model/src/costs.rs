@@ -1,5 +1,8 @@
 //! Primitives of the machine and its kernel, whose cost is measured.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -277,8 +280,18 @@ impl<'de> Deserialize<'de> for Probe {
     }
 }
 
+impl JsonSchema for Probe {
+    fn schema_name() -> Cow<'static, str> {
+        "Probe".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "The name of a primitive whose cost is measured." })
+    }
+}
+
 /// One timed loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timed {
     /// How often it went round.
     pub loops: u64,

@@ -5,10 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Bytes, Nanos, Neighbour};
+use steady_model::{Bytes, Nanos};
 
-use super::Stop;
 use super::serve::NEIGHBOURS;
+use super::{Neighbour, Stop};
 use steady_process::channel::{Channel, Woken};
 
 /// The neighbours that are wanted.

@@ -18,41 +18,44 @@ use serde_json::Value;
 use shared::HOSTILE;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
-use steady_load::Loads;
+use steady_load::{CpuUse, LoadRecord, LoadRow, LoadWork, SCHEMA};
 use steady_model::*;
+use steady_render::json::description;
 use steady_render::{Style, svg};
+use steady_stats::Fitted;
 
-fn load_text(report: &LoadReport, style: Style) -> String {
-    Loads(report.clone()).rendered(Form::Text, style, false)
+fn load_text(record: &LoadRecord, style: Style) -> String {
+    record.rendered(Form::Text, style, false)
 }
 
-fn shown(report: &LoadReport, form: Form, samples: bool) -> String {
-    Loads(report.clone()).rendered(form, Style::default(), samples)
+fn shown(record: &LoadRecord, form: Form, samples: bool) -> String {
+    record.rendered(form, Style::default(), samples)
 }
 
-fn load_json_text(report: &LoadReport, samples: bool) -> String {
-    shown(report, Form::Json, samples)
-}
-
-fn load_svg(report: &LoadReport) -> String {
-    svg::text(&Loads(report.clone()).drawing().unwrap())
+fn load_svg(record: &LoadRecord) -> String {
+    svg::text(&record.drawing().unwrap())
 }
 
 #[test]
 fn load_experiments_look_as_recorded() {
     goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
         let text = |width| (format!("{name}.{width}.txt"), load_text(&report, Style { width, color: false }));
-        let samples = report.record.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
+        let samples = report.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
         [
             text(80),
             text(60),
-            (format!("{name}.json"), load_json_text(&report, samples)),
+            (format!("{name}.json"), report.json(samples)),
             (format!("{name}.csv"), shown(&report, Form::Csv, false)),
             (format!("{name}.md"), shown(&report, Form::Markdown, false)),
             (format!("{name}.html"), shown(&report, Form::Html, false)),
             (format!("{name}.svg"), load_svg(&report)),
         ]
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<LoadRecord>(&SCHEMA));
 }
 
 #[test]
@@ -83,11 +86,11 @@ fn the_columns_are_named_as_published() {
 #[test]
 fn the_json_keeps_the_contract() {
     for (name, report) in made::all() {
-        let value: Value = serde_json::from_str(&load_json_text(&report, false)).unwrap();
+        let value: Value = serde_json::from_str(&report.json(false)).unwrap();
         assert_eq!(value["schema"], "steady.load/1", "{name}");
         let rows = value["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), report.points.len(), "{name}");
-        for (row, point) in rows.iter().zip(&report.points) {
+        assert_eq!(rows.len(), report.points().len(), "{name}");
+        for (row, point) in rows.iter().zip(report.points()) {
             let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
             let contract =
                 ["procs", "cpu_seconds", "wall_seconds", "work", "work_per_cpu_second", "work_per_wall_second"];
@@ -134,7 +137,7 @@ fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
         let csv = shown(&report, Form::Csv, false);
         let mut lines = csv.lines().map(|line| line.split(',').count());
         let columns = lines.next().unwrap();
-        assert_eq!(lines.clone().count(), report.points.len(), "{name}");
+        assert_eq!(lines.clone().count(), report.points().len(), "{name}");
         assert!(lines.all(|fields| fields == columns), "{name}: {csv}");
     }
 }
@@ -142,14 +145,15 @@ fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
 #[test]
 fn names_are_only_ever_text() {
     let mut report = made::command();
-    if let LoadWork::Command { command, .. } = &mut report.record.plan.work {
+    if let LoadWork::Command { command, .. } = &mut report.plan.work {
         command.name = HOSTILE.to_owned();
         command.argv = vec![HOSTILE.to_owned()];
     }
-    report.record.failure = Some(HOSTILE.to_owned());
-    report.record.host.hostname = Ok(HOSTILE.to_owned());
-    report.record.machine.kinds = vec![(HOSTILE.to_owned(), vec![0])];
-    report.points.iter_mut().for_each(|point| point.others_cpus = Err(Absent::because(HOSTILE)));
+    report.failure = Some(HOSTILE.to_owned());
+    report.host.hostname = Ok(HOSTILE.to_owned());
+    report.machine.kinds = vec![(HOSTILE.to_owned(), vec![0])];
+    let figures = report.rows.iter_mut().flat_map(|row| &mut row.figures);
+    figures.for_each(|figures| figures.others_cpus = Err(Absent::because(HOSTILE)));
     let page = shown(&report, Form::Html, false);
     assert!(!page.contains("<script") && !page.contains("\" onload="), "{page}");
     assert!(!load_text(&report, Style::default()).contains('\u{202e}'));
@@ -171,12 +175,10 @@ fn the_page_asks_for_nothing() {
 #[test]
 fn many_rows_of_many_cpus_make_a_page_of_some_size() {
     let mut report = made::hash();
-    let (row, point) = (report.record.rows[0].clone(), report.points[0].clone());
+    let row = report.rows[0].clone();
     let cpus = (0..1024).map(|cpu| CpuUse { cpu, busy_ratio: Ok(0.5), ours_ratio: Ok(0.25) }).collect::<Vec<_>>();
-    report.record.machine.allowed = (0..1024).collect();
-    report.record.rows =
-        (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
-    report.points = (1..=2000).map(|procs| LoadPoint { procs, ..point.clone() }).collect();
+    report.machine.allowed = (0..1024).collect();
+    report.rows = (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
     let page = shown(&report, Form::Html, false);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
     assert!(page.contains("the mean of 8 CPUs") && page.contains("One row in 32 is drawn"));
@@ -188,15 +190,14 @@ proptest! {
     #[test]
     fn any_numbers_make_every_form(value in any::<f64>(), other in any::<f64>(), procs in any::<u32>(), width in 0..200usize) {
         for (_, mut report) in made::all() {
-            for (index, point) in report.points.iter_mut().enumerate() {
-                point.procs = procs.saturating_add(index as u32);
-                point.cpu_seconds = value;
-                point.work_per_cpu_second = other;
-                point.throughput_per_second = value;
-                point.waiting_ratio = Ok(other);
-                point.others_cpus = Ok(value);
-            }
-            for row in &mut report.record.rows {
+            for (index, row) in report.rows.iter_mut().enumerate() {
+                row.procs = procs.saturating_add(index as u32);
+                let Ok(figures) = &mut row.figures else { continue };
+                figures.cpu_seconds = value;
+                figures.work_per_cpu_second = other;
+                figures.throughput_per_second = value;
+                figures.waiting_ratio = Ok(other);
+                figures.others_cpus = Ok(value);
                 row.cpus.iter_mut().for_each(|cpu| (cpu.busy_ratio, cpu.ours_ratio) = (Ok(value), Ok(other)));
             }
             if let Ok(scaling) = &mut report.scaling {
@@ -212,8 +213,8 @@ proptest! {
             let page = shown(&report, Form::Html, false);
             prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"));
             prop_assert!(!load_svg(&report).contains("NaN"));
-            prop_assert!(serde_json::from_str::<Value>(&load_json_text(&report, true)).is_ok());
-            let _ = (Loads(report.clone()).facts(), shown(&report, Form::Markdown, false), shown(&report, Form::Csv, false));
+            prop_assert!(serde_json::from_str::<Value>(&report.json(true)).is_ok());
+            let _ = (report.facts(), shown(&report, Form::Markdown, false), shown(&report, Form::Csv, false));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Why the points tell no more: each a short clause.
 
-use steady_model::{CountRange, Reading};
+use steady_model::Reading;
 
-use super::ScalingPoint;
 use super::capacity::{Capacity, used};
 use super::knees::WORSE;
 use super::shape::{Fit, full};
+use super::{CountRange, ScalingPoint};
 
 /// A fall of speed that is told: what it takes for two points to differ.
 const FALL: f64 = 0.1;
