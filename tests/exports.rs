@@ -268,18 +268,25 @@ fn what_is_exported_is_what_the_schemas_say() {
     let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_validator) else {
         return skip(test, "no Python package jsonschema (Debian: python3-jsonschema)");
     };
-    let [limit, locks, host] = ["limit.json", "locks.json", "host.json"].map(path);
+    let names = ["limit", "locks", "host", "costs", "load", "rulers", "signature", "bench"];
+    let files = names.map(|name| path(&format!("{name}.json")));
+    let [limit, locks, host, costs, load, rulers, signature, bench] = &files;
     for words in [
-        &["limit", "--cpu", "9s", "--quiet", "--export-json", &limit, "--", "true"][..],
-        &["locks", "--quiet", "--export-json", &locks, "--", "python3", "-c", "import threading"],
-        &["host", "status", "--quiet", "--export-json", &host],
+        &["limit", "--cpu", "9s", "--quiet", "--export-json", limit, "--", "true"][..],
+        &["locks", "--quiet", "--export-json", locks, "--", "python3", "-c", "import threading"],
+        &["host", "status", "--quiet", "--export-json", host],
+        &["costs", "--quiet", "--samples", "--only", "system_call", "--repetitions", "10", "--export-json", costs],
+        &["load", "--quiet", "--samples", "--cpu-time", "20ms", "--procs", "1..2", "--export-json", load],
+        &["load", "--quiet", "--rulers", "--export-json", rulers],
+        &["signature", "/bin/true", "--quiet", "--export-json", signature],
+        &["signature", "bench", "--quiet", "--samples", "--budget", "1s", "--export-json", bench],
     ] {
         let (status, _, stderr) = run(words);
         assert_eq!(status, 0, "{words:?}: {stderr}");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").display().to_string();
-    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host];
+    let words = [&["-W", "ignore", "-c", VALIDATE, &root][..], &files.each_ref().map(String::as_str)].concat();
     let (status, unseen, stderr) = told(Command::new(python).args(words).output().unwrap());
     assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
-    [limit, locks, host].iter().for_each(|file| fs::remove_file(file).unwrap());
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
 }

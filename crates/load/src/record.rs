@@ -33,7 +33,7 @@ const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 const MOST: u64 = 1 << 53;
 
 /// Everything that a load experiment measured, and what follows from it. Its fields are those of its JSON. What is derived (figures
-/// and scaling) is written and never read: [`judged`] derives it again.
+/// and scaling) is written, and derived again when it is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
     /// The seed of the order, and of the work's random numbers.
@@ -137,7 +137,8 @@ pub struct LoadRow {
     /// How many runs the figures rest on.
     #[serde(skip_deserializing)]
     pub run_count: usize,
-    /// Which row was measured first: its place in time, from 0. Logs have no numbers: their rows come in this order.
+    /// Its place in time among the rows, from 0.
+    // Logs of the first version have none: their rows come in this order.
     #[serde(default)]
     pub order: usize,
     /// When all of them were ready and set off, on the experiment's clock.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_model::*;
+use steady_render::json::description;
 use steady_render::{Style, svg};
 use steady_signature::*;
 use steady_workloads::signature::{Allocator, Crew};
@@ -201,6 +202,20 @@ fn text(report: &dyn Report, width: usize) -> String {
 fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, String); 4] {
     [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)]
         .map(|(end, form)| (format!("{name}.{end}"), report.rendered(form, Style::default(), samples)))
+}
+
+/// Both kinds of records have one schema; `kind` says which one it is.
+#[derive(schemars::JsonSchema)]
+#[schemars(tag = "kind", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is of use")]
+enum AnyRecord {
+    Files(FilesRecord),
+    Bench(BenchRecord),
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<AnyRecord>(&SCHEMA));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use steady_costs::*;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
 use steady_model::*;
+use steady_render::json::description;
 use steady_render::{Chart, Style, ascii, svg};
 
 fn text(record: &CostsRecord, width: usize) -> String {
@@ -43,6 +44,11 @@ fn reports_look_as_recorded() {
         ];
         goldens::forms(name, |width| text(&report, width), exports)
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<CostsRecord>(&SCHEMA));
 }
 
 fn drawing(record: &CostsRecord, at: usize) -> String {

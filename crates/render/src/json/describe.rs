@@ -43,12 +43,13 @@ fn with_readings(value: &mut Value, definitions: &Value) {
             if let Some(Value::Object(fields)) = object.get_mut("properties") {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
+                    if let Value::Object(field) = &mut field {
+                        // What reading a record does with a field says nothing about an export.
+                        field.shift_remove("readOnly");
+                        field.shift_remove("default");
+                    }
                     let absent = reading(&field, definitions).map(|inner| {
-                        let description = field.get("description").cloned();
-                        field = json!({ "anyOf": [inner, { "type": "null" }] });
-                        if let (Some(description), Value::Object(field)) = (description, &mut field) {
-                            field.shift_insert(0, "description".to_owned(), description);
-                        }
+                        field = or_null(inner, field.get("description").cloned());
                         (format!("{name}{ABSENT}"), json!({ "type": "string" }))
                     });
                     all.insert(name, field);
@@ -69,6 +70,13 @@ fn with_readings(value: &mut Value, definitions: &Value) {
         Value::Array(elements) => elements.iter_mut().for_each(|element| with_readings(element, definitions)),
         _ => {}
     }
+}
+
+/// The schema of what may be null.
+pub(super) fn or_null(schema: Value, description: Option<Value>) -> Value {
+    let any = json!([schema, { "type": "null" }]);
+    let description = description.map(|description| ("description".to_owned(), description));
+    Value::Object(description.into_iter().chain([("anyOf".to_owned(), any)]).collect())
 }
 
 /// Whether a schema is that of a reading.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use steady_model::Reading;
 
 use super::ABSENT;
-use super::describe::is_reading;
+use super::describe::{is_reading, or_null};
 
 /// Writes a reading whose value has several fields, for a field with `#[serde(flatten, serialize_with = "..")]`: the fields of
 /// the value, or null for each of `names`, all with the one reason.
@@ -52,7 +52,9 @@ impl<T: JsonSchema> JsonSchema for Group<T> {
                     all.insert(name.clone(), field.clone());
                     continue;
                 }
-                all.insert(name.clone(), json!({ "anyOf": [field, { "type": "null" }] }));
+                let mut field = field.clone();
+                let description = field.as_object_mut().and_then(|field| field.shift_remove("description"));
+                all.insert(name.clone(), or_null(field, description));
                 all.insert(absent, json!({ "type": "string" }));
             }
             *fields = all;
