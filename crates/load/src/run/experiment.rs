@@ -49,7 +49,8 @@ pub struct Measured {
     pub stopped: Option<LoadError>,
 }
 
-/// Runs the experiment that `plan` describes, its rows in an order drawn from `seed`. Whatever ends it, the rows that are whole are in the record.
+/// Runs the experiment that `plan` describes, its rows in an order drawn from `seed`. Whatever ends it, the rows that are whole are
+/// in the record.
 pub fn measure<R: LoadRunner>(
     plan: &LoadPlan,
     seed: Seed,

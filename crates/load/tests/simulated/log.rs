@@ -113,31 +113,9 @@ fn a_log_cut_anywhere_keeps_all_rows_that_were_whole() {
 /// The first version gave fields no units in their names.
 #[test]
 fn logs_of_the_first_version_are_read() {
-    let absent = r#"{"Err":"it was not read"}"#;
-    let activity = format!(
-        r#"{{"busy_ratio":{{"Ok":0.3333333333333333}},"steal_ratio":{absent},"pressure":{absent},"throttled_ratio":{absent}}}"#
-    );
-    let run = |index: u32| {
-        let user = format!("0.0490000{:02}", 1 + index);
-        format!(
-            r#"{{"user":{user},"system":0.001000003,"wall":0.050500007,"run_delay":{absent},"work":400000,"overshoot":{{"Ok":4.567e-6}},"outcome":{{"exited":0}}}}"#
-        )
-    };
-    let ruler = r#"{"resource":"l1","working_set":24576,"seconds_per_unit":1.7e-9,"spread_ratio":0.01,"slowdown_ratio":1.02,"cost":0.000260001}"#;
-    let row = |procs: u32, started: &str| {
-        let runs = (0..procs).map(run).collect::<Vec<_>>().join(",");
-        format!(
-            r#"{{"row":{{"procs":{procs},"started":{started},"elapsed":0.051000001,"runs":[{runs}],"cpus":[{{"cpu":0,"busy_ratio":{{"Ok":0.30000000000000004}},"ours_ratio":{absent}}}],"others_cpu":{{"Ok":0.001234567}},"own_cpu":{absent},"activity":{activity},"rulers":[{ruler}]}}}}"#
-        )
-    };
-    let begun = format!(
-        r#"{{"load_begun":{{"plan":{{"work":{{"hash":{{"cpu_time":0.05,"poll":null}}}},"procs":[1,2,3,4],"cpus":null,"seed":"7"}},"started":1795171242,"host":{{"hostname":{{"Ok":"build-7"}},"kernel":{absent},"cpu_model":{absent},"cpus_allowed":2,"cpus_online":2,"cpu_quota":{{"Ok":null}},"memory":{{"Ok":25276510208}},"hypervisor":{{"Ok":null}}}},"machine":{{"online":[0,1],"offline":{{"Ok":[]}},"allowed":[0,1],"cores":{{"Ok":[[0],[1]]}},"packages":{{"Ok":1}},"kinds":[],"quota":{{"Ok":null}}}},"revision":{absent},"poll_cost":{absent},"rows":[],"elapsed":0.0,"ending":"interrupted","failure":null}}}}"#
-    );
-    let ended = r#"{"load_ended":{"elapsed":0.24,"ending":"spent","failure":null}}"#;
-    let rows = [row(3, "0.0"), row(1, "0.060000011"), row(4, "0.120000022"), row(2, "0.180000033")];
-    let text = [vec![begun], rows.to_vec(), vec![ended.to_owned()]].concat().join("\n");
-    assert!(text.lines().all(log::is_line), "{text}");
-    assert_eq!(log::read(&text), Some(record()));
+    let text = include_str!("../../../../testdata/history/load-1.log");
+    assert!(text.lines().all(log::is_line));
+    assert_eq!(log::read(text), Some(record()));
 }
 
 #[test]
