@@ -210,7 +210,7 @@ fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, String);
 #[expect(dead_code, reason = "only its schema is of use")]
 enum AnyRecord {
     Files(FilesRecord),
-    Bench(BenchRecord),
+    Bench(Box<BenchRecord>),
 }
 
 #[test]
