@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("crates/model", &[]),
     ("crates/linux", &["model"]),
     ("crates/stats", &["model"]),
@@ -17,13 +17,21 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "preload", "costs"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
-    ("crates/limit", &["model", "linux", "process", "render", "feature"]),
-    ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
-    ("crates/costs", &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host"]),
-    ("crates/load", &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host"]),
-    ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
-    ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
-    ("crates/report", &["model", "render"]),
+    // What tests of reports share.
+    ("crates/testing", &["model", "render", "feature"]),
+    ("crates/limit", &["model", "linux", "process", "render", "feature", "testing"]),
+    ("crates/locks", &["model", "linux", "process", "render", "feature", "preload", "testing"]),
+    (
+        "crates/costs",
+        &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host", "testing"],
+    ),
+    (
+        "crates/load",
+        &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "testing"],
+    ),
+    ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),
+    ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature", "testing"]),
+    ("crates/report", &["model", "render", "testing"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
     ("crates/release", &["model", "stats"]),

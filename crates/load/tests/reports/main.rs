@@ -1,21 +1,11 @@
 //! What load experiments look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
 mod back;
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
 mod rulers;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
-#[path = "../../../report/tests/reports/values.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod values;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::HOSTILE;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
 use steady_load::{CpuUse, LoadRecord, LoadRow, LoadWork, SCHEMA};
@@ -23,14 +13,9 @@ use steady_model::*;
 use steady_render::json::description;
 use steady_render::{Style, svg};
 use steady_stats::Fitted;
-
-fn load_text(record: &LoadRecord, style: Style) -> String {
-    record.rendered(Form::Text, style, false)
-}
-
-fn shown(record: &LoadRecord, form: Form, samples: bool) -> String {
-    record.rendered(form, Style::default(), samples)
-}
+use steady_testing::goldens::{shown, text};
+use steady_testing::made::HOSTILE;
+use steady_testing::{goldens, made as shared, values};
 
 fn load_svg(record: &LoadRecord) -> String {
     svg::text(&record.drawing().unwrap())
@@ -39,17 +24,9 @@ fn load_svg(record: &LoadRecord) -> String {
 #[test]
 fn load_experiments_look_as_recorded() {
     goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), load_text(&report, Style { width, color: false }));
         let samples = report.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
-        [
-            text(80),
-            text(60),
-            (format!("{name}.json"), report.json(samples)),
-            (format!("{name}.csv"), shown(&report, Form::Csv, false)),
-            (format!("{name}.md"), shown(&report, Form::Markdown, false)),
-            (format!("{name}.html"), shown(&report, Form::Html, false)),
-            (format!("{name}.svg"), load_svg(&report)),
-        ]
+        let drawing = (format!("{name}.svg"), load_svg(&report));
+        goldens::of_report(name, &report, samples).into_iter().chain([drawing])
     }));
 }
 
@@ -61,14 +38,14 @@ fn the_schema_is_as_recorded() {
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, report) in made::all() {
-        goldens::lines_fit(name, |width| load_text(&report, Style { width, color: false }));
+        goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
 fn the_columns_are_named_as_published() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let markdown = shown(&made::hash(), Form::Markdown, false);
+    let markdown = shown(&made::hash(), Form::Markdown);
     for name in [
         "number of children",
         "mean CPU time (ms)",
@@ -79,7 +56,7 @@ fn the_columns_are_named_as_published() {
     ] {
         assert!(words(&markdown).contains(name), "{name}: {markdown}");
     }
-    let markdown = shown(&made::sum(), Form::Markdown, false);
+    let markdown = shown(&made::sum(), Form::Markdown);
     assert!(markdown.contains("| CPUs | Cores | Procs | Time (s) | User time (s) |"), "{markdown}");
 }
 
@@ -134,7 +111,7 @@ fn nulls_have_reasons(value: &Value, path: &str) {
 #[test]
 fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
     for (name, report) in made::all() {
-        let csv = shown(&report, Form::Csv, false);
+        let csv = shown(&report, Form::Csv);
         let mut lines = csv.lines().map(|line| line.split(',').count());
         let columns = lines.next().unwrap();
         assert_eq!(lines.clone().count(), report.points().len(), "{name}");
@@ -154,10 +131,10 @@ fn names_are_only_ever_text() {
     report.machine.kinds = vec![(HOSTILE.to_owned(), vec![0])];
     let figures = report.rows.iter_mut().flat_map(|row| &mut row.figures);
     figures.for_each(|figures| figures.others_cpus = Err(Absent::because(HOSTILE)));
-    let page = shown(&report, Form::Html, false);
+    let page = shown(&report, Form::Html);
     assert!(!page.contains("<script") && !page.contains("\" onload="), "{page}");
-    assert!(!load_text(&report, Style::default()).contains('\u{202e}'));
-    for line in shown(&report, Form::Markdown, false).lines().filter(|line| line.starts_with("| ")) {
+    assert!(!text(&report, 80).contains('\u{202e}'));
+    for line in shown(&report, Form::Markdown).lines().filter(|line| line.starts_with("| ")) {
         assert!(!line.contains("<script"), "{line}");
     }
 }
@@ -165,7 +142,7 @@ fn names_are_only_ever_text() {
 #[test]
 fn the_page_asks_for_nothing() {
     for (name, report) in made::all() {
-        let page = shown(&report, Form::Html, false);
+        let page = shown(&report, Form::Html);
         for asks in ["src=", "url(", "@import", "<link", "<iframe", "<object", "<use", "javascript:", "href="] {
             assert!(!page.contains(asks), "{name}: {asks}");
         }
@@ -179,7 +156,7 @@ fn many_rows_of_many_cpus_make_a_page_of_some_size() {
     let cpus = (0..1024).map(|cpu| CpuUse { cpu, busy_ratio: Ok(0.5), ours_ratio: Ok(0.25) }).collect::<Vec<_>>();
     report.machine.allowed = (0..1024).collect();
     report.rows = (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
-    let page = shown(&report, Form::Html, false);
+    let page = shown(&report, Form::Html);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
     assert!(page.contains("the mean of 8 CPUs") && page.contains("One row in 32 is drawn"));
 }
@@ -208,13 +185,13 @@ proptest! {
                     law.kappa.value = other;
                 }
             }
-            let text = load_text(&report, Style { width, color: true });
+            let text = report.rendered(Form::Text, Style { width, color: true }, false);
             prop_assert!(!text.contains("NaN") && !text.contains("inf "), "{}", text);
-            let page = shown(&report, Form::Html, false);
+            let page = shown(&report, Form::Html);
             prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"));
             prop_assert!(!load_svg(&report).contains("NaN"));
             prop_assert!(serde_json::from_str::<Value>(&report.json(true)).is_ok());
-            let _ = (report.facts(), shown(&report, Form::Markdown, false), shown(&report, Form::Csv, false));
+            let _ = (report.facts(), shown(&report, Form::Markdown), shown(&report, Form::Csv));
         }
     }
 }

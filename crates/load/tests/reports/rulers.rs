@@ -4,23 +4,13 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use steady_feature::flags::Form;
-use steady_feature::{Record, Report};
+use steady_feature::Record;
 use steady_load::{RULERS_SCHEMA, RulerRecord};
 use steady_model::*;
-use steady_render::Style;
 use steady_render::json::description;
 use steady_rulers::{Neighbour, RulerReading, RulerRow};
-
-use crate::shared::HOSTILE;
-use crate::{goldens, shared};
-
-fn rulers_text(record: &RulerRecord, style: Style) -> String {
-    record.rendered(Form::Text, style, false)
-}
-
-fn shown(record: &RulerRecord, form: Form) -> String {
-    record.rendered(form, Style::default(), false)
-}
+use steady_testing::goldens::{self, shown, text};
+use steady_testing::made::{self as shared, HOSTILE};
 
 /// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
 fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
@@ -93,7 +83,6 @@ fn all() -> Vec<(&'static str, RulerRecord)> {
 #[test]
 fn readings_look_as_recorded() {
     goldens::hold(all().into_iter().flat_map(|(name, record)| {
-        let text = |width| rulers_text(&record, Style { width, color: false });
         let exports = [
             ("json", shown(&record, Form::Json)),
             ("csv", shown(&record, Form::Csv)),
@@ -101,7 +90,7 @@ fn readings_look_as_recorded() {
         ];
         // One page: most of it is the style sheet.
         let page = (name == "rulers-stream").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
-        goldens::forms(name, text, exports).into_iter().chain(page).collect::<Vec<_>>()
+        goldens::forms(name, |width| text(&record, width), exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
 }
 
@@ -113,7 +102,7 @@ fn the_schema_is_as_recorded() {
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, record) in all() {
-        goldens::lines_fit(name, |width| rulers_text(&record, Style { width, color: false }));
+        goldens::lines_fit(name, |width| text(&record, width));
     }
 }
 
@@ -143,7 +132,7 @@ fn texts_of_others_break_nothing() {
     let fields = shown(&record, Form::Csv).lines().next().unwrap().split(',').count();
     assert_eq!(fields, 10);
     assert_eq!(RulerRecord::read(&shown(&record, Form::Json)).unwrap(), record);
-    assert!(!rulers_text(&record, Style::default()).contains('\u{202e}'));
+    assert!(!text(&record, 80).contains('\u{202e}'));
 }
 
 #[test]
@@ -160,15 +149,15 @@ fn other_exports_are_refused() {
 proptest! {
     #[test]
     fn no_change_of_the_json_makes_it_panic(
-        which in 0..5_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+        which in 0..5_usize, at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
     ) {
         let json = shown(&all()[which].1, Form::Json);
         let cut = at.index(json.len());
         // It is all ASCII.
-        let changed = format!("{}{text}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
+        let changed = format!("{}{put}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
         if let Ok(record) = RulerRecord::read(&changed) {
             let _: Value = serde_json::from_str(&shown(&record, Form::Json)).unwrap();
-            rulers_text(&record, Style::default());
+            text(&record, 80);
         }
     }
 }

@@ -3,16 +3,12 @@
 mod by_hand;
 mod explain;
 mod golden;
-#[allow(dead_code, reason = "shared with other crates")]
-mod goldens;
 mod history;
 mod joined;
-#[allow(dead_code, reason = "shared with other crates")]
-mod made;
 mod page;
 mod release;
-#[allow(dead_code, reason = "shared with other crates")]
-mod values;
 mod warm;
 mod warm_bench;
 mod way_back;
+
+use steady_testing::{goldens, made, values};
