@@ -277,6 +277,11 @@ fn what_is_exported_is_what_the_schemas_say() {
         "warm why EXPORT true",
         "explain EXPORT -- true",
         "explain EXPORT --runs 6 true 'sh -c :'",
+        "costs --samples --only system_call --repetitions 10 EXPORT",
+        "load --samples --cpu-time 20ms --procs 1..2 EXPORT",
+        "load --rulers EXPORT",
+        "signature /bin/true EXPORT",
+        "signature bench --samples --budget 1s EXPORT",
     ] {
         let file = path(&format!("schema-{}.json", files.len()));
         let script = format!("\"$0\" {}", line.replace("EXPORT", &format!("--quiet --export-json '{file}'")));

@@ -17,12 +17,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "warm"]),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
-    ("crates/limit", &["model", "linux", "process", "render", "feature"]),
-    ("crates/locks", &["model", "linux", "process", "render", "feature", "preload"]),
-    ("crates/costs", &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host"]),
+    // What tests of reports share.
+    ("crates/testing", &["model", "render", "feature"]),
+    ("crates/limit", &["model", "linux", "process", "render", "feature", "testing"]),
+    ("crates/locks", &["model", "linux", "process", "render", "feature", "preload", "testing"]),
+    (
+        "crates/costs",
+        &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "host", "testing"],
+    ),
     (
         "crates/load",
-        &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "report"],
+        &["model", "linux", "stats", "workloads", "process", "rulers", "render", "feature", "host", "testing"],
     ),
     // It compares two commands, and has the fields of a comparison in its JSON.
     (
@@ -39,12 +44,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "costs",
             "experiments",
             "report",
+            "testing",
         ],
     ),
-    ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature"]),
-    ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature"]),
-    ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload"]),
-    ("crates/report", &["model", "render"]),
+    ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),
+    ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature", "testing"]),
+    ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload", "testing"]),
+    ("crates/report", &["model", "render", "testing"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
     ("crates/release", &["model", "stats"]),

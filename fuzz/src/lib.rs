@@ -13,7 +13,6 @@ use std::str;
 
 use steady_experiments::judge;
 use steady_linux::{cgroup, debuggee, exits, procfs, topology};
-use steady_load::Loads;
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};
 use steady_process::log;
@@ -30,7 +29,7 @@ pub fn log(bytes: &[u8]) {
         reports::compared(judge(record));
     }
     if let Some(record) = steady_load::log::read(text) {
-        reports::loaded(&Loads(steady_load::report(record)));
+        reports::loaded(&steady_load::judged(record));
     }
 }
 

@@ -8,7 +8,7 @@ use steady_explain::{ExplainPairRecord, ExplainRecord};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
-use steady_load::{Loads, Readings};
+use steady_load::{LoadRecord, RulerRecord};
 use steady_locks::LocksRecord;
 use steady_model::{ReleaseReport, Report};
 use steady_render::svg;
@@ -22,12 +22,12 @@ pub fn reports(bytes: &[u8]) {
     if let Ok(record) = read_record(text) {
         compared(judge(record));
     }
-    if let Ok(report) = Loads::read(text) {
+    if let Ok(report) = LoadRecord::read(text) {
         loaded(&report);
     }
-    if let Ok(record) = Readings::read(text) {
+    if let Ok(record) = RulerRecord::read(text) {
         rendered(&record);
-        assert_eq!(Readings::read(&record.json(false)).ok(), Some(record));
+        assert_eq!(RulerRecord::read(&record.json(false)).ok(), Some(record));
     }
     if let Ok(record) = LimitRecord::read(text) {
         rendered(&record);
@@ -79,11 +79,11 @@ pub(crate) fn compared(report: Report) {
 
 /// A load experiment in every form, its drawing too. A log that makes no sense may give a record that is refused when it is read
 /// again.
-pub(crate) fn loaded(report: &Loads) {
+pub(crate) fn loaded(report: &LoadRecord) {
     harmless(&report.json(true), false);
     rendered(report);
     report.drawing().iter().for_each(|chart| harmless(&svg::text(chart), true));
-    if let Ok(again) = Loads::read(&report.json(true)) {
+    if let Ok(again) = LoadRecord::read(&report.json(true)) {
         assert_eq!(&again, report, "what was written is not what is read");
     }
 }

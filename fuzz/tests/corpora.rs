@@ -80,6 +80,14 @@ fn texts(value: &serde_json::Value, place: &mut String, places: &mut Vec<String>
     }
 }
 
+/// Fields had shorter names, and a command's variables were pairs.
+#[test]
+fn a_log_of_an_earlier_version_is_read() {
+    let text = fs::read_to_string(root().join("fuzz/corpus/log/compare")).expect("a file can be read");
+    let record = steady_process::log::read(&text).expect("it has whole blocks");
+    assert!(record.blocks.len() > 5 && record.plan.commands.len() == 2 && record.host.memory.is_ok());
+}
+
 #[test]
 fn log() {
     replay("log", steady_fuzz::log, &[]);

@@ -1,5 +1,6 @@
 //! What was measured of primitives, and what they cost: the record and its JSON.
 
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use steady_model::{
     Absent, Ending, Facts, Host, Interval, Machine, Nanos, Probe, Reading, RunKind, Seed, Timed, Timestamp,
 };
 use steady_render::document::Document;
-use steady_render::json::{self, ReadError, Schema, pretty};
+use steady_render::json::{self, Group, ReadError, Schema, pretty};
 
 use crate::csv::csv;
 use crate::document::{ClockWords, document, summary};
@@ -26,12 +27,13 @@ const MOST: u64 = 1 << 53;
 
 /// Everything that `steady costs` measured, and what follows from it. Its fields are those of its JSON. What is derived (costs,
 /// their reasons, what is known of clocks) is written and never read: [`judged`] derives it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsRecord {
     /// The seed of the order.
     pub seed: Seed,
     /// When it was begun: a label.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// From the start to the end.
     pub elapsed_seconds: Nanos,
@@ -54,7 +56,7 @@ pub struct CostsRecord {
 }
 
 /// What is to be measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsPlan {
     /// The probes, without doubles.
     pub probes: Vec<Probe>,
@@ -67,7 +69,7 @@ pub struct CostsPlan {
 }
 
 /// The CPUs that probes are kept to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Affinity {
     /// The CPU that everything is measured on.
     pub cpu: usize,
@@ -76,7 +78,7 @@ pub struct Affinity {
 }
 
 /// A probe at one length of its loop: what was measured, and what its event costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeCost {
     /// The probe.
     #[serde(rename = "name")]
@@ -88,6 +90,7 @@ pub struct ProbeCost {
     pub loops: Reading<u64>,
     /// What its event costs.
     #[serde(flatten, skip_deserializing, default = "not_judged", serialize_with = "cost_or_reason")]
+    #[schemars(with = "Group<Cost>")]
     pub cost: Reading<Cost>,
     /// In a sweep, why it differs from the longest loop.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
@@ -105,12 +108,13 @@ pub struct ProbeCost {
     pub expected_calls_per_loop: Reading<f64>,
     /// CPU time of a unit of arithmetic next to it (a ruler): how fast the CPU's clock was.
     pub alu_seconds: Reading<f64>,
-    /// The repetitions, in the order of time.
+    /// The repetitions, in the order of time. Written only if samples are wanted.
+    #[schemars(skip_serializing_if = "Result::is_err")]
     pub samples: Reading<Vec<Repetition>>,
 }
 
 /// The probe and what is subtracted from it, in an order drawn by coin.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repetition {
     /// When it was begun, on the experiment's clock.
     pub started_seconds: Nanos,
@@ -123,7 +127,7 @@ pub struct Repetition {
 }
 
 /// A clock of the kernel, as an instrument.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockFacts {
     /// Its name in clock_gettime(2).
     pub name: String,
@@ -139,7 +143,7 @@ pub struct ClockFacts {
 }
 
 /// What an event costs, net of the empty loop, in seconds per event.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
     /// The probe.
     #[serde(skip)]
@@ -178,7 +182,7 @@ pub struct Cost {
 }
 
 /// A histogram: `counts[i]` repetitions lie from `low_seconds + i * width_seconds` to the next edge.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Histogram {
     /// The lowest edge.
     pub low_seconds: f64,
@@ -193,7 +197,7 @@ pub struct Histogram {
 }
 
 /// One of the groups that repetitions fall into.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Mode {
     /// Its median.
     pub median_seconds: f64,
@@ -203,7 +207,7 @@ pub struct Mode {
 
 /// Why the cost at one length of the loop differs from that at the longest, or at the longest that others left the CPU to in
 /// most of its repetitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum LengthReason {
     /// It does not differ.
     #[serde(rename = "agrees")]

@@ -1,20 +1,13 @@
 //! A host and its knobs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-#[path = "../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
-#[path = "../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod made;
-
-use made::{HOSTILE, absent};
 use serde_json::Value;
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_host::*;
 use steady_model::*;
-use steady_render::Style;
 use steady_render::json::description;
+use steady_testing::goldens::{self, shown, text};
+use steady_testing::made::{HOSTILE, absent};
 
 fn knob(knob: Knob, value: &str, quiet: &str, settable: Reading<()>, files: usize) -> KnobState {
     let is_quiet = value == quiet;
@@ -247,14 +240,6 @@ fn all() -> Vec<(&'static str, HostRecord)> {
     all.map(|(name, record)| (name, record.completed())).to_vec()
 }
 
-fn text(report: &HostRecord, width: usize) -> String {
-    report.rendered(Form::Text, Style { width, color: false }, false)
-}
-
-fn export(report: &HostRecord, form: Form) -> String {
-    report.rendered(form, Style::default(), false)
-}
-
 #[test]
 fn the_schema_is_as_recorded() {
     goldens::hold_schema(&SCHEMA, description::<HostRecord>(&SCHEMA));
@@ -262,15 +247,7 @@ fn the_schema_is_as_recorded() {
 
 #[test]
 fn hosts_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, report)| {
-        let exports = [
-            ("json", export(&report, Form::Json)),
-            ("csv", export(&report, Form::Csv)),
-            ("md", export(&report, Form::Markdown)),
-            ("html", export(&report, Form::Html)),
-        ];
-        goldens::forms(name, |width| text(&report, width), exports)
-    }));
+    goldens::hold(all().into_iter().flat_map(|(name, report)| goldens::of_report(name, &report, false)));
 }
 
 #[test]
@@ -288,10 +265,10 @@ fn no_line_is_too_long_at_any_width() {
 #[test]
 fn names_end_nothing() {
     for (name, report) in all() {
-        assert!(!export(&report, Form::Html).contains("<script>"), "{name}");
+        assert!(!shown(&report, Form::Html).contains("<script>"), "{name}");
         let text = text(&report, 80);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{name}");
-        assert!(!export(&report, Form::Markdown).contains("<script>"), "{name}");
+        assert!(!shown(&report, Form::Markdown).contains("<script>"), "{name}");
     }
 }
 

@@ -1,21 +1,14 @@
 //! Limited commands in every form, against files in `testdata/reports`; and the way back from JSON.
 
-#[path = "../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
-#[path = "../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod made;
-
-use made::{builder, seconds};
 use proptest::prelude::*;
 use steady_feature::Report;
 use steady_feature::attended::AttendedCommand;
 use steady_feature::flags::Form;
 use steady_limit::*;
 use steady_model::*;
-use steady_render::Style;
 use steady_render::json::description;
+use steady_testing::goldens::{self, shown, text};
+use steady_testing::made::{builder, seconds};
 
 /// A solver that used all of its CPU time while something else used the machine.
 fn cpu() -> LimitRecord {
@@ -86,20 +79,11 @@ fn all() -> [(&'static str, LimitRecord); 3] {
     [("limit-cpu", cpu()), ("limit-ok", ok()), ("limit-wall", wall())]
 }
 
-fn text(record: &LimitRecord, width: usize) -> String {
-    record.rendered(Form::Text, Style { width, color: false }, false)
-}
-
 #[test]
 fn reports_look_as_recorded() {
     let files = all().into_iter().flat_map(|(name, record)| {
-        [
-            (format!("{name}.80.txt"), text(&record, 80)),
-            (format!("{name}.json"), record.json(false)),
-            (format!("{name}.csv"), record.csv()),
-            (format!("{name}.md"), record.rendered(Form::Markdown, Style::default(), false)),
-            (format!("{name}.html"), record.rendered(Form::Html, Style::default(), false)),
-        ]
+        let text = (format!("{name}.80.txt"), text(&record, 80));
+        std::iter::once(text).chain(goldens::exports(name, &record, false))
     });
     goldens::hold(files);
 }
@@ -120,9 +104,9 @@ fn no_line_is_too_long_at_any_width() {
 fn names_stay_text() {
     let mut record = cpu();
     record.command.name = "echo '<script>' | \u{1b}[31m".to_owned();
-    assert!(!record.rendered(Form::Html, Style::default(), false).contains("<script>"));
+    assert!(!shown(&record, Form::Html).contains("<script>"));
     assert!(!text(&record, 80).contains('\u{1b}'));
-    assert!(!record.rendered(Form::Markdown, Style::default(), false).contains('\u{1b}'));
+    assert!(!shown(&record, Form::Markdown).contains('\u{1b}'));
 }
 
 #[test]

@@ -1,58 +1,47 @@
 //! Rows as comma-separated values: of a load experiment, and of the rulers.
 
-use steady_model::{LoadPoint, LoadReport, LoadRow, Reading, Resource, RulerReading, RulerRecord, RulerRow};
+use steady_model::{Reading, Resource};
 use steady_render::csv::{Column, seconds, table};
+use steady_rulers::{RulerReading, RulerRow};
+
+use crate::{LoadRecord, Point, RulerRecord};
 
 /// One line per row, by number of processes, below a line of names; a field is empty where there is no such reading.
 /// `work` is counted in hashes, numbers or runs; the last columns are the slowdowns that the rulers read.
-pub(crate) fn load(report: &LoadReport) -> String {
-    let row = |point: &LoadPoint| report.record.rows.iter().find(|row| row.procs == point.procs);
-    let items: Vec<Item<'_>> = report.points.iter().map(|point| Item { point, row: row(point) }).collect();
-    let columns: [Column<Item<'_>>; 25] = [
-        ("procs", |item| item.point.procs.to_string()),
-        ("run_count", |item| item.point.runs.to_string()),
-        ("cpu_seconds", |item| number(item.point.cpu_seconds)),
-        ("user_seconds", |item| number(item.point.user_seconds)),
-        ("wall_seconds", |item| number(item.point.wall_seconds)),
-        ("work", |item| number(item.point.work)),
-        ("work_per_cpu_second", |item| number(item.point.work_per_cpu_second)),
-        ("work_per_wall_second", |item| number(item.point.work_per_wall_second)),
-        ("throughput_per_second", |item| number(item.point.throughput_per_second)),
-        ("waiting_ratio", |item| reading(&item.point.waiting_ratio)),
-        ("overshoot_median_seconds", |item| reading(&item.point.overshoot_median_seconds)),
-        ("overshoot_max_seconds", |item| reading(&item.point.overshoot_max_seconds)),
-        ("others_cpus", |item| reading(&item.point.others_cpus)),
-        ("own_ratio", |item| reading(&item.point.own_ratio)),
-        ("elapsed_seconds", |item| item.row.map_or_else(String::new, |row| seconds(row.elapsed))),
-        ("busy_ratio", |item| item.share(|row| &row.activity.busy_ratio)),
-        ("steal_ratio", |item| item.share(|row| &row.activity.steal_ratio)),
-        ("pressure", |item| item.share(|row| &row.activity.pressure)),
-        ("alu_slowdown_ratio", |item| item.slowdown(Resource::Alu)),
-        ("l1_slowdown_ratio", |item| item.slowdown(Resource::L1)),
-        ("l2_slowdown_ratio", |item| item.slowdown(Resource::L2)),
-        ("shared_slowdown_ratio", |item| item.slowdown(Resource::Shared)),
-        ("memory_slowdown_ratio", |item| item.slowdown(Resource::Memory)),
-        ("fetch_slowdown_ratio", |item| item.slowdown(Resource::Fetch)),
-        ("system_call_slowdown_ratio", |item| item.slowdown(Resource::SystemCall)),
+pub(crate) fn load(record: &LoadRecord) -> String {
+    let columns: [Column<Point<'_>>; 25] = [
+        ("procs", |point| point.procs.to_string()),
+        ("run_count", |point| point.row.run_count.to_string()),
+        ("cpu_seconds", |point| number(point.figures.cpu_seconds)),
+        ("user_seconds", |point| number(point.figures.user_seconds)),
+        ("wall_seconds", |point| number(point.figures.wall_seconds)),
+        ("work", |point| number(point.figures.work)),
+        ("work_per_cpu_second", |point| number(point.figures.work_per_cpu_second)),
+        ("work_per_wall_second", |point| number(point.figures.work_per_wall_second)),
+        ("throughput_per_second", |point| number(point.figures.throughput_per_second)),
+        ("waiting_ratio", |point| reading(&point.figures.waiting_ratio)),
+        ("overshoot_median_seconds", |point| reading(&point.figures.overshoot_median_seconds)),
+        ("overshoot_max_seconds", |point| reading(&point.figures.overshoot_max_seconds)),
+        ("others_cpus", |point| reading(&point.figures.others_cpus)),
+        ("own_ratio", |point| reading(&point.figures.own_ratio)),
+        ("elapsed_seconds", |point| seconds(point.row.elapsed)),
+        ("busy_ratio", |point| reading(&point.row.activity.busy_ratio)),
+        ("steal_ratio", |point| reading(&point.row.activity.steal_ratio)),
+        ("pressure", |point| reading(&point.row.activity.pressure)),
+        ("alu_slowdown_ratio", |point| slowdown(point, Resource::Alu)),
+        ("l1_slowdown_ratio", |point| slowdown(point, Resource::L1)),
+        ("l2_slowdown_ratio", |point| slowdown(point, Resource::L2)),
+        ("shared_slowdown_ratio", |point| slowdown(point, Resource::Shared)),
+        ("memory_slowdown_ratio", |point| slowdown(point, Resource::Memory)),
+        ("fetch_slowdown_ratio", |point| slowdown(point, Resource::Fetch)),
+        ("system_call_slowdown_ratio", |point| slowdown(point, Resource::SystemCall)),
     ];
-    table(&columns, &items)
+    table(&columns, &record.points())
 }
 
-/// A point and the row that it is of.
-struct Item<'a> {
-    point: &'a LoadPoint,
-    row: Option<&'a LoadRow>,
-}
-
-impl Item<'_> {
-    fn share(&self, pick: fn(&LoadRow) -> &Reading<f64>) -> String {
-        self.row.map_or_else(String::new, |row| reading(pick(row)))
-    }
-
-    fn slowdown(&self, resource: Resource) -> String {
-        let found = self.row.and_then(|row| row.rulers.iter().find(|read| read.resource == resource));
-        found.map_or_else(String::new, |read| number(read.slowdown_ratio))
-    }
+fn slowdown(point: &Point<'_>, resource: Resource) -> String {
+    let found = point.row.rulers.iter().find(|read| read.resource == resource);
+    found.map_or_else(String::new, |read| number(read.slowdown_ratio))
 }
 
 /// One line per row and ruler; a field is empty where there is no such reading, and `absent` has the reason why a ruler could

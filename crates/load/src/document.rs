@@ -2,16 +2,16 @@
 
 mod charts;
 mod facts;
-mod repeat;
 pub(crate) mod rulers;
 mod sentences;
 mod tables;
 
-use steady_model::{CpuUse, LoadReport, Reading};
+use steady_model::Reading;
 use steady_render::Chart;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
 use steady_render::letters::one_line;
 
+use crate::{CpuUse, LoadRecord};
 use charts::Rates;
 
 pub(crate) use facts::summary;
@@ -21,62 +21,61 @@ pub(crate) use sentences::sentences;
 const RULERS: &str = "Slowdown of each resource meanwhile (1: the best that this host has shown)";
 
 /// The report.
-pub(crate) fn document(report: &LoadReport) -> Document {
-    let record = &report.record;
+pub(crate) fn document(record: &LoadRecord) -> Document {
     let mut sections = Vec::new();
-    if !report.points.is_empty() {
-        sections.push(Section::new(&facts::each_process(report), vec![Block::Table(tables::figures(report))]).whole());
-        sections.extend(rates(report));
+    if !record.points().is_empty() {
+        sections.push(Section::new(&facts::each_process(record), vec![Block::Table(tables::figures(record))]).whole());
+        sections.extend(rates(record));
         let meanwhile = "Where they ran, and what they waited for";
-        sections.push(Section::new(meanwhile, vec![Block::Table(tables::meanwhile(report))]).folded().whole());
+        sections.push(Section::new(meanwhile, vec![Block::Table(tables::meanwhile(record))]).folded().whole());
         sections.push(cpus(
-            report,
+            record,
             "How busy each logical CPU was",
             "Share of time in which a logical CPU was in use",
             |cpu| &cpu.busy_ratio,
         ));
         let ours = "Share of the looks that found a process running on a logical CPU";
-        sections.push(cpus(report, "Where the processes ran", ours, |cpu| &cpu.ours_ratio));
-        let rulers = tables::rulers(report);
+        sections.push(cpus(record, "Where the processes ran", ours, |cpu| &cpu.ours_ratio));
+        let rulers = tables::rulers(record);
         sections.extend(rulers.map(|table| Section::new(RULERS, vec![Block::Table(table)]).folded().whole()));
     }
-    sections.push(Section::new("The machine", vec![Block::Facts(facts::facts(report))]).folded());
+    sections.push(Section::new("The machine", vec![Block::Facts(facts::facts(record))]).folded());
     sections.push(origin(record.started, &record.host, &record.revision));
-    sections.push(Section::paragraphs([plain(format!("Seed {}", record.plan.seed))]));
-    sections.push(again(report));
+    sections.push(Section::paragraphs([plain(format!("Seed {}", record.seed))]));
+    sections.push(again(record));
     Document {
         subject: "Steadyhand: what processes at once get done".to_owned(),
-        answer: answer(report),
+        answer: answer(record),
         sections,
         is_brief: false,
     }
 }
 
 /// The chart of work by number of processes, by itself; one without series where there are too few rows.
-pub(crate) fn drawing(report: &LoadReport) -> Chart {
-    Rates::of(report).map_or_else(charts::none, |rates| rates.each())
+pub(crate) fn drawing(record: &LoadRecord) -> Chart {
+    Rates::of(record).map_or_else(charts::none, |rates| rates.each())
 }
 
 /// The first sentence, then a paragraph of each thing that is to be said, and why rows are missing.
-fn answer(report: &LoadReport) -> Vec<Sentence> {
-    let paragraphs = sentences::paragraphs(report);
+fn answer(record: &LoadRecord) -> Vec<Sentence> {
+    let paragraphs = sentences::paragraphs(record);
     let said = paragraphs.iter().enumerate().map(|(at, paragraph)| {
         let emphasis = if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
         vec![(emphasis, one_line(&paragraph.join(" ")))]
     });
-    let early = facts::early(report).join(" ");
+    let early = facts::early(record).join(" ");
     let early = (!early.is_empty()).then(|| vec![(Emphasis::Open, early)]);
     said.chain(early).collect()
 }
 
 /// The charts of the rates. Text has dots of the first.
-fn rates(report: &LoadReport) -> Vec<Section> {
-    let Some(rates) = Rates::of(report) else {
+fn rates(record: &LoadRecord) -> Vec<Section> {
+    let Some(rates) = Rates::of(record) else {
         let why = plain("There is no chart: it takes two numbers of processes.".to_owned());
         return vec![Section::paragraphs([why]).shown(Shown::OnPages)];
     };
     let (what, per) = (rates.what(), rates.per);
-    let law = report.scaling.as_ref().ok().and_then(|scaling| scaling.law.as_ref().ok());
+    let law = record.scaling.as_ref().ok().and_then(|scaling| scaling.law.as_ref().ok());
     let together = Block::Chart(rates.together(law));
     vec![
         Section::new(&format!("{what} per CPU {per} and per wall {per}"), vec![Block::Chart(rates.each())]),
@@ -85,8 +84,8 @@ fn rates(report: &LoadReport) -> Vec<Section> {
 }
 
 /// A chart of every CPU in every row.
-fn cpus(report: &LoadReport, heading: &str, what: &str, pick: fn(&CpuUse) -> &Reading<f64>) -> Section {
-    let block = match charts::cpus(report, what, pick) {
+fn cpus(record: &LoadRecord, heading: &str, what: &str, pick: fn(&CpuUse) -> &Reading<f64>) -> Section {
+    let block = match charts::cpus(record, what, pick) {
         Ok(chart) => Block::Chart(chart),
         Err(why) => Block::Paragraph(plain(format!("Absent: {why}."))),
     };
@@ -94,8 +93,8 @@ fn cpus(report: &LoadReport, heading: &str, what: &str, pick: fn(&CpuUse) -> &Re
 }
 
 /// How to measure the same again.
-fn again(report: &LoadReport) -> Section {
-    match repeat::repeat(&report.record.plan) {
+fn again(record: &LoadRecord) -> Section {
+    match facts::repeat(&record.plan, record.seed) {
         Ok(line) => Section::new("To measure the same again", vec![Block::Command(line)]).shown(Shown::OffTerminal),
         Err(why) => {
             Section::paragraphs([plain(format!("No one command line repeats it: {why}."))]).shown(Shown::OffTerminal)

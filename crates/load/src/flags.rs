@@ -8,7 +8,8 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use steady_feature::flags::{OutputFlags, span};
 use steady_host::QuietHostFlags;
-use steady_model::{Nanos, Neighbour};
+use steady_model::Nanos;
+use steady_rulers::Neighbour;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,8 @@ mod flags;
 mod judge;
 pub mod log;
 mod plan;
-mod report;
+mod record;
+mod rulers;
 pub mod run;
 
 use std::ffi::OsString;
@@ -18,13 +19,14 @@ use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, Interrupt, LogKind, Record, RecordKind, Session, Status, chosen_cpus};
 use steady_host::around;
 use steady_linux::{Root, clock, topology};
-use steady_model::{LoadPlan, LoadWork, Machine, RunKind};
+use steady_model::{Machine, RunKind, Seed};
 
 use flags::LoadFlags;
 use run::{BestFile, CrowdRunner, Event, LoadError, Measured, Setting};
 
-pub use judge::report;
-pub use report::{Loads, Readings};
+pub use judge::judged;
+pub use record::{CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, Point, SCHEMA};
+pub use rulers::{RULERS_SCHEMA, RulerRecord};
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -36,10 +38,10 @@ pub const FEATURE: Feature = Feature {
     records: &[
         RecordKind {
             kind: RunKind::Load,
-            read: |text| Ok(Box::new(Loads::read(text)?)),
+            read: |text| Ok(Box::new(LoadRecord::read(text)?)),
             log: Some(LogKind { read: logged, is_line: log::is_line }),
         },
-        RecordKind { kind: RunKind::Rulers, read: |text| Ok(Box::new(Readings::read(text)?)), log: None },
+        RecordKind { kind: RunKind::Rulers, read: |text| Ok(Box::new(RulerRecord::read(text)?)), log: None },
     ],
     helpers: &[
         Helper { word: run::CROWD, main: crowd },
@@ -50,7 +52,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn logged(text: &str) -> Option<Box<dyn Record>> {
-    Some(Box::new(Loads(report(log::read(text)?))))
+    Some(Box::new(judged(log::read(text)?)))
 }
 
 /// Runs a load experiment, or reads the rulers, and reports; the exit status.
@@ -67,10 +69,11 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
     let cpus = chosen_cpus(flags.cpus.as_deref())?;
     let machine = topology::machine(&Root::default(), cpus.as_deref());
     let plan = plan::plan(flags, cpus, &machine, session)?;
+    let seed = session.seed(flags.seed)?;
     session.open(&flags.output, flags.samples, Status::Own)?;
     session.open_drawing(flags.export_svg.as_deref())?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    let Measured { record, stopped } = measure(&plan, machine, readable, flags.no_history, session)?;
+    let Measured { record, stopped } = measure(&plan, seed, machine, readable, flags.no_history, session)?;
     let failure = stopped.map(|error| failure(&plan, error, &interrupt));
     if record.rows.is_empty() {
         return failure.map_or(Ok(0), Err);
@@ -79,7 +82,7 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
     if !flags.no_history {
         session.log(&log::ended(&record));
     }
-    let report = Loads(report(record));
+    let report = judged(record);
     if !flags.no_history {
         session.keep(&report);
     }
@@ -94,12 +97,13 @@ fn run_here(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Failure>
 
 fn measure(
     plan: &LoadPlan,
+    seed: Seed,
     machine: Machine,
     interrupt: OwnedFd,
     no_history: bool,
     session: &mut dyn Session,
 ) -> Result<Measured, Failure> {
-    let runner = CrowdRunner::start(plan, &machine, Some(interrupt));
+    let runner = CrowdRunner::start(plan, seed, &machine, Some(interrupt));
     let mut runner = runner.map_err(|error| Failure::Own(format!("the CPUs cannot be chosen: {error}")))?;
     session.progress(Some(0.0), "getting ready");
     let best = BestFile::find(session);
@@ -108,7 +112,7 @@ fn measure(
     let setting =
         Setting { host: session.host(), machine, started: clock::time_of_day(), revision: session.revision() };
     let mut progress = Progress { plan, usable, row: 0, procs: 0, share: 0.0 };
-    let measured = run::measure(plan, setting, &mut runner, &mut |event| {
+    let measured = run::measure(plan, seed, setting, &mut runner, &mut |event| {
         progress.show(&event, session);
         match &event {
             Event::Begun(record) if !no_history => session.log(&log::begun(record)),

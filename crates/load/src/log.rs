@@ -2,21 +2,44 @@
 //! flight. One JSON value a line.
 //!
 //! ```text
-//! {"load_begun": {..the record, without rows..}}
+//! {"load_begun": {..plan, machine and what else is known before the first row..}}
 //! {"row": ..}
 //! {"load_ended": {..what is known only at the end..}}
 //! ```
+//!
+//! Logs of earlier versions have other names for some fields, and further fields at the beginning.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Ending, LoadRecord, LoadRow, Nanos};
+use steady_model::{Ending, Host, Machine, Nanos, Reading, Seed, Timestamp};
+
+use crate::run::Setting;
+use crate::{LoadPlan, LoadRecord, LoadRow};
 
 /// A line, written and read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
-    LoadBegun(Box<LoadRecord>),
+    LoadBegun(Box<LoadBeginning>),
     Row(Box<LoadRow>),
     LoadEnded(LoadEnd),
+}
+
+/// What is known of a load experiment before its first row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct LoadBeginning {
+    plan: SeededPlan,
+    started: Timestamp,
+    host: Host,
+    machine: Machine,
+    revision: Reading<String>,
+    poll_cost: Reading<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SeededPlan {
+    #[serde(flatten)]
+    plan: LoadPlan,
+    seed: Seed,
 }
 
 /// What is known of a load experiment only at its end.
@@ -27,9 +50,23 @@ struct LoadEnd {
     failure: Option<String>,
 }
 
-/// The first line: the record before a row was measured.
+impl From<LoadBeginning> for LoadRecord {
+    fn from(begun: LoadBeginning) -> Self {
+        let LoadBeginning { plan, started, host, machine, revision, poll_cost } = begun;
+        LoadRecord::begun(plan.plan, plan.seed, Setting { host, machine, started, revision }, poll_cost)
+    }
+}
+
+/// The first line: what is known before a row was measured.
 pub fn begun(record: &LoadRecord) -> String {
-    line(&Entry::LoadBegun(Box::new(record.clone())))
+    line(&Entry::LoadBegun(Box::new(LoadBeginning {
+        plan: SeededPlan { plan: record.plan.clone(), seed: record.seed },
+        started: record.started,
+        host: record.host.clone(),
+        machine: record.machine.clone(),
+        revision: record.revision.clone(),
+        poll_cost: record.poll_cost.clone(),
+    })))
 }
 
 /// The line of a row that was measured.
@@ -56,11 +93,12 @@ pub fn is_line(line: &str) -> bool {
 /// it was killed: all rows that were whole. A line that is not whole ends the log. No input makes it panic.
 pub fn read(text: &str) -> Option<LoadRecord> {
     let mut entries = text.lines().map_while(|line| serde_json::from_str(line).ok());
-    let Some(Entry::LoadBegun(mut record)) = entries.next() else { return None };
+    let Some(Entry::LoadBegun(begun)) = entries.next() else { return None };
+    let mut record = LoadRecord::from(*begun);
     let mut end = None;
     for entry in entries {
         match entry {
-            Entry::Row(row) => record.rows.push(*row),
+            Entry::Row(row) => record.rows.push(LoadRow { order: record.rows.len(), ..*row }),
             Entry::LoadEnded(ended) => end = Some(ended),
             Entry::LoadBegun(_) => return None,
         }
@@ -71,5 +109,6 @@ pub fn read(text: &str) -> Option<LoadRecord> {
     let ending = if whole { Ending::Spent } else { Ending::Interrupted };
     let end = end.unwrap_or(LoadEnd { elapsed: last, ending, failure: None });
     (record.elapsed, record.ending, record.failure) = (end.elapsed, end.ending, end.failure);
-    Some(*record)
+    record.rows.sort_by_key(|row| row.procs);
+    Some(record)
 }

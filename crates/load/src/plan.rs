@@ -6,9 +6,10 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 use steady_feature::{Failure, Session};
 use steady_linux::{Root, limits};
-use steady_model::{LoadPlan, LoadWork, Machine, Nanos};
+use steady_model::{Machine, Nanos};
 
 use crate::flags::{LoadFlags, WorkloadFlag};
+use crate::{LoadPlan, LoadWork};
 
 const CPU_TIME: Nanos = Nanos(5_000_000_000);
 const NUMBERS: u64 = 100_000_001;
@@ -32,7 +33,7 @@ pub(crate) fn plan(
         None => default_procs(machine),
     };
     check_limit(&procs, &work)?;
-    Ok(LoadPlan { work, procs, cpus, seed: session.seed(flags.seed)? })
+    Ok(LoadPlan { work, procs, cpus })
 }
 
 fn work(flags: &LoadFlags, session: &dyn Session) -> Result<LoadWork, Failure> {

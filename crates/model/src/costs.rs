@@ -1,6 +1,8 @@
 //! Primitives of the machine and its kernel, whose cost is measured.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -278,17 +280,18 @@ impl<'de> Deserialize<'de> for Probe {
     }
 }
 
-/// How often one system call was made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CallCount {
-    /// Its name in the kernel's table; `number N` for those that we do not know.
-    pub name: String,
-    /// How often.
-    pub count: u64,
+impl JsonSchema for Probe {
+    fn schema_name() -> Cow<'static, str> {
+        "Probe".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "The name of a primitive whose cost is measured." })
+    }
 }
 
 /// One timed loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timed {
     /// How often it went round.
     pub loops: u64,
@@ -306,4 +309,13 @@ pub struct Timed {
     pub voluntary_switches: u64,
     /// Times that the CPU was taken from somebody who took part.
     pub involuntary_switches: u64,
+}
+
+/// How often one system call was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallCount {
+    /// Its name in the kernel's table; `number N` for those that we do not know.
+    pub name: String,
+    /// How often.
+    pub count: u64,
 }

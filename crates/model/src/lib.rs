@@ -6,8 +6,8 @@ mod costs;
 mod host;
 mod joined;
 mod kept;
-mod load;
 mod machine;
+pub mod path;
 mod plan;
 mod release;
 mod report;
@@ -20,10 +20,6 @@ pub use costs::{CallCount, KernelCall, Probe, Timed};
 pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
-pub use load::{
-    CountRange, CpuUse, Fitted, LoadPlan, LoadPoint, LoadRecord, LoadReport, LoadRow, LoadRun, LoadWork,
-    ScalabilityLaw, Scaling,
-};
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use release::{
@@ -37,9 +33,9 @@ pub use report::{
     Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,
     Warning,
 };
-pub use rulers::{AluTime, Neighbour, Resource, RulerReading, RulerRecord, RulerRow};
+pub use rulers::{AluTime, Resource};
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };
-pub use units::{Absent, Bytes, Nanos, Reading, Timestamp};
+pub use units::{Absent, Bytes, Nanos, Reading, Timestamp, required};
 pub use verdict::{Interval, Layout, Verdict};

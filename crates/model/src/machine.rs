@@ -1,11 +1,12 @@
 //! The CPUs of the machine as an experiment with several processes sees them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Quota, Reading};
 
 /// Which logical CPUs there are, which of them share a core, and which of them may be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The logical CPUs that are online, ascending; where the system does not tell, those that may be used.
     pub online: Vec<usize>,
@@ -19,9 +20,10 @@ pub struct Machine {
     pub packages: Reading<usize>,
     /// On machines with several kinds of cores: the kind's name and the allowed CPUs of it. Empty where all are alike.
     #[serde(with = "kinds")]
+    #[schemars(with = "Vec<kinds::Kind>")]
     pub kinds: Vec<(String, Vec<usize>)>,
     /// The control group's limit on CPU time, where one is set.
-    #[serde(rename = "cpu_quota")]
+    #[serde(rename = "cpu_quota", alias = "quota")]
     pub quota: Reading<Option<Quota>>,
 }
 
@@ -49,10 +51,13 @@ impl Machine {
 
 /// Kinds of cores in JSON: `{"name": "performance", "cpus": [0, 1]}`.
 mod kinds {
+    use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[derive(Serialize, Deserialize)]
-    struct Kind {
+    /// A kind of cores.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[schemars(rename = "CoreKind")]
+    pub(super) struct Kind {
         name: String,
         cpus: Vec<usize>,
     }

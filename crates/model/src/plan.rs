@@ -1,30 +1,86 @@
 //! What an experiment will do: everything that the user chose, resolved.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::units::required;
 use crate::{Layout, Nanos, Verdict};
 
 /// One command under measurement.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Command {
     /// What reports call it: the words as typed, unless it was given a name.
     pub name: String,
     /// The words that it is started with; never empty.
     pub argv: Vec<String>,
     /// The file that is executed: the first word looked up in `PATH`.
+    #[serde(with = "crate::path")]
+    #[schemars(with = "crate::path::Form")]
     pub program: PathBuf,
     /// The directory that it is started in, if not that of `steady`.
+    #[serde(with = "crate::path::optional")]
+    #[schemars(with = "Option<crate::path::Form>")]
     pub directory: Option<PathBuf>,
     /// Variables that are set for it alone, over those that it inherits.
+    #[serde(with = "named")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub environment: Vec<(String, String)>,
     /// The parameters that stand in it, by name.
+    #[serde(with = "named")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub parameters: Vec<(String, String)>,
     /// The revision that it was built from: a commit, with what was not committed told behind it.
+    #[serde(deserialize_with = "required")]
     pub revision: Option<String>,
+}
+
+/// Values by name: an object, its fields in the order of the values. Logs of earlier versions have arrays of two instead.
+mod named {
+    use std::fmt;
+
+    use serde::de::{MapAccess, SeqAccess, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    type Named = Vec<(String, String)>;
+
+    pub(super) fn serialize<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(values.iter().map(|value| (&value.0, &value.1)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Named, D::Error> {
+        deserializer.deserialize_any(Fields)
+    }
+
+    struct Fields;
+
+    impl<'de> Visitor<'de> for Fields {
+        type Value = Named;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object of texts")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Named, A::Error> {
+            let mut values = Named::new();
+            while let Some(value) = fields.next_entry()? {
+                values.push(value);
+            }
+            Ok(values)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Named, A::Error> {
+            let mut values = Named::new();
+            while let Some(value) = elements.next_element()? {
+                values.push(value);
+            }
+            Ok(values)
+        }
+    }
 }
 
 /// Something given once for all commands, or once for each, or not at all.
@@ -194,8 +250,8 @@ pub fn parse_percent(text: &str) -> Option<f64> {
 }
 
 /// The seed of an experiment's coins, written in decimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seed(pub u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub struct Seed(#[schemars(with = "String")] pub u64);
 
 impl fmt::Display for Seed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::finite;
 use crate::{Absent, Bytes, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
@@ -187,7 +188,7 @@ pub struct Host {
     /// CPUs' worth of time that the control group may use, where a quota is set.
     pub cpu_quota: Reading<Option<Quota>>,
     /// How much memory the host has.
-    #[serde(rename = "memory_bytes")]
+    #[serde(rename = "memory_bytes", alias = "memory")]
     pub memory: Reading<Bytes>,
     /// What the CPU says it runs under, such as `kvm`.
     pub hypervisor: Reading<Option<String>>,
@@ -197,10 +198,10 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
     /// CPU time that may be used in each period.
-    #[serde(rename = "quota_seconds")]
+    #[serde(rename = "quota_seconds", alias = "quota")]
     pub quota: Nanos,
     /// The length of a period.
-    #[serde(rename = "period_seconds")]
+    #[serde(rename = "period_seconds", alias = "period")]
     pub period: Nanos,
 }
 
@@ -215,12 +216,16 @@ impl Quota {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Activity {
     /// Share of the CPUs' time that the hypervisor gave to others.
+    #[serde(serialize_with = "finite")]
     pub steal_ratio: Reading<f64>,
     /// Share of the time in which something waited for a CPU (pressure stall information, "some").
+    #[serde(serialize_with = "finite")]
     pub pressure: Reading<f64>,
     /// Share of the CPUs' time that was in use, by anybody.
+    #[serde(serialize_with = "finite")]
     pub busy_ratio: Reading<f64>,
     /// Share of the time in which the control group's quota held it back.
+    #[serde(serialize_with = "finite")]
     pub throttled_ratio: Reading<f64>,
 }
 

@@ -58,7 +58,7 @@ impl Verdict {
 }
 
 /// A closed interval of effects. The scale (log ratio or relative change) is the holder's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

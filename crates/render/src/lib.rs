@@ -11,7 +11,6 @@ pub mod html;
 pub mod json;
 pub mod letters;
 pub mod markdown;
-pub mod path;
 pub mod scale;
 mod sentence;
 pub mod shell;

@@ -19,9 +19,8 @@ pub use csv::release_csv;
 pub use html::html;
 pub use html::release_html;
 pub use json::{
-    HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text,
-    load_json, load_json_text, read_load_record, read_record, read_record_of, read_ruler_record, record_fields,
-    rulers_json, rulers_json_text, run_json_text, runs_json_text, said_run_json_text,
+    HISTORY_SCHEMA, JOINED_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text, read_record, read_record_of,
+    record_fields, run_json_text, runs_json_text, said_run_json_text,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use markdown::markdown;

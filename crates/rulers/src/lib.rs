@@ -8,6 +8,7 @@ mod best;
 mod gauge;
 mod neighbours;
 mod pace;
+mod reading;
 mod rows;
 mod serve;
 mod sizes;
@@ -15,13 +16,14 @@ mod stage;
 
 use steady_linux::topology::Topology;
 use steady_linux::{Root, clock, procfs, topology};
-use steady_model::{Absent, Bytes, Nanos, Reading, Resource, RulerReading};
+use steady_model::{Absent, Bytes, Nanos, Reading, Resource};
 use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, Pages, SystemCall, VERSION};
 
 pub use best::Best;
 pub use gauge::limit;
 pub use neighbours::NEIGHBOURS;
 pub use pace::{Pace, alu_seconds};
+pub use reading::{Neighbour, RulerReading, RulerRow};
 pub use rows::{Event, Measured, RulerPlan, Stage, Stop, measure};
 pub use serve::{NEIGHBOUR, be, serve};
 pub use sizes::Sizes;

@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
-use steady_model::{Bytes, Nanos, Neighbour};
+use steady_model::{Bytes, Nanos};
 
-use super::Stop;
+use super::{Neighbour, Stop};
 use steady_process::channel::{Channel, Woken};
 
 /// The first argument that makes `steady` the process that starts neighbours and ends them.

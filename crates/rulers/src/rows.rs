@@ -3,8 +3,10 @@
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, Activity, Ending, Nanos, Neighbour, Reading, Resource, RulerReading, RulerRow, Seed};
+use steady_model::{Absent, Activity, Ending, Nanos, Reading, Resource, Seed};
 use steady_stats::descriptive::quantile;
+
+use crate::{Neighbour, RulerReading, RulerRow};
 
 /// How often each ruler is read in a row.
 const ROUNDS: usize = 15;
@@ -122,7 +124,7 @@ fn row(neighbours: u32, stage: &mut dyn Stage, coins: &mut ChaCha12Rng) -> Resul
     Ok(RulerRow { neighbours, readings, activity: stage.activity() })
 }
 
-/// The reading of a row: the median of its rounds, how far they lay apart, and what the dearest of them cost.
+/// The reading of a row: the median of its rounds, how far they lay apart, and what the most expensive of them cost.
 fn middle(rounds: Vec<Reading<RulerReading>>) -> Reading<RulerReading> {
     let none = Absent::because("it was not read");
     let absent = rounds.iter().find_map(|round| round.as_ref().err().cloned()).unwrap_or(none);

@@ -12,9 +12,9 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::process::{self, Status};
-use steady_model::Neighbour;
 use steady_workloads::{hash, spin, stream};
 
+use super::Neighbour;
 use super::neighbours::{Order, Reply};
 use steady_process::channel::OWN_PROGRAM;
 

@@ -7,10 +7,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Activity, Bytes, Nanos, Neighbour, Reading, Resource, RulerReading};
+use steady_model::{Activity, Bytes, Nanos, Reading, Resource};
 
 use super::neighbours::{Neighbours, Order};
-use super::{Rulers, Stage, Stop};
+use super::{Neighbour, RulerReading, Rulers, Stage, Stop};
 use steady_process::channel::timespec;
 
 /// What a streaming neighbour goes over where there is room: more than its share of any last level of cache.

@@ -1,10 +1,11 @@
 //! What is reported of signatures: those of files, and what an allocator's lock costs.
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use steady_feature::Report;
 use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
 use steady_render::document::Document;
-use steady_render::json::{self, Schema, group};
+use steady_render::json::{self, Group, Schema, group};
 use steady_render::{Chart, Style};
 use steady_workloads::signature::{Allocator, Crew, Waits};
 
@@ -14,14 +15,17 @@ use crate::document;
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
 
 /// Files and their signatures. Its fields are those of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename = "files")]
+#[schemars(rename = "FilesRecord")]
 pub struct FilesRecord {
     /// Where the nodes of the trees came from.
     #[serde(serialize_with = "allocator")]
+    #[schemars(with = "String")]
     pub allocator: Allocator,
     /// The size of a worker's pool, if there are pools.
     #[serde(serialize_with = "pool")]
+    #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
     /// The files in the order in which they were given.
     pub files: Vec<SignedFile>,
@@ -31,17 +35,18 @@ pub struct FilesRecord {
 }
 
 /// One of the files.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SignedFile {
     /// Its name as it was given.
     pub name: String,
     /// Its signature, or why there is none.
     #[serde(flatten, serialize_with = "signed")]
+    #[schemars(with = "Group<Signed>")]
     pub signed: Reading<Signed>,
 }
 
 /// A file's signature, and what it took.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Signed {
     /// The signature.
     pub signature: u64,
@@ -49,6 +54,7 @@ pub struct Signed {
     pub bytes: u64,
     /// Who worked on it.
     #[serde(flatten, serialize_with = "crew")]
+    #[schemars(with = "CrewFields")]
     pub crew: Crew,
     /// From before the first byte was read until the last worker had ended.
     pub elapsed_seconds: Nanos,
@@ -62,13 +68,14 @@ pub struct Signed {
     pub allocations: u64,
     /// The allocator's lock.
     #[serde(flatten, serialize_with = "lock")]
+    #[schemars(with = "Group<Lock>")]
     pub lock: Reading<Lock>,
     /// The most memory that a process of ours has had.
     pub peak_memory_bytes: Reading<Bytes>,
 }
 
 /// How the lock of an allocator was used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lock {
     /// How often it was taken.
     pub lock_acquisitions: u64,
@@ -96,13 +103,15 @@ impl Lock {
 }
 
 /// What an allocator's lock costs: allocators, workers and sizes next to one another. Its fields are those of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename = "bench")]
+#[schemars(rename = "BenchRecord")]
 pub struct BenchRecord {
     /// The seed of the order.
     pub seed: Seed,
     /// When it was begun.
     #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
     pub started: Timestamp,
     /// How long it might take.
     pub budget_seconds: Nanos,
@@ -139,7 +148,7 @@ impl BenchRecord {
 }
 
 /// A cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cache {
     /// What it is called: `L1`.
     pub name: String,
@@ -148,7 +157,7 @@ pub struct Cache {
 }
 
 /// What signatures are made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
     /// Bytes of a generator.
@@ -158,10 +167,11 @@ pub enum Input {
 }
 
 /// One way to make a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BenchCondition {
     /// Where nodes come from.
     #[serde(serialize_with = "allocator")]
+    #[schemars(with = "String")]
     pub allocator: Allocator,
     /// How many threads work.
     pub workers: u32,
@@ -169,24 +179,26 @@ pub struct BenchCondition {
     pub bytes: u64,
     /// The size of each worker's pool, or of the area that scattered nodes lie in; none without either.
     #[serde(serialize_with = "pool")]
+    #[schemars(with = "Reading<Bytes>")]
     pub pool_bytes: Option<Bytes>,
     /// Whether a single worker and its pool are kept from run to run, so that neither is made while the clock runs.
     pub kept: bool,
 }
 
 /// A condition and what was measured of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredCondition {
     /// The condition.
     #[serde(flatten)]
     pub condition: BenchCondition,
     /// Its figures.
     #[serde(flatten, serialize_with = "figures")]
+    #[schemars(with = "Group<Figures>")]
     pub figures: Reading<Figures>,
 }
 
 /// What a signature takes under a condition.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// In how many rounds it was run.
     pub runs: usize,
@@ -194,6 +206,7 @@ pub struct Figures {
     pub wall_seconds: f64,
     /// The interval of that median.
     #[serde(flatten, serialize_with = "wall")]
+    #[schemars(with = "WallEnds")]
     pub wall_interval: Reading<Interval>,
     /// User time of a signature, over all runs.
     pub user_seconds: f64,
@@ -208,7 +221,7 @@ pub struct Figures {
 }
 
 /// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// How many times a pool's time the global list takes.
@@ -232,7 +245,7 @@ pub enum Question {
 }
 
 /// An answer: by wall time, from the rounds in which both conditions were run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
     /// The question.
     pub question: Question,
@@ -248,11 +261,12 @@ pub struct Answer {
     pub factor: Reading<f64>,
     /// The interval of `factor`.
     #[serde(flatten, serialize_with = "ends")]
+    #[schemars(with = "Group<Interval>")]
     pub interval: Reading<Interval>,
 }
 
 /// Several signatures in a row, made under one condition.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BenchRun {
     /// The number of the condition.
     pub condition: usize,
@@ -266,6 +280,7 @@ pub struct BenchRun {
     pub system_seconds: Nanos,
     /// The allocator's lock, over all.
     #[serde(flatten, serialize_with = "lock")]
+    #[schemars(with = "Group<Lock>")]
     pub lock: Reading<Lock>,
 }
 
@@ -330,13 +345,16 @@ fn pool<S: Serializer>(pool: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::
     pool.ok_or("this allocator has no pools").serialize(serializer)
 }
 
+#[derive(Serialize, JsonSchema)]
+struct CrewFields {
+    /// Who worked: `threads`, `processes` or `single`.
+    crew: &'static str,
+    /// How many.
+    workers: u32,
+}
+
 fn crew<S: Serializer>(crew: &Crew, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Fields {
-        crew: &'static str,
-        workers: u32,
-    }
-    Fields { crew: crew.name(), workers: crew.workers() }.serialize(serializer)
+    CrewFields { crew: crew.name(), workers: crew.workers() }.serialize(serializer)
 }
 
 fn signed<S: Serializer>(signed: &Reading<Signed>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -351,12 +369,17 @@ fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S
     group(&["wall_seconds"], figures, serializer)
 }
 
+#[derive(Serialize, JsonSchema)]
+struct WallEnds {
+    wall_low_seconds: Reading<f64>,
+    wall_high_seconds: Reading<f64>,
+}
+
 fn wall<S: Serializer>(interval: &Reading<Interval>, serializer: S) -> Result<S::Ok, S::Error> {
-    let ends = [
-        ("wall_low_seconds", interval.as_ref().map(|interval| interval.low)),
-        ("wall_high_seconds", interval.as_ref().map(|interval| interval.high)),
-    ];
-    serializer.collect_map(ends)
+    let end = |pick: fn(&Interval) -> f64| interval.as_ref().map(pick).map_err(Clone::clone);
+    let ends =
+        WallEnds { wall_low_seconds: end(|interval| interval.low), wall_high_seconds: end(|interval| interval.high) };
+    ends.serialize(serializer)
 }
 
 fn ends<S: Serializer>(interval: &Reading<Interval>, serializer: S) -> Result<S::Ok, S::Error> {

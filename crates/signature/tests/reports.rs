@@ -1,20 +1,16 @@
 //! Signatures and what an allocator's lock costs in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test`
 //! rewrites them.
 
-#[path = "../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
-#[path = "../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod made;
-
-use made::absent;
 use serde_json::{Value, json};
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_model::*;
+use steady_render::json::description;
 use steady_render::{Style, svg};
 use steady_signature::*;
+use steady_testing::goldens::{shown, text};
+use steady_testing::made::absent;
+use steady_testing::{goldens, made};
 use steady_workloads::signature::{Allocator, Crew};
 
 const NO_LOCK: &str = "the C library does not tell of its locks";
@@ -194,13 +190,18 @@ fn interrupted() -> BenchRecord {
     record
 }
 
-fn text(report: &dyn Report, width: usize) -> String {
-    report.rendered(Form::Text, Style { width, color: false }, false)
+/// Both kinds of records have one schema; `kind` says which one it is.
+#[derive(schemars::JsonSchema)]
+#[schemars(tag = "kind", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is of use")]
+enum AnyRecord {
+    Files(FilesRecord),
+    Bench(Box<BenchRecord>),
 }
 
-fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, String); 4] {
-    [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)]
-        .map(|(end, form)| (format!("{name}.{end}"), report.rendered(form, Style::default(), samples)))
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<AnyRecord>(&SCHEMA));
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn signatures_look_as_recorded() {
     let all = [("signature-files", files()), ("signature-one", one())];
     goldens::hold(all.into_iter().flat_map(|(name, record)| {
         let text = (format!("{name}.txt"), text(&record, 80));
-        std::iter::once(text).chain(exports(name, &record, false))
+        std::iter::once(text).chain(goldens::exports(name, &record, false))
     }));
 }
 
@@ -218,7 +219,7 @@ fn benches_look_as_recorded() {
     goldens::hold(all.into_iter().flat_map(|(name, record)| {
         let text = (format!("{name}.80.txt"), text(&record, 80));
         let drawing = (format!("{name}.svg"), svg::text(&record.drawing().unwrap()));
-        [text, drawing].into_iter().chain(exports(name, &record, name.ends_with("interrupted")))
+        [text, drawing].into_iter().chain(goldens::exports(name, &record, name.ends_with("interrupted")))
     }));
 }
 
@@ -243,7 +244,7 @@ fn names_end_nothing() {
     let mut bench = bench();
     bench.input = Input::File(made::HOSTILE.to_owned());
     for report in [&record as &dyn Report, &bench] {
-        let texts = [Form::Text, Form::Markdown, Form::Html].map(|form| report.rendered(form, Style::default(), false));
+        let texts = [Form::Text, Form::Markdown, Form::Html].map(|form| shown(report, form));
         assert!(texts.iter().all(|text| !text.contains('\u{1b}') && !text.contains('\u{202e}')), "{texts:?}");
         assert!(!texts[2].contains("<script>"), "{}", texts[2]);
     }

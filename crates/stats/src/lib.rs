@@ -38,7 +38,7 @@ pub use gather::gather;
 pub use joined::{Agreement, Joint, Source, Stage, join};
 pub use mean_ratio::{MEAN_ALPHA_SHARE, Weighed, mean_ratio};
 pub use pair::{MIN_PAIRS, Pair, Paired, Slot};
-pub use scaling::{ScalingPoint, scaling};
+pub use scaling::{CountRange, Fitted, ScalabilityLaw, Scaling, ScalingPoint, scaling};
 pub use schedule::Schedule;
 pub use score::Tested;
 pub use sequential::{Look, Rules, Sequence, single_look};

@@ -1,5 +1,6 @@
 //! The clocks of clock_gettime(2): what is known of them, next to what was measured.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use steady_model::{Nanos, Probe};
 use steady_render::document::{Block, Fact, Section};
@@ -11,7 +12,7 @@ use super::figures::{Figures, amount, below};
 use crate::record::{ClockFacts, CostsRecord};
 
 /// A clock, in words.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClockWords {
     /// Whether somebody can set it, so that it jumps.
     pub can_be_set: bool,

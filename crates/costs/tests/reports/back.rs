@@ -163,7 +163,7 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["probes"][0]["loops"] = json!(null)),
-        "probes[0].loops: invalid type: null, expected u64"
+        "probes[0].loops: null, without a reason in loops_absent"
     );
     assert_eq!(
         error_after(|value| {
@@ -178,6 +178,6 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["affinity"]["other_cpu"] = json!(null)),
-        "affinity.other_cpu: invalid type: null, expected usize"
+        "affinity.other_cpu: null, without a reason in other_cpu_absent"
     );
 }

@@ -1,32 +1,18 @@
 //! What primitives cost in every form, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
 mod back;
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
-#[path = "../../../report/tests/reports/values.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod values;
 
 use serde_json::Value;
-use shared::HOSTILE;
 use steady_costs::*;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
 use steady_model::*;
-use steady_render::{Chart, Style, ascii, svg};
-
-fn text(record: &CostsRecord, width: usize) -> String {
-    record.rendered(Form::Text, Style { width, color: false }, false)
-}
-
-fn shown(record: &CostsRecord, form: Form) -> String {
-    record.rendered(form, Style::default(), false)
-}
+use steady_render::json::description;
+use steady_render::{Chart, ascii, svg};
+use steady_testing::goldens::{shown, text};
+use steady_testing::made::HOSTILE;
+use steady_testing::{goldens, made as shared, values};
 
 fn summary(record: &CostsRecord) -> String {
     record.facts().verdict
@@ -34,15 +20,16 @@ fn summary(record: &CostsRecord) -> String {
 
 #[test]
 fn reports_look_as_recorded() {
-    goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
-        let exports = [
-            ("json", report.json(name == "costs-interrupted")),
-            ("csv", report.csv()),
-            ("md", shown(&report, Form::Markdown)),
-            ("html", shown(&report, Form::Html)),
-        ];
-        goldens::forms(name, |width| text(&report, width), exports)
-    }));
+    goldens::hold(
+        made::all()
+            .into_iter()
+            .flat_map(|(name, report)| goldens::of_report(name, &report, name == "costs-interrupted")),
+    );
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<CostsRecord>(&SCHEMA));
 }
 
 fn drawing(record: &CostsRecord, at: usize) -> String {

@@ -1,18 +1,11 @@
 //! Explanations in every form, against files in `testdata/reports`; and the way back from JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
 
 use made::{all, alone, dearer, pairs, traced, tree};
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::HOSTILE;
 use steady_costs::prices::{Price, Priced};
 use steady_explain::*;
 use steady_feature::flags::Form;
@@ -20,6 +13,8 @@ use steady_feature::{Record as _, Report as _};
 use steady_model::*;
 use steady_render::Style;
 use steady_render::json::{ReadError, description};
+use steady_testing::made::HOSTILE;
+use steady_testing::{goldens, made as shared};
 
 fn text(record: &dyn steady_feature::Record, width: usize) -> String {
     record.rendered(Form::Text, Style { width, color: false }, false)

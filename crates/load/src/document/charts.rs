@@ -1,13 +1,13 @@
 //! The charts of a load experiment: rates of work by number of processes, where cores and CPUs end, the law, and how busy each
 //! CPU was.
 
-use steady_model::{CpuUse, LoadPoint, LoadReport, LoadRow, LoadWork, Machine, Reading, ScalabilityLaw};
+use steady_model::{Machine, Reading};
 use steady_render::letters::{capital, count};
-
 use steady_render::units::{percent, short};
 use steady_render::{Axis, Chart, Height, Kind, Look, Marks, Scale, Series, Square};
+use steady_stats::ScalabilityLaw;
 
-use super::tables::row;
+use crate::{CpuUse, LoadRecord, LoadRow, LoadWork};
 
 /// Larger rates are none of any machine's, and an axis of them would have no ticks.
 const MOST_DRAWN: f64 = 1e200;
@@ -45,9 +45,9 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The rates of a report; none with fewer than two points that can be drawn.
-    pub(super) fn of(report: &LoadReport) -> Option<Self> {
-        let (per, seconds) = match report.record.plan.work {
+    /// The rates of a record; none with fewer than two points that can be drawn.
+    pub(super) fn of(record: &LoadRecord) -> Option<Self> {
+        let (per, seconds) = match record.plan.work {
             LoadWork::Command { .. } => ("s", 1.0),
             LoadWork::Hash { .. } | LoadWork::Sum { .. } => ("ms", 1e-3),
         };
@@ -55,11 +55,11 @@ impl Rates {
             [rate.per_cpu, rate.per_wall, rate.throughput].iter().all(|one| (0.0..=MOST_DRAWN).contains(one))
         };
         let rates = |scale: f64| {
-            let points = report.points.iter().map(move |point| Rate {
+            let points = record.points().into_iter().map(|point| Rate {
                 procs: f64::from(point.procs),
-                per_cpu: point.work_per_cpu_second * scale,
-                per_wall: point.work_per_wall_second * scale,
-                throughput: point.throughput_per_second * scale,
+                per_cpu: point.figures.work_per_cpu_second * scale,
+                per_wall: point.figures.work_per_wall_second * scale,
+                throughput: point.figures.throughput_per_second * scale,
             });
             points.filter(drawable).collect::<Vec<_>>()
         };
@@ -67,8 +67,8 @@ impl Rates {
         let size = [1e9, 1e6, 1e3].into_iter().find(|size| most >= *size * 10.0).unwrap_or(1.0);
         let points = rates(seconds / size);
         let logarithmic = by_factors(&points);
-        let marks = marks(&report.record.machine);
-        let unit = report.record.unit();
+        let marks = marks(&record.machine);
+        let unit = record.unit;
         (points.len() > 1).then_some(Rates { points, per, size, scale: seconds / size, unit, marks, logarithmic })
     }
 
@@ -200,12 +200,11 @@ const MOST_TITLES: usize = 600;
 type Share = fn(&CpuUse) -> &Reading<f64>;
 
 /// How full each CPU was in each row, or why that is absent.
-pub(super) fn cpus(report: &LoadReport, what: &str, pick: Share) -> Result<Chart, String> {
+pub(super) fn cpus(record: &LoadRecord, what: &str, pick: Share) -> Result<Chart, String> {
     let known = |row: &&LoadRow| row.cpus.iter().any(|cpu| pick(cpu).is_ok());
-    let all: Vec<&LoadRow> =
-        report.points.iter().filter_map(|point: &LoadPoint| row(report, point)).filter(known).collect();
+    let all: Vec<&LoadRow> = record.points().into_iter().map(|point| point.row).filter(known).collect();
     if all.is_empty() {
-        let reason = report.record.rows.iter().flat_map(|row| &row.cpus).find_map(|cpu| pick(cpu).as_ref().err());
+        let reason = record.rows.iter().flat_map(|row| &row.cpus).find_map(|cpu| pick(cpu).as_ref().err());
         return Err(reason.map_or_else(|| "no CPU was looked at".to_owned(), ToString::to_string));
     }
     let every = all.len().div_ceil(MOST_ROWS);

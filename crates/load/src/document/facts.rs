@@ -1,35 +1,37 @@
-//! What a load experiment did, and the machine that it ran on.
+//! What a load experiment did, how to do it again, and the machine that it ran on.
 
-use steady_model::{LoadReport, LoadWork};
+use steady_model::Seed;
 
 use super::sentences::ended_early;
+use crate::{LoadPlan, LoadRecord, LoadWork};
 use steady_render::document::Fact;
 use steady_render::letters::{cut, one_line};
+use steady_render::shell::{line, seconds};
 use steady_render::units::{TIE, duration, short, time_setting};
 
 /// By what factors the rates range, for a list: `CPU 1.68x, wall 3.52x`.
-pub(crate) fn summary(report: &LoadReport) -> String {
-    match &report.scaling {
+pub(crate) fn summary(record: &LoadRecord) -> String {
+    match &record.scaling {
         Ok(scaling) if scaling.per_cpu_factor.is_finite() && scaling.per_wall_factor.is_finite() => {
             format!("CPU {:.2}x, wall {:.2}x", scaling.per_cpu_factor, scaling.per_wall_factor)
         }
-        _ if report.points.is_empty() => "nothing measured".to_owned(),
+        _ if record.points().is_empty() => "nothing measured".to_owned(),
         _ => "one row".to_owned(),
     }
 }
 
 /// Why rows are missing, and which.
-pub(super) fn early(report: &LoadReport) -> Vec<String> {
-    let measured = |procs: &&u32| report.points.iter().any(|point| point.procs == **procs);
-    let missing = report.record.plan.procs.iter().filter(|procs| !measured(procs));
+pub(super) fn early(record: &LoadRecord) -> Vec<String> {
+    let measured: Vec<u32> = record.points().iter().map(|point| point.procs).collect();
+    let missing = record.plan.procs.iter().filter(|procs| !measured.contains(procs));
     let missing = list(&missing.map(|procs| *procs as usize).collect::<Vec<_>>()).replace(',', ", ");
     let which = (!missing.is_empty()).then(|| format!("Not measured: N = {}.", cut(&missing, 60)));
-    ended_early(report).into_iter().chain(which).collect()
+    ended_early(record).into_iter().chain(which).collect()
 }
 
 /// What each process does: the heading of the table.
-pub(super) fn each_process(report: &LoadReport) -> String {
-    match &report.record.plan.work {
+pub(super) fn each_process(record: &LoadRecord) -> String {
+    match &record.plan.work {
         LoadWork::Hash { cpu_time, poll } => {
             let how =
                 poll.map_or_else(String::new, |every| format!("; a thread of it looks every {}", time_setting(every)));
@@ -44,8 +46,8 @@ pub(super) fn each_process(report: &LoadReport) -> String {
 }
 
 /// The machine, and how long it took.
-pub(super) fn facts(report: &LoadReport) -> Vec<Fact> {
-    let (record, machine) = (&report.record, &report.record.machine);
+pub(super) fn facts(record: &LoadRecord) -> Vec<Fact> {
+    let machine = &record.machine;
     let mut lines = Vec::new();
     let cores = match (machine.core_count(), machine.threads_per_core()) {
         (Ok(cores), Ok(1)) => format!("{cores}, with one thread each"),
@@ -82,18 +84,69 @@ fn thousands(number: u64) -> String {
 
 /// Numbers as the kernel lists CPUs: `0-3,8`.
 pub(super) fn list(cpus: &[usize]) -> String {
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    for cpu in cpus {
-        match parts.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
-            _ => parts.push((*cpu, *cpu)),
+    let part = |range: &Range| match range.first == range.last {
+        true => range.first.to_string(),
+        false => format!("{}-{}", range.first, range.last),
+    };
+    ranges(cpus.iter().copied()).iter().map(part).collect::<Vec<_>>().join(",")
+}
+
+/// Numbers that follow one another.
+struct Range {
+    first: usize,
+    last: usize,
+}
+
+fn ranges(numbers: impl Iterator<Item = usize>) -> Vec<Range> {
+    let mut ranges: Vec<Range> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(range) if range.last.checked_add(1) == Some(number) => range.last = number,
+            _ => ranges.push(Range { first: number, last: number }),
         }
     }
-    let part = |(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    ranges
+}
+
+/// The command line, quoted for a shell, or why there is none that says it all.
+pub(super) fn repeat(plan: &LoadPlan, seed: Seed) -> Result<String, &'static str> {
+    let mut words: Vec<String> = ["steady", "load", "--seed"].map(str::to_owned).to_vec();
+    words.push(seed.to_string());
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+    match &plan.work {
+        LoadWork::Hash { cpu_time, poll } => {
+            option("workload", "hash".to_owned());
+            option("cpu-time", seconds(*cpu_time));
+            poll.iter().for_each(|every| option("poll", seconds(*every)));
+        }
+        LoadWork::Sum { work } => {
+            option("workload", "sum".to_owned());
+            option("work", work.to_string());
+        }
+        LoadWork::Command { window, .. } => option("window", seconds(*window)),
+    }
+    option("procs", numbers(&plan.procs));
+    if let Some(cpus) = &plan.cpus {
+        option("cpus", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    }
+    if let LoadWork::Command { command, .. } = &plan.work {
+        if command.directory.is_some() || !command.environment.is_empty() {
+            return Err("the command had a directory or variables of its own");
+        }
+        words.push("--".to_owned());
+        words.extend(command.argv.iter().cloned());
+    }
+    Ok(line(&words))
+}
+
+/// Numbers of processes as the option reads them: `1..4,8,16`.
+fn numbers(procs: &[u32]) -> String {
+    let part = |range: &Range| match range.last - range.first {
+        0 => range.first.to_string(),
+        1 => format!("{},{}", range.first, range.last),
+        _ => format!("{}..{}", range.first, range.last),
     };
-    parts.iter().map(part).collect::<Vec<_>>().join(",")
+    ranges(procs.iter().map(|procs| *procs as usize)).iter().map(part).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -105,5 +158,12 @@ mod tests {
         assert_eq!(list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
         assert_eq!(list(&[]), "");
         assert_eq!(list(&[usize::MAX, 3]), format!("{},3", usize::MAX));
+    }
+
+    #[test]
+    fn numbers_in_a_row_are_a_range() {
+        assert_eq!(numbers(&[1, 2, 3, 4, 8, 16, 17]), "1..4,8,16,17");
+        assert_eq!(numbers(&[u32::MAX]), u32::MAX.to_string());
+        assert_eq!(numbers(&[]), "");
     }
 }

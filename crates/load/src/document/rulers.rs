@@ -1,11 +1,13 @@
 //! What the rulers read as a document: in words, then in tables.
 
-use steady_model::{Absent, Ending, Neighbour, Reading, Resource, RulerReading, RulerRecord, RulerRow};
-
+use steady_model::{Absent, Ending, Reading, Resource};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, duration, memory, percent, setting, time};
 use steady_render::{Cell, Column, Table};
+use steady_rulers::{Neighbour, RulerReading, RulerRow};
+
+use crate::RulerRecord;
 
 /// What is told apart from the best: readings of an undisturbed machine lie apart by a few percent.
 const NOTICEABLE: f64 = 1.05;

@@ -1,46 +1,47 @@
 //! What a load experiment found, in sentences.
 
-mod cpus;
-mod knees;
-mod law;
-mod rulers;
+mod machine;
+mod scaling;
 
-use steady_model::{Ending, Fitted, LoadPoint, LoadReport, LoadWork, Reading, Scaling};
-
+use steady_model::Ending;
 use steady_render::letters::{capital, count, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
+use steady_stats::Scaling;
+
+use crate::{LoadRecord, LoadWork, Point};
 
 /// Below this a factor is told as none: 2 %.
 const NONE: f64 = 1.02;
 
 /// The answer in words and numbers: paragraphs of sentences, the most important first.
-pub(super) fn paragraphs(report: &LoadReport) -> Vec<Vec<String>> {
+pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
     let mut said: Vec<Vec<String>> = Vec::new();
-    match &report.scaling {
+    match &record.scaling {
         Ok(scaling) => {
-            said.push(vec![metric(report, scaling)]);
-            said.push(knees::sentences(report, scaling));
-            said.push(inflation(report, scaling).into_iter().chain(rulers::sentence(report)).collect());
-            said.push(law::sentences(report, scaling));
+            said.push(vec![metric(record, scaling)]);
+            said.push(scaling::knees(record, scaling));
+            said.push(inflation(record, scaling).into_iter().chain(machine::slowdowns(record)).collect());
+            said.push(scaling::law(record, scaling));
         }
         Err(absent) => said.push(vec![format!("Nothing to say about scaling: {absent}.")]),
     }
-    said.push(overshoot(report));
-    said.push(cpus::sentences(report).into_iter().chain(others(report)).collect());
-    let caveats = report.scaling.iter().flat_map(|scaling| &scaling.caveats);
+    said.push(overshoot(record));
+    said.push(machine::cpus(record).into_iter().chain(others(record)).collect());
+    let caveats = record.scaling.iter().flat_map(|scaling| &scaling.caveats);
     said.push(caveats.map(|caveat| format!("{}.", capital(caveat))).collect());
     said.retain(|paragraph| !paragraph.is_empty());
     said
 }
 
 /// The same, a sentence each.
-pub(crate) fn sentences(report: &LoadReport) -> Vec<String> {
-    paragraphs(report).concat()
+pub(crate) fn sentences(record: &LoadRecord) -> Vec<String> {
+    paragraphs(record).concat()
 }
 
 /// The first and the last point: those with the fewest and the most processes.
-fn ends(report: &LoadReport) -> Option<(&LoadPoint, &LoadPoint)> {
-    Some((report.points.first()?, report.points.last()?))
+fn ends(record: &LoadRecord) -> Option<(Point<'_>, Point<'_>)> {
+    let points = record.points();
+    Some((*points.first()?, *points.last()?))
 }
 
 /// A number of processes: `N = 8`.
@@ -54,9 +55,9 @@ fn factor(value: f64) -> String {
 }
 
 /// To what degree CPU time is the better metric.
-fn metric(report: &LoadReport, scaling: &Scaling) -> String {
+fn metric(record: &LoadRecord, scaling: &Scaling) -> String {
     let (cpu, wall) = (scaling.per_cpu_factor, scaling.per_wall_factor);
-    let over = ends(report).map_or_else(String::new, |(first, last)| {
+    let over = ends(record).map_or_else(String::new, |(first, last)| {
         format!(
             "From {} to {}{TIE}{}, w",
             at(first.procs),
@@ -84,8 +85,8 @@ fn metric(report: &LoadReport, scaling: &Scaling) -> String {
 }
 
 /// CPU time for the same work at the most processes.
-fn inflation(report: &LoadReport, scaling: &Scaling) -> Option<String> {
-    let (first, last) = ends(report)?;
+fn inflation(record: &LoadRecord, scaling: &Scaling) -> Option<String> {
+    let (first, last) = ends(record)?;
     let times = scaling.full_load_inflation;
     let (alone, full) = (at(first.procs), at(last.procs));
     Some(if (1.0 / NONE..NONE).contains(&times) {
@@ -96,11 +97,12 @@ fn inflation(report: &LoadReport, scaling: &Scaling) -> Option<String> {
 }
 
 /// CPU time beyond the budget, and what the thread costs that looks at it.
-fn overshoot(report: &LoadReport) -> Vec<String> {
-    let LoadWork::Hash { poll, .. } = &report.record.plan.work else { return vec![] };
-    let medians = report.points.iter().filter_map(|point| point.overshoot_median_seconds.as_ref().ok());
+fn overshoot(record: &LoadRecord) -> Vec<String> {
+    let LoadWork::Hash { poll, .. } = &record.plan.work else { return vec![] };
+    let points = record.points();
+    let medians = points.iter().filter_map(|point| point.figures.overshoot_median_seconds.as_ref().ok());
     let worst =
-        report.points.iter().filter_map(|point| Some((point.overshoot_max_seconds.as_ref().ok()?, point.procs)));
+        points.iter().filter_map(|point| Some((point.figures.overshoot_max_seconds.as_ref().ok()?, point.procs)));
     let median = medians.copied().fold(f64::NEG_INFINITY, f64::max);
     let Some((most, procs)) = worst.max_by(|(one, _), (two, _)| one.total_cmp(two)) else { return vec![] };
     let mut said = vec![format!(
@@ -110,7 +112,7 @@ fn overshoot(report: &LoadReport) -> Vec<String> {
         at(procs)
     )];
     if let Some(poll) = poll {
-        said.push(match &report.record.poll_cost {
+        said.push(match &record.poll_cost {
             Ok(cost) => format!(
                 "The thread that sleeps for {} and looks costs {} of a CPU.",
                 time_setting(*poll),
@@ -123,16 +125,16 @@ fn overshoot(report: &LoadReport) -> Vec<String> {
 }
 
 /// What everything else used meanwhile.
-fn others(report: &LoadReport) -> Option<String> {
-    let told = |point: &LoadPoint| Some((*point.others_cpus.as_ref().ok()?, point.procs));
-    let all: Vec<(f64, u32)> = report.points.iter().filter_map(told).collect();
+fn others(record: &LoadRecord) -> Option<String> {
+    let points = record.points();
+    let known = |point: &Point<'_>| Some((*point.figures.others_cpus.as_ref().ok()?, point.procs));
+    let all: Vec<(f64, u32)> = points.iter().filter_map(known).collect();
     let Some((most, procs)) = all.iter().copied().max_by(|(one, _), (two, _)| one.total_cmp(two)) else {
-        let absent = report.points.iter().find_map(|point| point.others_cpus.as_ref().err())?;
+        let absent = points.iter().find_map(|point| point.figures.others_cpus.as_ref().err())?;
         return Some(format!("What everything else on the machine used is absent: {absent}."));
     };
     let mean = all.iter().map(|(cpus, _)| cpus).sum::<f64>() / all.len() as f64;
-    let own: Vec<f64> = report.points.iter().filter_map(|point| reading(&point.own_ratio)).collect();
-    let own = own.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let own = points.iter().flat_map(|point| point.figures.own_ratio.iter().copied()).fold(f64::NEG_INFINITY, f64::max);
     let itself = if own.is_finite() {
         format!("; steady itself at most {} of the machine", percent(own))
     } else {
@@ -146,13 +148,8 @@ fn others(report: &LoadReport) -> Option<String> {
     ))
 }
 
-fn reading(value: &Reading<f64>) -> Option<f64> {
-    value.as_ref().ok().copied()
-}
-
 /// Why rows are missing.
-pub(super) fn ended_early(report: &LoadReport) -> Option<String> {
-    let record = &report.record;
+pub(super) fn ended_early(record: &LoadRecord) -> Option<String> {
     let (done, asked) = (record.rows.len(), record.plan.procs.len());
     let rows = || format!("{} of {} were measured", done, count(asked, "row", "rows"));
     match (&record.failure, record.ending) {
@@ -161,12 +158,6 @@ pub(super) fn ended_early(report: &LoadReport) -> Option<String> {
         (None, _) if done < asked => Some(format!("It is not complete: {}.", rows())),
         (None, _) => None,
     }
-}
-
-/// An interval in percent: `18 to 27 %`.
-fn percents(fitted: &Fitted) -> String {
-    let whole = |value: f64| fixed(value * 100.0, 0);
-    format!("{} to {}{TIE}%", whole(fitted.interval.low), whole(fitted.interval.high))
 }
 
 #[cfg(test)]

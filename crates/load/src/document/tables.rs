@@ -1,12 +1,13 @@
 //! The rows of a load experiment in columns: those of the published tables first.
 
 use Digits::{Least, Most};
-use steady_model::{Absent, CpuUse, LoadPoint, LoadReport, LoadRow, LoadWork, Reading, Resource};
+use steady_model::{Reading, Resource};
 use steady_render::letters::cut;
 use steady_render::units::{decimals_of, fixed};
 use steady_render::{Align, Cell, Column, Table};
 
 use super::facts::list;
+use crate::{CpuUse, Figures, LoadRecord, LoadRow, LoadWork};
 
 /// More CPUs than this are summed up.
 const FEW: usize = 8;
@@ -15,8 +16,8 @@ const BUSY: f64 = 0.5;
 /// The room for a list of CPUs.
 const LIST: usize = 18;
 
-/// One figure of every point.
-type Pick = fn(&LoadPoint) -> Reading<f64>;
+/// One figure of every row.
+type Pick = fn(&Figures) -> Reading<f64>;
 
 /// How many decimals the numbers of a column have.
 #[derive(Clone, Copy)]
@@ -28,38 +29,38 @@ enum Digits {
 }
 
 /// The columns of the published tables, and what everything else used during the row.
-pub(super) fn figures(report: &LoadReport) -> Table {
-    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(report, head, digits, scale, pick);
-    let others = || number("CPUs used by others", Most(3, 2), 1.0, |point| point.others_cpus.clone());
-    let columns = match &report.record.plan.work {
+pub(super) fn figures(record: &LoadRecord) -> Table {
+    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(record, head, digits, scale, pick);
+    let others = || number("CPUs used by others", Most(3, 2), 1.0, |figures| figures.others_cpus.clone());
+    let columns = match &record.plan.work {
         LoadWork::Hash { .. } => vec![
-            procs("number of children", report),
-            number("mean CPU time (ms)", Least(4), 1e3, |point| Ok(point.cpu_seconds)),
-            number("mean wall time (ms)", Least(4), 1e3, |point| Ok(point.wall_seconds)),
-            number("mean hashes", Least(1), 1.0, |point| Ok(point.work)),
-            number("hashes per CPU ms", Least(3), 1e-3, |point| Ok(point.work_per_cpu_second)),
-            number("hashes per wall ms", Least(3), 1e-3, |point| Ok(point.work_per_wall_second)),
+            procs("number of children", record),
+            number("mean CPU time (ms)", Least(4), 1e3, |figures| Ok(figures.cpu_seconds)),
+            number("mean wall time (ms)", Least(4), 1e3, |figures| Ok(figures.wall_seconds)),
+            number("mean hashes", Least(1), 1.0, |figures| Ok(figures.work)),
+            number("hashes per CPU ms", Least(3), 1e-3, |figures| Ok(figures.work_per_cpu_second)),
+            number("hashes per wall ms", Least(3), 1e-3, |figures| Ok(figures.work_per_wall_second)),
             others(),
         ],
         LoadWork::Sum { .. } => {
-            let machine = &report.record.machine;
+            let machine = &record.machine;
             vec![
-                Column::numbers("CPUs", &report.points, |_| machine.allowed.len().to_string()),
-                Column::numbers("Cores", &report.points, |_| Cell::reading(&machine.core_count(), usize::to_string)),
-                procs("Procs", report),
-                number("Time (s)", Least(4), 1.0, |point| Ok(point.wall_seconds)),
-                number("User time (s)", Least(4), 1.0, |point| Ok(point.user_seconds)),
-                number("numbers per CPU ms", Least(4), 1e-3, |point| Ok(point.work_per_cpu_second)),
-                number("numbers per wall ms", Least(4), 1e-3, |point| Ok(point.work_per_wall_second)),
+                Column::numbers("CPUs", &record.points(), |_| machine.allowed.len().to_string()),
+                Column::numbers("Cores", &record.points(), |_| Cell::reading(&machine.core_count(), usize::to_string)),
+                procs("Procs", record),
+                number("Time (s)", Least(4), 1.0, |figures| Ok(figures.wall_seconds)),
+                number("User time (s)", Least(4), 1.0, |figures| Ok(figures.user_seconds)),
+                number("numbers per CPU ms", Least(4), 1e-3, |figures| Ok(figures.work_per_cpu_second)),
+                number("numbers per wall ms", Least(4), 1e-3, |figures| Ok(figures.work_per_wall_second)),
                 others(),
             ]
         }
         LoadWork::Command { .. } => vec![
-            procs("copies at once", report),
-            Column::numbers("runs", &report.points, |point| point.runs.to_string()),
-            number("CPU time per run (ms)", Least(4), 1e3, |point| Ok(point.cpu_seconds)),
-            number("wall time per run (ms)", Least(4), 1e3, |point| Ok(point.wall_seconds)),
-            number("runs per second", Least(4), 1.0, |point| Ok(point.throughput_per_second)),
+            procs("copies at once", record),
+            Column::numbers("runs", &record.points(), |point| point.row.run_count.to_string()),
+            number("CPU time per run (ms)", Least(4), 1e3, |figures| Ok(figures.cpu_seconds)),
+            number("wall time per run (ms)", Least(4), 1e3, |figures| Ok(figures.wall_seconds)),
+            number("runs per second", Least(4), 1.0, |figures| Ok(figures.throughput_per_second)),
             others(),
         ],
     };
@@ -67,56 +68,49 @@ pub(super) fn figures(report: &LoadReport) -> Table {
 }
 
 /// Where the processes ran and what they waited for, and what looking at them cost.
-pub(super) fn meanwhile(report: &LoadReport) -> Table {
-    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(report, head, digits, scale, pick);
-    let mut columns = vec![procs("procs", report)];
-    columns.extend(cpus(report));
-    columns.push(number("waiting for a CPU (%)", Most(3, 1), 1e2, |point| point.waiting_ratio.clone()));
-    if matches!(report.record.plan.work, LoadWork::Hash { .. }) {
+pub(super) fn meanwhile(record: &LoadRecord) -> Table {
+    let number = |head: &str, digits: Digits, scale: f64, pick: Pick| number(record, head, digits, scale, pick);
+    let mut columns = vec![procs("procs", record)];
+    columns.extend(cpus(record));
+    columns.push(number("waiting for a CPU (%)", Most(3, 1), 1e2, |figures| figures.waiting_ratio.clone()));
+    if matches!(record.plan.work, LoadWork::Hash { .. }) {
         columns.extend([
-            number("median overshoot (ms)", Most(3, 3), 1e3, |point| point.overshoot_median_seconds.clone()),
-            number("worst overshoot (ms)", Most(3, 3), 1e3, |point| point.overshoot_max_seconds.clone()),
+            number("median overshoot (ms)", Most(3, 3), 1e3, |figures| figures.overshoot_median_seconds.clone()),
+            number("worst overshoot (ms)", Most(3, 3), 1e3, |figures| figures.overshoot_max_seconds.clone()),
         ]);
     }
-    columns.push(number("steady itself (%)", Most(2, 3), 1e2, |point| point.own_ratio.clone()));
-    let steal = report.points.iter().map(|point| {
-        let row = row(report, point).ok_or_else(|| Absent::because("there is no such row"))?;
-        row.activity.steal_ratio.clone().map(|ratio| ratio * 1e2)
-    });
-    columns.push(of_numbers("steal (%)", &steal.collect::<Vec<_>>(), Most(3, 1)));
+    columns.push(number("steady itself (%)", Most(2, 3), 1e2, |figures| figures.own_ratio.clone()));
+    let steal = |row: &LoadRow| row.activity.steal_ratio.clone().map(|ratio| ratio * 1e2);
+    let steal: Vec<Reading<f64>> = record.points().iter().map(|point| steal(point.row)).collect();
+    columns.push(of_numbers("steal (%)", &steal, Most(3, 1)));
     Table { label: "Table of where they ran".to_owned(), rows: ("row", "rows"), columns }
 }
 
 /// What the rulers read during each row: their slowdown; none where none was read.
-pub(super) fn rulers(report: &LoadReport) -> Option<Table> {
-    let read =
-        |resource: Resource| report.record.rows.iter().any(|row| row.rulers.iter().any(|one| one.resource == resource));
+pub(super) fn rulers(record: &LoadRecord) -> Option<Table> {
+    let read = |resource: Resource| record.rows.iter().any(|row| row.rulers.iter().any(|one| one.resource == resource));
     let resources: Vec<Resource> = Resource::ALL.into_iter().filter(|resource| read(*resource)).collect();
     let column = |resource: &Resource| {
-        Column::numbers(&resource.name().replace('_', " "), &report.points, |point| {
-            let found = row(report, point).and_then(|row| row.rulers.iter().find(|one| one.resource == *resource));
+        Column::numbers(&resource.name().replace('_', " "), &record.points(), |point| {
+            let found = point.row.rulers.iter().find(|one| one.resource == *resource);
             let known = found.filter(|one| one.slowdown_ratio.is_finite());
             known.map_or(Cell::Nothing, |one| fixed(one.slowdown_ratio, 2).into())
         })
     };
-    let columns = std::iter::once(procs("procs", report)).chain(resources.iter().map(column)).collect();
+    let columns = std::iter::once(procs("procs", record)).chain(resources.iter().map(column)).collect();
     let table = Table { label: "Table of slowdowns".to_owned(), rows: ("row", "rows"), columns };
     (!resources.is_empty()).then_some(table)
 }
 
-/// The row that a point is of.
-pub(super) fn row<'a>(report: &'a LoadReport, point: &LoadPoint) -> Option<&'a LoadRow> {
-    report.record.rows.iter().find(|row| row.procs == point.procs)
-}
-
 /// The numbers of processes, which name the rows.
-fn procs(head: &str, report: &LoadReport) -> Column {
-    Column::numbers(head, &report.points, |point| point.procs.to_string())
+fn procs(head: &str, record: &LoadRecord) -> Column {
+    Column::numbers(head, &record.points(), |point| point.procs.to_string())
 }
 
-/// A figure of each point, in a unit of its own.
-fn number(report: &LoadReport, head: &str, digits: Digits, scale: f64, pick: Pick) -> Column {
-    let values: Vec<Reading<f64>> = report.points.iter().map(|point| pick(point).map(|value| value * scale)).collect();
+/// A figure of each row, in a unit of its own.
+fn number(record: &LoadRecord, head: &str, digits: Digits, scale: f64, pick: Pick) -> Column {
+    let values: Vec<Reading<f64>> =
+        record.points().iter().map(|point| pick(point.figures).map(|value| value * scale)).collect();
     of_numbers(head, &values, digits)
 }
 
@@ -131,14 +125,14 @@ fn of_numbers(head: &str, values: &[Reading<f64>], digits: Digits) -> Column {
 }
 
 /// How busy the CPUs were, and on which of them the processes were seen: each, or summed up where there are many.
-fn cpus(report: &LoadReport) -> [Column; 2] {
-    let rows: Vec<Option<&LoadRow>> = report.points.iter().map(|point| row(report, point)).collect();
+fn cpus(record: &LoadRecord) -> [Column; 2] {
+    let rows: Vec<&LoadRow> = record.points().iter().map(|point| point.row).collect();
     let column = |head: String, align: Align, cell: &dyn Fn(&LoadRow) -> Cell| Column {
         align,
-        ..Column::numbers(&head, &rows, |row| row.map_or(Cell::Nothing, cell))
+        ..Column::numbers(&head, &rows, |row| cell(row))
     };
-    if rows.iter().flatten().all(|row| row.cpus.len() <= FEW) {
-        let known = rows.iter().flatten().find(|row| !row.cpus.is_empty());
+    if rows.iter().all(|row| row.cpus.len() <= FEW) {
+        let known = rows.iter().find(|row| !row.cpus.is_empty());
         let of = known.map_or_else(String::new, |row| {
             format!(" {}", list(&row.cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>()))
         });

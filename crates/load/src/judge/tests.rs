@@ -1,6 +1,8 @@
-use steady_model::{Activity, CpuUse, Ending, Host, LoadPlan, LoadWork, Machine, Seed, Timestamp};
+use steady_model::{Activity, Ending, Host, Machine, Seed, Timestamp};
 
 use super::*;
+use crate::run::Setting;
+use crate::{CpuUse, LoadPlan, LoadWork};
 
 fn absent<T>() -> Reading<T> {
     Err(Absent::because("not looked at"))
@@ -19,69 +21,56 @@ fn run(cpu: f64, wall: f64, work: u64) -> LoadRun {
 }
 
 fn row(runs: Vec<LoadRun>) -> LoadRow {
+    let activity =
+        Activity { busy_ratio: absent(), steal_ratio: Ok(0.1), pressure: absent(), throttled_ratio: absent() };
+    let begun = LoadRow::new(runs.len() as u32, Nanos::ZERO, Nanos::from_seconds(2.0), activity);
     LoadRow {
-        procs: runs.len() as u32,
-        started: Nanos::ZERO,
-        elapsed: Nanos::from_seconds(2.0),
-        runs,
         cpus: vec![CpuUse { cpu: 0, busy_ratio: absent(), ours_ratio: absent() }],
         others_cpu: Ok(Nanos::from_seconds(0.5)),
         own_cpu: Ok(Nanos::from_seconds(0.04)),
-        activity: Activity {
-            busy_ratio: absent(),
-            steal_ratio: Ok(0.1),
-            pressure: absent(),
-            throttled_ratio: absent(),
-        },
-        rulers: vec![],
+        runs,
+        ..begun
     }
 }
 
-fn record(rows: Vec<LoadRow>) -> LoadRecord {
-    let procs = rows.iter().map(|row| row.procs).collect();
-    LoadRecord {
-        plan: LoadPlan {
-            work: LoadWork::Hash { cpu_time: Nanos::from_seconds(1.0), poll: None },
-            procs,
-            cpus: None,
-            seed: Seed(1),
-        },
-        started: Timestamp(0),
-        host: Host {
-            hostname: absent(),
-            kernel: absent(),
-            cpu_model: absent(),
-            cpus_allowed: 2,
-            cpus_online: 2,
-            cpu_quota: absent(),
-            memory: absent(),
-            hypervisor: absent(),
-        },
-        machine: Machine {
-            online: vec![0, 1],
-            offline: absent(),
-            allowed: vec![0, 1],
-            cores: absent(),
-            packages: absent(),
-            kinds: vec![],
-            quota: absent(),
-        },
-        revision: absent(),
-        poll_cost: absent(),
-        rows,
-        elapsed: Nanos::from_seconds(5.0),
-        ending: Ending::Spent,
-        failure: None,
-    }
+fn record(mut rows: Vec<LoadRow>) -> LoadRecord {
+    rows.sort_by_key(|row| row.procs);
+    let plan = LoadPlan {
+        work: LoadWork::Hash { cpu_time: Nanos::from_seconds(1.0), poll: None },
+        procs: rows.iter().map(|row| row.procs).collect(),
+        cpus: None,
+    };
+    let host = Host {
+        hostname: absent(),
+        kernel: absent(),
+        cpu_model: absent(),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: absent(),
+        memory: absent(),
+        hypervisor: absent(),
+    };
+    let machine = Machine {
+        online: vec![0, 1],
+        offline: absent(),
+        allowed: vec![0, 1],
+        cores: absent(),
+        packages: absent(),
+        kinds: vec![],
+        quota: absent(),
+    };
+    let setting = Setting { host, machine, started: Timestamp(0), revision: absent() };
+    let begun = LoadRecord::begun(plan, Seed(1), setting, absent());
+    LoadRecord { rows, elapsed: Nanos::from_seconds(5.0), ending: Ending::Spent, ..begun }
 }
 
 #[test]
 fn rows_become_points_by_number_of_processes() {
     let rows =
         vec![row(vec![run(1.0, 2.0, 100), run(1.2, 2.0, 120), run(1.1, 2.0, 110)]), row(vec![run(1.0, 1.0, 100)])];
-    let report = report(record(rows));
-    assert_eq!(report.points.iter().map(|point| point.procs).collect::<Vec<_>>(), [1, 3]);
-    let three = &report.points[1];
+    let judged = judged(record(rows));
+    assert_eq!(judged.points().iter().map(|point| point.procs).collect::<Vec<_>>(), [1, 3]);
+    let three = judged.points()[1].figures;
     let close = |one: f64, two: f64| assert!((one - two).abs() < 1e-9, "{one} {two}");
     close(three.cpu_seconds, 1.1);
     close(three.wall_seconds, 2.0);
@@ -94,8 +83,8 @@ fn rows_become_points_by_number_of_processes() {
     close(three.overshoot_max_seconds.clone().unwrap(), 0.2);
     close(three.others_cpus.clone().unwrap(), 0.25);
     close(three.own_ratio.clone().unwrap(), 0.01);
-    close(report.scaling.as_ref().unwrap().per_wall_factor, 100.0 / 55.0);
-    assert_eq!(taken(&report.record.rows[0], 2), Ok(0.25 + 0.2));
+    close(judged.scaling.as_ref().unwrap().per_wall_factor, 100.0 / 55.0);
+    assert_eq!(taken(&judged.rows[0], 2), Ok(0.25 + 0.2));
 }
 
 #[test]
@@ -105,28 +94,29 @@ fn what_one_run_lacks_the_row_lacks() {
     without.overshoot = Err(Absent::because("it had no limit"));
     let mut lacking = row(vec![run(1.0, 2.0, 100), without]);
     lacking.others_cpu = Err(Absent::because("too short for ticks"));
-    let report = report(record(vec![lacking]));
-    let point = &report.points[0];
+    let judged = judged(record(vec![lacking]));
+    let point = judged.points()[0].figures;
     assert_eq!(point.waiting_ratio, Err(Absent::because("it had threads")));
     assert_eq!(point.overshoot_max_seconds, Err(Absent::because("it had no limit")));
     assert_eq!(point.others_cpus, Err(Absent::because("too short for ticks")));
-    assert!(report.scaling.is_err(), "of one point");
+    assert!(judged.scaling.is_err(), "of one point");
 }
 
 #[test]
 fn rows_in_which_nothing_was_done_are_no_points() {
     let mut failed = run(1.0, 1.0, 0);
     failed.outcome = Outcome::Signalled(9);
-    let report = report(record(vec![row(vec![failed.clone()]), row(vec![]), row(vec![failed, run(1.0, 2.0, 50)])]));
-    assert_eq!(report.points.len(), 1);
-    assert_eq!((report.points[0].procs, report.points[0].runs, report.points[0].work), (2, 1, 50.0));
+    let judged = judged(record(vec![row(vec![failed.clone()]), row(vec![]), row(vec![failed, run(1.0, 2.0, 50)])]));
+    assert_eq!(judged.points().len(), 1);
+    let point = judged.points()[0];
+    assert_eq!((point.procs, point.row.run_count, point.figures.work), (2, 1, 50.0));
 }
 
 #[test]
 fn short_rows_do_not_tell_the_cores() {
     // Two processes at half the speed on the wall: as if there were one CPU.
     let rows = || vec![row(vec![run(1.0, 1.0, 100)]), row(vec![run(1.0, 2.0, 100), run(1.0, 2.0, 100)])];
-    let told = |rows| report(record(rows)).scaling.unwrap();
+    let told = |rows| judged(record(rows)).scaling.unwrap();
     assert!(told(rows()).cores.is_ok());
     let mut short = rows();
     short[1].elapsed = Nanos::from_seconds(0.19);

@@ -3,11 +3,10 @@
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha12Rng;
-use steady_model::{
-    Absent, Ending, Host, LoadPlan, LoadRecord, LoadRow, LoadWork, Machine, Nanos, Reading, Seed, Timestamp,
-};
+use steady_model::{Absent, Ending, Host, Machine, Nanos, Reading, Seed, Timestamp};
 
 use super::runner::{LoadError, LoadRunner};
+use crate::{LoadPlan, LoadRecord, LoadRow, LoadWork};
 
 /// What an experiment is told of the machine.
 #[derive(Clone, Debug)]
@@ -50,31 +49,24 @@ pub struct Measured {
     pub stopped: Option<LoadError>,
 }
 
-/// Runs the experiment that `plan` describes. Whatever ends it, the rows that are whole are in the record.
+/// Runs the experiment that `plan` describes, its rows in an order drawn from `seed`. Whatever ends it, the rows that are whole are
+/// in the record.
 pub fn measure<R: LoadRunner>(
     plan: &LoadPlan,
+    seed: Seed,
     setting: Setting,
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Measured {
-    let mut record = LoadRecord {
-        plan: plan.clone(),
-        started: setting.started,
-        host: setting.host,
-        machine: setting.machine,
-        revision: setting.revision,
-        poll_cost: poll_cost(&plan.work, runner),
-        rows: vec![],
-        elapsed: Nanos::ZERO,
-        ending: Ending::Interrupted,
-        failure: None,
-    };
+    let poll_cost = poll_cost(&plan.work, runner);
+    let mut record = LoadRecord::begun(plan.clone(), seed, setting, poll_cost);
     events(Event::Begun(Box::new(record.clone())));
     let mut stopped = None;
-    for procs in order(&plan.procs, plan.seed) {
+    for procs in order(&plan.procs, seed) {
         events(Event::RowBegun { procs });
         match runner.row(procs, &mut |passed| events(Event::Looked { passed })) {
             Ok(row) => {
+                let row = LoadRow { order: record.rows.len(), ..row };
                 events(Event::RowEnded(Box::new(row.clone())));
                 record.rows.push(row);
             }
@@ -85,6 +77,7 @@ pub fn measure<R: LoadRunner>(
         }
     }
     record.elapsed = elapsed(&record.rows);
+    record.rows.sort_by_key(|row| row.procs);
     match &stopped {
         None => record.ending = Ending::Spent,
         Some(LoadError::Interrupted) => {}

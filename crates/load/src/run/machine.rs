@@ -1,23 +1,32 @@
-//! The runner of real rows: one crowd for each.
+//! The runner of real rows: one crowd for each; and what a sleeping thread costs that wakes now and then to look at its process's CPU
+//! clock.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
 
 use steady_linux::{clock, process};
-use steady_model::{LoadPlan, LoadRow, LoadWork, Machine, Nanos, Reading};
+use steady_model::{Absent, Machine, Nanos, Reading, Seed};
 
 use super::client::Crowd;
-use super::poll_cost::poll_cost;
 use super::protocol::Setup;
 use super::rulers::RowRulers;
 use super::runner::{LoadError, LoadRunner};
 use super::watch::{Watcher, of_others};
+use super::worker::{POLLER_STACK_BYTES, sleep_and_look};
+use crate::{LoadPlan, LoadRow, LoadWork};
 use steady_rulers::Rulers;
+
+/// How often a sleeping thread is woken to measure it, and at which interval at most: a wake-up costs what it costs, so that the cost
+/// of rarer ones is scaled from these.
+const WAKE_UPS: u64 = 50;
+const INTERVAL: Nanos = Nanos(10_000_000);
 
 /// Runs the rows of a plan on this machine.
 pub(crate) struct CrowdRunner {
     epoch: Nanos,
     plan: LoadPlan,
+    seed: Seed,
     watcher: Watcher,
     rulers: Option<RowRulers>,
     interrupt: Option<OwnedFd>,
@@ -29,14 +38,19 @@ impl CrowdRunner {
     ///
     /// # Errors
     /// Where this process may not choose its CPUs.
-    pub(crate) fn start(plan: &LoadPlan, machine: &Machine, interrupt: Option<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn start(
+        plan: &LoadPlan,
+        seed: Seed,
+        machine: &Machine,
+        interrupt: Option<OwnedFd>,
+    ) -> io::Result<Self> {
         if let Some(cpus) = &plan.cpus {
             process::keep_to(cpus)?;
         }
         let below = matches!(plan.work, LoadWork::Command { .. });
-        let watcher = Watcher::new(plan.seed, machine.usable_cpus(), machine.online.clone(), below);
+        let watcher = Watcher::new(seed, machine.usable_cpus(), machine.online.clone(), below);
         let epoch = clock::monotonic();
-        Ok(CrowdRunner { epoch, plan: plan.clone(), watcher, rulers: None, interrupt })
+        Ok(CrowdRunner { epoch, plan: plan.clone(), seed, watcher, rulers: None, interrupt })
     }
 
     /// Reads these rulers while rows run. They are to be made once this runner keeps to its CPUs.
@@ -50,7 +64,7 @@ impl CrowdRunner {
     }
 
     fn setup(&self, procs: u32) -> Setup {
-        Setup { work: self.plan.work.clone(), procs, cpus: self.plan.cpus.clone(), seed: self.plan.seed }
+        Setup { work: self.plan.work.clone(), procs, cpus: self.plan.cpus.clone(), seed: self.seed }
     }
 }
 
@@ -81,17 +95,43 @@ impl LoadRunner for CrowdRunner {
         let elapsed = finished.ended - finished.fired;
         let seen = seen(elapsed);
         let own = seen.own + finished.own;
+        let row = LoadRow::new(procs, finished.fired - self.epoch, elapsed, seen.activity);
         Ok(LoadRow {
-            procs,
-            started: finished.fired - self.epoch,
-            elapsed,
             runs: finished.runs,
             cpus: seen.cpus,
             // The counters are read when the crowd has seen all of them off.
             others_cpu: of_others(seen.busy, finished.ours + own + finished.after),
             own_cpu: Ok(own),
-            activity: seen.activity,
             rulers: self.rulers.as_mut().map(RowRulers::readings).unwrap_or_default(),
+            ..row
         })
+    }
+}
+
+/// CPU time per second of such a thread, by its own CPU clock. What the kernel does for it in interrupts, a microsecond
+/// or so each time, is not in that clock.
+pub(super) fn poll_cost(every: Nanos) -> Reading<f64> {
+    let interval = every.min(INTERVAL);
+    let poller = thread::Builder::new().stack_size(POLLER_STACK_BYTES).spawn(move || {
+        sleep_and_look(interval);
+        let before = clock::thread_cpu();
+        for _ in 0..WAKE_UPS {
+            sleep_and_look(interval);
+        }
+        clock::thread_cpu() - before
+    });
+    let absent = |why: String| Absent::because(format!("no thread to measure it with: {why}"));
+    let used = poller.map_err(|error| absent(error.to_string()))?.join().map_err(|_| absent("it broke off".into()))?;
+    Ok(used.seconds() / WAKE_UPS as f64 / every.seconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rarer_looks_cost_less() {
+        let (often, rarely) = (poll_cost(Nanos(1_000_000)).unwrap(), poll_cost(Nanos(1_000_000_000)).unwrap());
+        assert!(rarely > 0.0 && rarely < often, "{rarely} {often}");
     }
 }

@@ -2,11 +2,11 @@
 
 use steady_feature::{Failure, Interrupt, Session, Status, chosen_cpus};
 use steady_linux::{Root, clock, process, topology};
-use steady_model::{Ending, Machine, Neighbour, RulerRecord};
-use steady_rulers::{Event, Live, Measured, RulerPlan, measure};
+use steady_model::{Ending, Machine};
+use steady_rulers::{Event, Live, Measured, Neighbour, RulerPlan, measure};
 
 use super::BestFile;
-use crate::Readings;
+use crate::RulerRecord;
 use crate::flags::LoadFlags;
 use crate::plan::default_procs;
 
@@ -39,12 +39,11 @@ pub(crate) fn run(flags: &LoadFlags, session: &mut dyn Session) -> Result<u8, Fa
     let host = session.host();
     let record = RulerRecord { started, host, machine, revision, neighbour, seed, rows, elapsed, ending, failure };
     interrupt.release();
-    let record = Readings(record);
     if !flags.no_history {
         session.keep(&record);
     }
     session.write(&record)?;
-    status(&record.0, &interrupt)
+    status(&record, &interrupt)
 }
 
 /// The exit status; what failed is told again where errors are told.

@@ -5,14 +5,12 @@
 //! command again and again. When all are ready the crowd lets them set off at once. When `steady` is gone, however it
 //! ended, the crowd ends them all and leaves.
 
-mod best;
 mod client;
 mod counters;
 mod crowd;
 mod experiment;
 mod machine;
 mod measure_rulers;
-mod poll_cost;
 mod protocol;
 mod rulers;
 mod runner;
@@ -20,11 +18,11 @@ mod simulated;
 mod watch;
 mod worker;
 
-pub(crate) use best::BestFile;
 pub(crate) use crowd::serve as serve_crowd;
 pub use experiment::{Event, Measured, Setting, measure};
 pub(crate) use machine::CrowdRunner;
 pub(crate) use measure_rulers::run as read_rulers;
+pub(crate) use rulers::BestFile;
 pub use runner::{LoadError, LoadRunner};
 pub use simulated::SimulatedCrowd;
 pub(crate) use worker::serve as serve_worker;

@@ -1,7 +1,9 @@
 //! What `steady`, a row's crowd and its workers say to each other, one JSON value a line.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{LoadRun, LoadWork, Nanos, Outcome, Seed};
+use steady_model::{Nanos, Outcome, Seed};
+
+use crate::{LoadRun, LoadWork};
 
 /// What a crowd is told first.
 #[derive(Clone, Debug, Serialize, Deserialize)]

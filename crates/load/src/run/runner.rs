@@ -1,10 +1,11 @@
 //! The one effect of a load experiment: a row of so many processes. Behind a trait, so that experiments run in tests
 //! without time passing.
 
-use steady_model::{LoadRow, Nanos, Outcome, Reading};
+use steady_model::{Nanos, Outcome, Reading};
+use steady_process::runner::how;
 use thiserror::Error;
 
-use steady_process::runner::how;
+use crate::LoadRow;
 
 /// Why a row could not be measured.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A simulated machine: the fake behind [`LoadRunner`], on which load experiments run without time passing.
 
-use steady_model::{Absent, Activity, LoadRow, LoadRun, LoadWork, Nanos, Outcome, Reading};
+use steady_model::{Absent, Activity, Nanos, Outcome, Reading};
 
 use super::runner::{LoadError, LoadRunner};
+use crate::{LoadRow, LoadRun, LoadWork};
 
 /// A machine whose speed at every number of processes is known.
 pub struct SimulatedCrowd {
@@ -91,21 +92,12 @@ impl LoadRunner for SimulatedCrowd {
         self.now += wall.seconds();
         self.rows += 1;
         let absent = || Err(Absent::because("the machine is simulated"));
+        let activity =
+            Activity { busy_ratio: absent(), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };
         Ok(LoadRow {
-            procs,
-            started,
-            elapsed: wall,
             runs: vec![run; procs as usize],
-            cpus: vec![],
-            others_cpu: Err(Absent::because("the machine is simulated")),
             own_cpu: Ok(Nanos::ZERO),
-            activity: Activity {
-                busy_ratio: absent(),
-                steal_ratio: absent(),
-                pressure: absent(),
-                throttled_ratio: absent(),
-            },
-            rulers: vec![],
+            ..LoadRow::new(procs, started, wall, activity)
         })
     }
 }

@@ -7,21 +7,22 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 use steady_linux::procfs::{self, SchedstatReader};
 use steady_linux::{Root, clock};
-use steady_model::{Absent, Activity, CpuUse, Nanos, Reading, Seed};
+use steady_model::{Absent, Activity, Nanos, Reading, Seed};
 
 use super::counters::Counters;
+use crate::CpuUse;
 
 /// How long to wait for the first look at a row's processes, and how long at most between two: in between, each pause
 /// is twice as long as the one before.
 const FIRST_PAUSE: Nanos = Nanos(10_000_000);
 const PAUSE: Nanos = Nanos(100_000_000);
-/// Where looks are dear, or the row hardly gets a CPU: still often enough to be of use.
+/// Where looks are expensive, or the row hardly gets a CPU: still often enough to be of use.
 const LONGEST_PAUSE: Nanos = Nanos(2_000_000_000);
 
 /// The share of the row's CPU time that looks may cost: where they cost more, they are rarer.
 const COST_RATIO: f64 = 0.0005;
 
-/// A look goes to no more processes than this, drawn anew each time.
+/// A look goes to no more processes than this, drawn again each time.
 const LOOKED_AT: usize = 64;
 
 /// So many of them are asked for the CPU time that they have used.

@@ -3,26 +3,20 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use serde_json::{Value, json};
-use steady_load::Loads;
+use steady_feature::Report;
+use steady_load::run::Setting;
+use steady_load::{CpuUse, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, judged};
 use steady_model::*;
 use steady_render::json::ReadError;
+use steady_rulers::RulerReading;
 
+use crate::made;
 use crate::values::{
     changed, command, count, garbled, host, machine, nanos, odd_value, ratio, reading, without_a_field,
 };
-use crate::{load_json_text, made};
 
-/// A report of nothing but a record: what is derived from it does not matter on the way back.
-fn report(record: LoadRecord) -> LoadReport {
-    LoadReport { record, points: vec![], scaling: Err(Absent::because("nothing was judged")) }
-}
-
-fn read_load_record(text: &str) -> Result<LoadRecord, ReadError> {
-    Ok(Loads::read(text)?.0.record)
-}
-
-fn load_json(report: &LoadReport, samples: bool) -> Value {
-    serde_json::from_str(&load_json_text(report, samples)).unwrap()
+fn json_of(record: &LoadRecord) -> Value {
+    serde_json::from_str(&record.json(true)).unwrap()
 }
 
 fn work() -> impl Strategy<Value = LoadWork> {
@@ -87,11 +81,11 @@ prop_compose! {
         activity in activity(),
         rulers in prop::collection::vec(ruler(), 0..2),
     ) -> LoadRow {
-        LoadRow { procs, started, elapsed, runs, cpus, others_cpu, own_cpu, activity, rulers }
+        LoadRow { runs, cpus, others_cpu, own_cpu, rulers, ..LoadRow::new(procs, started, elapsed, activity) }
     }
 }
 
-/// Rows of some of these numbers of processes, in the order in which they were measured.
+/// Rows of some of these numbers of processes, measured in any order.
 fn rows(procs: Vec<u32>) -> impl Strategy<Value = Vec<LoadRow>> {
     let some = subsequence(procs.clone(), 0..=procs.len()).prop_shuffle();
     some.prop_flat_map(|some| some.into_iter().map(row).collect::<Vec<_>>())
@@ -110,10 +104,11 @@ prop_compose! {
         ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
         failure in prop::option::of(".*"),
     ) -> LoadRecord {
-        let plan = LoadPlan { work, procs, cpus, seed: Seed(seed) };
-        LoadRecord {
-            plan, started: Timestamp(started), host, machine, revision, poll_cost, rows, elapsed, ending, failure,
-        }
+        let setting = Setting { host, machine, started: Timestamp(started), revision };
+        let begun = LoadRecord::begun(LoadPlan { work, procs, cpus }, Seed(seed), setting, poll_cost);
+        let mut rows: Vec<LoadRow> = rows.into_iter().zip(0..).map(|(row, order)| LoadRow { order, ..row }).collect();
+        rows.sort_by_key(|row| row.procs);
+        judged(LoadRecord { rows, elapsed, ending, failure, ..begun })
     }
 }
 
@@ -122,50 +117,50 @@ proptest! {
 
     #[test]
     fn records_come_back_as_they_were(record in record()) {
-        let text = load_json_text(&report(record.clone()), true);
-        prop_assert_eq!(read_load_record(&text), Ok(record.clone()));
-        let compact = load_json(&report(record.clone()), true).to_string();
-        prop_assert_eq!(read_load_record(&compact), Ok(record));
+        prop_assert_eq!(LoadRecord::read(&record.json(true)), Ok(record.clone()));
+        prop_assert_eq!(LoadRecord::read(&json_of(&record).to_string()), Ok(record));
     }
 
     #[test]
     fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
-        let value = changed(load_json(&report(record), true), changes);
-        if let Ok(record) = read_load_record(&value.to_string()) {
+        let value = changed(json_of(&record), changes);
+        if let Ok(record) = LoadRecord::read(&value.to_string()) {
             // What is accepted can be written again.
-            prop_assert_eq!(read_load_record(&load_json_text(&report(record.clone()), true)), Ok(record));
+            prop_assert_eq!(LoadRecord::read(&record.json(true)), Ok(record));
         }
     }
 
     #[test]
     fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
-        let (key, without) = without_a_field(load_json(&report(record.clone()), true), &place);
-        if let Ok(found) = read_load_record(&without.to_string()) && !key.ends_with("_absent") {
+        let (key, without) = without_a_field(json_of(&record), &place);
+        if let Ok(found) = LoadRecord::read(&without.to_string()) && !key.ends_with("_absent") {
             prop_assert_eq!(found, record);
         }
     }
 
     #[test]
     fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
-        let (garbled, cut) = garbled(load_json_text(&report(record), true), &cut, garbage);
-        let _ = read_load_record(&garbled);
-        prop_assert!(read_load_record(&cut).is_err());
+        let (garbled, cut) = garbled(record.json(true), &cut, garbage);
+        let _ = LoadRecord::read(&garbled);
+        prop_assert!(LoadRecord::read(&cut).is_err());
     }
 }
 
 /// The error of an export after a change.
 fn error_after(change: impl FnOnce(&mut Value)) -> String {
-    let mut value = load_json(&made::command(), true);
+    let mut value = json_of(&made::command());
     change(&mut value);
-    read_load_record(&value.to_string()).expect_err("it should be refused").to_string()
+    LoadRecord::read(&value.to_string()).expect_err("it should be refused").to_string()
 }
 
 #[test]
 fn the_experiments_come_back() {
     for (name, report) in made::all() {
-        assert_eq!(read_load_record(&load_json_text(&report, true)), Ok(report.record.clone()), "{name}");
-        let without = read_load_record(&load_json_text(&report, false));
-        assert_eq!(without == Err(ReadError::WithoutSamples), !report.record.rows.is_empty(), "{name}");
+        let read = LoadRecord::read(&report.json(true));
+        // What was made by hand is derived again.
+        assert_eq!(read, Ok(judged(report.clone())), "{name}");
+        let without = LoadRecord::read(&report.json(false));
+        assert_eq!(without == Err(ReadError::WithoutSamples), !report.rows.is_empty(), "{name}");
     }
 }
 
@@ -186,7 +181,7 @@ fn errors_say_what_and_where() {
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["runs"][0]["run_delay_seconds"] = json!(null)),
-        "rows[1].runs[0].run_delay_seconds: neither a value nor a reason in run_delay_seconds_absent"
+        "rows[1].runs[0].run_delay_seconds: null, without a reason in run_delay_seconds_absent"
     );
     assert_eq!(
         error_after(|value| value["rows"][1]["order"] = json!(0)),

@@ -1,6 +1,10 @@
 //! Load experiments built by hand: the published tables, and what may be missing.
 
+use steady_load::run::Setting;
+use steady_load::{CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork};
 use steady_model::*;
+use steady_rulers::RulerReading;
+use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
 
 use crate::shared::{absent, seconds};
 
@@ -19,7 +23,7 @@ fn machine(cores: usize, threads: usize) -> Machine {
 }
 
 /// An experiment without rows.
-fn base(work: LoadWork, procs: Vec<u32>, machine: Machine) -> LoadReport {
+fn base(work: LoadWork, procs: Vec<u32>, machine: Machine) -> LoadRecord {
     let host = Host {
         hostname: Ok("build-7".into()),
         kernel: Ok("Linux 6.12.9".into()),
@@ -30,27 +34,25 @@ fn base(work: LoadWork, procs: Vec<u32>, machine: Machine) -> LoadReport {
         memory: Ok(Bytes(25_276_510_208)),
         hypervisor: Ok(None),
     };
-    let record = LoadRecord {
-        plan: LoadPlan { work, procs, cpus: None, seed: Seed(1_314_300_071_535_409_598) },
-        started: Timestamp(1_795_171_242),
-        host,
-        machine,
-        revision: Ok("0123456789ab".into()),
-        poll_cost: absent("nothing polls"),
-        rows: vec![],
-        elapsed: seconds(221.4),
-        ending: Ending::Spent,
-        failure: None,
-    };
-    LoadReport { record, points: vec![], scaling: absent("it takes two numbers of processes") }
+    let (started, revision) = (Timestamp(1_795_171_242), Ok("0123456789ab".into()));
+    let setting = Setting { host, machine, started, revision };
+    let plan = LoadPlan { work, procs, cpus: None };
+    let begun = LoadRecord::begun(plan, Seed(1_314_300_071_535_409_598), setting, absent("nothing polls"));
+    let scaling = absent("it takes two numbers of processes");
+    LoadRecord { elapsed: seconds(221.4), ending: Ending::Spent, scaling, ..begun }
 }
 
-/// One process of a row: CPU and wall time in seconds, and its work.
-type Figures = (f64, f64, f64);
+/// What each process of a row did: times in seconds.
+struct Each {
+    cpu: f64,
+    wall: f64,
+    work: f64,
+}
 
-/// Adds a row of so many processes that all did the same, and its point.
-fn add(report: &mut LoadReport, procs: u32, (cpu, wall, work): Figures, overshoot: Reading<f64>) {
-    let cpus = report.record.machine.allowed.clone();
+/// Adds a row of so many processes that all did the same, with its figures.
+fn add(record: &mut LoadRecord, procs: u32, each: Each, overshoot: Reading<f64>) {
+    let Each { cpu, wall, work } = each;
+    let cpus = record.machine.allowed.clone();
     let busy = (f64::from(procs) / cpus.len() as f64).min(1.0);
     let run = |index: u32| LoadRun {
         user: seconds(cpu * 0.998) + Nanos(u64::from(index)),
@@ -66,32 +68,31 @@ fn add(report: &mut LoadReport, procs: u32, (cpu, wall, work): Figures, overshoo
         busy_ratio: Ok(if cpu < procs as usize { 0.98 } else { 0.013 }),
         ours_ratio: Ok(if cpu < procs as usize { 0.97 } else { 0.0 }),
     };
-    report.record.rows.push(LoadRow {
-        procs,
-        started: seconds(7.0 * report.record.rows.len() as f64),
-        elapsed: seconds(wall * 1.01),
-        runs: (0..procs).map(run).collect(),
-        cpus: cpus.iter().map(|cpu| of(*cpu)).collect(),
-        others_cpu: Ok(seconds(wall * 0.0213)),
-        own_cpu: Ok(seconds(wall * 0.002)),
-        activity: Activity { busy_ratio: Ok(busy), steal_ratio: Ok(0.0), pressure: Ok(0.1), throttled_ratio: Ok(0.0) },
-        rulers: vec![],
-    });
-    report.points.push(LoadPoint {
-        procs,
-        runs: procs as usize,
+    let figures = Figures {
         cpu_seconds: cpu,
-        user_seconds: cpu * 0.998,
         wall_seconds: wall,
         work,
         work_per_cpu_second: work / cpu,
         work_per_wall_second: work / wall,
+        overshoot_median_seconds: overshoot.clone(),
+        overshoot_max_seconds: overshoot.clone().map(|median| median * 3.7),
+        user_seconds: cpu * 0.998,
         throughput_per_second: f64::from(procs) * work / wall,
         waiting_ratio: Ok(((wall - cpu) / wall).max(0.0)),
-        overshoot_median_seconds: overshoot.clone(),
-        overshoot_max_seconds: overshoot.map(|median| median * 3.7),
         others_cpus: Ok(0.0211),
         own_ratio: Ok(0.0002),
+    };
+    let order = record.rows.len();
+    let activity = Activity { busy_ratio: Ok(busy), steal_ratio: Ok(0.0), pressure: Ok(0.1), throttled_ratio: Ok(0.0) };
+    record.rows.push(LoadRow {
+        figures: Ok(figures),
+        run_count: procs as usize,
+        order,
+        runs: (0..procs).map(run).collect(),
+        cpus: cpus.iter().map(|cpu| of(*cpu)).collect(),
+        others_cpu: Ok(seconds(wall * 0.0213)),
+        own_cpu: Ok(seconds(wall * 0.002)),
+        ..LoadRow::new(procs, seconds(7.0 * order as f64), seconds(wall * 1.01), activity)
     });
 }
 
@@ -116,17 +117,18 @@ const PUBLISHED: [(u32, f64, f64, f64); 12] = [
 ];
 
 /// The first published table, polled as it was.
-pub(crate) fn hash() -> LoadReport {
+pub(crate) fn hash() -> LoadRecord {
     let work = LoadWork::Hash { cpu_time: seconds(5.0), poll: Some(seconds(1.0)) };
-    let mut report = base(work, PUBLISHED.iter().map(|row| row.0).collect(), machine(8, 2));
+    let mut record = base(work, PUBLISHED.iter().map(|row| row.0).collect(), machine(8, 2));
     // Measured in another order than they are shown in.
     for index in [3, 0, 7, 1, 11, 2, 10, 4, 5, 9, 6, 8] {
         let (procs, cpu, wall, work) = PUBLISHED[index];
-        add(&mut report, procs, (cpu / 1e3, wall / 1e3, work), Ok(cpu / 1e3 - 5.0));
+        let each = Each { cpu: cpu / 1e3, wall: wall / 1e3, work };
+        add(&mut record, procs, each, Ok(cpu / 1e3 - 5.0));
     }
-    report.points.sort_by_key(|point| point.procs);
-    report.record.poll_cost = Ok(0.000_021);
-    report.scaling = Ok(Scaling {
+    record.rows.sort_by_key(|row| row.procs);
+    record.poll_cost = Ok(0.000_021);
+    record.scaling = Ok(Scaling {
         per_cpu_factor: 1.69,
         per_wall_factor: 3.46,
         cores: Ok(CountRange { low: 8, high: 8 }),
@@ -142,23 +144,24 @@ pub(crate) fn hash() -> LoadReport {
             residual_ratio: 0.071,
         }),
     });
-    report
+    record
 }
 
 /// The second published table: few CPUs, and what others used is not known.
-pub(crate) fn sum() -> LoadReport {
-    let mut report = base(LoadWork::Sum { work: 100_000_001 }, vec![1, 2, 4, 8, 16], machine(2, 2));
+pub(crate) fn sum() -> LoadRecord {
+    let mut record = base(LoadWork::Sum { work: 100_000_001 }, vec![1, 2, 4, 8, 16], machine(2, 2));
     for (procs, wall, user) in
         [(1, 11.08, 11.07), (2, 11.7, 11.69), (4, 19.79, 19.64), (8, 39.42, 19.62), (16, 83.36, 19.86)]
     {
-        add(&mut report, procs, (user, wall, 100_000_001.0), absent("the work has no limit of CPU time"));
+        let each = Each { cpu: user, wall, work: 100_000_001.0 };
+        add(&mut record, procs, each, absent("the work has no limit of CPU time"));
     }
-    for (row, point) in report.record.rows.iter_mut().zip(&mut report.points) {
+    for row in &mut record.rows {
         row.others_cpu = absent("/proc/stat cannot be read");
-        point.others_cpus = absent("/proc/stat cannot be read");
+        row.figures.as_mut().unwrap().others_cpus = absent("/proc/stat cannot be read");
         row.cpus.iter_mut().for_each(|cpu| cpu.busy_ratio = absent("/proc/stat cannot be read"));
     }
-    report.scaling = Ok(Scaling {
+    record.scaling = Ok(Scaling {
         per_cpu_factor: 1.79,
         per_wall_factor: 7.52,
         cores: Ok(CountRange { low: 2, high: 3 }),
@@ -168,11 +171,11 @@ pub(crate) fn sum() -> LoadReport {
         caveats: vec![],
         law: absent("it takes six numbers of processes, and there are 5"),
     });
-    report
+    record
 }
 
 /// A command of the user's that failed after two rows, in a container of a large machine.
-pub(crate) fn command() -> LoadReport {
+pub(crate) fn command() -> LoadRecord {
     let command = Command {
         name: "gzip -9 -kc 'a|b.txt'".into(),
         argv: ["gzip", "-9", "-kc", "a|b.txt"].map(str::to_owned).to_vec(),
@@ -182,9 +185,9 @@ pub(crate) fn command() -> LoadReport {
     let mut container = machine(32, 2);
     container.quota = Ok(Some(Quota { quota: Nanos(150_000_000), period: Nanos(100_000_000) }));
     container.kinds = vec![("performance".into(), (0..16).collect()), ("efficiency".into(), (16..64).collect())];
-    let mut report = base(LoadWork::Command { command, window: seconds(2.0) }, vec![1, 2, 4, 8], container);
+    let mut record = base(LoadWork::Command { command, window: seconds(2.0) }, vec![1, 2, 4, 8], container);
     for (procs, cpu, wall) in [(1, 0.0123, 0.0124), (2, 0.0127, 0.0171)] {
-        add(&mut report, procs, (cpu, wall, 1.0), absent("a command has no limit of CPU time"));
+        add(&mut record, procs, Each { cpu, wall, work: 1.0 }, absent("a command has no limit of CPU time"));
     }
     let reading = |resource, slowdown_ratio| RulerReading {
         resource,
@@ -194,11 +197,11 @@ pub(crate) fn command() -> LoadReport {
         slowdown_ratio,
         cost: Nanos(812_345),
     };
-    report.record.rows[1].rulers = vec![reading(Resource::Alu, 1.004), reading(Resource::SystemCall, 1.31)];
-    report.points.iter_mut().for_each(|point| point.runs = 160 / point.procs as usize);
-    report.record.ending = Ending::Interrupted;
-    report.record.failure = Some("'gzip -9 -kc a|b.txt' exited with status 1\n".into());
-    report.scaling = Ok(Scaling {
+    record.rows[1].rulers = vec![reading(Resource::Alu, 1.004), reading(Resource::SystemCall, 1.31)];
+    record.rows.iter_mut().for_each(|row| row.run_count = 160 / row.procs as usize);
+    record.ending = Ending::Interrupted;
+    record.failure = Some("'gzip -9 -kc a|b.txt' exited with status 1\n".into());
+    record.scaling = Ok(Scaling {
         per_cpu_factor: 1.03,
         per_wall_factor: 1.38,
         cores: absent("two points cannot tell"),
@@ -208,38 +211,38 @@ pub(crate) fn command() -> LoadReport {
         caveats: vec![],
         law: absent("it takes six numbers of processes, and there are 2"),
     });
-    report
+    record
 }
 
 /// One short row of which nearly nothing is known.
-pub(crate) fn one() -> LoadReport {
+pub(crate) fn one() -> LoadRecord {
     let mut machine = machine(2, 1);
     machine.cores = absent("cpu0/topology cannot be read");
     machine.offline = absent("no list of them can be read");
-    let mut report = base(LoadWork::Hash { cpu_time: seconds(0.002), poll: None }, vec![2], machine);
-    add(&mut report, 2, (0.002_01, 0.002_06, 9_120.0), Ok(0.000_009));
+    let mut record = base(LoadWork::Hash { cpu_time: seconds(0.002), poll: None }, vec![2], machine);
+    add(&mut record, 2, Each { cpu: 0.002_01, wall: 0.002_06, work: 9_120.0 }, Ok(0.000_009));
     let short = || absent("the row took less than 10 ms, the grain of /proc/stat");
-    let row = &mut report.record.rows[0];
+    let row = &mut record.rows[0];
     row.cpus.iter_mut().for_each(|cpu| (cpu.busy_ratio, cpu.ours_ratio) = (short(), short()));
     row.activity = Activity { busy_ratio: short(), steal_ratio: short(), pressure: short(), throttled_ratio: short() };
     (row.others_cpu, row.own_cpu) = (short().map(seconds), short().map(seconds));
-    let point = &mut report.points[0];
-    (point.others_cpus, point.own_ratio) = (short(), short());
-    point.waiting_ratio = absent("the work had several threads");
-    report
+    let figures = row.figures.as_mut().unwrap();
+    (figures.others_cpus, figures.own_ratio) = (short(), short());
+    figures.waiting_ratio = absent("the work had several threads");
+    record
 }
 
 /// Nothing came to its end.
-pub(crate) fn none() -> LoadReport {
-    let mut report = base(LoadWork::Sum { work: 1_000 }, vec![10_000], machine(2, 1));
-    report.record.ending = Ending::Interrupted;
-    report.record.failure = Some("no more than 812 processes could be started: RLIMIT_NPROC is 1,000".into());
-    report.scaling = absent("there is no row");
-    report
+pub(crate) fn none() -> LoadRecord {
+    let mut record = base(LoadWork::Sum { work: 1_000 }, vec![10_000], machine(2, 1));
+    record.ending = Ending::Interrupted;
+    record.failure = Some("no more than 812 processes could be started: RLIMIT_NPROC is 1,000".into());
+    record.scaling = absent("there is no row");
+    record
 }
 
 /// Every report and the name of its golden files.
-pub(crate) fn all() -> Vec<(&'static str, LoadReport)> {
+pub(crate) fn all() -> Vec<(&'static str, LoadRecord)> {
     vec![
         ("load-hash", hash()),
         ("load-sum", sum()),

@@ -1,71 +1,51 @@
 //! What load experiments look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
 mod back;
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
 mod rulers;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
-#[path = "../../../report/tests/reports/values.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod values;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::HOSTILE;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
-use steady_load::Loads;
+use steady_load::{CpuUse, LoadRecord, LoadRow, LoadWork, SCHEMA};
 use steady_model::*;
+use steady_render::json::description;
 use steady_render::{Style, svg};
+use steady_stats::Fitted;
+use steady_testing::goldens::{shown, text};
+use steady_testing::made::HOSTILE;
+use steady_testing::{goldens, made as shared, values};
 
-fn load_text(report: &LoadReport, style: Style) -> String {
-    Loads(report.clone()).rendered(Form::Text, style, false)
-}
-
-fn shown(report: &LoadReport, form: Form, samples: bool) -> String {
-    Loads(report.clone()).rendered(form, Style::default(), samples)
-}
-
-fn load_json_text(report: &LoadReport, samples: bool) -> String {
-    shown(report, Form::Json, samples)
-}
-
-fn load_svg(report: &LoadReport) -> String {
-    svg::text(&Loads(report.clone()).drawing().unwrap())
+fn load_svg(record: &LoadRecord) -> String {
+    svg::text(&record.drawing().unwrap())
 }
 
 #[test]
 fn load_experiments_look_as_recorded() {
     goldens::hold(made::all().into_iter().flat_map(|(name, report)| {
-        let text = |width| (format!("{name}.{width}.txt"), load_text(&report, Style { width, color: false }));
-        let samples = report.record.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
-        [
-            text(80),
-            text(60),
-            (format!("{name}.json"), load_json_text(&report, samples)),
-            (format!("{name}.csv"), shown(&report, Form::Csv, false)),
-            (format!("{name}.md"), shown(&report, Form::Markdown, false)),
-            (format!("{name}.html"), shown(&report, Form::Html, false)),
-            (format!("{name}.svg"), load_svg(&report)),
-        ]
+        let samples = report.rows.iter().map(|row| row.runs.len()).sum::<usize>() < 10;
+        let drawing = (format!("{name}.svg"), load_svg(&report));
+        goldens::of_report(name, &report, samples).into_iter().chain([drawing])
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<LoadRecord>(&SCHEMA));
 }
 
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, report) in made::all() {
-        goldens::lines_fit(name, |width| load_text(&report, Style { width, color: false }));
+        goldens::lines_fit(name, |width| text(&report, width));
     }
 }
 
 #[test]
 fn the_columns_are_named_as_published() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let markdown = shown(&made::hash(), Form::Markdown, false);
+    let markdown = shown(&made::hash(), Form::Markdown);
     for name in [
         "number of children",
         "mean CPU time (ms)",
@@ -76,18 +56,18 @@ fn the_columns_are_named_as_published() {
     ] {
         assert!(words(&markdown).contains(name), "{name}: {markdown}");
     }
-    let markdown = shown(&made::sum(), Form::Markdown, false);
+    let markdown = shown(&made::sum(), Form::Markdown);
     assert!(markdown.contains("| CPUs | Cores | Procs | Time (s) | User time (s) |"), "{markdown}");
 }
 
 #[test]
 fn the_json_keeps_the_contract() {
     for (name, report) in made::all() {
-        let value: Value = serde_json::from_str(&load_json_text(&report, false)).unwrap();
+        let value: Value = serde_json::from_str(&report.json(false)).unwrap();
         assert_eq!(value["schema"], "steady.load/1", "{name}");
         let rows = value["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), report.points.len(), "{name}");
-        for (row, point) in rows.iter().zip(&report.points) {
+        assert_eq!(rows.len(), report.points().len(), "{name}");
+        for (row, point) in rows.iter().zip(report.points()) {
             let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
             let contract =
                 ["procs", "cpu_seconds", "wall_seconds", "work", "work_per_cpu_second", "work_per_wall_second"];
@@ -131,10 +111,10 @@ fn nulls_have_reasons(value: &Value, path: &str) {
 #[test]
 fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
     for (name, report) in made::all() {
-        let csv = shown(&report, Form::Csv, false);
+        let csv = shown(&report, Form::Csv);
         let mut lines = csv.lines().map(|line| line.split(',').count());
         let columns = lines.next().unwrap();
-        assert_eq!(lines.clone().count(), report.points.len(), "{name}");
+        assert_eq!(lines.clone().count(), report.points().len(), "{name}");
         assert!(lines.all(|fields| fields == columns), "{name}: {csv}");
     }
 }
@@ -142,18 +122,19 @@ fn csv_has_a_line_for_each_row_and_a_field_for_each_column() {
 #[test]
 fn names_are_only_ever_text() {
     let mut report = made::command();
-    if let LoadWork::Command { command, .. } = &mut report.record.plan.work {
+    if let LoadWork::Command { command, .. } = &mut report.plan.work {
         command.name = HOSTILE.to_owned();
         command.argv = vec![HOSTILE.to_owned()];
     }
-    report.record.failure = Some(HOSTILE.to_owned());
-    report.record.host.hostname = Ok(HOSTILE.to_owned());
-    report.record.machine.kinds = vec![(HOSTILE.to_owned(), vec![0])];
-    report.points.iter_mut().for_each(|point| point.others_cpus = Err(Absent::because(HOSTILE)));
-    let page = shown(&report, Form::Html, false);
+    report.failure = Some(HOSTILE.to_owned());
+    report.host.hostname = Ok(HOSTILE.to_owned());
+    report.machine.kinds = vec![(HOSTILE.to_owned(), vec![0])];
+    let figures = report.rows.iter_mut().flat_map(|row| &mut row.figures);
+    figures.for_each(|figures| figures.others_cpus = Err(Absent::because(HOSTILE)));
+    let page = shown(&report, Form::Html);
     assert!(!page.contains("<script") && !page.contains("\" onload="), "{page}");
-    assert!(!load_text(&report, Style::default()).contains('\u{202e}'));
-    for line in shown(&report, Form::Markdown, false).lines().filter(|line| line.starts_with("| ")) {
+    assert!(!text(&report, 80).contains('\u{202e}'));
+    for line in shown(&report, Form::Markdown).lines().filter(|line| line.starts_with("| ")) {
         assert!(!line.contains("<script"), "{line}");
     }
 }
@@ -161,7 +142,7 @@ fn names_are_only_ever_text() {
 #[test]
 fn the_page_asks_for_nothing() {
     for (name, report) in made::all() {
-        let page = shown(&report, Form::Html, false);
+        let page = shown(&report, Form::Html);
         for asks in ["src=", "url(", "@import", "<link", "<iframe", "<object", "<use", "javascript:", "href="] {
             assert!(!page.contains(asks), "{name}: {asks}");
         }
@@ -171,13 +152,11 @@ fn the_page_asks_for_nothing() {
 #[test]
 fn many_rows_of_many_cpus_make_a_page_of_some_size() {
     let mut report = made::hash();
-    let (row, point) = (report.record.rows[0].clone(), report.points[0].clone());
+    let row = report.rows[0].clone();
     let cpus = (0..1024).map(|cpu| CpuUse { cpu, busy_ratio: Ok(0.5), ours_ratio: Ok(0.25) }).collect::<Vec<_>>();
-    report.record.machine.allowed = (0..1024).collect();
-    report.record.rows =
-        (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
-    report.points = (1..=2000).map(|procs| LoadPoint { procs, ..point.clone() }).collect();
-    let page = shown(&report, Form::Html, false);
+    report.machine.allowed = (0..1024).collect();
+    report.rows = (1..=2000).map(|procs| LoadRow { procs, cpus: cpus.clone(), runs: vec![], ..row.clone() }).collect();
+    let page = shown(&report, Form::Html);
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
     assert!(page.contains("the mean of 8 CPUs") && page.contains("One row in 32 is drawn"));
 }
@@ -188,15 +167,14 @@ proptest! {
     #[test]
     fn any_numbers_make_every_form(value in any::<f64>(), other in any::<f64>(), procs in any::<u32>(), width in 0..200usize) {
         for (_, mut report) in made::all() {
-            for (index, point) in report.points.iter_mut().enumerate() {
-                point.procs = procs.saturating_add(index as u32);
-                point.cpu_seconds = value;
-                point.work_per_cpu_second = other;
-                point.throughput_per_second = value;
-                point.waiting_ratio = Ok(other);
-                point.others_cpus = Ok(value);
-            }
-            for row in &mut report.record.rows {
+            for (index, row) in report.rows.iter_mut().enumerate() {
+                row.procs = procs.saturating_add(index as u32);
+                let Ok(figures) = &mut row.figures else { continue };
+                figures.cpu_seconds = value;
+                figures.work_per_cpu_second = other;
+                figures.throughput_per_second = value;
+                figures.waiting_ratio = Ok(other);
+                figures.others_cpus = Ok(value);
                 row.cpus.iter_mut().for_each(|cpu| (cpu.busy_ratio, cpu.ours_ratio) = (Ok(value), Ok(other)));
             }
             if let Ok(scaling) = &mut report.scaling {
@@ -207,13 +185,13 @@ proptest! {
                     law.kappa.value = other;
                 }
             }
-            let text = load_text(&report, Style { width, color: true });
+            let text = report.rendered(Form::Text, Style { width, color: true }, false);
             prop_assert!(!text.contains("NaN") && !text.contains("inf "), "{}", text);
-            let page = shown(&report, Form::Html, false);
+            let page = shown(&report, Form::Html);
             prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"));
             prop_assert!(!load_svg(&report).contains("NaN"));
-            prop_assert!(serde_json::from_str::<Value>(&load_json_text(&report, true)).is_ok());
-            let _ = (Loads(report.clone()).facts(), shown(&report, Form::Markdown, false), shown(&report, Form::Csv, false));
+            prop_assert!(serde_json::from_str::<Value>(&report.json(true)).is_ok());
+            let _ = (report.facts(), shown(&report, Form::Markdown), shown(&report, Form::Csv));
         }
     }
 }

@@ -3,27 +3,14 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
+use steady_feature::Record;
 use steady_feature::flags::Form;
-use steady_feature::{Record, Report};
-use steady_load::Readings;
+use steady_load::{RULERS_SCHEMA, RulerRecord};
 use steady_model::*;
-use steady_render::Style;
-use steady_render::json::ReadError;
-
-use crate::shared::HOSTILE;
-use crate::{goldens, shared};
-
-fn rulers_text(record: &RulerRecord, style: Style) -> String {
-    Readings(record.clone()).rendered(Form::Text, style, false)
-}
-
-fn shown(record: &RulerRecord, form: Form) -> String {
-    Readings(record.clone()).rendered(form, Style::default(), false)
-}
-
-fn read_ruler_record(text: &str) -> Result<RulerRecord, ReadError> {
-    Ok(Readings::read(text)?.0)
-}
+use steady_render::json::description;
+use steady_rulers::{Neighbour, RulerReading, RulerRow};
+use steady_testing::goldens::{self, shown, text};
+use steady_testing::made::{self as shared, HOSTILE};
 
 /// Readings with these slowdowns, from the core outwards; the last two resources cannot be read if so wanted.
 fn row(neighbours: u32, slowdowns: [f64; 7], all: bool) -> RulerRow {
@@ -96,7 +83,6 @@ fn all() -> Vec<(&'static str, RulerRecord)> {
 #[test]
 fn readings_look_as_recorded() {
     goldens::hold(all().into_iter().flat_map(|(name, record)| {
-        let text = |width| rulers_text(&record, Style { width, color: false });
         let exports = [
             ("json", shown(&record, Form::Json)),
             ("csv", shown(&record, Form::Csv)),
@@ -104,27 +90,32 @@ fn readings_look_as_recorded() {
         ];
         // One page: most of it is the style sheet.
         let page = (name == "rulers-stream").then(|| (format!("{name}.html"), shown(&record, Form::Html)));
-        goldens::forms(name, text, exports).into_iter().chain(page).collect::<Vec<_>>()
+        goldens::forms(name, |width| text(&record, width), exports).into_iter().chain(page).collect::<Vec<_>>()
     }));
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&RULERS_SCHEMA, description::<RulerRecord>(&RULERS_SCHEMA));
 }
 
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, record) in all() {
-        goldens::lines_fit(name, |width| rulers_text(&record, Style { width, color: false }));
+        goldens::lines_fit(name, |width| text(&record, width));
     }
 }
 
 #[test]
 fn readings_come_back_exactly() {
     for (name, record) in all() {
-        assert_eq!(read_ruler_record(&shown(&record, Form::Json)).as_ref(), Ok(&record), "{name}");
+        assert_eq!(RulerRecord::read(&shown(&record, Form::Json)).as_ref(), Ok(&record), "{name}");
     }
 }
 
 #[test]
 fn the_worst_is_summed_up() {
-    let summaries: Vec<String> = all().iter().map(|(_, record)| Readings(record.clone()).facts().verdict).collect();
+    let summaries: Vec<String> = all().iter().map(|(_, record)| record.facts().verdict).collect();
     let expected = ["shared cache 1.02x", "shared cache 3.05x beside 4", "system call 1.00x beside 2"];
     assert_eq!(summaries[..3], expected);
     assert_eq!(summaries[4], "nothing measured");
@@ -140,8 +131,8 @@ fn texts_of_others_break_nothing() {
     assert!(!shown(&record, Form::Markdown).contains("<script>"));
     let fields = shown(&record, Form::Csv).lines().next().unwrap().split(',').count();
     assert_eq!(fields, 10);
-    assert_eq!(read_ruler_record(&shown(&record, Form::Json)).unwrap(), record);
-    assert!(!rulers_text(&record, Style::default()).contains('\u{202e}'));
+    assert_eq!(RulerRecord::read(&shown(&record, Form::Json)).unwrap(), record);
+    assert!(!text(&record, 80).contains('\u{202e}'));
 }
 
 #[test]
@@ -150,23 +141,23 @@ fn other_exports_are_refused() {
     for (old, new) in
         [("steady.rulers/1", "steady.rulers/2"), ("steady.rulers/1", "steady.load/1"), ("\"rows\"", "\"row\"")]
     {
-        assert!(read_ruler_record(&json.replace(old, new)).is_err(), "{new}");
+        assert!(RulerRecord::read(&json.replace(old, new)).is_err(), "{new}");
     }
-    assert!(read_ruler_record("{").is_err() && read_ruler_record("").is_err());
+    assert!(RulerRecord::read("{").is_err() && RulerRecord::read("").is_err());
 }
 
 proptest! {
     #[test]
     fn no_change_of_the_json_makes_it_panic(
-        which in 0..5_usize, at in any::<prop::sample::Index>(), text in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
+        which in 0..5_usize, at in any::<prop::sample::Index>(), put in "[0-9\\[\\]{}\",:a-z.-]{0,4}"
     ) {
         let json = shown(&all()[which].1, Form::Json);
         let cut = at.index(json.len());
         // It is all ASCII.
-        let changed = format!("{}{text}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
-        if let Ok(record) = read_ruler_record(&changed) {
+        let changed = format!("{}{put}{}", &json[..cut], &json[(cut + 1).min(json.len())..]);
+        if let Ok(record) = RulerRecord::read(&changed) {
             let _: Value = serde_json::from_str(&shown(&record, Form::Json)).unwrap();
-            rulers_text(&record, Style::default());
+            text(&record, 80);
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The log of a load experiment: what it keeps when the measuring is killed at any point.
 
 use proptest::prelude::*;
-use steady_load::log;
+use steady_load::run::Setting;
+use steady_load::{CpuUse, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, log};
 use steady_model::*;
+use steady_rulers::RulerReading;
 
 fn absent<T>() -> Reading<T> {
     Err(Absent::because("it was not read"))
 }
 
 /// A row of so many processes, measured as number `order`.
-fn row(procs: u32, order: u64) -> LoadRow {
+fn row(procs: u32, order: usize) -> LoadRow {
     let run = |index: u32| LoadRun {
         user: Nanos(49_000_001 + u64::from(index)),
         system: Nanos(1_000_003),
@@ -19,66 +21,67 @@ fn row(procs: u32, order: u64) -> LoadRow {
         overshoot: Ok(Nanos(4_567)),
         outcome: Outcome::Exited(0),
     };
+    let activity =
+        Activity { busy_ratio: Ok(1.0 / 3.0), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };
+    let ruler = RulerReading {
+        resource: Resource::L1,
+        working_set: Some(Bytes(24_576)),
+        seconds_per_unit: 1.7e-9,
+        spread_ratio: 0.01,
+        slowdown_ratio: 1.02,
+        cost: Nanos(260_001),
+    };
     LoadRow {
-        procs,
-        started: Nanos(60_000_011 * order),
-        elapsed: Nanos(51_000_001),
+        order,
         runs: (0..procs).map(run).collect(),
         cpus: vec![CpuUse { cpu: 0, busy_ratio: Ok(0.1 + 0.2), ours_ratio: absent() }],
         others_cpu: Ok(Nanos(1_234_567)),
         own_cpu: absent(),
-        activity: Activity {
-            busy_ratio: Ok(1.0 / 3.0),
-            steal_ratio: absent(),
-            pressure: absent(),
-            throttled_ratio: absent(),
-        },
-        rulers: vec![],
+        rulers: vec![ruler],
+        ..LoadRow::new(procs, Nanos(60_000_011 * order as u64), Nanos(51_000_001), activity)
     }
 }
 
 /// An experiment of rows of 1 to 4 processes, measured in another order.
 fn record() -> LoadRecord {
-    LoadRecord {
-        plan: LoadPlan {
-            work: LoadWork::Hash { cpu_time: Nanos(50_000_000), poll: None },
-            procs: vec![1, 2, 3, 4],
-            cpus: None,
-            seed: Seed(7),
-        },
-        started: Timestamp(1_795_171_242),
-        host: Host {
-            hostname: Ok("build-7".into()),
-            kernel: absent(),
-            cpu_model: absent(),
-            cpus_allowed: 2,
-            cpus_online: 2,
-            cpu_quota: Ok(None),
-            memory: absent(),
-            hypervisor: Ok(None),
-        },
-        machine: Machine {
-            online: vec![0, 1],
-            offline: Ok(vec![]),
-            allowed: vec![0, 1],
-            cores: Ok(vec![vec![0], vec![1]]),
-            packages: Ok(1),
-            kinds: vec![],
-            quota: Ok(None),
-        },
-        revision: absent(),
-        poll_cost: absent(),
-        rows: [3, 1, 4, 2].into_iter().zip(0..).map(|(procs, order)| row(procs, order)).collect(),
-        elapsed: Nanos(240_000_000),
-        ending: Ending::Spent,
-        failure: None,
-    }
+    let work = LoadWork::Hash { cpu_time: Nanos(50_000_000), poll: None };
+    let host = Host {
+        hostname: Ok("build-7".into()),
+        kernel: absent(),
+        cpu_model: absent(),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: Ok(None),
+        memory: Ok(Bytes(25_276_510_208)),
+        hypervisor: Ok(None),
+    };
+    let machine = Machine {
+        online: vec![0, 1],
+        offline: Ok(vec![]),
+        allowed: vec![0, 1],
+        cores: Ok(vec![vec![0], vec![1]]),
+        packages: Ok(1),
+        kinds: vec![],
+        quota: Ok(None),
+    };
+    let setting = Setting { host, machine, started: Timestamp(1_795_171_242), revision: absent() };
+    let plan = LoadPlan { work, procs: vec![1, 2, 3, 4], cpus: None };
+    let rows = [(1, 1), (2, 3), (3, 0), (4, 2)].map(|(procs, order)| row(procs, order));
+    let begun = LoadRecord::begun(plan, Seed(7), setting, absent());
+    LoadRecord { rows: rows.to_vec(), elapsed: Nanos(240_000_000), ending: Ending::Spent, ..begun }
+}
+
+/// The rows as they were measured.
+fn in_time(record: &LoadRecord) -> Vec<LoadRow> {
+    let mut rows = record.rows.clone();
+    rows.sort_by_key(|row| row.order);
+    rows
 }
 
 /// The log of an experiment, its end included.
 fn text(record: &LoadRecord) -> String {
-    let begun = log::begun(&LoadRecord { rows: vec![], ..record.clone() });
-    let lines = std::iter::once(begun).chain(record.rows.iter().map(log::row)).chain([log::ended(record)]);
+    let rows = in_time(record);
+    let lines = std::iter::once(log::begun(record)).chain(rows.iter().map(log::row)).chain([log::ended(record)]);
     lines.map(|line| line + "\n").collect()
 }
 
@@ -99,12 +102,20 @@ fn a_log_cut_anywhere_keeps_all_rows_that_were_whole() {
         let found = log::read(&torn);
         assert_eq!(found.is_some(), rows > 0, "{whole} lines");
         let Some(found) = found else { continue };
-        assert_eq!(found.rows[..], record().rows[..rows]);
+        assert_eq!(in_time(&found)[..], in_time(&record())[..rows]);
         // Without its end, but with all of its rows, it lacks nothing.
         let ending = if rows == 4 { Ending::Spent } else { Ending::Interrupted };
-        let last = &found.rows[rows - 1];
+        let last = &in_time(&found)[rows - 1];
         assert_eq!((found.ending, found.elapsed), (ending, last.started + last.elapsed));
     }
+}
+
+/// The first version gave fields no units in their names.
+#[test]
+fn logs_of_the_first_version_are_read() {
+    let text = include_str!("../../../../testdata/history/load-1.log");
+    assert!(text.lines().all(log::is_line));
+    assert_eq!(log::read(text), Some(record()));
 }
 
 #[test]

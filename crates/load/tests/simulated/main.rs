@@ -3,12 +3,13 @@
 mod log;
 
 use steady_load::run::{Event, LoadError, LoadRunner, Measured, Setting, SimulatedCrowd, measure};
-use steady_model::{Absent, Ending, Host, LoadPlan, LoadRow, LoadWork, Machine, Nanos, Outcome, Seed, Timestamp};
+use steady_load::{LoadPlan, LoadRow, LoadWork};
+use steady_model::{Absent, Ending, Host, Machine, Nanos, Outcome, Seed, Timestamp};
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
 fn plan(work: LoadWork) -> LoadPlan {
-    LoadPlan { work, procs: (1..=16).collect(), cpus: None, seed: Seed(3) }
+    LoadPlan { work, procs: (1..=16).collect(), cpus: None }
 }
 
 fn hash(poll: Option<Nanos>) -> LoadWork {
@@ -44,7 +45,7 @@ fn setting() -> Setting {
 
 fn run(plan: &LoadPlan, runner: &mut SimulatedCrowd) -> (Measured, Vec<Event>) {
     let mut events = Vec::new();
-    let measured = measure(plan, setting(), runner, &mut |event| events.push(event));
+    let measured = measure(plan, Seed(3), setting(), runner, &mut |event| events.push(event));
     (measured, events)
 }
 
@@ -58,14 +59,12 @@ fn all_rows_are_measured_once_and_told() {
     let (measured, events) = run(&plan, &mut SimulatedCrowd::new(plan.work.clone()));
     let record = measured.record;
     assert_eq!((measured.stopped, record.ending, record.failure.as_deref()), (None, Ending::Spent, None));
-    let order: Vec<u32> = record.rows.iter().map(|row| row.procs).collect();
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    assert_eq!(sorted, plan.procs);
+    let order: Vec<u32> = ended(&events).iter().map(|row| row.procs).collect();
+    assert_eq!(record.rows.iter().map(|row| row.procs).collect::<Vec<_>>(), plan.procs);
     assert_ne!(order, plan.procs, "the order is drawn");
+    assert!(record.rows.iter().all(|row| row == ended(&events)[row.order]));
     assert!(matches!(&events[0], Event::Begun(begun) if begun.rows.is_empty() && begun.plan == plan));
     assert_eq!(events.len(), 1 + 2 * plan.procs.len());
-    assert_eq!(ended(&events), record.rows.iter().collect::<Vec<_>>());
     assert_eq!(record.elapsed, record.rows.iter().map(|row| row.elapsed).sum());
     assert!(record.poll_cost.unwrap_err().0.contains("polls"));
 }

@@ -1,21 +1,11 @@
 //! Locks in every form, against files in `testdata/reports`; and the way back from JSON.
 //! `STEADY_BLESS=1 cargo test` rewrites the files.
 
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
-#[path = "../../../report/tests/reports/values.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod values;
 
 use made::{all, deadlocked, hostile, many, none, queue, quiet, untaken};
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::HOSTILE;
 use steady_feature::attended::AttendedCommand;
 use steady_feature::flags::Form;
 use steady_feature::{Record, Report};
@@ -23,14 +13,9 @@ use steady_locks::*;
 use steady_model::*;
 use steady_render::Style;
 use steady_render::json::description;
-
-fn text(record: &LocksRecord, width: usize) -> String {
-    record.rendered(Form::Text, Style { width, color: false }, false)
-}
-
-fn shown(record: &LocksRecord, form: Form) -> String {
-    record.rendered(form, Style::default(), false)
-}
+use steady_testing::goldens::{shown, text};
+use steady_testing::made::HOSTILE;
+use steady_testing::{goldens, made as shared, values};
 
 fn json(record: &LocksRecord) -> Value {
     serde_json::from_str(&record.json(false)).unwrap()
@@ -42,15 +27,7 @@ fn summary(record: &LocksRecord) -> String {
 
 #[test]
 fn reports_look_as_recorded() {
-    goldens::hold(all().into_iter().flat_map(|(name, record)| {
-        let exports = [
-            ("json", record.json(false)),
-            ("csv", record.csv()),
-            ("md", shown(&record, Form::Markdown)),
-            ("html", shown(&record, Form::Html)),
-        ];
-        goldens::forms(name, |width| text(&record, width), exports)
-    }));
+    goldens::hold(all().into_iter().flat_map(|(name, record)| goldens::of_report(name, &record, false)));
 }
 
 #[test]

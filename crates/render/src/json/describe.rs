@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::codec::{ABSENT, ABSENT_ELEMENT, OK};
-use super::{Schema, pretty};
+use super::{ABSENT, ABSENT_ELEMENT, OK, Schema, pretty};
 
 /// How the name begins of a definition that schemars makes of a [`Reading`](steady_model::Reading).
-const READING: &str = "#/$defs/Result_of_";
+const DEFINITION: &str = "#/$defs/Result_of_";
 
 /// The JSON Schema (draft 2020-12) of what [`text`](super::text) writes of a type, as indented JSON. Further fields may come: what
 /// reads an export leaves alone those that it does not know.
@@ -35,7 +34,7 @@ pub fn description<T: JsonSchema>(schema: &Schema) -> String {
             required.insert(0, "schema".into());
         }
         if let Some(Value::Object(definitions)) = root.get_mut("$defs") {
-            definitions.retain(|name, _| !format!("#/$defs/{name}").starts_with(READING));
+            definitions.retain(|name, _| !format!("#/$defs/{name}").starts_with(DEFINITION));
         }
     }
     pretty::indented(&root)
@@ -49,17 +48,13 @@ fn with_readings(value: &mut Value, definitions: &Value) {
             if let Some(Value::Object(fields)) = object.get_mut("properties") {
                 let mut all = Map::new();
                 for (name, mut field) in std::mem::take(fields) {
-                    // What is derived is written, and not read.
                     if let Value::Object(field) = &mut field {
+                        // What reading a record does with a field says nothing about an export.
                         field.shift_remove("readOnly");
                         field.shift_remove("default");
                     }
                     let absent = reading(&field, definitions).map(|inner| {
-                        let description = field.get("description").cloned();
-                        field = json!({ "anyOf": [inner, { "type": "null" }] });
-                        if let (Some(description), Value::Object(field)) = (description, &mut field) {
-                            field.shift_insert(0, "description".to_owned(), description);
-                        }
+                        field = or_null(inner, field.get("description").cloned());
                         (format!("{name}{ABSENT}"), json!({ "type": "string" }))
                     });
                     all.insert(name, field);
@@ -67,11 +62,13 @@ fn with_readings(value: &mut Value, definitions: &Value) {
                 }
                 *fields = all;
             }
-            if let Some(inner) = object.get("items").and_then(|items| reading(items, definitions)) {
-                let absent = json!({
-                    "type": "object", "properties": { ABSENT_ELEMENT: { "type": "string" } }, "required": [ABSENT_ELEMENT]
-                });
-                object.insert("items".to_owned(), json!({ "anyOf": [inner, absent] }));
+            for elements in ["items", "additionalProperties"] {
+                if let Some(inner) = object.get(elements).and_then(|element| reading(element, definitions)) {
+                    let absent = json!({
+                        "type": "object", "properties": { ABSENT_ELEMENT: { "type": "string" } }, "required": [ABSENT_ELEMENT]
+                    });
+                    object.insert(elements.to_owned(), json!({ "anyOf": [inner, absent] }));
+                }
             }
             object.values_mut().for_each(|field| with_readings(field, definitions));
         }
@@ -80,9 +77,21 @@ fn with_readings(value: &mut Value, definitions: &Value) {
     }
 }
 
+/// The schema of what may be null.
+pub(super) fn or_null(schema: Value, description: Option<Value>) -> Value {
+    let any = json!([schema, { "type": "null" }]);
+    let description = description.map(|description| ("description".to_owned(), description));
+    Value::Object(description.into_iter().chain([("anyOf".to_owned(), any)]).collect())
+}
+
+/// Whether a schema is that of a reading.
+pub(super) fn is_reading(field: &Value) -> bool {
+    field.get("$ref").and_then(Value::as_str).is_some_and(|name| name.starts_with(DEFINITION))
+}
+
 /// The schema of the value of a reading; none of anything else.
 fn reading(field: &Value, definitions: &Value) -> Option<Value> {
-    let name = field.get("$ref")?.as_str().filter(|name| name.starts_with(READING))?;
+    let name = field.get("$ref")?.as_str().filter(|_| is_reading(field))?;
     let definition = definitions.get(name.strip_prefix("#/$defs/")?)?;
     let variants = definition.get("oneOf").or_else(|| definition.get("anyOf"))?.as_array()?;
     variants.iter().find_map(|variant| variant.get("properties")?.get(OK)).cloned()

@@ -1,7 +1,15 @@
 //! Readings of several fields.
 
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 use steady_model::Reading;
+
+use super::ABSENT;
+use super::describe::{is_reading, or_null};
 
 /// Writes a reading whose value has several fields, for a field with `#[serde(flatten, serialize_with = "..")]`: the fields of
 /// the value, or null for each of `names`, all with the one reason.
@@ -16,6 +24,42 @@ pub fn group<T: Serialize, S: Serializer>(
     match reading {
         Ok(value) => value.serialize(serializer),
         Err(absent) => serializer.collect_map(names.iter().map(|name| (name, Err::<(), _>(absent)))),
+    }
+}
+
+/// What a schema says of a reading whose value has several fields, in place of its type: `#[schemars(with = "Group<T>")]` next to
+/// `#[serde(flatten, serialize_with = "..")]`. Each field of `T` may be null with its reason, or missing.
+pub struct Group<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for Group<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Group_of_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        schema.remove("required");
+        if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+            let mut all = Map::new();
+            let known = std::mem::take(fields);
+            for (name, field) in &known {
+                let absent = format!("{name}{ABSENT}");
+                if is_reading(field) || name.ends_with(ABSENT) || known.contains_key(&absent) {
+                    all.insert(name.clone(), field.clone());
+                    continue;
+                }
+                let mut field = field.clone();
+                let description = field.as_object_mut().and_then(|field| field.shift_remove("description"));
+                all.insert(name.clone(), or_null(field, description));
+                all.insert(absent, json!({ "type": "string" }));
+            }
+            *fields = all;
+        }
+        schema
     }
 }
 

@@ -2,14 +2,19 @@
 //!
 //! A record is its JSON: its types derive serde, and their fields are named as in JSON. This module adds what serde has no word
 //! for: the name of the schema, and a [`Reading`](steady_model::Reading) that is its value, or null with the reason in
-//! `<name>_absent` next to it.
+//! `<name>_absent` next to it. An element of an array, or of a map whose keys are data, is the value or `{"absent": reason}`; a
+//! value that is such an object itself stands in `{"present": value}`. What is a reading follows from the types alone, so that
+//! names and texts of users may be any.
 
-mod codec;
 mod describe;
 mod error;
 mod group;
 pub mod pretty;
+mod read;
 mod schema;
+#[cfg(test)]
+mod tests;
+mod write;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,8 +23,19 @@ use serde_path_to_error::Segment;
 
 pub use describe::description;
 pub use error::ReadError;
-pub use group::group;
+pub use group::{Group, group};
 pub use schema::{Schema, fields};
+
+/// What serde calls a reading, and the two that it may be.
+const READING: &str = "Result";
+const OK: &str = "Ok";
+const ERR: &str = "Err";
+/// What follows the name of a field that holds the reason for another one's absence.
+const ABSENT: &str = "_absent";
+/// The one field of an element that is absent.
+const ABSENT_ELEMENT: &str = "absent";
+/// The one field of an element whose value has one field that is called like these two.
+const PRESENT_ELEMENT: &str = "present";
 
 /// A record as indented JSON that ends with a newline, its schema first.
 pub fn text<T: Serialize>(schema: &Schema, record: &T) -> String {
@@ -35,11 +51,16 @@ pub fn text_by_lines<T: Serialize>(schema: &Schema, record: &T, field: &str) -> 
 pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
     let mut top = Map::new();
     top.insert("schema".to_owned(), Value::from(schema.name));
-    // Records have text for keys and nothing that can fail.
-    if let Ok(Value::Object(fields)) = serde_json::to_value(record).map(codec::written) {
+    if let Value::Object(fields) = part(record) {
         top.extend(fields);
     }
     Value::Object(top)
+}
+
+/// A part of a record as JSON, or a record without its schema.
+pub fn part<T: Serialize>(part: &T) -> Value {
+    // Records have text for keys and nothing that can fail.
+    write::written(part).unwrap_or_default()
 }
 
 /// The record in a JSON text, exactly as it was.
@@ -47,10 +68,18 @@ pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
 /// # Errors
 /// What is wrong with it, and where; no input makes it panic.
 pub fn record<T: DeserializeOwned>(schema: &Schema, json: &str) -> Result<T, ReadError> {
-    let value = codec::readable(schema.value(json)?)?;
-    serde_path_to_error::deserialize(codec::Reader(value)).map_err(|error| {
+    of_value(schema.value(json)?)
+}
+
+/// The record in JSON whose schema is known.
+///
+/// # Errors
+/// As [`record`].
+pub fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
+    serde_path_to_error::deserialize(read::Reader::new(value)).map_err(|error| {
         // A reading that is there is no level of its own in the text.
-        let levels = error.path().iter().filter(|level| level.to_string() != codec::OK);
+        let is_level = |level: &&Segment| !matches!(level, Segment::Enum { variant } if variant == OK);
+        let levels = error.path().iter().filter(is_level);
         let path = levels.enumerate().map(|(at, level)| match level {
             Segment::Seq { .. } => level.to_string(),
             _ if at == 0 => level.to_string(),

@@ -5,12 +5,10 @@ mod check;
 mod commands;
 mod history;
 mod joined;
-mod load;
 mod meanwhile;
 mod object;
 mod read;
 mod release;
-mod rulers;
 mod verdicts;
 mod wire;
 
@@ -19,10 +17,8 @@ use steady_model::{Cold, Effort, Layout, Record, Report};
 
 pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text, said_run_json_text};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
-pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::{read_record, read_record_of, record_fields};
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
-pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 
 use crate::words::warning_message;
 use object::Object;

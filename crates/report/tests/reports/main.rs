@@ -2,14 +2,10 @@
 
 mod by_hand;
 mod golden;
-#[allow(dead_code, reason = "shared with other crates")]
-mod goldens;
 mod history;
 mod joined;
-#[allow(dead_code, reason = "shared with other crates")]
-mod made;
 mod page;
 mod release;
-#[allow(dead_code, reason = "shared with other crates")]
-mod values;
 mod way_back;
+
+use steady_testing::{goldens, made, values};

@@ -3,7 +3,8 @@
 
 mod table;
 
-use steady_model::{CountRange, Fitted, Reading, Scaling};
+use steady_model::Reading;
+use steady_stats::{CountRange, Fitted, Scaling};
 use table::{Table, tables};
 
 fn main() {

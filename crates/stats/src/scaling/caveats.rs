@@ -1,10 +1,10 @@
 //! Why the points tell no more: each a short clause.
 
-use steady_model::{CountRange, Reading};
+use steady_model::Reading;
 
-use super::ScalingPoint;
 use super::capacity::{Capacity, used};
 use super::shape::{Fit, full};
+use super::{CountRange, ScalingPoint};
 
 /// By how much a shape may be worse than the best and still be possible.
 pub(super) const WORSE: f64 = 13.0;

@@ -1,12 +1,12 @@
 //! Up to how many processes each has a core, or a logical CPU, to itself.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use steady_model::{Absent, CountRange, Fitted, Interval, Reading};
+use steady_model::{Absent, Interval, Reading};
 
-use super::ScalingPoint;
 use super::capacity::{Capacity, capacity};
 use super::caveats::{WORSE, both_kinds, early_fall, fell, filled, varied};
 use super::shape::{Fit, Shape};
+use super::{CountRange, Fitted, ScalingPoint};
 
 /// The relative standard error that is assumed of a point before the points have told their own, and how many points'
 /// worth that assumption counts.

@@ -7,10 +7,10 @@
 //! the law's figures the fit with that figure held is linear again.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use steady_model::{Absent, Fitted, Interval, Reading, ScalabilityLaw};
+use steady_model::{Absent, Interval, Reading};
 
-use super::ScalingPoint;
 use super::least::{solve_nonnegative, sum_at};
+use super::{Fitted, ScalabilityLaw, ScalingPoint};
 
 /// The fewest points that the law is fitted to, twice its figures.
 const FEWEST: usize = 6;

@@ -12,7 +12,7 @@ mod law;
 mod least;
 mod shape;
 
-use steady_model::{Absent, Reading, Scaling};
+use steady_model::{Absent, Interval, Reading};
 
 /// What so many processes at once got done.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +38,62 @@ impl ScalingPoint {
         let rates = [self.work_per_cpu_second, self.work_per_wall_second];
         self.procs > 0 && rates.iter().all(|rate| rate.is_finite() && *rate > 0.0)
     }
+}
+
+/// A number of processes of which the data tell no more than that it is one of these, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountRange {
+    /// The fewest.
+    pub low: u32,
+    /// The most.
+    pub high: u32,
+}
+
+/// A figure with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// The best fit.
+    pub value: f64,
+    /// The 95 % interval; ends may be infinite.
+    pub interval: Interval,
+}
+
+/// The Universal Scalability Law (Gunther): throughput `lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalabilityLaw {
+    /// Throughput of one process, in work per second.
+    pub lambda: Fitted,
+    /// Contention: the share that is done one after the other.
+    pub sigma: Fitted,
+    /// Coherency: what each pair of processes costs.
+    pub kappa: Fitted,
+    /// The number of processes with the most throughput; absent where the law has no peak.
+    pub peak: Reading<Fitted>,
+    /// Root mean square of what the law leaves unexplained, relative to throughput.
+    pub residual_ratio: f64,
+}
+
+/// What the points say about scaling, without knowing the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// By what factor work per CPU second ranges over the points: the most over the least.
+    pub per_cpu_factor: f64,
+    /// By what factor work per wall second ranges.
+    pub per_wall_factor: f64,
+    /// Up to how many processes each has a core to itself; absent where the points cannot tell.
+    pub cores: Reading<CountRange>,
+    /// Up to how many processes each has a logical CPU to itself; absent where the points cannot tell.
+    pub logical_cpus: Reading<CountRange>,
+    /// What a second thread adds to what a core gets done, 0.2 for 20 %: over what one process alone on the machine gets
+    /// done, with the range that the points leave (a core on a busy machine may be slower). Absent where cores have but
+    /// one thread, or the points cannot tell.
+    pub second_thread_gain: Reading<Fitted>,
+    /// CPU time for the same work at full load over that at the least load.
+    pub full_load_inflation: f64,
+    /// Why the points tell no more: short clauses.
+    pub caveats: Vec<String>,
+    /// The law, where there are at least six points.
+    pub law: Reading<ScalabilityLaw>,
 }
 
 /// What the points say together; absent with fewer than two numbers of processes. Of points with the same number the

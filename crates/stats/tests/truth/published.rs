@@ -5,7 +5,7 @@ mod table;
 
 use std::ops::RangeInclusive;
 
-use steady_model::{CountRange, Fitted, Scaling};
+use steady_stats::{CountRange, Fitted, Scaling};
 
 fn of(name: &str) -> Scaling {
     let table = table::tables().into_iter().find(|table| table.name == name).expect("a table of that name");

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use steady_model::{CountRange, Reading};
-use steady_stats::{ScalingPoint, scaling};
+use steady_model::Reading;
+use steady_stats::{CountRange, ScalingPoint, scaling};
 
 use crate::simulated::{most, repeated};
 

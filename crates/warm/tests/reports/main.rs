@@ -2,16 +2,11 @@
 //! back from JSON. `STEADY_BLESS=1 cargo test` rewrites the files.
 
 mod bench;
-#[path = "../../../report/tests/reports/goldens.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod goldens;
 mod made;
-#[path = "../../../report/tests/reports/made.rs"]
-#[allow(dead_code, reason = "shared with other features")]
-mod shared;
 mod status;
 
 use steady_render::json::description;
+use steady_testing::{goldens, made as shared};
 use steady_warm::{Export, SCHEMA};
 
 #[test]

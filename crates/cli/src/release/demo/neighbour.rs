@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use steady_model::Neighbour;
-use steady_rulers::NEIGHBOUR;
+use steady_rulers::{NEIGHBOUR, Neighbour};
 
 /// How much memory it streams through.
 const BYTES: u64 = 64 << 20;

@@ -1,9 +1,10 @@
-use steady_model::{
-    Absent, Activity, CountRange, CpuUse, Host, Interval, LoadPlan, LoadRecord, LoadRow, Machine, Nanos, Quota,
-    Resource, RulerReading, ScalabilityLaw, Seed, Timestamp,
-};
+use steady_model::{Absent, Activity, Host, Interval, Machine, Nanos, Quota, Reading, Resource, Seed, Timestamp};
+use steady_rulers::RulerReading;
+use steady_stats::{CountRange, Fitted, ScalabilityLaw};
 
 use super::*;
+use crate::run::Setting;
+use crate::{CpuUse, Figures, LoadPlan, LoadRow};
 
 fn absent<T>() -> Reading<T> {
     Err(Absent::because("not looked at"))
@@ -27,27 +28,21 @@ fn ruler(resource: Resource, slowdown_ratio: f64) -> RulerReading {
 fn row(procs: u32, cpus: Vec<CpuUse>, rulers: Vec<RulerReading>) -> LoadRow {
     let activity =
         Activity { busy_ratio: absent(), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };
-    let (started, elapsed) = (Nanos::ZERO, Nanos(1));
-    LoadRow { procs, started, elapsed, runs: vec![], cpus, others_cpu: absent(), own_cpu: absent(), activity, rulers }
-}
-
-fn point(procs: u32) -> LoadPoint {
-    LoadPoint {
-        procs,
-        runs: 1,
+    let figures = Figures {
         cpu_seconds: 5.0,
-        user_seconds: 5.0,
         wall_seconds: 5.0,
         work: 1.0,
         work_per_cpu_second: 1.0,
         work_per_wall_second: 1.0,
-        throughput_per_second: 1.0,
-        waiting_ratio: absent(),
         overshoot_median_seconds: Ok(20e-6),
         overshoot_max_seconds: Ok(f64::from(procs) * 1e-3),
+        user_seconds: 5.0,
+        throughput_per_second: 1.0,
+        waiting_ratio: absent(),
         others_cpus: Ok(0.1 * f64::from(procs)),
         own_ratio: Ok(0.001),
-    }
+    };
+    LoadRow { figures: Ok(figures), run_count: 1, cpus, rulers, ..LoadRow::new(procs, Nanos::ZERO, Nanos(1), activity) }
 }
 
 fn machine() -> Machine {
@@ -70,7 +65,7 @@ fn known(low: u32, high: u32) -> Reading<CountRange> {
     Ok(CountRange { low, high })
 }
 
-fn report() -> LoadReport {
+fn report() -> LoadRecord {
     let poll = Some(Nanos(1_000_000_000));
     let work = LoadWork::Hash { cpu_time: Nanos(5_000_000_000), poll };
     let host = Host {
@@ -85,21 +80,10 @@ fn report() -> LoadReport {
     };
     let alone = vec![cpu(0, 0.5, 0.5), cpu(1, 0.5, 0.49), cpu(2, 0.02, 0.01), cpu(3, 0.0, 0.0)];
     let full = vec![cpu(0, 0.99, 1.0), cpu(1, 0.98, 1.0), cpu(2, 1.0, 1.0), cpu(3, 0.97, 1.0)];
-    let record = LoadRecord {
-        plan: LoadPlan { work, procs: vec![1, 8], cpus: None, seed: Seed(1) },
-        started: Timestamp(0),
-        host,
-        machine: machine(),
-        revision: absent(),
-        poll_cost: Ok(0.00001),
-        rows: vec![
-            row(8, full, vec![ruler(Resource::Alu, 1.8), ruler(Resource::Shared, 2.0), ruler(Resource::Shared, 3.0)]),
-            row(1, alone, vec![ruler(Resource::Alu, 1.0), ruler(Resource::Shared, 1.0)]),
-        ],
-        elapsed: Nanos(1),
-        ending: Ending::Spent,
-        failure: None,
-    };
+    let plan = LoadPlan { work, procs: vec![1, 8], cpus: None };
+    let setting = Setting { host, machine: machine(), started: Timestamp(0), revision: absent() };
+    let rulers = vec![ruler(Resource::Alu, 1.8), ruler(Resource::Shared, 2.0), ruler(Resource::Shared, 3.0)];
+    let rows = vec![row(1, alone, vec![ruler(Resource::Alu, 1.0), ruler(Resource::Shared, 1.0)]), row(8, full, rulers)];
     let scaling = Scaling {
         per_cpu_factor: 1.692,
         per_wall_factor: 3.46,
@@ -116,10 +100,11 @@ fn report() -> LoadReport {
             residual_ratio: 0.062,
         }),
     };
-    LoadReport { record, points: vec![point(1), point(8)], scaling: Ok(scaling) }
+    let begun = LoadRecord::begun(plan, Seed(1), setting, Ok(0.00001));
+    LoadRecord { rows, elapsed: Nanos(1), ending: Ending::Spent, scaling: Ok(scaling), ..begun }
 }
 
-fn said(report: &LoadReport) -> Vec<String> {
+fn said(report: &LoadRecord) -> Vec<String> {
     sentences(report).into_iter().chain(ended_early(report)).map(|sentence| sentence.replace(TIE, " ")).collect()
 }
 
@@ -163,7 +148,7 @@ fn everything_is_told_a_sentence_each() {
 #[test]
 fn a_machine_that_hides_its_threads_is_suspected() {
     let mut report = report();
-    report.record.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
+    report.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
     holds(
         &said(&report),
         "The points say fewer cores than the system: CPUs that are shown as cores may be threads of one, which a virtual \
@@ -174,7 +159,7 @@ fn a_machine_that_hides_its_threads_is_suspected() {
 #[test]
 fn a_range_of_cores_is_held_against_the_system() {
     let mut report = report();
-    report.record.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
+    report.machine.cores = Ok((0..4).map(|cpu| vec![cpu]).collect());
     let scaling = report.scaling.as_mut().unwrap();
     (scaling.cores, scaling.full_load_inflation) = (known(2, 4), 1.66);
     let alike = "The points leave that: 4 of 2 to 4 cores. Were two of these CPUs threads of one core, which a virtual \
@@ -187,7 +172,7 @@ fn a_range_of_cores_is_held_against_the_system() {
 #[test]
 fn a_quota_is_told() {
     let mut report = report();
-    report.record.machine.quota = Ok(Some(Quota { quota: Nanos(150_000_000), period: Nanos(100_000_000) }));
+    report.machine.quota = Ok(Some(Quota { quota: Nanos(150_000_000), period: Nanos(100_000_000) }));
     holds(
         &said(&report),
         "The control group's quota is worth 1.5 CPUs: from N = 2 on the processes share that, however many CPUs there are.",
@@ -197,7 +182,7 @@ fn a_quota_is_told() {
 #[test]
 fn cores_of_several_kinds_are_not_held_against_the_points() {
     let mut report = report();
-    report.record.machine.kinds = vec![("performance".to_owned(), vec![0, 2]), ("efficiency".to_owned(), vec![1, 3])];
+    report.machine.kinds = vec![("performance".to_owned(), vec![0, 2]), ("efficiency".to_owned(), vec![1, 3])];
     let said = said(&report);
     holds(
         &said,
@@ -211,7 +196,7 @@ fn cores_of_several_kinds_are_not_held_against_the_points() {
 #[test]
 fn one_busy_cpu_is_named() {
     let mut report = report();
-    report.record.rows[1].cpus = vec![cpu(0, 0.01, 0.0), cpu(1, 0.99, 1.0), cpu(2, 0.0, 0.0), cpu(3, 0.03, 0.0)];
+    report.rows[0].cpus = vec![cpu(0, 0.01, 0.0), cpu(1, 0.99, 1.0), cpu(2, 0.0, 0.0), cpu(3, 0.03, 0.0)];
     let said = said(&report);
     holds(&said, "At N = 1 the process stayed on CPU 1.");
     holds(&said, "A system monitor would show 1 of 4 CPUs busy at N = 1: CPU 1.");
@@ -221,11 +206,11 @@ fn one_busy_cpu_is_named() {
 fn what_is_absent_says_why() {
     let mut report = report();
     report.scaling = Err(Absent::because("fewer than two numbers of processes were measured"));
-    report.points.iter_mut().for_each(|point| point.others_cpus = absent());
-    report.record.failure = Some("process 3 was killed".to_owned());
-    report.record.rows.pop();
+    report.rows.iter_mut().flat_map(|row| &mut row.figures).for_each(|figures| figures.others_cpus = absent());
+    report.failure = Some("process 3 was killed".to_owned());
+    report.rows.remove(0);
     let unknown = CpuUse { cpu: 0, busy_ratio: absent(), ours_ratio: absent() };
-    report.record.rows[0].cpus = vec![unknown];
+    report.rows[0].cpus = vec![unknown];
     let said = said(&report);
     holds(&said, "Nothing to say about scaling: fewer than two numbers of processes were measured.");
     holds(&said, "What everything else on the machine used is absent: not looked at.");

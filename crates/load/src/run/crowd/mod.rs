@@ -16,10 +16,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde::Serialize;
 use steady_linux::process::{self, Program, Stdio};
 use steady_linux::{Root, clock, limits};
-use steady_model::LoadWork;
 
 use super::WORKER;
 use super::protocol::{Finished, Go, Reply, Setup, Task};
+use crate::LoadWork;
 use lines::Lines;
 use roster::Roster;
 use steady_process::channel::OWN_PROGRAM;

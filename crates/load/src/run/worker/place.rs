@@ -11,9 +11,10 @@ use rustix::io::Errno;
 use steady_linux::process::{self, Child, Program, Stdio};
 use steady_linux::procfs::SchedstatReader;
 use steady_linux::{Root, clock};
-use steady_model::{Absent, LoadRun, Nanos, Outcome, Reading};
+use steady_model::{Absent, Nanos, Outcome, Reading};
 
 use super::{OwnDelay, PLACE_NAME, Post};
+use crate::LoadRun;
 use crate::run::protocol::{Ran, Said};
 use steady_process::launcher::{outcome, run_delay};
 

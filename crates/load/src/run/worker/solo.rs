@@ -4,11 +4,12 @@ use std::hint::black_box;
 use std::io;
 
 use steady_linux::{clock, process};
-use steady_model::{Absent, LoadRun, Nanos, Outcome, Reading};
+use steady_model::{Absent, Nanos, Outcome, Reading};
 use steady_workloads::{Hashes, Sums};
 
 use super::hash::Pace;
 use super::{OwnDelay, Post};
+use crate::LoadRun;
 use crate::run::protocol::{Ran, Said};
 
 /// Numbers that are summed before the start, so that code and data are where they will be.

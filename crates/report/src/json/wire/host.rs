@@ -39,7 +39,7 @@ pub(in crate::json) struct HostWire {
 
 /// [`Quota`] in JSON.
 #[derive(Serialize, Deserialize)]
-pub(super) struct QuotaWire {
+struct QuotaWire {
     quota_seconds: Seconds,
     period_seconds: Seconds,
 }
@@ -101,11 +101,7 @@ impl HostWire {
 }
 
 /// As [`join`], for readings that may say "there is none": null without a reason.
-pub(super) fn join_none<T>(
-    name: &str,
-    value: Option<T>,
-    absent: Option<String>,
-) -> Result<Reading<Option<T>>, ReadError> {
+fn join_none<T>(name: &str, value: Option<T>, absent: Option<String>) -> Result<Reading<Option<T>>, ReadError> {
     if value.is_none() && absent.is_none() { Ok(Ok(None)) } else { join(name, value.map(Some), absent) }
 }
 

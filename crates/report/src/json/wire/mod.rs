@@ -1,13 +1,11 @@
 //! The record as it travels: apart from the model's types, so that either may change without the other.
 
 mod host;
-mod machine;
 mod plan;
 mod samples;
 mod scalar;
 
 pub(super) use host::{ActivityWire, HostWire};
-pub(super) use machine::{MachineWire, RulerReadingWire};
 pub(super) use plan::{CommandWire, PlanWire};
 pub(super) use samples::SamplesWire;
 pub(crate) use scalar::started;

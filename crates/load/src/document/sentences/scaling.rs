@@ -1,17 +1,22 @@
-//! Up to how many processes each has a core to itself: by the points, and by what the system says of its CPUs.
+//! Up to how many processes each has a core to itself, by the points and by what the system says of its CPUs; and the Universal
+//! Scalability Law.
 
-use steady_model::{CountRange, LoadReport, Machine, Reading, Scaling};
-
-use super::{at, percents};
+use steady_model::{Machine, Reading};
 use steady_render::letters::{capital, count};
-use steady_render::units::{TIE, fixed, short};
+use steady_render::units::{self, TIE, decimals_of, fixed, percent, short};
+use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
+
+use super::at;
+use crate::LoadRecord;
 
 /// From this inflation on processes slow each other as threads of one core may.
 const SLOWED: f64 = 1.1;
+/// What the law may leave unexplained and still describe the points.
+const DESCRIBED: f64 = 0.03;
 
 /// What the points say, what the system says, and whether they agree.
-pub(super) fn sentences(report: &LoadReport, scaling: &Scaling) -> Vec<String> {
-    let machine = &report.record.machine;
+pub(super) fn knees(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
+    let machine = &record.machine;
     let mut said = vec![
         by_points("a core", &scaling.cores),
         by_points("a logical CPU", &scaling.logical_cpus),
@@ -19,7 +24,7 @@ pub(super) fn sentences(report: &LoadReport, scaling: &Scaling) -> Vec<String> {
     ];
     said.extend(agreement(machine, scaling));
     said.extend(quota(machine));
-    said.push(second_thread(report, scaling));
+    said.push(second_thread(record, scaling));
     said
 }
 
@@ -111,8 +116,8 @@ fn count_of(cpus: f64) -> String {
 }
 
 /// What a second thread on a core adds.
-fn second_thread(report: &LoadReport, scaling: &Scaling) -> String {
-    let alone = report.points.first().map_or_else(|| at(1), |point| at(point.procs));
+fn second_thread(record: &LoadRecord, scaling: &Scaling) -> String {
+    let alone = at(record.points().first().map_or(1, |point| point.procs));
     match &scaling.second_thread_gain {
         Ok(gain) => {
             let (verb, size) = if gain.value < 0.0 { ("takes", -gain.value) } else { ("adds", gain.value) };
@@ -126,4 +131,64 @@ fn second_thread(report: &LoadReport, scaling: &Scaling) -> String {
         }
         Err(absent) => capital(&format!("what a second thread on a core adds is absent: {absent}.")),
     }
+}
+
+/// An interval in percent: `18 to 27 %`.
+fn percents(fitted: &Fitted) -> String {
+    let whole = |value: f64| fixed(value * 100.0, 0);
+    format!("{} to {}{TIE}%", whole(fitted.interval.low), whole(fitted.interval.high))
+}
+
+/// The Universal Scalability Law, and whether it describes the points at all.
+pub(super) fn law(record: &LoadRecord, scaling: &Scaling) -> Vec<String> {
+    let law = match &scaling.law {
+        Ok(law) => law,
+        Err(absent) => return vec![format!("Universal Scalability Law: absent, for {absent}.")],
+    };
+    let unit = record.unit;
+    let figures = format!(
+        "Universal Scalability Law, by least squares: lambda {} {unit} per second for one process, sigma {} \
+         (contention), kappa {} (coherency); 95{TIE}% intervals in brackets.",
+        rate(&law.lambda),
+        ratio(&law.sigma),
+        ratio(&law.kappa),
+    );
+    let left = percent(law.residual_ratio);
+    let described = if law.residual_ratio <= DESCRIBED {
+        format!("It leaves {left} of throughput unexplained.")
+    } else {
+        format!(
+            "It leaves {left} of throughput unexplained: these points have corners, or scatter, and the law has neither."
+        )
+    };
+    vec![figures, peak(law), described]
+}
+
+fn peak(law: &ScalabilityLaw) -> String {
+    match &law.peak {
+        Ok(peak) => format!("By the law most gets done at N{TIE}={TIE}{} ({}).", fixed(peak.value, 0), whole(peak)),
+        Err(absent) => format!("By the law there is no number of processes at which most gets done: {absent}."),
+    }
+}
+
+fn whole(peak: &Fitted) -> String {
+    let (low, high) = (peak.interval.low, peak.interval.high);
+    let low = fixed(low, 0);
+    if high.is_finite() { format!("{low} to {}", fixed(high, 0)) } else { format!("{low} or more") }
+}
+
+fn rate(fitted: &Fitted) -> String {
+    let shown = |value: f64| if value.is_finite() { units::count(value) } else { "any number".to_owned() };
+    format!("{} ({} to {})", shown(fitted.value), shown(fitted.interval.low), shown(fitted.interval.high))
+}
+
+fn ratio(fitted: &Fitted) -> String {
+    // Kappa may be of the order of 1e-5: it has digits of its own.
+    let shown = |value: f64| match value {
+        _ if !value.is_finite() => "any size".to_owned(),
+        0.0 => "0".to_owned(),
+        small if small < 1e-3 => format!("{small:.1e}"),
+        _ => fixed(value, decimals_of(value, 2)),
+    };
+    format!("{} ({} to {})", shown(fitted.value), shown(fitted.interval.low), shown(fitted.interval.high))
 }

@@ -1,10 +1,12 @@
-//! Which CPUs ran the processes, and what a system monitor would have shown.
+//! What the machine did: which CPUs ran the processes, what a system monitor would have shown, and by how much each resource was
+//! slower with the most processes.
 
-use steady_model::{CpuUse, LoadReport, LoadRow};
-
-use super::at;
+use steady_model::Resource;
 use steady_render::letters::count;
 use steady_render::units::{TIE, percent};
+
+use super::{at, factor};
+use crate::{CpuUse, LoadRecord, LoadRow};
 
 /// A CPU ran a process if so many of the looks found one on it: fewer are visits.
 const RAN: f64 = 0.02;
@@ -14,8 +16,8 @@ const BUSY: f64 = 0.9;
 const NAMED: usize = 4;
 
 /// The rows with the fewest and with the most processes: what lies between is in the table.
-pub(super) fn sentences(report: &LoadReport) -> Vec<String> {
-    let rows = || report.record.rows.iter().filter(|row| !row.cpus.is_empty());
+pub(super) fn cpus(record: &LoadRecord) -> Vec<String> {
+    let rows = || record.rows.iter().filter(|row| !row.cpus.is_empty());
     let fewest = rows().min_by_key(|row| row.procs);
     let most = rows().max_by_key(|row| row.procs).filter(|most| fewest.is_none_or(|row| row.procs < most.procs));
     let mut said: Vec<String> = fewest.and_then(placed).into_iter().collect();
@@ -75,4 +77,47 @@ fn monitor(row: &LoadRow) -> Option<String> {
         }
         some => format!("A system monitor would show {some} of {all} busy at {here}."),
     })
+}
+
+/// Each resource's slowdown in the row with the most processes over that in the one with the fewest; none where the rows
+/// have no rulers.
+pub(super) fn slowdowns(record: &LoadRecord) -> Option<String> {
+    let read = || record.rows.iter().filter(|row| !row.rulers.is_empty());
+    let (first, last) = (read().min_by_key(|row| row.procs)?, read().max_by_key(|row| row.procs)?);
+    if first.procs == last.procs {
+        return None;
+    }
+    let slower = |resource| Some(slowdown(last, resource)? / slowdown(first, resource)?);
+    let each: Vec<String> = Resource::ALL
+        .into_iter()
+        .filter_map(|resource| Some(format!("{} {}", spoken(resource), factor(slower(resource)?))))
+        .collect();
+    let (full, alone) = (at(last.procs), at(first.procs));
+    (!each.is_empty())
+        .then(|| format!("The rulers took, at {full}, so many times the CPU time of {alone}: {}.", each.join(", ")))
+}
+
+/// The median of what the ruler read in the row.
+fn slowdown(row: &LoadRow, resource: Resource) -> Option<f64> {
+    let readings = row.rulers.iter().filter(|reading| reading.resource == resource);
+    let mut all: Vec<f64> = readings.map(|reading| reading.slowdown_ratio).filter(|ratio| *ratio > 0.0).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let middle = all.len() / 2;
+    match all.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(all[middle]),
+        _ => Some((all[middle - 1] + all[middle]) / 2.0),
+    }
+}
+
+fn spoken(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Alu => "ALU",
+        Resource::L1 => "L1",
+        Resource::L2 => "L2",
+        Resource::Shared => "shared cache",
+        Resource::Memory => "memory",
+        Resource::Fetch => "instruction fetch",
+        Resource::SystemCall => "system call",
+    }
 }

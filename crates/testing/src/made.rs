@@ -3,19 +3,23 @@
 use steady_model::*;
 
 /// A name that would end whatever it stands in.
-pub(crate) const HOSTILE: &str =
-    "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
+pub const HOSTILE: &str = "x</title><script>alert(1)</script>\" onload='y' | `z` &amp; \n,\"\u{202e}\u{1b}[31m<!-- ]]>";
 
-pub(crate) fn seconds(seconds: f64) -> Nanos {
+/// A time.
+pub fn seconds(seconds: f64) -> Nanos {
     Nanos::from_seconds(seconds)
 }
 
-pub(crate) fn absent<T>(why: &str) -> Reading<T> {
+/// A reading that is absent.
+///
+/// # Errors
+/// Always: it is absent.
+pub fn absent<T>(why: &str) -> Reading<T> {
     Err(Absent::because(why))
 }
 
 /// A host of two CPUs, which runs under `hypervisor`.
-pub(crate) fn host(hypervisor: &str) -> Host {
+pub fn host(hypervisor: &str) -> Host {
     Host {
         hostname: Ok("build-7".into()),
         kernel: Ok("Linux 6.12.9".into()),
@@ -29,12 +33,12 @@ pub(crate) fn host(hypervisor: &str) -> Host {
 }
 
 /// Another one, on a build farm.
-pub(crate) fn builder() -> Host {
+pub fn builder() -> Host {
     Host { cpu_model: Ok("AMD EPYC 7B13".into()), memory: Ok(Bytes(8_345_600_000)), ..host("kvm") }
 }
 
 /// The CPUs of either: two cores of one thread each.
-pub(crate) fn machine() -> Machine {
+pub fn machine() -> Machine {
     Machine {
         online: vec![0, 1],
         offline: Ok(vec![]),

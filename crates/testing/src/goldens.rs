@@ -3,13 +3,18 @@
 use std::fs;
 use std::path::Path;
 
+use steady_feature::Report;
+use steady_feature::flags::Form;
+use steady_render::Style;
+use steady_render::json::Schema;
+
 /// Holds each text against the file of its name; with `STEADY_BLESS=1`, writes them instead.
-pub(crate) fn hold(files: impl IntoIterator<Item = (String, String)>) {
+pub fn hold(files: impl IntoIterator<Item = (String, String)>) {
     hold_in("testdata/reports", files);
 }
 
 /// Holds the JSON Schema of a record against the file in `docs/schemas`, as [`hold`] does.
-pub(crate) fn hold_schema(schema: &steady_render::json::Schema, description: String) {
+pub fn hold_schema(schema: &Schema, description: String) {
     hold_in("docs/schemas", [(format!("{}.json", schema.name.replace('/', "-")), description)]);
 }
 
@@ -28,9 +33,31 @@ fn hold_in(folder: &str, files: impl IntoIterator<Item = (String, String)>) {
     assert!(differing.is_empty(), "{}\nif they read well: STEADY_BLESS=1", differing.join("\n"));
 }
 
-/// A report in all its forms, each with the name of its file: for the terminal in 80 and 60 columns, and `exports` by how their
+/// A report as text for a terminal of so many columns, without colours.
+pub fn text(report: &dyn Report, width: usize) -> String {
+    report.rendered(Form::Text, Style { width, color: false }, false)
+}
+
+/// A report in one of its forms, without samples.
+pub fn shown(report: &dyn Report, form: Form) -> String {
+    report.rendered(form, Style::default(), false)
+}
+
+/// A report in all its forms, each with the name of its file: for the terminal in 80 and 60 columns, and its exports.
+pub fn of_report(name: &str, report: &dyn Report, samples: bool) -> Vec<(String, String)> {
+    let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(report, width)));
+    texts.into_iter().chain(exports(name, report, samples)).collect()
+}
+
+/// A report as it is exported, each form with the name of its file.
+pub fn exports(name: &str, report: &dyn Report, samples: bool) -> [(String, String); 4] {
+    [("json", Form::Json), ("csv", Form::Csv), ("md", Form::Markdown), ("html", Form::Html)]
+        .map(|(end, form)| (format!("{name}.{end}"), report.rendered(form, Style::default(), samples)))
+}
+
+/// What is shown in some forms, each with the name of its file: for the terminal in 80 and 60 columns, and `exports` by how their
 /// names end.
-pub(crate) fn forms<const N: usize>(
+pub fn forms<const N: usize>(
     name: &str,
     text: impl Fn(usize) -> String,
     exports: [(&str, String); N],
@@ -40,12 +67,12 @@ pub(crate) fn forms<const N: usize>(
 }
 
 /// Whether no line is wider than it may be, or ends in a blank.
-pub(crate) fn lines_fit(name: &str, text: impl Fn(usize) -> String) {
+pub fn lines_fit(name: &str, text: impl Fn(usize) -> String) {
     fit(name, &[40, 50, 60, 72, 80, 100, 132], text, |_, _| false);
 }
 
 /// The same where paths stand in the text: they are not broken, so that they can be copied.
-pub(crate) fn lines_fit_but_paths(name: &str, widths: &[usize], text: impl Fn(usize) -> String) {
+pub fn lines_fit_but_paths(name: &str, widths: &[usize], text: impl Fn(usize) -> String) {
     fit(name, widths, text, |line, width| line.split(' ').any(|word| word.starts_with('/') && word.len() + 20 > width));
 }
 

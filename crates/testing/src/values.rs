@@ -6,27 +6,28 @@ use serde_json::{Value, json};
 use steady_model::*;
 
 /// A time that can be measured.
-pub(crate) fn nanos() -> impl Strategy<Value = Nanos> {
+pub fn nanos() -> impl Strategy<Value = Nanos> {
     let longest = (1u64 << 23) * 1_000_000_000;
     prop_oneof![0..1_000_000_000u64, 0..longest, Just(0), Just(longest - 1)].prop_map(Nanos)
 }
 
 /// A value, or the reason why there is none.
-pub(crate) fn reading<T: std::fmt::Debug + Clone>(
-    value: impl Strategy<Value = T>,
-) -> impl Strategy<Value = Reading<T>> {
+pub fn reading<T: std::fmt::Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Reading<T>> {
     prop_oneof![value.prop_map(Ok), ".{0,12}".prop_map(|reason| Err(Absent(reason)))]
 }
 
-pub(crate) fn count() -> impl Strategy<Value = u64> {
+/// A count that a double holds.
+pub fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..100u64, 0..=1u64 << 53]
 }
 
-pub(crate) fn ratio() -> impl Strategy<Value = f64> {
+/// A share, odd ones among them.
+pub fn ratio() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..1.0f64, Just(0.1 + 0.2), Just(0.0), Just(5e-324), Just(1.0)]
 }
 
-pub(crate) fn host() -> impl Strategy<Value = Host> {
+/// A host of which anything may be absent.
+pub fn host() -> impl Strategy<Value = Host> {
     let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
     let names = (reading(".*"), reading(".*"), reading(".*"), reading(prop::option::of(".*")));
     (names, any::<(usize, usize)>(), reading(quota), reading(any::<u64>().prop_map(Bytes))).prop_map(
@@ -43,7 +44,8 @@ pub(crate) fn host() -> impl Strategy<Value = Host> {
     )
 }
 
-pub(crate) fn machine() -> impl Strategy<Value = Machine> {
+/// The CPUs of a machine, in no order.
+pub fn machine() -> impl Strategy<Value = Machine> {
     let cpus = || prop::collection::vec(any::<usize>(), 0..4);
     let quota = prop::option::of((nanos(), nanos()).prop_map(|(quota, period)| Quota { quota, period }));
     let cores = reading(prop::collection::vec(cpus(), 0..3));
@@ -61,13 +63,15 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     )
 }
 
-pub(crate) fn path() -> impl Strategy<Value = std::path::PathBuf> {
+/// A path that may be no text.
+pub fn path() -> impl Strategy<Value = std::path::PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let bytes = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| std::ffi::OsString::from_vec(bytes).into());
     prop_oneof![".*".prop_map(Into::into), bytes]
 }
 
-pub(crate) fn command() -> impl Strategy<Value = Command> {
+/// A command whose names and values are any texts.
+pub fn command() -> impl Strategy<Value = Command> {
     let pairs = || prop::collection::btree_map(".*", ".*", 0..3).prop_map(|map| map.into_iter().collect());
     let words = (".*", prop::collection::vec(".*", 1..4), path());
     (words, prop::option::of(path()), pairs(), pairs(), prop::option::of(".*")).prop_map(
@@ -84,7 +88,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
 }
 
 /// Every place in a value, as pointers (RFC 6901).
-pub(crate) fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+pub fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
         Value::Object(fields) => {
@@ -99,7 +103,7 @@ pub(crate) fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 /// A value with others in some of its places.
-pub(crate) fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
+pub fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
     for (place, odd) in changes {
         let mut all = Vec::new();
         places(&value, "", &mut all);
@@ -110,7 +114,7 @@ pub(crate) fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
 
 /// A value without the field at some place, where one stands there, and the field's name. Names that a user gave, of
 /// variables and parameters, are no fields.
-pub(crate) fn without_a_field(mut value: Value, place: &Index) -> (String, Value) {
+pub fn without_a_field(mut value: Value, place: &Index) -> (String, Value) {
     let mut all = Vec::new();
     places(&value, "", &mut all);
     let given = |parent: &str| ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
@@ -122,7 +126,7 @@ pub(crate) fn without_a_field(mut value: Value, place: &Index) -> (String, Value
 }
 
 /// A text with one byte of it replaced, and one that ends there. Without its last newline alone an export is whole.
-pub(crate) fn garbled(text: String, place: &Index, garbage: u8) -> (String, String) {
+pub fn garbled(text: String, place: &Index, garbage: u8) -> (String, String) {
     let mut bytes = text.into_bytes();
     let place = place.index(bytes.len() - 1);
     bytes[place] = garbage;
@@ -131,7 +135,8 @@ pub(crate) fn garbled(text: String, place: &Index, garbage: u8) -> (String, Stri
     (garbled, String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(crate) fn odd_value() -> impl Strategy<Value = Value> {
+/// A value that most fields cannot hold.
+pub fn odd_value() -> impl Strategy<Value = Value> {
     select(vec![
         json!(null),
         json!(-1),

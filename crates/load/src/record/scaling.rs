@@ -1,0 +1,128 @@
+//! What the points say about scaling, in JSON.
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use steady_model::{Absent, Interval, Reading};
+use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
+
+/// Writes it, for `#[serde(serialize_with = "..")]`.
+pub(super) fn serialize<S: Serializer>(scaling: &Reading<Scaling>, serializer: S) -> Result<S::Ok, S::Error> {
+    scaling.as_ref().map(ScalingFigures::from).map_err(Clone::clone).serialize(serializer)
+}
+
+/// What the points say about scaling, without knowing the machine.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ScalingFigures {
+    /// By what factor work per CPU second ranges over the rows: the most over the least.
+    per_cpu_factor: f64,
+    /// By what factor work per wall second ranges.
+    per_wall_factor: f64,
+    /// CPU time for the same work at full load over that at the least load.
+    full_load_inflation_ratio: f64,
+    /// Each process has a core to itself up to at least so many processes.
+    cores_low: Reading<f64>,
+    /// Each process has a core to itself up to at most so many processes.
+    cores_high: Reading<f64>,
+    /// The same of logical CPUs.
+    logical_cpus_low: Reading<f64>,
+    /// The same of logical CPUs.
+    logical_cpus_high: Reading<f64>,
+    /// What a second thread adds to what a core gets done, 0.2 for 20 %.
+    second_thread_gain_ratio: Reading<f64>,
+    /// The lower end of the range that the points leave.
+    second_thread_gain_ratio_low: Reading<f64>,
+    /// The upper end.
+    second_thread_gain_ratio_high: Reading<f64>,
+    /// Why the points tell no more: short clauses.
+    caveats: Vec<String>,
+    /// The Universal Scalability Law; absent with fewer than six rows.
+    law: Reading<LawFigures>,
+}
+
+/// The Universal Scalability Law (Gunther): throughput `lambda N / (1 + sigma (N - 1) + kappa N (N - 1))`, each figure with its
+/// 95 % interval.
+#[derive(Serialize, JsonSchema)]
+struct LawFigures {
+    /// Throughput of one process.
+    lambda_per_second: f64,
+    lambda_per_second_low: Reading<f64>,
+    lambda_per_second_high: Reading<f64>,
+    /// Contention: the share that is done one after the other.
+    sigma_ratio: f64,
+    sigma_ratio_low: Reading<f64>,
+    sigma_ratio_high: Reading<f64>,
+    /// Coherency: what each pair of processes costs.
+    kappa_ratio: f64,
+    kappa_ratio_low: Reading<f64>,
+    kappa_ratio_high: Reading<f64>,
+    /// The number of processes with the most throughput.
+    peak_procs: Reading<f64>,
+    peak_procs_low: Reading<f64>,
+    peak_procs_high: Reading<f64>,
+    /// Root mean square of what the law leaves unexplained, relative to throughput.
+    residual_ratio: f64,
+}
+
+impl From<&Scaling> for ScalingFigures {
+    fn from(scaling: &Scaling) -> Self {
+        let [cores_low, cores_high] = numbers(&scaling.cores);
+        let [logical_cpus_low, logical_cpus_high] = numbers(&scaling.logical_cpus);
+        let [second_thread_gain_ratio_low, second_thread_gain_ratio_high] = ends(&scaling.second_thread_gain);
+        ScalingFigures {
+            per_cpu_factor: scaling.per_cpu_factor,
+            per_wall_factor: scaling.per_wall_factor,
+            full_load_inflation_ratio: scaling.full_load_inflation,
+            cores_low,
+            cores_high,
+            logical_cpus_low,
+            logical_cpus_high,
+            second_thread_gain_ratio: value(&scaling.second_thread_gain),
+            second_thread_gain_ratio_low,
+            second_thread_gain_ratio_high,
+            caveats: scaling.caveats.clone(),
+            law: scaling.law.as_ref().map(LawFigures::from).map_err(Clone::clone),
+        }
+    }
+}
+
+impl From<&ScalabilityLaw> for LawFigures {
+    fn from(law: &ScalabilityLaw) -> Self {
+        let [lambda_per_second_low, lambda_per_second_high] = ends(&Ok(law.lambda));
+        let [sigma_ratio_low, sigma_ratio_high] = ends(&Ok(law.sigma));
+        let [kappa_ratio_low, kappa_ratio_high] = ends(&Ok(law.kappa));
+        let [peak_procs_low, peak_procs_high] = ends(&law.peak);
+        LawFigures {
+            lambda_per_second: law.lambda.value,
+            lambda_per_second_low,
+            lambda_per_second_high,
+            sigma_ratio: law.sigma.value,
+            sigma_ratio_low,
+            sigma_ratio_high,
+            kappa_ratio: law.kappa.value,
+            kappa_ratio_low,
+            kappa_ratio_high,
+            peak_procs: value(&law.peak),
+            peak_procs_low,
+            peak_procs_high,
+            residual_ratio: law.residual_ratio,
+        }
+    }
+}
+
+fn numbers(range: &Reading<CountRange>) -> [Reading<f64>; 2] {
+    let end = |pick: fn(&CountRange) -> u32| range.as_ref().map(|range| f64::from(pick(range))).map_err(Clone::clone);
+    [end(|range| range.low), end(|range| range.high)]
+}
+
+fn value(fitted: &Reading<Fitted>) -> Reading<f64> {
+    fitted.as_ref().map(|fitted| fitted.value).map_err(Clone::clone)
+}
+
+/// Both ends of an interval, of which either may be infinite.
+fn ends(fitted: &Reading<Fitted>) -> [Reading<f64>; 2] {
+    let end = |pick: fn(&Interval) -> f64, none: &str| {
+        let end = fitted.as_ref().map(|fitted| pick(&fitted.interval)).map_err(Clone::clone)?;
+        if end.is_finite() { Ok(end) } else { Err(Absent::because(none)) }
+    };
+    [end(|interval| interval.low, "no lower end"), end(|interval| interval.high, "no upper end")]
+}

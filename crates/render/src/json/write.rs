@@ -1,0 +1,324 @@
+//! The way out: what serde says of a record, as JSON. What is a reading follows from its type: serde calls a `Result` by its name,
+//! and nothing that a map with a user's keys holds can look like one.
+
+use serde::ser::{
+    Error as _, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+use serde_json::{Error, Map, Value};
+
+use super::{ABSENT, ABSENT_ELEMENT, ERR, OK, PRESENT_ELEMENT, READING};
+
+/// A record as JSON.
+///
+/// # Errors
+/// A map has keys that are no text, or a type refuses to be written.
+pub(super) fn written<T: Serialize + ?Sized>(record: &T) -> Result<Value, Error> {
+    record.serialize(Writer).map(Written::element)
+}
+
+/// A value on its way into the object or array that holds it.
+enum Written {
+    /// No reading.
+    Plain(Value),
+    /// The value of a reading.
+    Known(Value),
+    /// The reason why there is none.
+    Absent(Value),
+}
+
+impl Written {
+    /// An element of an array, or of a map with keys of any kind.
+    fn element(self) -> Value {
+        match self {
+            Written::Plain(value) => value,
+            Written::Known(value) if is_marked(&value) => only(PRESENT_ELEMENT, value),
+            Written::Known(value) => value,
+            Written::Absent(reason) => only(ABSENT_ELEMENT, reason),
+        }
+    }
+
+    fn known(self) -> Self {
+        match self {
+            Written::Plain(value) | Written::Known(value) => Written::Known(value),
+            absent => absent,
+        }
+    }
+}
+
+/// Whether the value of a reading looks like what is written of an absent one.
+fn is_marked(value: &Value) -> bool {
+    let mark = |fields: &Map<String, Value>| {
+        fields.len() == 1 && [ABSENT_ELEMENT, PRESENT_ELEMENT].iter().any(|mark| fields.contains_key(*mark))
+    };
+    value.as_object().is_some_and(mark)
+}
+
+/// An object of one field.
+fn only(name: &str, value: Value) -> Value {
+    Value::Object([(name.to_owned(), value)].into_iter().collect())
+}
+
+/// What a variant of an enum holds.
+fn of_variant(variant: Option<&str>, value: Value) -> Written {
+    Written::Plain(match variant {
+        Some(variant) => only(variant, value),
+        None => value,
+    })
+}
+
+struct Writer;
+
+macro_rules! scalars {
+    ($($method:ident($kind:ty))*) => {
+        $(fn $method(self, value: $kind) -> Result<Written, Error> {
+            serde_json::to_value(value).map(Written::Plain)
+        })*
+    };
+}
+
+impl Serializer for Writer {
+    type Ok = Written;
+    type Error = Error;
+    type SerializeSeq = Elements;
+    type SerializeTuple = Elements;
+    type SerializeTupleStruct = Elements;
+    type SerializeTupleVariant = Elements;
+    type SerializeMap = Fields;
+    type SerializeStruct = Fields;
+    type SerializeStructVariant = Fields;
+
+    scalars! {
+        serialize_bool(bool) serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_u8(u8)
+        serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_char(char) serialize_str(&str)
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<Written, Error> {
+        self.serialize_f64(f64::from(value))
+    }
+
+    /// JSON has no infinite numbers: they are absent.
+    fn serialize_f64(self, value: f64) -> Result<Written, Error> {
+        Ok(if value.is_finite() { Written::Plain(value.into()) } else { Written::Absent("not a number".into()) })
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<Written, Error> {
+        Ok(Written::Plain(bytes.into()))
+    }
+
+    fn serialize_none(self) -> Result<Written, Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Written, Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<Written, Error> {
+        Ok(Written::Plain(Value::Null))
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<Written, Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Written, Error> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<Written, Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<Written, Error> {
+        let written = value.serialize(self)?;
+        Ok(match (name, variant) {
+            (READING, OK) => written.known(),
+            (READING, ERR) => Written::Absent(written.element()),
+            _ => Written::Plain(only(variant, written.element())),
+        })
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Elements, Error> {
+        Ok(Elements { all: Vec::new(), variant: None })
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Elements, Error> {
+        self.serialize_seq(None)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Elements, Error> {
+        self.serialize_seq(None)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Elements, Error> {
+        Ok(Elements { all: Vec::new(), variant: Some(variant) })
+    }
+
+    /// A struct with flattened fields says that it is a map of unknown length; a map knows its length.
+    fn serialize_map(self, length: Option<usize>) -> Result<Fields, Error> {
+        Ok(Fields { are_named_by_type: length.is_none(), ..Fields::default() })
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Fields, Error> {
+        self.serialize_map(None)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Fields, Error> {
+        Ok(Fields { are_named_by_type: true, variant: Some(variant), ..Fields::default() })
+    }
+}
+
+/// The elements of an array.
+struct Elements {
+    all: Vec<Value>,
+    variant: Option<&'static str>,
+}
+
+impl SerializeSeq for Elements {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.all.push(written(value)?);
+        Ok(())
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        Ok(of_variant(self.variant, Value::Array(self.all)))
+    }
+}
+
+impl SerializeTuple for Elements {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        SerializeSeq::serialize_element(self, value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        SerializeSeq::end(self)
+    }
+}
+
+impl SerializeTupleStruct for Elements {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        SerializeSeq::serialize_element(self, value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        SerializeSeq::end(self)
+    }
+}
+
+impl SerializeTupleVariant for Elements {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        SerializeSeq::serialize_element(self, value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        SerializeSeq::end(self)
+    }
+}
+
+/// The fields of an object.
+#[derive(Default)]
+struct Fields {
+    all: Map<String, Value>,
+    /// The key whose value comes next.
+    key: String,
+    variant: Option<&'static str>,
+    /// Whether the names of the fields are a type's, so that a name for a reason can stand among them. Other keys are elements.
+    are_named_by_type: bool,
+}
+
+impl Fields {
+    fn put<T: Serialize + ?Sized>(&mut self, name: String, value: &T) -> Result<(), Error> {
+        let value = match value.serialize(Writer)? {
+            Written::Absent(reason) if self.are_named_by_type => {
+                let absent = format!("{name}{ABSENT}");
+                self.all.insert(name, Value::Null);
+                self.all.insert(absent, reason);
+                return Ok(());
+            }
+            Written::Known(value) if self.are_named_by_type => value,
+            element => element.element(),
+        };
+        self.all.insert(name, value);
+        Ok(())
+    }
+}
+
+impl SerializeMap for Fields {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.key = match written(key)? {
+            Value::String(key) => key,
+            key @ (Value::Number(_) | Value::Bool(_)) => key.to_string(),
+            _ => return Err(Error::custom("a key must be a text, a number or a boolean")),
+        };
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let key = std::mem::take(&mut self.key);
+        self.put(key, value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        Ok(of_variant(self.variant, Value::Object(self.all)))
+    }
+}
+
+impl SerializeStruct for Fields {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
+        self.put(name.to_owned(), value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        SerializeMap::end(self)
+    }
+}
+
+impl SerializeStructVariant for Fields {
+    type Ok = Written;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
+        self.put(name.to_owned(), value)
+    }
+
+    fn end(self) -> Result<Written, Error> {
+        SerializeMap::end(self)
+    }
+}
