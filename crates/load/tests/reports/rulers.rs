@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use steady_feature::flags::Form;
 use steady_feature::Record;
+use steady_feature::flags::Form;
 use steady_load::{RULERS_SCHEMA, RulerRecord};
 use steady_model::*;
 use steady_render::json::description;
