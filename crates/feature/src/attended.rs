@@ -21,8 +21,8 @@ pub struct AttendedCommand {
     /// Its words.
     pub argv: Vec<String>,
     /// The file that was executed.
-    #[serde(with = "steady_render::path")]
-    #[schemars(with = "steady_render::path::Form")]
+    #[serde(with = "steady_model::path")]
+    #[schemars(with = "steady_model::path::Form")]
     pub program: PathBuf,
 }
 

@@ -10,6 +10,7 @@ mod joined;
 mod kept;
 mod load;
 mod machine;
+pub mod path;
 mod plan;
 mod release;
 mod report;

@@ -147,6 +147,20 @@ impl fmt::Display for Absent {
 
 impl std::error::Error for Absent {}
 
+/// Reads a field that may be null but must be there: what is missing was not chosen, or read, to be null. For
+/// `#[serde(deserialize_with = "required")]`.
+pub(crate) fn required<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+/// Writes a reading of a number for which JSON has no text as absent. For `#[serde(serialize_with = "finite")]`.
+pub(crate) fn finite<S: Serializer>(reading: &Reading<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match reading {
+        Ok(value) if !value.is_finite() => Err::<f64, _>(Absent::because("not a number")).serialize(serializer),
+        reading => reading.serialize(serializer),
+    }
+}
+
 /// A reading, or the reason why it cannot be had. Never zero for want of a value.
 pub type Reading<T> = Result<T, Absent>;
 

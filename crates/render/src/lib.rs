@@ -10,7 +10,6 @@ pub mod html;
 pub mod json;
 pub mod letters;
 pub mod markdown;
-pub mod path;
 pub mod scale;
 pub mod shell;
 pub mod svg;

@@ -321,7 +321,11 @@ fn one_at_a_time_makes_a_program() {
             std::thread::sleep(Duration::from_millis(300));
             drop(held);
         });
-        assert_eq!(bench.maker(&mut Fake::default()).make_patiently(&bench.program), Ok(Made::Warm), "it waits for the other process");
+        assert_eq!(
+            bench.maker(&mut Fake::default()).make_patiently(&bench.program),
+            Ok(Made::Warm),
+            "it waits for the other process"
+        );
     });
 }
 

@@ -35,11 +35,16 @@ pub fn text_by_lines<T: Serialize>(schema: &Schema, record: &T, field: &str) -> 
 pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
     let mut top = Map::new();
     top.insert("schema".to_owned(), Value::from(schema.name));
-    // Records have text for keys and nothing that can fail.
-    if let Ok(Value::Object(fields)) = serde_json::to_value(record).map(codec::written) {
+    if let Value::Object(fields) = part(record) {
         top.extend(fields);
     }
     Value::Object(top)
+}
+
+/// A part of a record as JSON, or a record without its schema.
+pub fn part<T: Serialize>(part: &T) -> Value {
+    // Records have text for keys and nothing that can fail.
+    serde_json::to_value(part).map_or(Value::Null, codec::written)
 }
 
 /// The record in a JSON text, exactly as it was.
@@ -47,7 +52,15 @@ pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
 /// # Errors
 /// What is wrong with it, and where; no input makes it panic.
 pub fn record<T: DeserializeOwned>(schema: &Schema, json: &str) -> Result<T, ReadError> {
-    let value = codec::readable(schema.value(json)?)?;
+    of_value(schema.value(json)?)
+}
+
+/// The record in JSON whose schema is known.
+///
+/// # Errors
+/// As [`record`].
+pub fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
+    let value = codec::readable(value)?;
     serde_path_to_error::deserialize(codec::Reader(value)).map_err(|error| {
         // A reading that is there is no level of its own in the text.
         let levels = error.path().iter().filter(|level| level.to_string() != codec::OK);

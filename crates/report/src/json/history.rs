@@ -4,7 +4,7 @@ use serde_json::{Value, json as literal};
 use steady_model::{Kept, Report};
 
 use super::object::Object;
-use super::{pretty, verdicts, wire};
+use super::{pretty, started, verdicts};
 use crate::text::sentence;
 
 /// The name and version of what [`runs_json_text`] writes.
@@ -46,7 +46,7 @@ fn fields(kept: &Kept) -> Object {
     let mut run = Object::new();
     run.put("id", kept.id);
     run.put("kind", facts.kind.name());
-    run.put("started", wire::started(facts.started));
+    run.put("started", started(facts.started));
     run.put("commands", facts.commands.clone());
     match &facts.pairs {
         Ok(pairs) => run.put("pairs", *pairs),

@@ -2,15 +2,13 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use steady_model::{ExplainPlan, ExplainRecord, ExplainReport, Nanos, Outcome, Part, Reading, Timestamp};
+use steady_model::{Command, ExplainPlan, ExplainRecord, ExplainReport, Nanos, Outcome, Part, Reading, Timestamp};
 
 use super::wire::{AluWire, CountsWire, PricesWire, ProcessWire, ProgressWire, list, priced_name};
 use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::check::{LONGEST, holds};
 use crate::json::object::Object;
-use crate::json::wire::{
-    ActivityWire, CommandWire, HostWire, Seconds, join, read_started, required, started, to_value,
-};
+use crate::json::wire::{ActivityWire, HostWire, Seconds, join, read_started, required, started, to_value};
 use crate::json::{ReadError, commands, pretty};
 use steady_render::json::fields;
 
@@ -91,7 +89,7 @@ pub fn explain_json_text(report: &ExplainReport) -> String {
 struct ExportWire {
     #[serde(deserialize_with = "read_started")]
     started: Timestamp,
-    command: CommandWire,
+    command: Command,
     trace: bool,
     by_process: bool,
     host: HostWire,
@@ -142,7 +140,7 @@ pub fn read_explain_record(json: &str) -> Result<ExplainRecord, ReadError> {
         Ok(join(name, value, absent)?.map(|seconds| seconds.0))
     };
     let record = ExplainRecord {
-        plan: ExplainPlan { command: wire.command.into(), trace: wire.trace, by_process: wire.by_process },
+        plan: ExplainPlan { command: wire.command, trace: wire.trace, by_process: wire.by_process },
         started: wire.started,
         host: wire.host.into_host().map_err(|error| error.within("host"))?,
         revision: join("revision", wire.revision, wire.revision_absent)?,

@@ -9,9 +9,9 @@ use super::wire::{AluWire, CountsWire, PricesWire, list, priced_name};
 use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::object::Object;
 use crate::json::read::{assembled, with_samples};
-use crate::json::wire::{ActivityWire, HostWire, PlanWire, SamplesWire, Seconds, required, started, to_value};
-use crate::json::{ReadError, commands, pretty};
-use steady_render::json::fields;
+use crate::json::wire::{Seconds, required, started, to_value};
+use crate::json::{ReadError, Samples, choices, commands, pretty};
+use steady_render::json::{fields, part};
 
 /// The report as JSON, with the raw samples where `samples` says so: only then can it be read back.
 pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
@@ -24,7 +24,7 @@ pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
     top.put("elapsed_seconds", Seconds(record.elapsed).as_f64());
     let described = record.plan.commands.iter().map(|command| Value::from(commands::described(command)));
     top.put("commands", described.collect::<Value>());
-    top.put("host", to_value(&HostWire::from(&record.host)));
+    top.put("host", part(&record.host));
     top.text("revision", &record.revision);
     match &record.counters {
         Ok(scope) => top.put("counters", to_value(scope)),
@@ -43,13 +43,13 @@ pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
     }
     put_alu(&mut top, &pair.alu);
     top.put("prices", to_value(&PricesWire::from(&pair.prices)));
-    top.put("load", to_value(&ActivityWire::from(&record.activity)));
+    top.put("load", part(&record.activity));
     top.put("primary", record.primary.name());
     top.put("ending", to_value(&record.ending));
     top.put("layouts_left_out", to_value(&record.left_out));
-    top.put("plan", to_value(&PlanWire::from(&record.plan)));
+    top.put("plan", choices(&record.plan));
     if samples {
-        top.put("samples", to_value(&SamplesWire::from(record)));
+        top.put("samples", part(&Samples::of(record)));
     }
     top.into()
 }

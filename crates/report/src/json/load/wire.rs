@@ -1,10 +1,10 @@
 //! The record as it travels: what of an export is read back.
 
 use serde::{Deserialize, Serialize};
-use steady_model::{CpuUse, LoadPlan, LoadRow, LoadRun, LoadWork, Outcome, RulerReading, Seed};
+use steady_model::{Command, CpuUse, LoadPlan, LoadRow, LoadRun, LoadWork, Outcome, RulerReading, Seed};
 
 use crate::json::ReadError;
-use crate::json::wire::{ActivityWire, CommandWire, RulerReadingWire, Seconds, join, required, split, split_ratio};
+use crate::json::wire::{ActivityWire, RulerReadingWire, Seconds, join, required, split, split_ratio};
 
 /// [`LoadPlan`] in JSON, less the seed.
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ enum WorkWire {
         work: u64,
     },
     Command {
-        command: CommandWire,
+        command: Command,
         window_seconds: Seconds,
     },
 }
@@ -41,9 +41,7 @@ impl LoadPlanWire {
                 LoadWork::Hash { cpu_time: cpu_time_seconds.0, poll: poll_seconds.map(|seconds| seconds.0) }
             }
             WorkWire::Sum { work } => LoadWork::Sum { work },
-            WorkWire::Command { command, window_seconds } => {
-                LoadWork::Command { command: command.into(), window: window_seconds.0 }
-            }
+            WorkWire::Command { command, window_seconds } => LoadWork::Command { command, window: window_seconds.0 },
         };
         LoadPlan { work, procs: self.procs, cpus: self.cpus, seed }
     }

@@ -8,7 +8,7 @@ use super::wire::{BenchPlanWire, TrialWire};
 use super::{BENCH, SCHEMA};
 use crate::json::ReadError;
 use crate::json::check::{LONGEST, holds};
-use crate::json::wire::{CommandWire, HostWire, Seconds, join, read_started, required};
+use crate::json::wire::{HostWire, Seconds, join, read_started, required};
 use steady_render::json::fields;
 
 /// What of an export makes up the record; all else is derived from it.
@@ -36,7 +36,7 @@ struct ExportWire {
 #[derive(Deserialize)]
 struct ProgramWire {
     #[serde(flatten)]
-    command: CommandWire,
+    command: Command,
     #[serde(deserialize_with = "required")]
     samples: Option<TrialWire>,
     #[serde(default)]
@@ -81,6 +81,6 @@ impl ProgramWire {
             Ok(trial) => Ok(trial.into_trial().map_err(|error| error.within("samples"))?),
             Err(absent) => Err(absent),
         };
-        Ok((self.command.into(), trial))
+        Ok((self.command, trial))
     }
 }
