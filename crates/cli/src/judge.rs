@@ -33,7 +33,7 @@ pub(crate) fn run(flags: &JudgeFlags) -> Result<u8, Failure> {
         return Ok(status(&report));
     }
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
-    destinations.write_joined(&joined)?;
+    destinations.write(&joined)?;
     Ok(joined.plan().map_or(0, |plan| status_of(plan, &joined.judgements)))
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use steady_linux::process;
 use steady_model::{ExplainPairReport, ExplainReport, Joined, Report, WarmBenchReport, WarmReport};
+use steady_render::{html, markdown, terminal};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -29,11 +30,25 @@ pub(crate) trait Shown {
 impl Shown for Report {
     fn rendered(&self, form: Form, samples: bool) -> String {
         match form {
-            Form::Text => steady_report::text(self, style()),
+            Form::Text => terminal::text(&steady_report::document(self), style()),
             Form::Json => steady_report::json_text(self, samples),
             Form::Csv => steady_report::csv(self),
-            Form::Markdown => steady_report::markdown(self),
-            Form::Html => steady_report::html(self),
+            Form::Markdown => markdown::text(&steady_report::document(self)),
+            Form::Html => html::text(&steady_report::document(self)),
+        }
+    }
+}
+
+impl Shown for Joined {
+    /// It has neither runs nor samples: [`Destinations::can_take_joined`].
+    fn rendered(&self, form: Form, _: bool) -> String {
+        let document = || steady_report::joined_document(self);
+        match form {
+            Form::Text => terminal::text(&document(), style()),
+            Form::Json => steady_report::joined_json_text(self),
+            Form::Csv => String::new(),
+            Form::Markdown => markdown::text(&document()),
+            Form::Html => html::text(&document()),
         }
     }
 }
@@ -197,35 +212,23 @@ impl Destinations {
         self.files.iter().map(write).fold(Ok(()), Result::and)
     }
 
-    /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs or pages
-    /// of their own, and their samples stay in the files that they came from.
+    /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs of their own, and
+    /// their samples stay in the files that they came from.
     pub(crate) fn can_take_joined(flags: &OutputFlags, samples: bool) -> Result<(), Failure> {
         let refused = |what: &str| {
-            let rest = "is for one comparison; several that are joined are written as text or JSON";
-            Err(Failure::Usage(format!("{what} {rest}: --format json, --export-json FILE")))
+            let rest = "is for one comparison; several that are joined have no runs and no samples of their own";
+            Err(Failure::Usage(format!("{what} {rest}")))
         };
         if samples {
             return refused("--samples");
         }
-        if let Some((option, ..)) = flags.files.wanted().find(|(_, form, _)| *form != Form::Json) {
-            return refused(option);
+        if flags.files.export_csv.is_some() {
+            return refused("--export-csv");
         }
-        if !matches!(flags.format, FormatFlag::Text | FormatFlag::Json) {
-            return refused("this --format");
+        if flags.format == FormatFlag::Csv {
+            return refused("--format csv");
         }
         Ok(())
-    }
-
-    /// Writes comparisons that are joined everywhere.
-    pub(crate) fn write_joined(&self, joined: &Joined) -> Result<(), Failure> {
-        let text = match self.format {
-            FormatFlag::Json => steady_report::joined_json_text(joined),
-            _ if self.quiet => String::new(),
-            _ => readable(steady_report::joined_text(joined, style())),
-        };
-        let printed = print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
-        let json = steady_report::joined_json_text(joined);
-        self.files.iter().map(|(_, file)| file.save(&json)).fold(printed, Result::and)
     }
 
     fn print(&self, report: &impl Shown) -> io::Result<()> {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod ascii;
+pub mod change;
 pub mod chart;
 pub mod csv;
 pub mod document;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod csv;
+mod document;
 mod html;
 mod json;
 mod markdown;
@@ -18,10 +19,11 @@ pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{csv, explain_csv, explain_pair_csv};
+pub use document::{document, joined_document, sentence};
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
-pub use html::{explain_html, explain_pair_html, html};
+pub use html::{explain_html, explain_pair_html};
 pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
     EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
@@ -35,14 +37,11 @@ pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
 pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
-pub use markdown::{explain_markdown, explain_pair_markdown, markdown};
+pub use markdown::{explain_markdown, explain_pair_markdown};
 pub use text::agent_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
-pub use text::{
-    explain_pair_text, explain_text, joined_text, other_run_text, run_text, runs_text, said_run_text, sentence,
-    summary, text,
-};
+pub use text::{explain_pair_text, explain_text, other_run_text, run_text, runs_text, said_run_text, summary};
 pub use text::{release_answer_text, release_text};
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::one_line;

@@ -5,7 +5,7 @@ use steady_model::{Kept, Report};
 
 use super::object::Object;
 use super::{pretty, started, verdicts};
-use crate::text::sentence;
+use crate::document::sentence;
 
 /// The name and version of what [`runs_json_text`] writes.
 pub const HISTORY_SCHEMA: &str = "steady.history/1";

@@ -4,7 +4,7 @@ use steady_model::{Facts, Kept, Reading, Report, Verdict};
 
 use super::Style;
 use super::{Page, Paint};
-use super::{headline, sentence};
+use crate::document::{alone, headline};
 use crate::json::started;
 use crate::units::TIE;
 use crate::words::{Effect, capital, cut, noun, one_line, width};
@@ -21,7 +21,7 @@ const COLUMNS: usize = 5;
 /// after the first.
 pub fn summary(report: &Report) -> String {
     if report.record.plan.commands.len() == 1 {
-        let all: String = sentence::alone(report).into_iter().map(|(_, text)| text).collect();
+        let all: String = alone(report).into_iter().map(|(_, text)| text).collect();
         let what = all.split(';').next().unwrap_or_default();
         let size = what.strip_prefix(&capital(noun(report.record.primary))).unwrap_or("nothing measured");
         return size.trim().replace(TIE, " ");
@@ -82,7 +82,7 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
 /// One comparison: its verdict in words, and what tells it from other runs.
 pub fn run_text(kept: &Kept, report: &Report, style: Style) -> String {
     let mut page = Page::new(style);
-    headline::write(report, &mut page);
+    headline::sentences(report).iter().for_each(|sentence| page.paragraph(0, 2, sentence));
     facts(kept, page)
 }
 
