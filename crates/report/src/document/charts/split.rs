@@ -10,7 +10,7 @@ use super::{plain, series};
 use crate::words::{cut, name};
 
 /// The letters of a command's name next to its bar.
-const NAME: usize = 28;
+const NAME: usize = 18;
 
 /// The parts of a run's time, in their order from left to right.
 const PARTS: [(&str, Look); 5] = [
