@@ -71,7 +71,7 @@ fn three_runs_are_joined_into_one_verdict() {
     assert!(stderr.contains("steady.judge/1"), "{stderr}");
     fs::remove_file(exported).unwrap();
 
-    for (format, wanted) in [("markdown", "| file | verdict |"), ("text", "2 sources joined")] {
+    for (format, wanted) in [("markdown", "| file | verdict |"), ("text", "3 sources joined")] {
         let (status, text, stderr) = judge(&["--format", format], &files);
         assert!(status == 0 && text.contains(wanted), "{format}: {text}{stderr}");
     }

@@ -1,13 +1,11 @@
 //! `steady compare`: wire plan, runner, experiment and report together.
 
 use steady_experiments::compare::{CompareError, Setting, compare};
-use steady_experiments::{CommandRunner, judge};
+use steady_experiments::{CommandRunner, judge, status};
 use steady_feature::Interrupt;
 use steady_host::around;
 use steady_linux::{Root, cgroup, clock, host, topology};
-use steady_model::{
-    Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
-};
+use steady_model::{Absent, Ending, Layout, Outcome, Plan, Reading, Record};
 use steady_process::runner::RunError;
 
 use crate::failure::Failure;
@@ -56,7 +54,7 @@ fn run_here(flags: &CompareFlags) -> Result<u8, Failure> {
     kept.map_or(Ok(()), |id| destinations.mention(id))?;
     Ok(match report.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
-        Ending::Decided | Ending::Spent => status(&report),
+        Ending::Decided | Ending::Spent => status(&report.record.plan, &report.judgements),
     })
 }
 
@@ -111,34 +109,6 @@ fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
         None => topology::allowed_cpus(&Root::default())?,
     };
     topology::Topology::probe(&Root::default())?.duet_cpus(&allowed)
-}
-
-/// The exit status that the report asks for.
-pub(crate) fn status(report: &Report) -> u8 {
-    status_of(&report.record.plan, &report.judgements)
-}
-
-/// The exit status that these verdicts ask for.
-pub(crate) fn status_of(plan: &Plan, judgements: &[Judgement]) -> u8 {
-    let primary = || judgements.iter().filter(|judgement| judgement.primary);
-    if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
-        3
-    } else if plan.fail_if.is_some_and(|condition| primary().any(|judgement| met(&condition, judgement))) {
-        1
-    } else if plan.require_verdict && primary().any(|judgement| judgement.verdict == Verdict::Undecided) {
-        4
-    } else {
-        0
-    }
-}
-
-/// Whether a condition surely holds: the verdict says so, and the whole interval of the size lies beyond the limit.
-fn met(condition: &FailIf, judgement: &Judgement) -> bool {
-    let beyond = |interval: &Interval| match condition.verdict {
-        Verdict::Slower => interval.low > condition.limit(),
-        _ => interval.high < condition.limit(),
-    };
-    judgement.verdict == condition.verdict && judgement.interval.as_ref().is_ok_and(beyond)
 }
 
 /// What to tell the user, with the remedy.

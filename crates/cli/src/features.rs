@@ -7,7 +7,8 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 6] = [
+pub(crate) static FEATURES: [Feature; 7] = [
+    steady_experiments::JUDGE,
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,

@@ -13,7 +13,6 @@ mod failure;
 mod features;
 mod flags;
 mod history;
-mod judge;
 mod letters;
 mod manual;
 mod output;
@@ -73,7 +72,6 @@ fn main() -> ExitCode {
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
         Subcommands::Compare(flags) => compare::run(&flags),
-        Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),

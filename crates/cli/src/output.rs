@@ -7,9 +7,9 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use steady_experiments::Compared;
 use steady_linux::process;
-use steady_model::{ExplainPairReport, ExplainReport, Joined, Report, WarmBenchReport, WarmReport};
-use steady_render::{html, markdown, terminal};
+use steady_model::{ExplainPairReport, ExplainReport, Report, WarmBenchReport, WarmReport};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -29,27 +29,7 @@ pub(crate) trait Shown {
 
 impl Shown for Report {
     fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => terminal::text(&steady_report::document(self), style()),
-            Form::Json => steady_report::json_text(self, samples),
-            Form::Csv => steady_report::csv(self),
-            Form::Markdown => markdown::text(&steady_report::document(self)),
-            Form::Html => html::text(&steady_report::document(self)),
-        }
-    }
-}
-
-impl Shown for Joined {
-    /// It has neither runs nor samples: [`Destinations::can_take_joined`].
-    fn rendered(&self, form: Form, _: bool) -> String {
-        let document = || steady_report::joined_document(self);
-        match form {
-            Form::Text => terminal::text(&document(), style()),
-            Form::Json => steady_report::joined_json_text(self),
-            Form::Csv => String::new(),
-            Form::Markdown => markdown::text(&document()),
-            Form::Html => html::text(&document()),
-        }
+        OfReport(&Compared(self)).rendered(form, samples)
     }
 }
 
@@ -210,25 +190,6 @@ impl Destinations {
     pub(crate) fn write_files(&self, report: &impl Shown) -> Result<(), Failure> {
         let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, self.samples));
         self.files.iter().map(write).fold(Ok(()), Result::and)
-    }
-
-    /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs of their own, and
-    /// their samples stay in the files that they came from.
-    pub(crate) fn can_take_joined(flags: &OutputFlags, samples: bool) -> Result<(), Failure> {
-        let refused = |what: &str| {
-            let rest = "is for one comparison; several that are joined have no runs and no samples of their own";
-            Err(Failure::Usage(format!("{what} {rest}")))
-        };
-        if samples {
-            return refused("--samples");
-        }
-        if flags.files.export_csv.is_some() {
-            return refused("--export-csv");
-        }
-        if flags.format == FormatFlag::Csv {
-            return refused("--format csv");
-        }
-        Ok(())
     }
 
     fn print(&self, report: &impl Shown) -> io::Result<()> {

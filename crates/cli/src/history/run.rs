@@ -11,7 +11,6 @@ use steady_report::{
     run_text, runs_json_text, said_run_json_text, said_run_text, summary, warm_bench_summary,
 };
 
-use crate::compare;
 use crate::features;
 use crate::flags::{Form, ListFormat};
 use crate::output::{Shown, style};
@@ -108,7 +107,7 @@ impl Run for Report {
     }
 
     fn status(&self) -> u8 {
-        compare::status(self)
+        steady_experiments::status(&self.record.plan, &self.judgements)
     }
 }
 
