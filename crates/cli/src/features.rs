@@ -7,7 +7,8 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 7] = [
+pub(crate) static FEATURES: [Feature; 8] = [
+    crate::compare::FEATURE,
     steady_experiments::JUDGE,
     steady_load::FEATURE,
     steady_limit::FEATURE,

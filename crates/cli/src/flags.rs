@@ -53,8 +53,6 @@ impl Flags {
 /// What to do, besides the features of the table.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subcommands {
-    /// Tell whether a command costs less than another, on this machine as it is
-    Compare(Box<CompareFlags>),
     /// Where the time of a command goes, and what its calls, faults and switches cost; why one needs longer than another
     Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started

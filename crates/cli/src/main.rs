@@ -71,7 +71,6 @@ fn main() -> ExitCode {
 /// Does what the flags say, for what is no feature of the table; the exit status.
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
-        Subcommands::Compare(flags) => compare::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
         Subcommands::Agent(flags) => agent::run(&flags),

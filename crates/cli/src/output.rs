@@ -7,9 +7,8 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use steady_experiments::Compared;
 use steady_linux::process;
-use steady_model::{ExplainPairReport, ExplainReport, Report, WarmBenchReport, WarmReport};
+use steady_model::{ExplainPairReport, ExplainReport, WarmBenchReport, WarmReport};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -25,12 +24,6 @@ const WIDTH: usize = 80;
 pub(crate) trait Shown {
     /// It in one of its forms; with the raw samples, where the form can hold them and they are wanted.
     fn rendered(&self, form: Form, samples: bool) -> String;
-}
-
-impl Shown for Report {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        OfReport(&Compared(self)).rendered(form, samples)
-    }
 }
 
 impl Shown for ExplainReport {

@@ -17,7 +17,7 @@ use steady_feature::{Feature, Status};
 
 pub use commands::CommandRunner;
 pub use judge::{JoinError, join, judge, status};
-pub use report::{Compared, Together};
+pub use report::{COMPARISONS, Compared, Together};
 
 /// The feature `judge`.
 pub const JUDGE: Feature = Feature {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp,
+    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Seed, Timestamp,
     WarmBenchReport,
 };
 
@@ -89,19 +89,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a comparison, whose verdict is `verdict` in words.
-    pub fn of(report: &Report, verdict: String) -> Self {
-        let record = &report.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
-            complete: record.ending != Ending::Interrupted,
-            primary: Ok(record.primary),
-            ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
     /// The facts of a command whose time was explained, summed up as `verdict`. It is complete however the command ended.
     pub fn of_explain(report: &ExplainReport, verdict: String) -> Self {
         let record = &report.record;

@@ -19,7 +19,7 @@ pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{csv, explain_csv, explain_pair_csv};
-pub use document::{document, joined_document, sentence};
+pub use document::{document, headline, joined_document, sentence};
 pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
@@ -28,8 +28,8 @@ pub use json::{AGENT_SCHEMA, agent_json, agent_json_text};
 pub use json::{
     EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
     explain_pair_json, explain_pair_json_text, explains_a_pair, joined_json, joined_json_text, json, json_text,
-    load_json, load_json_text, read_explain_pair_record, read_explain_record, read_load_record, read_record,
-    read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text, said_run_json_text,
+    judged_run_json_text, load_json, load_json_text, read_explain_pair_record, read_explain_record, read_load_record,
+    read_record, read_ruler_record, rulers_json, rulers_json_text, runs_json_text, said_run_json_text, verdicts_json,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
@@ -41,7 +41,7 @@ pub use markdown::{explain_markdown, explain_pair_markdown};
 pub use text::agent_text;
 pub use text::warm_bench_text;
 pub use text::warm_status_text;
-pub use text::{explain_pair_text, explain_text, other_run_text, run_text, runs_text, said_run_text, summary};
+pub use text::{explain_pair_text, explain_text, other_run_text, runs_text, said_run_text, summary};
 pub use text::{release_answer_text, release_text};
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::one_line;

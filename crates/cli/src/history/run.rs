@@ -2,13 +2,13 @@
 
 use std::ops::Deref;
 
-use steady_experiments::{explain, judge, warm};
+use steady_experiments::{explain, warm};
 use steady_feature::Record;
-use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, Report, RunKind, WarmBenchReport};
+use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, RunKind, WarmBenchReport};
 use steady_report::{
-    ReadError, explain_pair_summary, explain_summary, explains_a_pair, other_run_text, read_explain_pair_record,
-    read_explain_record, read_record, read_release_report, read_warm_bench_record, release_summary, run_json_text,
-    run_text, runs_json_text, said_run_json_text, said_run_text, summary, warm_bench_summary,
+    ReadError, explain_pair_summary, explain_summary, explains_a_pair, judged_run_json_text, other_run_text,
+    read_explain_pair_record, read_explain_record, read_release_report, read_warm_bench_record, release_summary,
+    runs_json_text, said_run_json_text, said_run_text, warm_bench_summary,
 };
 
 use crate::features;
@@ -36,12 +36,11 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         return Ok(Box::new(OfFeature((record.read)(text)?)));
     }
     Ok(match kind {
-        RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs => {
+        RunKind::Compare | RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs => {
             unreachable!("they are in the table of features")
         }
     })
@@ -68,10 +67,11 @@ impl<'a, R: Deref<Target = dyn Record + 'a>> Run for OfFeature<R> {
 
     fn shown(&self, kept: &Kept, format: ListFormat) -> String {
         let sentences = self.0.sentences();
-        match format {
+        match (format, self.0.verdicts()) {
+            (ListFormat::Json, Some(verdicts)) => judged_run_json_text(kept, verdicts),
             _ if sentences.is_empty() => facts_shown(kept, format),
-            ListFormat::Text => said_run_text(kept, &sentences, style()),
-            ListFormat::Json => said_run_json_text(kept, &sentences),
+            (ListFormat::Text, _) => said_run_text(kept, &sentences, style()),
+            (ListFormat::Json, None) => said_run_json_text(kept, &sentences),
         }
     }
 
@@ -91,23 +91,6 @@ fn facts_shown(kept: &Kept, format: ListFormat) -> String {
 impl Shown for Box<dyn Run> {
     fn rendered(&self, form: Form, samples: bool) -> String {
         (**self).rendered(form, samples)
-    }
-}
-
-impl Run for Report {
-    fn facts(&self) -> Facts {
-        Facts::of(self, summary(self))
-    }
-
-    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        match format {
-            ListFormat::Text => run_text(kept, self, style()),
-            ListFormat::Json => run_json_text(kept, self),
-        }
-    }
-
-    fn status(&self) -> u8 {
-        steady_experiments::status(&self.record.plan, &self.judgements)
     }
 }
 

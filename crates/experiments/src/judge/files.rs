@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::{ArgMatches, FromArgMatches};
 use rustix::fs::FileType;
 use steady_feature::flags::FormatFlag;
-use steady_feature::{Failure, Session, Status};
+use steady_feature::{Failure, Record as _, Session, Status};
 use steady_model::Record;
 
 use super::{join, judge, status};
@@ -30,9 +30,9 @@ pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8,
     let mut records = flags.files.iter().map(|file| record(&flags, file)).collect::<Result<Vec<_>, _>>()?;
     session.open(&flags.output, flags.samples, Status::Own)?;
     if !has_several && let Some((_, record)) = records.pop() {
-        let report = judge(record);
-        session.write(&Compared(&report))?;
-        return Ok(status(&report.record.plan, &report.judgements));
+        let compared = Compared(judge(record));
+        session.write(&compared)?;
+        return Ok(compared.status());
     }
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
     session.write(&Together(&joined))?;

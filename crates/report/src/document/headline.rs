@@ -8,7 +8,7 @@ use super::sentence;
 use crate::words::{count, startups};
 
 /// One sentence per command after the first, or the mean of a command alone; and what start-up costs where it is apart.
-pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
+pub fn sentences(report: &Report) -> Vec<Sentence> {
     if report.record.plan.commands.len() == 1 {
         return std::iter::once(sentence::alone(report)).chain(start_up(report)).collect();
     }

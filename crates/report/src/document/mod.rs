@@ -2,7 +2,7 @@
 
 mod charts;
 mod commands;
-pub(crate) mod headline;
+mod headline;
 mod joined;
 mod machine;
 mod pairs;
@@ -17,6 +17,7 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 
 use crate::words::message;
 
+pub use headline::sentences as headline;
 pub use joined::joined_document;
 pub(crate) use sentence::alone;
 pub use sentence::sentence;

@@ -29,7 +29,7 @@ pub use explain::{
     EXPLAIN_SCHEMA, explain_json, explain_json_text, explain_pair_json, explain_pair_json_text, explains_a_pair,
     read_explain_pair_record, read_explain_record,
 };
-pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text, said_run_json_text};
+pub use history::{HISTORY_SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text, verdicts_json};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;

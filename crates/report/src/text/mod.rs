@@ -12,7 +12,7 @@ mod warm;
 
 pub use agent::agent_text;
 pub use explain::{explain_pair_text, explain_text};
-pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
+pub use history::{other_run_text, runs_text, said_run_text, summary};
 pub use release::{release_answer_text, release_text};
 pub use warm::{warm_bench_text, warm_status_text};
 

@@ -56,7 +56,7 @@ pub(super) fn block(record: &Record, points: &Points) -> Block {
     })
 }
 
-/// Steps, for a moment tells of the time since the one before. A line ends where a reading is absent.
+/// Steps: a moment covers the time since the one before. A line ends where a reading is absent.
 fn lines(record: &Record, group: usize, pick: Pick, look: Look, name: &str) -> Vec<Series> {
     let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut from = record.moments.first().map_or(0.0, |moment| moment.at.seconds());
