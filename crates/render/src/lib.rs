@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod ascii;
-pub mod change;
 pub mod chart;
 pub mod csv;
 pub mod document;
+pub mod effect;
 pub mod html;
 pub mod json;
 pub mod letters;

@@ -29,7 +29,8 @@ pub use json::{
     EXPLAIN_SCHEMA, HISTORY_SCHEMA, JOINED_SCHEMA, LOAD_SCHEMA, RULERS_SCHEMA, SCHEMA, explain_json, explain_json_text,
     explain_pair_json, explain_pair_json_text, explains_a_pair, joined_json, joined_json_text, json, json_text,
     judged_run_json_text, load_json, load_json_text, read_explain_pair_record, read_explain_record, read_load_record,
-    read_record, read_ruler_record, rulers_json, rulers_json_text, runs_json_text, said_run_json_text, verdicts_json,
+    read_record, read_record_of, read_ruler_record, record_fields, rulers_json, rulers_json_text, runs_json_text,
+    said_run_json_text, verdicts_json,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};

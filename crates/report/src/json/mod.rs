@@ -8,7 +8,6 @@ mod explain;
 mod history;
 mod joined;
 mod load;
-mod meanwhile;
 mod object;
 mod read;
 mod release;
@@ -32,7 +31,7 @@ pub use explain::{
 pub use history::{HISTORY_SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text, verdicts_json};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
-pub use read::read_record;
+pub use read::{read_record, read_record_of, record_fields};
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 pub use warm::{
@@ -72,7 +71,7 @@ pub fn json(report: &Report, samples: bool) -> Value {
     top.put("runs", report.runs());
     let unit = |judgement| verdicts::of(record, judgement);
     top.put("verdicts", report.judgements.iter().map(unit).collect::<Vec<_>>());
-    top.put("load", meanwhile::load(report));
+    top.put("load", load_during(report));
     top.put("warnings", warnings(report));
     top.put("primary", record.primary.name());
     top.put("ending", part(&record.ending));
@@ -157,6 +156,15 @@ fn layouts(report: &Report) -> Value {
         all.put(layout.name(), literal!({ "pairs": report.blocks_of(layout), "measured_seconds": seconds }));
     }
     all.into()
+}
+
+/// What the load did to the pairs, and what the machine was doing.
+fn load_during(report: &Report) -> Value {
+    let mut object = Object::new();
+    object.number("preempted_ratio", report.load.preempted_ratio, "no pairs");
+    object.reading("run_delay_ratio", &report.load.run_delay_ratio);
+    object.extend(part(&report.record.activity));
+    object.into()
 }
 
 /// Every warning: its kind and facts, and the message in words.

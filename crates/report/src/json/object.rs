@@ -88,3 +88,9 @@ impl From<Object> for Value {
         Value::Object(object.0)
     }
 }
+
+impl From<Object> for Map<String, Value> {
+    fn from(object: Object) -> Self {
+        object.0
+    }
+}

@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use steady_model::{
     Activity, Cold, Command, CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Reading, Record, Seed, Timestamp,
 };
-use steady_render::json::{Schema, fields, of_value};
+use steady_render::json::{Schema, fields, of_value, part};
 
-use super::{ReadError, SCHEMA, Samples, check};
+use super::object::Object;
+use super::{ReadError, SCHEMA, Samples, check, choices, commands, started};
 
 /// What of an export makes up the record, besides the commands; all else is derived from it.
 #[derive(Deserialize)]
@@ -37,19 +38,18 @@ struct Export<'a> {
 /// An error says what is wrong and where; no input makes it panic, and what it returns is consistent: every run is of a
 /// command of the plan, and no sum of its times or counts overflows.
 pub fn read_record(json: &str) -> Result<Record, ReadError> {
-    let value = Schema { name: SCHEMA, what: "a comparison" }.value(json)?;
-    with_samples(&value)?;
-    assembled(value)
+    read_record_of(&Schema { name: SCHEMA, what: "a comparison" }, json)
 }
 
-/// An error where an export was made without its samples.
-pub(super) fn with_samples(value: &Value) -> Result<(), ReadError> {
-    let without = value.get("samples").is_none_or(Value::is_null);
-    if without { Err(ReadError::WithoutSamples) } else { Ok(()) }
-}
-
-/// The record that an export with samples holds among other fields; consistent, as [`read_record`] has it.
-pub(super) fn assembled(mut value: Value) -> Result<Record, ReadError> {
+/// The record of a comparison in an export of another kind, which has the fields of [`record_fields`] among others.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> {
+    let mut value = schema.value(json)?;
+    if value.get("samples").is_none_or(Value::is_null) {
+        return Err(ReadError::WithoutSamples);
+    }
     warm(&value)?;
     let commands = value.get_mut("commands").map(Value::take);
     let commands = commands.ok_or_else(|| ReadError::field("commands", "missing"))?;
@@ -67,6 +67,32 @@ fn warm(value: &Value) -> Result<(), ReadError> {
     check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing beside the reason")?;
     let measured = value["plan"]["warm"] == true && !why;
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
+}
+
+/// The fields of the record of a comparison in an export of another kind, with the raw samples if `samples`: only then can it
+/// be read back.
+pub fn record_fields(record: &Record, samples: bool) -> Map<String, Value> {
+    let mut fields = Object::new();
+    fields.put("seed", part(&record.plan.seed));
+    fields.put("started", started(record.started));
+    fields.put("elapsed_seconds", part(&record.elapsed));
+    let described = record.plan.commands.iter().map(|command| Value::from(commands::described(command)));
+    fields.put("commands", described.collect::<Value>());
+    fields.put("host", part(&record.host));
+    fields.text("revision", &record.revision);
+    match &record.counters {
+        Ok(scope) => fields.put("counters", part(scope)),
+        Err(absent) => fields.absent("counters", &absent.0),
+    }
+    fields.put("load", part(&record.activity));
+    fields.put("primary", record.primary.name());
+    fields.put("ending", part(&record.ending));
+    fields.put("layouts_left_out", part(&record.left_out));
+    fields.put("plan", choices(&record.plan));
+    if samples {
+        fields.put("samples", part(&Samples::of(record)));
+    }
+    fields.into()
 }
 
 /// The record that an export of these commands holds.

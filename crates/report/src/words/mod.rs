@@ -8,7 +8,7 @@ mod startups;
 pub(crate) mod warm;
 mod warning;
 
-pub(crate) use steady_render::change::{Effect, between, signed, signed_beside};
+pub(crate) use steady_render::effect::{Effect, between, signed, signed_beside};
 pub use steady_render::letters::one_line;
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, width};
 

@@ -8,10 +8,23 @@ use super::one::EXACT;
 use super::wire::{AluWire, CountsWire, PricesWire, list, priced_name};
 use super::{EXPLAIN_SCHEMA, SCHEMA, missing, put_alu, with_interval};
 use crate::json::object::Object;
-use crate::json::read::{assembled, with_samples};
-use crate::json::wire::{Seconds, required, started, to_value};
-use crate::json::{ReadError, Samples, choices, commands, pretty};
-use steady_render::json::{fields, part};
+use crate::json::read::{read_record_of, record_fields};
+use crate::json::wire::{Seconds, required, to_value};
+use crate::json::{ReadError, pretty};
+use steady_render::json::fields;
+
+/// The fields of the comparison that stand first.
+const FIRST: [&str; 9] = [
+    "seed",
+    "started",
+    "elapsed_seconds",
+    "commands",
+    "host",
+    "revision",
+    "revision_absent",
+    "counters",
+    "counters_absent",
+];
 
 /// The report as JSON, with the raw samples where `samples` says so: only then can it be read back.
 pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
@@ -19,17 +32,9 @@ pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
     let record = &pair.record;
     let mut top = Object::new();
     top.put("schema", EXPLAIN_SCHEMA);
-    top.put("seed", record.plan.seed.to_string());
-    top.put("started", started(record.started));
-    top.put("elapsed_seconds", Seconds(record.elapsed).as_f64());
-    let described = record.plan.commands.iter().map(|command| Value::from(commands::described(command)));
-    top.put("commands", described.collect::<Value>());
-    top.put("host", part(&record.host));
-    top.text("revision", &record.revision);
-    match &record.counters {
-        Ok(scope) => top.put("counters", to_value(scope)),
-        Err(absent) => top.absent("counters", &absent.0),
-    }
+    let shared = record_fields(record, samples);
+    let (first, last): (Vec<_>, Vec<_>) = shared.into_iter().partition(|field| FIRST.contains(&field.0.as_str()));
+    top.extend(first.into_iter().collect());
     top.put("pairs", report.pairs);
     top.put("confidence", 0.95);
     top.put("lines", report.lines.iter().map(line).collect::<Value>());
@@ -43,14 +48,7 @@ pub fn explain_pair_json(report: &ExplainPairReport, samples: bool) -> Value {
     }
     put_alu(&mut top, &pair.alu);
     top.put("prices", to_value(&PricesWire::from(&pair.prices)));
-    top.put("load", part(&record.activity));
-    top.put("primary", record.primary.name());
-    top.put("ending", to_value(&record.ending));
-    top.put("layouts_left_out", to_value(&record.left_out));
-    top.put("plan", choices(&record.plan));
-    if samples {
-        top.put("samples", part(&Samples::of(record)));
-    }
+    top.extend(last.into_iter().collect());
     top.into()
 }
 
@@ -119,10 +117,8 @@ struct CountedWire {
 /// # Errors
 /// What is wrong with it, and where; no input makes it panic.
 pub fn read_explain_pair_record(json: &str) -> Result<ExplainPairRecord, ReadError> {
-    let value = SCHEMA.value(json)?;
-    with_samples(&value)?;
-    let wire: ExportWire = fields(value.clone())?;
-    let record = assembled(value)?;
+    let record = read_record_of(&SCHEMA, json)?;
+    let wire: ExportWire = fields(SCHEMA.value(json)?)?;
     crate::json::check::holds(record.plan.commands.len() == 2, "commands", "not two")?;
     crate::json::check::holds(wire.tick_seconds != Some(Seconds(steady_model::Nanos::ZERO)), "tick_seconds", "zero")?;
     let [old, new] = wire.counted;
