@@ -14,7 +14,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crates/workloads", &["model", "linux"]),
     ("crates/process", &["model", "linux"]),
     ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
-    ("crates/experiments", &["model", "linux", "stats", "process", "workloads", "rulers", "warm"]),
+    (
+        "crates/experiments",
+        &[
+            "model",
+            "linux",
+            "stats",
+            "process",
+            "workloads",
+            "rulers",
+            "render",
+            "feature",
+            "report",
+            "warm",
+            "testing",
+        ],
+    ),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
     // What tests of reports share.

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
 use steady::{primary, run, scratch, steady, told, work};
+use steady_render::{Style, terminal};
 
 /// Measures the same comparison so many times, each for a short while; the files.
 fn parts(name: &str, count: usize, options: &[&str], commands: [&str; 2]) -> Vec<String> {
@@ -70,6 +71,11 @@ fn three_runs_are_joined_into_one_verdict() {
     assert!(stderr.contains("steady.judge/1"), "{stderr}");
     fs::remove_file(exported).unwrap();
 
+    for (format, wanted) in [("markdown", "| file | verdict |"), ("text", "3 sources joined")] {
+        let (status, text, stderr) = judge(&["--format", format], &files);
+        assert!(status == 0 && text.contains(wanted), "{format}: {text}{stderr}");
+    }
+
     let mut input =
         steady().args(["judge", &files[0], "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     input.stdin.take().unwrap().write_all(&fs::read(&files[1]).unwrap()).unwrap();
@@ -113,7 +119,7 @@ fn what_cannot_be_joined_says_why() {
     fs::copy(&files[0], &copy).unwrap();
     refused(&[], &[files[0].clone(), copy.to_str().unwrap().to_owned()], "the same run");
     refused(&["--samples", "--format", "json"], &files, "--samples is for one comparison");
-    refused(&["--format", "markdown"], &files, "--format is for one comparison");
+    refused(&["--format", "csv"], &files, "--format csv is for one comparison");
     refused(&["--export-csv", "/dev/null"], &files, "--export-csv is for one comparison");
     refused(&[], &[files[0].clone(), "/nonexistent.json".to_owned()], "/nonexistent.json");
     refused(&[], &["-".to_owned(), "-".to_owned()], "one file");
@@ -143,8 +149,8 @@ fn changed_samples_stop_nothing() {
         if let Ok(first) = steady_report::read_record(&String::from_utf8(text).unwrap()) {
             let records = vec![("one".to_owned(), first), ("two".to_owned(), second.clone())];
             if let Ok(join) = steady_experiments::join(records) {
-                let style = steady_report::Style::default();
-                prop_assert!(!steady_report::joined_text(&join, style).is_empty());
+                let text = terminal::text(&steady_report::joined_document(&join), Style::default());
+                prop_assert!(!text.is_empty());
                 prop_assert!(!steady_report::joined_json_text(&join).is_empty());
                 joined.set(joined.get() + 1);
             }

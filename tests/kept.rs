@@ -193,9 +193,9 @@ fn a_log_that_makes_no_sense_is_put_aside_and_an_empty_one_removed() {
     let log = log_that_stays(&home);
     let text = fs::read_to_string(&log).unwrap();
     // Longer than any run can have been.
-    let (before, after) = text.split_once("\"wall\":").unwrap();
+    let (before, after) = text.split_once("\"wall_seconds\":").unwrap();
     let after = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    fs::write(&log, format!("{before}\"wall\":18400000000000000000{after}")).unwrap();
+    fs::write(&log, format!("{before}\"wall_seconds\":18400000000000000000{after}")).unwrap();
     fs::write(log.with_file_name("empty.log"), "").unwrap();
     assert_eq!(runs(&home).len(), 1);
     assert_eq!(logs(&home), [log.with_extension("unreadable")]);

@@ -11,7 +11,7 @@ use steady_limit::LimitRecord;
 use steady_load::{LoadRecord, RulerRecord};
 use steady_locks::LocksRecord;
 use steady_model::{ReleaseReport, Report};
-use steady_render::svg;
+use steady_render::{html, markdown, svg, terminal};
 use steady_report::*;
 use steady_warm::BenchRecord;
 
@@ -71,7 +71,9 @@ fn released(report: &ReleaseReport) {
 /// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.
 pub(crate) fn compared(report: Report) {
     harmless(&json_text(&report, true), false);
-    shown([text(&report, narrow()), html(&report), csv(&report), markdown(&report)]);
+    let shown_as = document(&report);
+    let text = terminal::text(&shown_as, narrow());
+    shown([text, html::text(&shown_as), csv(&report), markdown::text(&shown_as)]);
     if let Ok(again) = read_record(&json_text(&report, true)) {
         assert_eq!(judge(again), report, "what was written is not what is read");
     }

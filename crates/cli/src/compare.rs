@@ -1,74 +1,111 @@
 //! `steady compare`: wire plan, runner, experiment and report together.
 
-use steady_experiments::compare::{CompareError, Setting, compare};
-use steady_experiments::{CommandRunner, judge};
-use steady_feature::Interrupt;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_experiments::compare::{CompareError, Event, Setting, compare};
+use steady_experiments::{COMPARISONS, CommandRunner, Compared, judge};
+use steady_feature::{Failure, Feature, Interrupt, Record as _, Session, Status};
 use steady_host::around;
-use steady_linux::{Root, cgroup, clock, host, topology};
-use steady_model::{
-    Absent, Ending, FailIf, Interval, Judgement, Layout, Outcome, Plan, Reading, Record, Report, Undecided, Verdict,
-};
+use steady_linux::{Root, cgroup, clock, topology};
+use steady_model::{Absent, Ending, Layout, Outcome, Plan, Reading, Record};
+use steady_process::log::Appender;
 use steady_process::runner::RunError;
 
-use crate::failure::Failure;
 use crate::flags::CompareFlags;
-use crate::history::Keeper;
-use crate::output::Destinations;
 use crate::progress::Bar;
-use crate::session::CommandLine;
 use crate::warm_runs::{self, Folder};
 use crate::{programs, resolve, revisions};
+
+/// The feature.
+pub(crate) const FEATURE: Feature = Feature {
+    name: "compare",
+    about: "Tell whether a command costs less than another, on this machine as it is",
+    flags: Feature::flags_of::<CompareFlags>,
+    run,
+    status: |_| Status::Own,
+    records: &[COMPARISONS],
+    helpers: &[],
+};
 
 /// Duets under a smaller quota than this many CPUs would throttle each other.
 const DUET_CPUS: f64 = 2.0;
 
 /// Runs a comparison and reports it; the exit status.
-pub(crate) fn run(flags: &CompareFlags) -> Result<u8, Failure> {
-    around(&flags.host, flags.output.quiet, &mut CommandLine::default(), |_| run_here(flags))
+fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
 }
 
 /// The same on the host as it is now.
-fn run_here(flags: &CompareFlags) -> Result<u8, Failure> {
+fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let mut plan = resolve::plan(flags)?;
-    let destinations = Destinations::open(&flags.output, flags.samples)?;
+    session.open(&flags.output, flags.samples, Status::Own)?;
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
     let trees = revisions::build(flags, &mut plan, &interrupt, &readable)?;
-    let mut keeper = if flags.no_history { Keeper::none() } else { Keeper::begin() };
+    let mut log = if flags.no_history { None } else { Log::open(session) };
     let bar = Bar::new(flags.output.quiet);
-    let measured = measure(&plan, readable, &bar, &mut keeper);
+    let measured = measure(&plan, readable, &bar, log.as_mut(), session);
     bar.clear();
-    let record = match measured {
-        Ok(record) => record,
-        Err(error) => {
-            keeper.salvage();
-            let failure = failure(&plan, error, &interrupt);
-            return Err(match &trees {
-                Some(trees) => trees.explain(&plan, failure),
-                None => failure,
-            });
+    let record = measured.map_err(|error| {
+        let failure = failure(&plan, error, &interrupt);
+        match &trees {
+            Some(trees) => trees.explain(&plan, failure),
+            None => failure,
         }
-    };
+    })?;
     interrupt.release();
-    let report = judge(record);
+    if let Some(log) = &mut log {
+        // As in [`Log::note`].
+        let _ = log.appender.ended(&record);
+    }
+    let compared = Compared(judge(record));
     // Stored first: writing may block or fail.
-    let kept = keeper.keep(&report);
-    destinations.write(&report)?;
-    kept.map_or(Ok(()), |id| destinations.mention(id))?;
-    Ok(match report.record.ending {
+    if !flags.no_history {
+        session.keep(&compared);
+    }
+    session.write(&compared)?;
+    Ok(match compared.0.record.ending {
         Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
-        Ending::Decided | Ending::Spent => status(&report),
+        Ending::Decided | Ending::Spent => compared.status(),
     })
+}
+
+/// The log of a comparison, to which the launchers append their runs.
+struct Log {
+    path: PathBuf,
+    appender: Appender,
+}
+
+impl Log {
+    fn open(session: &mut dyn Session) -> Option<Self> {
+        let path = session.log_file()?;
+        Some(Log { appender: Appender::open(&path).ok()?, path })
+    }
+
+    /// Notes what belongs into the log.
+    fn note(&mut self, event: &Event) {
+        // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
+        let _ = match event {
+            Event::Begun(record) => self.appender.begun(record),
+            Event::Looked(look) => self.appender.look(look),
+            Event::Watched(moment) => self.appender.moment(moment),
+            Event::WarmedUp { .. } | Event::Measured(_) => Ok(()),
+        };
+    }
 }
 
 fn measure(
     plan: &Plan,
-    interrupt: std::os::fd::OwnedFd,
+    interrupt: OwnedFd,
     bar: &Bar,
-    keeper: &mut Keeper,
+    mut log: Option<&mut Log>,
+    session: &dyn Session,
 ) -> Result<Record, CompareError> {
     let place = warm_runs::place(plan);
     let folder = place.as_ref().and_then(|place| place.as_ref().ok()).map(Folder::path);
-    let mut runner = CommandRunner::start(plan, keeper.log(), Some(interrupt), folder)?;
+    let mut runner = CommandRunner::start(plan, log.as_ref().map(|log| log.path.clone()), Some(interrupt), folder)?;
     let images = place.as_ref().map(|place| warm_runs::images(plan, place));
     let cold = match images {
         None => None,
@@ -82,16 +119,16 @@ fn measure(
         runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
     let setting = Setting {
-        host: host::probe(&Root::default()),
+        host: session.host(),
         duets,
         started: clock::time_of_day(),
-        revision: revisions::here(),
+        revision: session.revision(),
         counters: runner.counters(),
         cold,
         one_look: false,
     };
     compare(plan, setting, &mut runner, &mut |event| {
-        keeper.note(&event);
+        log.iter_mut().for_each(|log| log.note(&event));
         bar.show(&event);
     })
 }
@@ -111,34 +148,6 @@ fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
         None => topology::allowed_cpus(&Root::default())?,
     };
     topology::Topology::probe(&Root::default())?.duet_cpus(&allowed)
-}
-
-/// The exit status that the report asks for.
-pub(crate) fn status(report: &Report) -> u8 {
-    status_of(&report.record.plan, &report.judgements)
-}
-
-/// The exit status that these verdicts ask for.
-pub(crate) fn status_of(plan: &Plan, judgements: &[Judgement]) -> u8 {
-    let primary = || judgements.iter().filter(|judgement| judgement.primary);
-    if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
-        3
-    } else if plan.fail_if.is_some_and(|condition| primary().any(|judgement| met(&condition, judgement))) {
-        1
-    } else if plan.require_verdict && primary().any(|judgement| judgement.verdict == Verdict::Undecided) {
-        4
-    } else {
-        0
-    }
-}
-
-/// Whether a condition surely holds: the verdict says so, and the whole interval of the size lies beyond the limit.
-fn met(condition: &FailIf, judgement: &Judgement) -> bool {
-    let beyond = |interval: &Interval| match condition.verdict {
-        Verdict::Slower => interval.low > condition.limit(),
-        _ => interval.high < condition.limit(),
-    };
-    judgement.verdict == condition.verdict && judgement.interval.as_ref().is_ok_and(beyond)
 }
 
 /// What to tell the user, with the remedy.

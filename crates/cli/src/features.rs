@@ -8,6 +8,8 @@ use steady_model::RunKind;
 
 /// Every feature.
 pub(crate) static FEATURES: &[Feature] = &[
+    crate::compare::FEATURE,
+    steady_experiments::JUDGE,
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,

@@ -7,8 +7,6 @@ mod release;
 mod values;
 mod variants;
 
-use std::path::PathBuf;
-
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
 use steady_feature::flags::{IgnoredFailures, confidence, duration, resolution};
@@ -47,10 +45,6 @@ impl Flags {
 /// What to do, besides the features of the table.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subcommands {
-    /// Tell whether a command costs less than another, on this machine as it is
-    Compare(Box<CompareFlags>),
-    /// Judge saved samples again, to the same digits; join those of several runs
-    Judge(JudgeFlags),
     /// Whether requests in production cost less since a release; a demonstration
     Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
@@ -194,44 +188,6 @@ pub(crate) struct CompareFlags {
     /// Keep nothing of this comparison in the history
     #[arg(long)]
     pub(crate) no_history: bool,
-}
-
-const JUDGE_EXAMPLES: &str = "\
-Examples:
-  Judge the samples of one comparison again
-      steady judge r.json
-  One verdict from the same comparison on several machines; do they agree?
-      steady judge part-*.json
-  In CI: fail only if all jobs together say: surely more than 2 % slower
-      steady judge --fail-if 'slower>2%' part-*.json
-
-Joined are runs that were planned as such: not chosen by what they showed, and
-none added because the others did not suffice. Then the error rate holds
-however each of them ended.";
-
-/// The options of `steady judge`.
-#[derive(Debug, Args)]
-#[command(after_help = JUDGE_EXAMPLES)]
-pub(crate) struct JudgeFlags {
-    /// JSON reports that were made with --samples; - for standard input. Several are joined: runs of the same comparison
-    /// at other times or on other machines, each counted once
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Exit with 1 if this surely holds, whatever the comparisons were told: 'slower>1%', 'faster>2%'
-    #[arg(long, value_name = "CONDITION")]
-    pub(crate) fail_if: Option<FailIf>,
-
-    /// Exit with 4 if the verdict is undecided, whatever the comparisons were told
-    #[arg(long)]
-    pub(crate) require_verdict: bool,
-
-    #[command(flatten)]
-    pub(crate) output: OutputFlags,
-
-    /// Put the raw samples into the JSON again
-    #[arg(long)]
-    pub(crate) samples: bool,
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod failure;
 mod features;
 mod flags;
 mod history;
-mod judge;
 mod letters;
 mod manual;
 mod output;
@@ -66,8 +65,6 @@ fn main() -> ExitCode {
 /// Does what the flags say, for what is no feature of the table; the exit status.
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
-        Subcommands::Compare(flags) => compare::run(&flags),
-        Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),

@@ -8,7 +8,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_linux::process;
-use steady_model::{Joined, Report};
 use steady_report::Style;
 
 use crate::failure::Failure;
@@ -24,18 +23,6 @@ const WIDTH: usize = 80;
 pub(crate) trait Shown {
     /// It in one of its forms; with the raw samples, where the form can hold them and they are wanted.
     fn rendered(&self, form: Form, samples: bool) -> String;
-}
-
-impl Shown for Report {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        match form {
-            Form::Text => steady_report::text(self, style()),
-            Form::Json => steady_report::json_text(self, samples),
-            Form::Csv => steady_report::csv(self),
-            Form::Markdown => steady_report::markdown(self),
-            Form::Html => steady_report::html(self),
-        }
-    }
 }
 
 /// A report of a feature of the table.
@@ -145,37 +132,6 @@ impl Destinations {
     pub(crate) fn write_files(&self, report: &impl Shown) -> Result<(), Failure> {
         let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, self.samples));
         self.files.iter().map(write).fold(Ok(()), Result::and)
-    }
-
-    /// Whether comparisons that are joined can be written in the forms that were asked for: they have no runs or pages
-    /// of their own, and their samples stay in the files that they came from.
-    pub(crate) fn can_take_joined(flags: &OutputFlags, samples: bool) -> Result<(), Failure> {
-        let refused = |what: &str| {
-            let rest = "is for one comparison; several that are joined are written as text or JSON";
-            Err(Failure::Usage(format!("{what} {rest}: --format json, --export-json FILE")))
-        };
-        if samples {
-            return refused("--samples");
-        }
-        if let Some((option, ..)) = flags.files.wanted().find(|(_, form, _)| *form != Form::Json) {
-            return refused(option);
-        }
-        if !matches!(flags.format, FormatFlag::Text | FormatFlag::Json) {
-            return refused("this --format");
-        }
-        Ok(())
-    }
-
-    /// Writes comparisons that are joined everywhere.
-    pub(crate) fn write_joined(&self, joined: &Joined) -> Result<(), Failure> {
-        let text = match self.format {
-            FormatFlag::Json => steady_report::joined_json_text(joined),
-            _ if self.quiet => String::new(),
-            _ => readable(steady_report::joined_text(joined, style())),
-        };
-        let printed = print(text.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
-        let json = steady_report::joined_json_text(joined);
-        self.files.iter().map(|(_, file)| file.save(&json)).fold(printed, Result::and)
     }
 
     fn print(&self, report: &impl Shown) -> io::Result<()> {

@@ -151,6 +151,10 @@ impl Session for CommandLine {
         self.keeper.get_or_insert_with(Keeper::begin).line(line);
     }
 
+    fn log_file(&mut self) -> Option<PathBuf> {
+        self.keeper.get_or_insert_with(Keeper::begin).log()
+    }
+
     fn keep(&mut self, record: &dyn Record) {
         self.progress.clear();
         self.kept = match self.keeper.take() {

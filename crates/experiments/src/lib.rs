@@ -7,7 +7,23 @@
 mod coins;
 mod commands;
 pub mod compare;
+mod flags;
 pub mod judge;
+mod report;
+
+use steady_feature::{Feature, Status};
 
 pub use commands::CommandRunner;
-pub use judge::{JoinError, join, judge};
+pub use judge::{JoinError, join, judge, status};
+pub use report::{COMPARISONS, Compared, Together};
+
+/// The feature `judge`.
+pub const JUDGE: Feature = Feature {
+    name: "judge",
+    about: "Judge saved samples again, to the same digits; join those of several runs",
+    flags: Feature::flags_of::<flags::JudgeFlags>,
+    run: judge::files::run,
+    status: |_| Status::Own,
+    records: &[],
+    helpers: &[],
+};

@@ -1,5 +1,6 @@
 //! What a run leaves behind: a report that can be shown in every form, and a record that the history keeps.
 
+use serde_json::Value;
 use steady_model::{Facts, RunKind};
 use steady_render::document::Document;
 use steady_render::json::ReadError;
@@ -48,6 +49,12 @@ pub trait Record: Report {
     /// What it says, a sentence each, where that is more than its facts.
     fn sentences(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Its verdicts as a JSON array, for those who show one run of the history: they take the place of the sentences. `None` for
+    /// runs of a kind without verdicts.
+    fn verdicts(&self) -> Option<Value> {
+        None
     }
 
     /// The exit status that goes with it.

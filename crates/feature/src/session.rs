@@ -98,6 +98,10 @@ pub trait Session {
     /// in the log is in memory.
     fn log(&mut self, line: &str);
 
+    /// Returns the log of this run, for processes that append to it themselves, and makes it if there is none yet; `None` if it
+    /// cannot be made. It is read and removed as [`Session::log`] has it.
+    fn log_file(&mut self) -> Option<PathBuf>;
+
     /// Keeps a record in the history; [`Session::write`] prints below the text under which number. If it cannot be kept, a line
     /// says why. Called before the report is written: a reader that does not read it can block that for ever.
     fn keep(&mut self, record: &dyn Record);

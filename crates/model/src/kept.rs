@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Ending, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp};
+use crate::{Absent, Host, Metric, Reading, ReleaseReport, Seed, Timestamp};
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,19 +86,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a comparison, whose verdict is `verdict` in words.
-    pub fn of(report: &Report, verdict: String) -> Self {
-        let record = &report.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
-            complete: record.ending != Ending::Interrupted,
-            primary: Ok(record.primary),
-            ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
     /// The facts of a release, summed up as `verdict`. It began when it was asked, however long ago its
     /// window was, and is of the hosts that served it.
     pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {

@@ -174,6 +174,7 @@ impl Metric {
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// At most this long in all, warm-up included; it stops early once the verdict is in.
+    #[serde(rename = "budget_seconds", alias = "budget")]
     Budget(Nanos),
     /// At most this many pairs.
     Pairs(u64),
@@ -286,27 +287,33 @@ pub enum Output {
     /// To the standard output of `steady`, and standard error to its.
     Inherit,
     /// To a file, emptied before each run.
-    File(PathBuf),
+    File(#[serde(with = "crate::path")] PathBuf),
 }
 
-/// A comparison, resolved.
+/// A comparison, resolved. In exports the commands and the seed stand next to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The commands; all are judged against the first.
+    #[serde(default)]
     pub commands: Vec<Command>,
     /// The seed of every coin.
+    #[serde(default)]
     pub seed: Seed,
     /// How much may be measured.
     pub effort: Effort,
     /// The relative change that is as good as none.
+    #[serde(rename = "resolution_ratio", alias = "resolution")]
     pub resolution: f64,
     /// One less the error rate that the verdicts may have.
     pub confidence: f64,
     /// The primary metric, or `None` to have it chosen from the warm-up.
+    #[serde(deserialize_with = "required")]
     pub metric: Option<Metric>,
     /// The layout, or `None` to have both where both serve.
+    #[serde(deserialize_with = "required")]
     pub layout: Option<Layout>,
     /// Blocks measured and thrown away first, or `None` for as many as the commands need.
+    #[serde(deserialize_with = "required")]
     pub warmup: Option<u32>,
     /// Shell commands run once before a command's first run.
     pub setup: PerCommand<String>,
@@ -317,22 +324,50 @@ pub struct Plan {
     /// Shell commands run once after a command's last run.
     pub cleanup: PerCommand<String>,
     /// The file that every run reads as standard input; else `/dev/null`.
+    #[serde(with = "crate::path::optional")]
     pub input: Option<PathBuf>,
     /// Where the commands' own output goes; `/dev/null` where nothing is said.
     pub output: PerCommand<Output>,
     /// What happens to runs that fail.
     pub failures: FailureRule,
     /// The longest that one run may last.
+    #[serde(rename = "timeout_seconds", alias = "timeout", deserialize_with = "required")]
     pub timeout: Option<Nanos>,
     /// The CPUs that may be used, or `None` for all that the process may use.
+    #[serde(deserialize_with = "required")]
     pub cpus: Option<Vec<usize>>,
     /// The condition under which the exit code says failure.
+    #[serde(with = "condition")]
     pub fail_if: Option<FailIf>,
     /// Whether an undecided verdict is a failure.
     pub require_verdict: bool,
     /// Whether runs start from snapshots of their programs.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
+}
+
+/// A condition in a plan: its limit has a unit there.
+mod condition {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::FailIf;
+    use crate::Verdict;
+
+    #[derive(Serialize, Deserialize)]
+    struct Fields {
+        verdict: Verdict,
+        #[serde(alias = "beyond")]
+        beyond_ratio: f64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(condition: &Option<FailIf>, serializer: S) -> Result<S::Ok, S::Error> {
+        condition.map(|one| Fields { verdict: one.verdict, beyond_ratio: one.beyond }).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<FailIf>, D::Error> {
+        let fields = Option::<Fields>::deserialize(deserializer)?;
+        Ok(fields.map(|fields| FailIf { verdict: fields.verdict, beyond: fields.beyond_ratio }))
+    }
 }
 
 impl Plan {

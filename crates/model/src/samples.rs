@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::finite;
+use crate::units::{finite, required};
 use crate::{Absent, Bytes, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
@@ -24,20 +24,28 @@ pub struct Run {
     /// Which command of the plan.
     pub command: usize,
     /// The CPU that its launcher was pinned to (duets).
+    #[serde(deserialize_with = "required")]
     pub cpu: Option<usize>,
     /// How much its environment was padded, in bytes.
+    #[serde(rename = "padding_bytes", alias = "padding")]
     pub padding: u32,
     /// When it was started, on the experiment's clock.
+    #[serde(rename = "started_seconds", alias = "started")]
     pub started: Nanos,
     /// From its start to its end.
+    #[serde(rename = "wall_seconds", alias = "wall")]
     pub wall: Nanos,
     /// User time of the reaped tree. Where the kernel samples by ticks, only sums over many runs mean something.
+    #[serde(rename = "user_seconds", alias = "user")]
     pub user: Nanos,
     /// System time of the reaped tree; as `user`.
+    #[serde(rename = "system_seconds", alias = "system")]
     pub system: Nanos,
     /// Time spent runnable, waiting for a CPU.
+    #[serde(rename = "run_delay_seconds", alias = "run_delay")]
     pub run_delay: Reading<Nanos>,
     /// Peak resident memory of the largest process in the tree.
+    #[serde(rename = "peak_memory_bytes", alias = "peak_memory")]
     pub peak_memory: Reading<Bytes>,
     /// Page faults served without reading from storage.
     pub minor_faults: u64,
@@ -52,6 +60,7 @@ pub struct Run {
     /// How it ended.
     pub outcome: Outcome,
     /// What the CPU's counters said of the whole tree, where they can be read ([`Record::counters`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
 }
 
@@ -60,12 +69,16 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Instructions retired.
+    #[serde(deserialize_with = "required")]
     pub instructions: Option<u64>,
     /// CPU cycles, not counting those in which it was halted.
+    #[serde(deserialize_with = "required")]
     pub cycles: Option<u64>,
     /// Branches that were predicted wrongly.
+    #[serde(deserialize_with = "required")]
     pub branch_misses: Option<u64>,
     /// Accesses that missed the last level of cache.
+    #[serde(deserialize_with = "required")]
     pub cache_misses: Option<u64>,
 }
 
@@ -112,13 +125,14 @@ pub struct Block {
     /// How its runs lay in time.
     pub layout: Layout,
     /// When its last run ended, on the experiment's clock.
+    #[serde(rename = "ended_seconds", alias = "ended")]
     pub ended: Nanos,
-    /// Its runs, in the order in which they were started.
-    pub runs: Vec<Run>,
     /// The draw of snapshots that it belongs to, counted from 0; none where runs start as usual. What one draw brings stays
     /// the same for all its blocks, so that they are one unit of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
+    /// Its runs, in the order in which they were started.
+    pub runs: Vec<Run>,
 }
 
 impl Block {
@@ -155,6 +169,7 @@ pub struct Look {
     /// How many blocks had been measured.
     pub blocks: usize,
     /// How much of the effort was spent: 0 to 1.
+    #[serde(rename = "fraction_ratio", alias = "fraction")]
     pub fraction: f64,
     /// Whether nothing was to come after it.
     pub last: bool,
@@ -233,12 +248,16 @@ pub struct Activity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// When it was looked at, on the experiment's clock.
+    #[serde(rename = "at_seconds", alias = "at")]
     pub at: Nanos,
     /// Share of the CPUs' time that was in use, by anybody.
+    #[serde(deserialize_with = "required")]
     pub busy_ratio: Option<f64>,
     /// Share of the CPUs' time that the hypervisor gave to others.
+    #[serde(deserialize_with = "required")]
     pub steal_ratio: Option<f64>,
     /// Share of the time in which something waited for a CPU.
+    #[serde(deserialize_with = "required")]
     pub pressure: Option<f64>,
 }
 

@@ -97,6 +97,8 @@ impl Section {
 pub enum Shown {
     /// All.
     Everywhere,
+    /// Text for a terminal alone. The other formats have more room for the same thing.
+    OnTerminal,
     /// Markdown and pages. On a terminal it would stand next to the same thing.
     OffTerminal,
     /// Pages alone, which have room for the circumstances.

@@ -1,10 +1,10 @@
-//! The size of an effect in words: percent, or a factor where it is large.
+//! Relative changes in words: percent, or a factor where they are large.
 
 use steady_model::{Interval, Verdict};
 
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
-/// From this ratio on, and from its inverse, effects are told as factors.
+/// From this ratio on, and from its inverse, changes are written as factors.
 const FACTOR: f64 = 2.0;
 
 /// An effect that does not hold zero, ready to be put into a sentence.
@@ -32,7 +32,7 @@ impl Effect {
         Effect { more: false, size: point(1.0 / times, range), range: between(range, ""), factor: true }
     }
 
-    /// The same, but always told from the first command's cost: `68.8 % less`.
+    /// The same, but always relative to the first command's cost: `68.8 % less`.
     pub fn beside_first(change: f64, interval: Interval) -> Self {
         if 1.0 + change >= FACTOR {
             let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };

@@ -12,7 +12,8 @@ pub fn text(document: &Document) -> String {
     let mut out = document.answer.iter().map(|one| sentence(one) + "\n").collect::<Vec<_>>().join("\n");
     // It has no drawings, and no headings above nothing.
     let is_drawn = |section: &Section| section.is_all(|block| matches!(block, Block::Chart(_)));
-    let shown = document.sections.iter().filter(|section| section.shown != Shown::OnPages);
+    let shown =
+        document.sections.iter().filter(|section| matches!(section.shown, Shown::Everywhere | Shown::OffTerminal));
     for section in shown.filter(|section| !is_drawn(section)) {
         blank(&mut out);
         let heading = section.heading_in_text(document);

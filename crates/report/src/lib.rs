@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod csv;
+mod document;
 mod html;
 mod json;
 mod markdown;
@@ -16,16 +17,15 @@ pub use steady_render::{Style, ascii};
 
 pub use csv::csv;
 pub use csv::release_csv;
-pub use html::html;
+pub use document::{document, headline, joined_document, sentence};
 pub use html::release_html;
 pub use json::{
-    HISTORY_SCHEMA, JOINED_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text, read_record, read_record_of,
-    record_fields, run_json_text, runs_json_text, said_run_json_text,
+    HISTORY_SCHEMA, JOINED_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text, judged_run_json_text,
+    read_record, read_record_of, record_fields, runs_json_text, said_run_json_text, verdicts_json,
 };
 pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
-pub use markdown::markdown;
 pub use markdown::release_markdown;
-pub use text::{joined_text, other_run_text, run_text, runs_text, said_run_text, sentence, summary, text};
+pub use text::{other_run_text, runs_text, said_run_text, summary};
 pub use text::{release_answer_text, release_text};
 pub use words::one_line;
 pub use words::release::{release_sight, release_summary};

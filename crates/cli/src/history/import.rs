@@ -1,9 +1,7 @@
 //! From reports and logs into the history.
 #![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
 
-use steady_experiments::judge;
 use steady_history::History;
-use steady_model::{Outcome, Record};
 use steady_process::log::{self, Orphan};
 
 use super::home::Home;
@@ -17,16 +15,12 @@ pub(super) fn insert(history: &mut History, log: &str, run: &dyn Run) -> Result<
 
 /// What is whole of what a log tells, judged.
 pub(super) fn logged(text: &str) -> Option<Box<dyn Run>> {
-    match log::read(text) {
-        Some(record) if has_whole_pair(&record) => Some(Box::new(judge(record))),
-        Some(_) => None,
-        None => features::logs().find_map(|kind| Some(Box::new(OfFeature((kind.read)(text)?)) as Box<dyn Run>)),
-    }
+    features::logs().find_map(|kind| Some(Box::new(OfFeature((kind.read)(text)?)) as Box<dyn Run>))
 }
 
 /// Whether a line makes no sense in any log, and others follow it.
 fn holds_more(text: &str) -> bool {
-    log::is_garbled(text, |line| log::is_line(line) || features::logs().any(|kind| (kind.is_line)(line)))
+    log::is_garbled(text, |line| features::logs().any(|kind| (kind.is_line)(line)))
 }
 
 /// Imports what others left behind, or says why it cannot: whatever else is wanted of the history is done all the same.
@@ -58,10 +52,4 @@ fn orphans(home: &Home, history: &mut History) -> Result<(), String> {
         done.map_err(said)?;
     }
     Ok(())
-}
-
-/// Whether a block has all its runs, and all did what they should.
-fn has_whole_pair(record: &Record) -> bool {
-    let accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
-    record.blocks.iter().any(|block| block.runs.iter().all(|run| accepted(run.outcome)))
 }

@@ -7,8 +7,6 @@ use std::path::PathBuf;
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use steady_experiments::compare::Event;
-use steady_model::Report;
 use steady_process::log::Appender;
 
 use super::home::Home;
@@ -27,47 +25,22 @@ struct Log {
 }
 
 impl Keeper {
-    /// Keeps nothing.
-    pub(crate) fn none() -> Self {
-        Keeper(None)
-    }
-
     /// Begins a log.
     pub(crate) fn begin() -> Self {
         Keeper(Log::begin().map_err(|why| not_kept(&why)).ok())
     }
 
-    /// Where the launchers append their runs.
+    /// The log, for processes that append to it themselves.
     pub(crate) fn log(&self) -> Option<PathBuf> {
         self.0.as_ref().map(|log| log.path.clone())
-    }
-
-    /// Notes what belongs into the log.
-    pub(crate) fn note(&mut self, event: &Event) {
-        let Some(log) = &mut self.0 else { return };
-        // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
-        let _ = match event {
-            Event::Begun(record) => log.appender.begun(record),
-            Event::Looked(look) => log.appender.look(look),
-            Event::Watched(moment) => log.appender.moment(moment),
-            Event::WarmedUp { .. } | Event::Measured(_) => Ok(()),
-        };
     }
 
     /// Notes a line of a feature of its own.
     pub(crate) fn line(&mut self, text: &str) {
         if let Some(log) = &mut self.0 {
-            // As above.
+            // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
             let _ = log.appender.line(text);
         }
-    }
-
-    /// Keeps a comparison that has been judged; its number in the history.
-    pub(crate) fn keep(self, report: &Report) -> Option<i64> {
-        let mut log = self.0?;
-        // As above.
-        let _ = log.appender.ended(&report.record);
-        log.import(report)
     }
 
     /// Keeps a run whose log is complete; its number in the history.

@@ -2,15 +2,13 @@
 
 use std::ops::Deref;
 
-use steady_experiments::judge;
 use steady_feature::Record;
-use steady_model::{Facts, Kept, ReleaseReport, Report, RunKind};
+use steady_model::{Facts, Kept, ReleaseReport, RunKind};
 use steady_report::{
-    ReadError, other_run_text, read_record, read_release_report, release_summary, run_json_text, run_text,
-    runs_json_text, said_run_json_text, said_run_text, summary,
+    ReadError, judged_run_json_text, other_run_text, read_release_report, release_summary, runs_json_text,
+    said_run_json_text, said_run_text,
 };
 
-use crate::compare;
 use crate::features;
 use crate::flags::{Form, ListFormat};
 use crate::output::{Shown, style};
@@ -36,9 +34,9 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         return Ok(Box::new(OfFeature((record.read)(text)?)));
     }
     Ok(match kind {
-        RunKind::Compare => Box::new(judge(read_record(text)?)),
         RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Load
+        RunKind::Compare
+        | RunKind::Load
         | RunKind::Rulers
         | RunKind::Limit
         | RunKind::Locks
@@ -71,10 +69,11 @@ impl<'a, R: Deref<Target = dyn Record + 'a>> Run for OfFeature<R> {
 
     fn shown(&self, kept: &Kept, format: ListFormat) -> String {
         let sentences = self.0.sentences();
-        match format {
+        match (format, self.0.verdicts()) {
+            (ListFormat::Json, Some(verdicts)) => judged_run_json_text(kept, verdicts),
             _ if sentences.is_empty() => facts_shown(kept, format),
-            ListFormat::Text => said_run_text(kept, &sentences, style()),
-            ListFormat::Json => said_run_json_text(kept, &sentences),
+            (ListFormat::Text, _) => said_run_text(kept, &sentences, style()),
+            (ListFormat::Json, None) => said_run_json_text(kept, &sentences),
         }
     }
 
@@ -94,23 +93,6 @@ fn facts_shown(kept: &Kept, format: ListFormat) -> String {
 impl Shown for Box<dyn Run> {
     fn rendered(&self, form: Form, samples: bool) -> String {
         (**self).rendered(form, samples)
-    }
-}
-
-impl Run for Report {
-    fn facts(&self) -> Facts {
-        Facts::of(self, summary(self))
-    }
-
-    fn shown(&self, kept: &Kept, format: ListFormat) -> String {
-        match format {
-            ListFormat::Text => run_text(kept, self, style()),
-            ListFormat::Json => run_json_text(kept, self),
-        }
-    }
-
-    fn status(&self) -> u8 {
-        compare::status(self)
     }
 }
 

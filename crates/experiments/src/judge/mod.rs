@@ -2,14 +2,17 @@
 
 mod breakdown;
 mod evidence;
+pub(crate) mod files;
 mod join;
 mod load;
 mod startups;
+mod status;
 mod verdicts;
 mod warnings;
 
 pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
+pub use status::status;
 
 use steady_model::{Record, Report};
 

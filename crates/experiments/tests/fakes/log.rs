@@ -56,6 +56,27 @@ fn logged(name: &str, seed: u64) -> (Record, String) {
     (record, text)
 }
 
+/// They had other names for what exports have with a unit, and lists of two where exports have objects.
+#[test]
+fn logs_of_earlier_versions_are_read() {
+    let (_, text) = logged("earlier", 11);
+    let seconds = ["started", "wall", "user", "system", "run_delay", "at", "timeout", "budget"];
+    let names = seconds.map(|name| (format!("{name}_seconds"), name)).into_iter();
+    let others = [("padding_bytes", "padding"), ("peak_memory_bytes", "peak_memory"), ("fraction_ratio", "fraction")];
+    let others = others.into_iter().chain([("resolution_ratio", "resolution")]);
+    let mut earlier = text.clone();
+    for (now, then) in names.chain(others.map(|(now, then)| (now.to_owned(), then))) {
+        let (now, then) = (format!("\"{now}\":"), format!("\"{then}\":"));
+        earlier = earlier.replace(&now, &then);
+    }
+    for name in ["environment", "parameters"] {
+        earlier = earlier.replace(&format!("\"{name}\":{{}}"), &format!("\"{name}\":[]"));
+    }
+    assert!(earlier.contains("\"environment\":[]"), "{earlier}");
+    assert_eq!(read(&earlier), read(&text));
+    assert!(read(&earlier).is_some());
+}
+
 #[test]
 fn a_log_without_its_end_has_all_that_was_measured() {
     let (record, text) = logged("whole", 31);

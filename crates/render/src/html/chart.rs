@@ -16,7 +16,7 @@ pub(super) fn figure(chart: &Chart) -> Markup {
     };
     let room = room_for_names(&chart.y, least);
     let (x, y) = (chart.x.labels(Axis::across), chart.y.labels(Axis::up));
-    let named = || chart.series.iter().filter_map(|series| Some((class(series), series.name.as_ref()?)));
+    let named = || chart.series.iter().filter_map(|series| Some((class(chart, series), series.name.as_ref()?)));
     html! {
         figure {
             (Plot { label: &chart.described(), height, x: &x, x_labels: true, y: &y, inside }.draw_with(room.as_deref()))
@@ -40,9 +40,20 @@ fn room_for_names(axis: &Axis, least: f64) -> Option<String> {
     Some(format!("grid-template:{height:.1}rem auto/{left:.2}rem minmax(0,1fr)"))
 }
 
-fn class(series: &Series) -> &'static str {
+/// More dots than this in a chart are small; more than that let others show through.
+const SOME: usize = 40;
+const MANY: usize = 1_000;
+
+fn class(chart: &Chart, series: &Series) -> &'static str {
+    let count = |series: &Series| if let Marks::Dots(points) = &series.marks { points.len() } else { 0 };
+    let dots: usize = chart.series.iter().map(count).sum();
     match (&series.marks, series.look) {
         (Marks::Squares(_), _) => "heat",
+        // The more there are, the smaller and the more transparent.
+        (Marks::Dots(_), Look::First) if dots > MANY => "dots turns",
+        (Marks::Dots(_), Look::Second) if dots > MANY => "dots duet",
+        (Marks::Dots(_), Look::First) if dots > SOME => "dots few turns",
+        (Marks::Dots(_), Look::Second) if dots > SOME => "dots few duet",
         (Marks::Dots(_), Look::First) => "dots few percpu",
         (Marks::Dots(_), Look::Second) => "dots few perwall",
         (Marks::Dots(_), _) => "dots few",
@@ -62,7 +73,7 @@ fn class(series: &Series) -> &'static str {
 
 /// The marks of a series.
 fn drawn(chart: &Chart, series: &Series) -> Markup {
-    let class = class(series);
+    let class = class(chart, series);
     let mut path = Path::default();
     match &series.marks {
         Marks::Line(points) => {
@@ -121,6 +132,17 @@ fn title(row: Option<&String>, text: &str, series: &Series) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_dots_are_small() {
+        let page = |count: u32| {
+            let points = (0..count).map(|at| (f64::from(at), 1.0)).collect();
+            let series = Series { name: None, look: Look::First, marks: Marks::Dots(points) };
+            figure(&Chart { series: vec![series], ..crate::chart::dots() }).into_string()
+        };
+        assert!(page(40).contains("\"dots few percpu\"") && page(41).contains("\"dots few turns\""));
+        assert!(page(1_001).contains("\"dots turns\""));
+    }
 
     #[test]
     fn columns_stand_on_the_bottom() {

@@ -5,7 +5,7 @@ pub mod plot;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Document, Emphasis, Fact, Section, Span};
+use crate::document::{Block, Document, Emphasis, Fact, Section, Shown, Span};
 use crate::letters::harmless;
 use crate::table::{Align, Column, Table};
 
@@ -27,7 +27,7 @@ pub fn text(document: &Document) -> String {
             @if at == 0 { p.verdict { (sentence(one)) } } @else { p { (sentence(one)) } }
         }
     };
-    let main = html! { @for part in &document.sections { (section(part)) } };
+    let main = html! { @for part in document.sections.iter().filter(|part| part.shown != Shown::OnTerminal) { (section(part)) } };
     page(&title, "", &header, &main)
 }
 

@@ -41,7 +41,8 @@ pub fn text(document: &Document, style: Style) -> String {
     }
     let is_drawn =
         |section: &Section| section.is_all(|block| matches!(block, Block::Chart(chart) if !chart.is_of_letters()));
-    let sections = document.sections.iter().filter(|section| section.shown == Shown::Everywhere);
+    let sections =
+        document.sections.iter().filter(|section| matches!(section.shown, Shown::Everywhere | Shown::OnTerminal));
     for (at, section) in sections.filter(|section| !is_drawn(section)).enumerate() {
         match section.heading_in_text(document) {
             Some(heading) => page.heading(heading),
@@ -258,6 +259,15 @@ mod tests {
             texts.map(|text| text.contains("299"))
         };
         assert_eq!((last(section.clone()), last(section.whole())), ([false; 3], [true; 3]));
+    }
+
+    #[test]
+    fn what_is_for_terminals_alone_stands_nowhere_else() {
+        let section = Section::paragraphs([vec![(Emphasis::Plain, "Here.".to_owned())]]).shown(Shown::OnTerminal);
+        let document = Document { sections: vec![section], ..Document::default() };
+        assert_eq!(text(&document, Style::default()), "Here.\n");
+        let others = [crate::markdown::text(&document), crate::html::text(&document)];
+        assert!(others.iter().all(|other| !other.contains("Here")), "{others:?}");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use serde_json::Value;
 use steady_model::{Absent, Breakdown, Command, CounterMeans, CounterScope, Reading, Report, Spread, StartUp};
 
 use super::object::Object;
-use super::wire::{PathWire, named, to_value};
 
 /// Every command of the plan, with its breakdown.
 pub(super) fn all(report: &Report) -> Value {
@@ -36,13 +35,8 @@ fn start_up(object: &mut Object, startup: &StartUp) {
 /// What a command is.
 pub(super) fn described(command: &Command) -> Object {
     let mut object = Object::new();
-    object.put("name", command.name.as_str());
-    object.put("argv", command.argv.clone());
-    object.put("program", to_value(&PathWire::from(command.program.as_path())));
-    object.put("directory", to_value(&command.directory.as_deref().map(PathWire::from)));
-    object.put("environment", named(&command.environment));
-    object.put("parameters", named(&command.parameters));
-    object.put("revision", command.revision.clone());
+    // Users choose the names of variables and parameters: what they look like to the codec of records means nothing.
+    object.extend(serde_json::to_value(command).unwrap_or_default());
     object
 }
 

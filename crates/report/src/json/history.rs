@@ -4,8 +4,8 @@ use serde_json::{Value, json as literal};
 use steady_model::{Kept, Report};
 
 use super::object::Object;
-use super::{pretty, verdicts, wire};
-use crate::text::sentence;
+use super::{pretty, started, verdicts};
+use crate::document::sentence;
 
 /// The name and version of what [`runs_json_text`] writes.
 pub const HISTORY_SCHEMA: &str = "steady.history/1";
@@ -16,8 +16,15 @@ pub fn runs_json_text(runs: &[Kept]) -> String {
     of(runs.iter().map(|kept| fields(kept).into()).collect())
 }
 
-/// One run of the history, with its primary verdicts and their sentences.
-pub fn run_json_text(kept: &Kept, report: &Report) -> String {
+/// One run of the history, with its verdicts.
+pub fn judged_run_json_text(kept: &Kept, verdicts: Value) -> String {
+    let mut run = fields(kept);
+    run.put("verdicts", verdicts);
+    of(vec![run.into()])
+}
+
+/// The primary verdicts of a comparison, each with its sentence.
+pub fn verdicts_json(report: &Report) -> Value {
     let verdict = |judgement| {
         let mut value = verdicts::one(judgement);
         if let Value::Object(fields) = &mut value {
@@ -25,9 +32,7 @@ pub fn run_json_text(kept: &Kept, report: &Report) -> String {
         }
         value
     };
-    let mut run = fields(kept);
-    run.put("verdicts", report.primary().map(verdict).collect::<Vec<_>>());
-    of(vec![run.into()])
+    report.primary().map(verdict).collect()
 }
 
 /// One run of the history, with what it says in sentences.
@@ -46,7 +51,7 @@ fn fields(kept: &Kept) -> Object {
     let mut run = Object::new();
     run.put("id", kept.id);
     run.put("kind", facts.kind.name());
-    run.put("started", wire::started(facts.started));
+    run.put("started", started(facts.started));
     run.put("commands", facts.commands.clone());
     match &facts.pairs {
         Ok(pairs) => run.put("pairs", *pairs),

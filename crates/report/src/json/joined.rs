@@ -1,10 +1,11 @@
 //! The JSON of several comparisons joined into one.
 
 use serde_json::{Value, json as literal};
-use steady_model::{Agreement, Effort, Homogeneity, Joined, Judgement, Source};
+use steady_model::{Agreement, Homogeneity, Joined, Judgement, Source};
+use steady_render::json::part;
 
 use super::object::Object;
-use super::{layouts, pretty, verdicts, warnings, wire};
+use super::{layouts, pretty, put_budget, started, verdicts, warnings};
 
 /// The name and version of what [`joined_json`] writes.
 pub const JOINED_SCHEMA: &str = "steady.judge/1";
@@ -24,7 +25,7 @@ pub fn joined_json(joined: &Joined) -> Value {
         top.put("resolution_ratio", plan.resolution);
         top.put("confidence", plan.confidence);
     }
-    top.put("elapsed_seconds", wire::Seconds(joined.elapsed()).as_f64());
+    top.put("elapsed_seconds", part(&joined.elapsed()));
     top.put("pairs", joined.blocks());
     top.put("runs", joined.sources.iter().map(|source| source.report.runs()).sum::<usize>());
     top.put("verdicts", joined.judgements.iter().map(verdict).collect::<Value>());
@@ -84,18 +85,12 @@ fn source(source: &Source) -> Value {
     let mut object = Object::new();
     object.put("file", source.name.as_str());
     object.put("seed", record.plan.seed.to_string());
-    object.put("started", wire::started(record.started));
-    object.put("host", wire::to_value(&wire::HostWire::from(&record.host)));
-    match &record.revision {
-        Ok(revision) => object.put("revision", revision.as_str()),
-        Err(absent) => object.absent("revision", &absent.0),
-    }
-    match record.plan.effort {
-        Effort::Budget(budget) => object.put("budget_seconds", wire::Seconds(budget).as_f64()),
-        Effort::Pairs(_) => object.absent("budget_seconds", "the number of runs was limited instead"),
-    }
-    object.put("elapsed_seconds", wire::Seconds(record.elapsed).as_f64());
-    object.put("ending", wire::to_value(&record.ending));
+    object.put("started", started(record.started));
+    object.put("host", part(&record.host));
+    object.text("revision", &record.revision);
+    put_budget(&mut object, &record.plan);
+    object.put("elapsed_seconds", part(&record.elapsed));
+    object.put("ending", part(&record.ending));
     object.put("layouts", layouts(report));
     object.put("pairs", record.blocks.len());
     object.put("runs", report.runs());

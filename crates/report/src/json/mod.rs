@@ -5,17 +5,20 @@ mod check;
 mod commands;
 mod history;
 mod joined;
-mod meanwhile;
 mod object;
 mod read;
 mod release;
 mod verdicts;
 mod wire;
 
-use serde_json::{Value, json as literal};
-use steady_model::{Cold, Effort, Layout, Record, Report};
+use std::borrow::Cow;
 
-pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text, said_run_json_text};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json as literal};
+use steady_model::{Block, Cold, Effort, Layout, Look, Moment, Plan, Record, Report};
+use steady_render::json::part;
+
+pub use history::{HISTORY_SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text, verdicts_json};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use read::{read_record, read_record_of, record_fields};
 pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
@@ -38,20 +41,14 @@ pub fn json(report: &Report, samples: bool) -> Value {
     let mut top = Object::new();
     top.put("schema", SCHEMA);
     top.put("seed", plan.seed.to_string());
-    top.put("started", wire::started(record.started));
-    match plan.effort {
-        Effort::Budget(budget) => top.put("budget_seconds", wire::Seconds(budget).as_f64()),
-        Effort::Pairs(_) => top.absent("budget_seconds", "the number of runs was limited instead"),
-    }
-    top.put("elapsed_seconds", wire::Seconds(record.elapsed).as_f64());
+    top.put("started", started(record.started));
+    put_budget(&mut top, plan);
+    top.put("elapsed_seconds", part(&record.elapsed));
     top.put("commands", commands::all(report));
-    top.put("host", wire::to_value(&wire::HostWire::from(&record.host)));
-    match &record.revision {
-        Ok(revision) => top.put("revision", revision.as_str()),
-        Err(absent) => top.absent("revision", &absent.0),
-    }
+    top.put("host", part(&record.host));
+    top.text("revision", &record.revision);
     match &record.counters {
-        Ok(scope) => top.put("counters", wire::to_value(scope)),
+        Ok(scope) => top.put("counters", part(scope)),
         Err(absent) => top.absent("counters", &absent.0),
     }
     top.put("layouts", layouts(report));
@@ -59,15 +56,15 @@ pub fn json(report: &Report, samples: bool) -> Value {
     top.put("runs", report.runs());
     let unit = |judgement| verdicts::of(record, judgement);
     top.put("verdicts", report.judgements.iter().map(unit).collect::<Vec<_>>());
-    top.put("load", meanwhile::load(report));
+    top.put("load", load_during(report));
     top.put("warnings", warnings(report));
     top.put("primary", record.primary.name());
-    top.put("ending", wire::to_value(&record.ending));
-    top.put("layouts_left_out", wire::to_value(&record.left_out));
+    top.put("ending", part(&record.ending));
+    top.put("layouts_left_out", part(&record.left_out));
     warm(record, &mut top);
-    top.put("plan", wire::to_value(&wire::PlanWire::from(plan)));
+    top.put("plan", choices(plan));
     if samples {
-        top.put("samples", wire::to_value(&wire::SamplesWire::from(record)));
+        top.put("samples", part(&Samples::of(record)));
     }
     top.into()
 }
@@ -75,6 +72,45 @@ pub fn json(report: &Report, samples: bool) -> Value {
 /// [`json`] as indented text that ends with a newline; what is small enough, and every block, stays on one line.
 pub fn json_text(report: &Report, samples: bool) -> String {
     pretty::indented(&json(report, samples))
+}
+
+/// The budget, unless the number of pairs was chosen.
+fn put_budget(object: &mut Object, plan: &Plan) {
+    match plan.effort {
+        Effort::Budget(budget) => object.put("budget_seconds", part(&budget)),
+        Effort::Pairs(_) => object.absent("budget_seconds", "the number of runs was limited instead"),
+    }
+}
+
+/// A plan without its commands and its seed, which stand next to it.
+fn choices(plan: &Plan) -> Value {
+    let mut value = part(&Plan { commands: vec![], ..plan.clone() });
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|name, _| name != "commands" && name != "seed");
+    }
+    value
+}
+
+/// The raw samples of a [`Record`].
+#[derive(Serialize, Deserialize)]
+struct Samples<'a> {
+    looks: Cow<'a, [Look]>,
+    moments: Cow<'a, [Moment]>,
+    blocks: Cow<'a, [Block]>,
+    /// Left out if runs did not start from snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual: Option<Cow<'a, [Block]>>,
+}
+
+impl<'a> Samples<'a> {
+    fn of(record: &'a Record) -> Self {
+        Samples {
+            looks: Cow::Borrowed(&record.looks),
+            moments: Cow::Borrowed(&record.moments),
+            blocks: Cow::Borrowed(&record.blocks),
+            usual: record.is_warm().then_some(Cow::Borrowed(&record.usual)),
+        }
+    }
 }
 
 /// The draws of snapshots, where such were asked for.
@@ -101,16 +137,25 @@ fn warm(record: &Record, top: &mut Object) {
 fn layouts(report: &Report) -> Value {
     let mut all = Object::new();
     for layout in Layout::ALL {
-        let seconds = wire::Seconds(report.time_in(layout)).as_f64();
+        let seconds = part(&report.time_in(layout));
         all.put(layout.name(), literal!({ "pairs": report.blocks_of(layout), "measured_seconds": seconds }));
     }
     all.into()
 }
 
+/// What the load did to the pairs, and what the machine was doing.
+fn load_during(report: &Report) -> Value {
+    let mut object = Object::new();
+    object.number("preempted_ratio", report.load.preempted_ratio, "no pairs");
+    object.reading("run_delay_ratio", &report.load.run_delay_ratio);
+    object.extend(part(&report.record.activity));
+    object.into()
+}
+
 /// Every warning: its kind and facts, and the message in words.
 fn warnings(report: &Report) -> Value {
     let one = |warning| {
-        let mut value = wire::to_value(warning);
+        let mut value = part(warning);
         if let Value::Object(fields) = &mut value {
             fields.insert("message".into(), warning_message(report, warning).into());
         }

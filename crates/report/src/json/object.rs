@@ -18,6 +18,13 @@ impl Object {
         self.0.insert(name.to_owned(), value.into());
     }
 
+    /// The fields of another object.
+    pub(super) fn extend(&mut self, value: Value) {
+        if let Value::Object(fields) = value {
+            self.0.extend(fields);
+        }
+    }
+
     /// A null, and its reason beside it.
     pub(super) fn absent(&mut self, name: &str, reason: &str) {
         self.put(name, Value::Null);

@@ -1,43 +1,36 @@
 //! Reads a JSON export back into the record that it was made of.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use steady_model::{Cold, Command, CounterScope, Ending, LeftOut, Metric, Record, Seed, Timestamp};
+use steady_model::{
+    Activity, Cold, Command, CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Reading, Record, Seed, Timestamp,
+};
+use steady_render::json::{Schema, fields, of_value, part};
 
 use super::object::Object;
-use super::wire::{
-    ActivityWire, CommandWire, HostWire, PlanWire, SamplesWire, Seconds, join, required, started, to_value,
-};
-use super::{ReadError, SCHEMA, check, commands};
-use steady_render::json::{Schema, fields};
+use super::{ReadError, SCHEMA, Samples, check, choices, commands, started};
 
-/// What of an export makes up the record; all else is derived from it.
+/// What of an export makes up the record, besides the commands; all else is derived from it.
 #[derive(Deserialize)]
-struct ExportWire {
+struct Export<'a> {
     seed: Seed,
-    #[serde(deserialize_with = "super::wire::read_started")]
+    #[serde(with = "steady_render::timestamp")]
     started: Timestamp,
-    #[serde(deserialize_with = "required")]
-    revision: Option<String>,
-    #[serde(default)]
-    revision_absent: Option<String>,
-    #[serde(deserialize_with = "required")]
-    counters: Option<CounterScope>,
-    #[serde(default)]
-    counters_absent: Option<String>,
-    elapsed_seconds: Seconds,
-    commands: Vec<CommandWire>,
-    host: HostWire,
-    load: ActivityWire,
+    elapsed_seconds: Nanos,
+    host: Host,
+    revision: Reading<String>,
+    counters: Reading<CounterScope>,
+    load: Activity,
     primary: Metric,
     ending: Ending,
     layouts_left_out: Vec<LeftOut>,
-    plan: PlanWire,
     #[serde(default)]
-    warm_absent: Option<String>,
+    warm: Option<Reading<IgnoredAny>>,
     #[serde(default)]
     cold_command: Option<usize>,
-    samples: SamplesWire,
+    plan: Plan,
+    samples: Samples<'a>,
 }
 
 /// The record in a JSON export that was made with its samples, exactly as it was measured.
@@ -53,12 +46,15 @@ pub fn read_record(json: &str) -> Result<Record, ReadError> {
 /// # Errors
 /// As [`read_record`].
 pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> {
-    let value = schema.value(json)?;
+    let mut value = schema.value(json)?;
     if value.get("samples").is_none_or(Value::is_null) {
         return Err(ReadError::WithoutSamples);
     }
     warm(&value)?;
-    let record = assemble(fields(value)?)?;
+    let commands = value.get_mut("commands").map(Value::take);
+    let commands = commands.ok_or_else(|| ReadError::field("commands", "missing"))?;
+    let commands = fields(commands).map_err(|error| error.within("commands"))?;
+    let record = assemble(of_value(value)?, commands);
     check::check(&record)?;
     Ok(record)
 }
@@ -73,51 +69,50 @@ fn warm(value: &Value) -> Result<(), ReadError> {
     check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
 }
 
-/// The fields of a record of a comparison in an export of another kind, with the raw samples if `samples`: only then can it be
-/// read back.
+/// The fields of the record of a comparison in an export of another kind, with the raw samples if `samples`: only then can it
+/// be read back.
 pub fn record_fields(record: &Record, samples: bool) -> Map<String, Value> {
     let mut fields = Object::new();
-    fields.put("seed", record.plan.seed.to_string());
+    fields.put("seed", part(&record.plan.seed));
     fields.put("started", started(record.started));
-    fields.put("elapsed_seconds", Seconds(record.elapsed).as_f64());
+    fields.put("elapsed_seconds", part(&record.elapsed));
     let described = record.plan.commands.iter().map(|command| Value::from(commands::described(command)));
     fields.put("commands", described.collect::<Value>());
-    fields.put("host", to_value(&HostWire::from(&record.host)));
+    fields.put("host", part(&record.host));
     fields.text("revision", &record.revision);
     match &record.counters {
-        Ok(scope) => fields.put("counters", to_value(scope)),
+        Ok(scope) => fields.put("counters", part(scope)),
         Err(absent) => fields.absent("counters", &absent.0),
     }
-    fields.put("load", to_value(&ActivityWire::from(&record.activity)));
+    fields.put("load", part(&record.activity));
     fields.put("primary", record.primary.name());
-    fields.put("ending", to_value(&record.ending));
-    fields.put("layouts_left_out", to_value(&record.left_out));
-    fields.put("plan", to_value(&PlanWire::from(&record.plan)));
+    fields.put("ending", part(&record.ending));
+    fields.put("layouts_left_out", part(&record.left_out));
+    fields.put("plan", choices(&record.plan));
     if samples {
-        fields.put("samples", to_value(&SamplesWire::from(record)));
+        fields.put("samples", part(&Samples::of(record)));
     }
     fields.into()
 }
 
-/// The record that the wire carries.
-fn assemble(wire: ExportWire) -> Result<Record, ReadError> {
-    let commands = wire.commands.into_iter().map(Command::from).collect();
-    let (samples, command) = (wire.samples.into_parts()?, wire.cold_command);
-    Ok(Record {
-        plan: wire.plan.into_plan(commands, wire.seed),
-        started: wire.started,
-        host: wire.host.into_host().map_err(|error| error.within("host"))?,
-        revision: join("revision", wire.revision, wire.revision_absent)?,
-        counters: join("counters", wire.counters, wire.counters_absent)?,
-        primary: wire.primary,
-        left_out: wire.layouts_left_out,
-        blocks: samples.blocks,
-        usual: samples.usual,
-        cold: wire.warm_absent.map(|reason| Cold { command, reason }),
-        looks: samples.looks,
-        moments: samples.moments,
-        activity: wire.load.into_activity().map_err(|error| error.within("load"))?,
-        elapsed: wire.elapsed_seconds.0,
-        ending: wire.ending,
-    })
+/// The record that an export of these commands holds.
+fn assemble(export: Export<'_>, commands: Vec<Command>) -> Record {
+    let (samples, command) = (export.samples, export.cold_command);
+    Record {
+        plan: Plan { commands, seed: export.seed, ..export.plan },
+        started: export.started,
+        host: export.host,
+        revision: export.revision,
+        counters: export.counters,
+        primary: export.primary,
+        left_out: export.layouts_left_out,
+        blocks: samples.blocks.into_owned(),
+        usual: samples.usual.unwrap_or_default().into_owned(),
+        cold: export.warm.and_then(Result::err).map(|absent| Cold { command, reason: absent.0 }),
+        looks: samples.looks.into_owned(),
+        moments: samples.moments.into_owned(),
+        activity: export.load,
+        elapsed: export.elapsed_seconds,
+        ending: export.ending,
+    }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use steady_model::{Judgement, LayoutEffect, Record};
+use steady_render::json::part;
 
 use super::object::Object;
-use super::wire::to_value;
 
 /// One verdict: the fields of the output contract first, then what explains them.
 pub(super) fn one(judgement: &Judgement) -> Value {
@@ -24,7 +24,7 @@ pub(super) fn one(judgement: &Judgement) -> Value {
     object.interval("mean_low", "mean_high", &judgement.mean.interval);
     object.number("confidence", judgement.confidence, "not a number");
     object.put("pairs", judgement.pairs);
-    object.put("undecided", judgement.undecided.map_or(Value::Null, |reason| to_value(&reason)));
+    object.put("undecided", judgement.undecided.map_or(Value::Null, |reason| part(&reason)));
     let settle = judgement.effort_to_settle.unwrap_or(f64::NAN);
     let why = if judgement.undecided.is_some() { "no effort is known to settle it" } else { "the verdict is in" };
     object.number("effort_to_settle_ratio", settle, why);

@@ -1,7 +1,5 @@
 //! Reasons of absent readings: each said once, below the table that refers to it.
 
-use steady_model::Absent;
-
 use super::{Page, Paint};
 
 /// The reasons so far, in the order of their numbers.
@@ -9,11 +7,6 @@ use super::{Page, Paint};
 pub(crate) struct Footnotes(Vec<String>);
 
 impl Footnotes {
-    /// What stands in the place of the reading.
-    pub(super) fn cell(&mut self, absent: &Absent) -> String {
-        format!("absent\u{a0}{}", self.mark(&absent.0))
-    }
-
     /// The mark of a reason; the same reason keeps its mark.
     pub(crate) fn mark(&mut self, reason: &str) -> String {
         let place = self.0.iter().position(|known| known == reason).unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use steady_model::{Facts, Kept, Reading, Report, Verdict};
 
 use super::Style;
 use super::{Page, Paint};
-use super::{headline, sentence};
+use crate::document::alone;
 use crate::json::started;
 use crate::units::TIE;
 use crate::words::{Effect, capital, cut, noun, one_line, width};
@@ -21,7 +21,7 @@ const COLUMNS: usize = 5;
 /// after the first.
 pub fn summary(report: &Report) -> String {
     if report.record.plan.commands.len() == 1 {
-        let all: String = sentence::alone(report).into_iter().map(|(_, text)| text).collect();
+        let all: String = alone(report).into_iter().map(|(_, text)| text).collect();
         let what = all.split(';').next().unwrap_or_default();
         let size = what.strip_prefix(&capital(noun(report.record.primary))).unwrap_or("nothing measured");
         return size.trim().replace(TIE, " ");
@@ -79,14 +79,7 @@ pub fn runs_text(runs: &[Kept], style: Style) -> String {
     page.finish()
 }
 
-/// One comparison: its verdict in words, and what tells it from other runs.
-pub fn run_text(kept: &Kept, report: &Report, style: Style) -> String {
-    let mut page = Page::new(style);
-    headline::write(report, &mut page);
-    facts(kept, page)
-}
-
-/// One run that says something in sentences, as [`run_text`].
+/// One run: what it says in sentences, and what tells it from other runs.
 pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String {
     let mut page = Page::new(style);
     for (index, sentence) in sentences.iter().enumerate() {
@@ -99,7 +92,7 @@ pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String 
     facts(kept, page)
 }
 
-/// One run of another kind, as [`run_text`].
+/// One run that says no more than its facts, as [`said_run_text`].
 pub fn other_run_text(kept: &Kept, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(0, 2, &[(Paint::Plain, format!("{}.", capital(&one_line(&kept.facts.verdict))))]);

@@ -2,7 +2,6 @@
 
 pub(crate) mod release;
 mod remedy;
-mod repeat;
 mod startups;
 mod warning;
 
@@ -11,7 +10,6 @@ pub use steady_render::letters::one_line;
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, width};
 
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
-pub(crate) use repeat::{as_typed, repeat};
 pub(crate) use startups::startups;
 pub use warning::warning_message;
 pub(crate) use warning::{few, message};

@@ -1,9 +1,15 @@
 //! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-use steady_report::{Style, csv, html, json_text, markdown, text};
+use steady_model::Report;
+use steady_render::{Style, html, markdown, terminal};
+use steady_report::{csv, document, json_text};
 
 use crate::by_hand::comparisons;
 use crate::goldens;
+
+fn text(report: &Report, style: Style) -> String {
+    terminal::text(&document(report), style)
+}
 
 /// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
 const EXPORTED: [&str; 9] =
@@ -15,9 +21,9 @@ fn reports_look_as_recorded() {
         let texts = [80, 60].map(|width| (format!("{name}.{width}.txt"), text(&report, Style { width, color: false })));
         let json = (format!("{name}.json"), json_text(&report, report.record.blocks.len() < 10));
         let exports = [
-            (format!("{name}.md"), markdown(&report)),
+            (format!("{name}.md"), markdown::text(&document(&report))),
             (format!("{name}.csv"), csv(&report)),
-            (format!("{name}.html"), html(&report)),
+            (format!("{name}.html"), html::text(&document(&report))),
         ];
         let exports = exports.into_iter().filter(|_| EXPORTED.contains(&name));
         texts.into_iter().chain([json]).chain(exports).collect::<Vec<_>>()

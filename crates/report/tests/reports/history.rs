@@ -1,16 +1,26 @@
 //! How runs of the history are listed and shown.
 
-use steady_model::{Facts, Kept, Timestamp};
-use steady_report::{Style, run_json_text, run_text, runs_json_text, runs_text, summary};
+use steady_model::{Ending, Facts, Kept, Report, RunKind, Timestamp};
+use steady_report::{Style, judged_run_json_text, runs_json_text, runs_text, said_run_text, summary, verdicts_json};
 
 use crate::by_hand::comparisons;
 
+/// What tells a comparison from other runs.
+fn facts(report: &Report) -> Facts {
+    let record = &report.record;
+    Facts {
+        seed: Ok(record.plan.seed),
+        commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
+        pairs: Ok(record.blocks.len()),
+        complete: record.ending != Ending::Interrupted,
+        primary: Ok(record.primary),
+        ..Facts::without_pairs(RunKind::Compare, (record.started, &record.host, &record.revision), summary(report))
+    }
+}
+
 /// Every report of the golden files as a run.
 fn runs() -> Vec<Kept> {
-    let kept = |(id, (_, report)): (usize, (&str, steady_model::Report))| Kept {
-        id: 1 + 1000 * id as i64,
-        facts: Facts::of(&report, summary(&report)),
-    };
+    let kept = |(id, (_, report)): (usize, (&str, Report))| Kept { id: 1 + 1000 * id as i64, facts: facts(&report) };
     comparisons::all().into_iter().enumerate().map(kept).collect()
 }
 
@@ -56,10 +66,11 @@ fn verdicts_are_summed_up() {
 #[test]
 fn one_run_is_shown_in_both_forms() {
     for (kept, (name, report)) in runs().iter().zip(comparisons::all()) {
-        let text = run_text(kept, &report, Style::default());
+        let text = said_run_text(kept, &[summary(&report)], Style::default());
         assert!(text.contains(&format!("Run {}", kept.id)) && text.contains("seed"), "{name}: {text}");
         assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{name}: {text}");
-        let json: serde_json::Value = serde_json::from_str(&run_json_text(kept, &report)).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&judged_run_json_text(kept, verdicts_json(&report))).unwrap();
         let primary = report.primary().count();
         assert_eq!(json["runs"][0]["verdicts"].as_array().unwrap().len(), primary, "{name}");
     }

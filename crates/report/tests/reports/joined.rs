@@ -1,22 +1,30 @@
 //! What joined comparisons look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-use steady_report::{ReadError, Style, joined_json_text, joined_text, read_record};
+use steady_model::Joined;
+use steady_render::{Style, html, markdown, terminal};
+use steady_report::{ReadError, joined_document, joined_json_text, read_record};
 
 use crate::by_hand::joins;
 use crate::goldens;
 
+fn text(joined: &Joined, width: usize) -> String {
+    terminal::text(&joined_document(joined), Style { width, color: false })
+}
+
 #[test]
 fn joined_comparisons_look_as_recorded() {
     goldens::hold(joins::all().into_iter().flat_map(|(name, joined)| {
-        let text = |width| (format!("{name}.{width}.txt"), joined_text(&joined, Style { width, color: false }));
-        [text(80), text(60), (format!("{name}.json"), joined_json_text(&joined))]
+        let document = joined_document(&joined);
+        let exports =
+            [("json", joined_json_text(&joined)), ("md", markdown::text(&document)), ("html", html::text(&document))];
+        goldens::forms(name, |width| text(&joined, width), exports)
     }));
 }
 
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, joined) in joins::all() {
-        goldens::lines_fit(name, |width| joined_text(&joined, Style { width, color: false }));
+        goldens::lines_fit(name, |width| text(&joined, width));
     }
 }
 

@@ -2,10 +2,23 @@
 
 use proptest::prelude::*;
 use steady_model::*;
-use steady_report::{Style, csv, html, markdown, text};
+use steady_render::{Style, terminal};
+use steady_report::{csv, document};
 
 use crate::by_hand::comparisons;
 use crate::made::HOSTILE;
+
+fn html(report: &Report) -> String {
+    steady_render::html::text(&document(report))
+}
+
+fn markdown(report: &Report) -> String {
+    steady_render::markdown::text(&document(report))
+}
+
+fn text(report: &Report, style: Style) -> String {
+    terminal::text(&document(report), style)
+}
 
 #[test]
 fn names_are_only_ever_text() {

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use steady_model::*;
-use steady_report::{ReadError, json, json_text, read_record};
+use steady_render::{Style, terminal};
+use steady_report::{ReadError, document, json, json_text, read_record};
 
 use crate::by_hand::comparisons;
 use crate::values::{changed, command, count, garbled, host, nanos, odd_value, path, ratio, reading, without_a_field};
@@ -201,7 +202,7 @@ proptest! {
             }
             report.load.preempted_ratio = low;
             report.record.activity.busy_ratio = Ok(change);
-            let text = steady_report::text(&report, steady_report::Style { width, color: true });
+            let text = terminal::text(&document(&report), Style { width, color: true });
             prop_assert!(!text.contains("NaN"), "{}", text);
             let json = json_text(&report, false);
             prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
@@ -257,7 +258,7 @@ fn errors_say_what_and_where() {
     );
     says(
         error_after(|value| value["samples"]["blocks"][3]["runs"][1]["run_delay_seconds"] = json!(null)),
-        "samples.blocks[3].runs[1].run_delay_seconds: neither a value nor a reason in run_delay_seconds_absent",
+        "samples.blocks[3].runs[1].run_delay_seconds: invalid type: null, expected f64",
     );
     says(
         error_after(|value| _ = value["plan"].as_object_mut().unwrap().shift_remove("warmup")),

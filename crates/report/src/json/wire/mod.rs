@@ -1,15 +1,10 @@
 //! The record as it travels: apart from the model's types, so that either may change without the other.
 
 mod host;
-mod plan;
-mod samples;
 mod scalar;
 
-pub(super) use host::{ActivityWire, HostWire};
-pub(super) use plan::{CommandWire, PlanWire};
-pub(super) use samples::SamplesWire;
 pub(crate) use scalar::started;
-pub(super) use scalar::{PathWire, Seconds, named, read_named, read_started};
+pub(super) use scalar::{Seconds, read_started};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

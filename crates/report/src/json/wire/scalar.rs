@@ -1,13 +1,9 @@
-//! Single values: times in seconds, and paths that need not be text.
+//! Single values: times.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
 use steady_model::{Nanos, Timestamp};
 
 /// A time, written in seconds.
@@ -65,51 +61,6 @@ pub(in crate::json) fn read_started<'de, D: Deserializer<'de>>(deserializer: D) 
     let text = String::deserialize(deserializer)?;
     let at = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
     Ok(Timestamp(at.duration_since(UNIX_EPOCH).map_err(D::Error::custom)?.as_secs()))
-}
-
-/// Values by name as an object, in their order.
-pub(in crate::json) fn named(pairs: &[(String, String)]) -> Value {
-    pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<Map<_, _>>().into()
-}
-
-/// Reads what [`named`] wrote.
-pub(in crate::json) fn read_named<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<(String, String)>, D::Error> {
-    let fields = Map::deserialize(deserializer)?;
-    let text = |value: Value| String::deserialize(value).map_err(D::Error::custom);
-    fields.into_iter().map(|(name, value)| Ok((name, text(value)?))).collect()
-}
-
-/// A path: text where it is text, else its bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a path: text, or {\"bytes\": [..]}")]
-pub(in crate::json) enum PathWire {
-    /// The usual case.
-    Text(String),
-    /// A name that is no UTF-8.
-    Bytes {
-        /// Every byte of it.
-        bytes: Vec<u8>,
-    },
-}
-
-impl From<&Path> for PathWire {
-    fn from(path: &Path) -> Self {
-        match path.to_str() {
-            Some(text) => PathWire::Text(text.to_owned()),
-            None => PathWire::Bytes { bytes: path.as_os_str().as_bytes().to_vec() },
-        }
-    }
-}
-
-impl From<PathWire> for PathBuf {
-    fn from(path: PathWire) -> Self {
-        match path {
-            PathWire::Text(text) => text.into(),
-            PathWire::Bytes { bytes } => OsStr::from_bytes(&bytes).into(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,34 +1,34 @@
-//! Several comparisons joined into one, as text.
+//! Several comparisons joined into one.
 
 mod sources;
 
 use steady_model::{DecidedBy, Ending, Homogeneity, Joined, Judgement, Report, Undecided, Verdict};
+use steady_render::document::{Document, Emphasis, Section, Sentence};
+use steady_render::units::{TIE, duration, fixed, percent, round_up, setting};
 
-use super::{Page, Paint, Span};
-use super::{Style, secondary, sentence};
-use crate::units::{TIE, duration, fixed, percent, round_up, setting};
+use super::{secondary, sentence};
 use crate::words::{blocks, capital, count, noun, signed, subject, units};
 
-/// Comparisons joined, as text: the verdict of all, what each says by itself, and whether they agree.
-pub fn joined_text(joined: &Joined, style: Style) -> String {
-    let mut page = Page::new(style);
-    let Some(whole) = whole(joined) else { return String::new() };
+/// Comparisons joined as a document: the verdict of all, what each says by itself, and whether they agree.
+pub fn joined_document(joined: &Joined) -> Document {
+    let mut document = Document { subject: "Steadyhand: comparisons joined".to_owned(), ..Document::default() };
+    let Some(whole) = whole(joined) else { return document };
     for judgement in joined.primary() {
         let mut spans = match judgement.verdict {
             Verdict::Undecided if judgement.decided_by == DecidedBy::UsualRun => undecided(joined, &whole, judgement),
             _ => sentence::spans(&whole, judgement),
         };
         let joint = format!(" {} joined.", count(joined.sources.len(), "source", "sources"));
-        spans.push((Paint::Plain, joint));
-        page.paragraph(0, 2, &spans);
+        spans.push((Emphasis::Plain, joint));
+        document.answer.push(spans);
     }
+    document.answer.extend(sources::warnings(joined));
     for judgement in joined.primary() {
-        sources::write(joined, judgement.command, &mut page);
-        agreement(joined, &whole, judgement.command, &mut page);
+        document.sections.push(sources::section(joined, judgement.command));
+        document.sections.extend(agreement(joined, &whole, judgement.command));
     }
-    secondary::write(&whole, &mut page);
-    sources::warnings(joined, &mut page);
-    page.finish()
+    document.sections.extend(secondary::section(&whole));
+    document
 }
 
 /// The verdicts of all sources as if they were one report: what the sentences need of it.
@@ -44,7 +44,7 @@ fn whole(joined: &Joined) -> Option<Report> {
 }
 
 /// No verdict, and what helps here.
-fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Vec<Span> {
+fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Sentence {
     let plan = &whole.record.plan;
     let (who, what) = (subject(plan, judgement.command), noun(judgement.metric));
     let first = joined.sources.first().map(|source| &source.report.record);
@@ -71,7 +71,7 @@ fn undecided(joined: &Joined, whole: &Report, judgement: &Judgement) -> Vec<Span
             }
         }
     };
-    vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, format!(" {text}."))]
+    vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {text}."))]
 }
 
 /// The change with the interval of the verdict; the interval alone where it does not hold the change.
@@ -94,15 +94,14 @@ fn more_sources(sources: usize, ratio: Option<f64>) -> String {
 }
 
 /// Whether the sources tell of one effect, and which stand out where they do not.
-fn agreement(joined: &Joined, whole: &Report, command: usize, page: &mut Page) {
-    let Some(found) = joined.agreements.iter().find(|agreement| agreement.command == command) else { return };
-    page.blank();
+fn agreement(joined: &Joined, whole: &Report, command: usize) -> Option<Section> {
+    let found = joined.agreements.iter().find(|agreement| agreement.command == command)?;
     let what = noun(whole.record.primary);
     let spans = match &found.homogeneity {
-        Err(absent) => vec![(Paint::Plain, format!("Whether the sources agree is not known: {absent}."))],
+        Err(absent) => vec![(Emphasis::Plain, format!("Whether the sources agree is not known: {absent}."))],
         Ok(found) if found.agrees => {
             let rest = format!(" on {what}: no more lies between them than chance puts there ({}).", test(found));
-            vec![(Paint::Same, "The sources agree".to_owned()), (Paint::Plain, rest)]
+            vec![(Emphasis::Same, "The sources agree".to_owned()), (Emphasis::Plain, rest)]
         }
         Ok(found) => {
             let beyond = percent(found.i_squared);
@@ -112,10 +111,10 @@ fn agreement(joined: &Joined, whole: &Report, command: usize, page: &mut Page) {
                 test(found),
                 capital(&outlying(found))
             );
-            vec![(Paint::Open, "The sources differ".to_owned()), (Paint::Plain, rest)]
+            vec![(Emphasis::Open, "The sources differ".to_owned()), (Emphasis::Plain, rest)]
         }
     };
-    page.paragraph(0, 2, &spans);
+    Some(Section::paragraphs([spans]))
 }
 
 fn test(found: &Homogeneity) -> String {

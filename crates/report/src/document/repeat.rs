@@ -1,15 +1,23 @@
 //! The words that would make the same comparison again.
 
 use steady_model::{Command, Effort, FailIf, FailureRule, Hook, Layout, Output, PerCommand, Plan};
-
+use steady_render::document::{Block, Section, Shown};
 use steady_render::shell::{line, printable, seconds};
+use steady_render::units::setting;
 
-use crate::units::setting;
+/// How to measure the same again.
+pub(super) fn section(plan: &Plan) -> Section {
+    let section = match repeat(plan) {
+        Ok(line) => Section::new("To repeat it with the same coins", vec![Block::Command(line)]),
+        Err(why) => Section::paragraphs([super::plain(format!("No one command line repeats it: {why}."))]),
+    };
+    section.shown(Shown::OffTerminal)
+}
 
 /// The command line, quoted for a shell, or why there is none that says it all.
 ///
 /// With the seed the coins fall as they did; the machine's load does not.
-pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
+fn repeat(plan: &Plan) -> Result<String, &'static str> {
     let apart = plan.commands.iter().any(|command| command.directory.is_some() || command.revision.is_some());
     if apart {
         return Err("a command was built from a revision of its own, or started in a directory of its own");
@@ -26,7 +34,7 @@ pub(crate) fn repeat(plan: &Plan) -> Result<String, &'static str> {
 }
 
 /// A command as one string: its name, where that is what was typed.
-pub(crate) fn as_typed(command: &Command) -> String {
+pub(super) fn as_typed(command: &Command) -> String {
     match shell_words::split(&command.name) {
         Ok(words) if words == command.argv && command.name.chars().all(printable) => command.name.clone(),
         _ => line(&command.argv),

@@ -4,14 +4,15 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
+use clap::{ArgMatches, FromArgMatches};
 use rustix::fs::FileType;
-use steady_experiments::{join, judge};
+use steady_feature::flags::FormatFlag;
+use steady_feature::{Failure, Record as _, Session, Status};
 use steady_model::Record;
 
-use crate::compare::{status, status_of};
-use crate::failure::Failure;
+use super::{join, judge, status};
 use crate::flags::JudgeFlags;
-use crate::output::Destinations;
+use crate::report::{Compared, Together};
 
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -19,26 +20,43 @@ const STANDARD_INPUT: &str = "-";
 const LARGEST: u64 = 256 << 20;
 
 /// Judges one file or joins several, and reports it; the exit status.
-pub(crate) fn run(flags: &JudgeFlags) -> Result<u8, Failure> {
-    let several = flags.files.len() > 1;
-    if several {
-        told_once(flags)?;
-        Destinations::can_take_joined(&flags.output, flags.samples)?;
+pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = JudgeFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    let has_several = flags.files.len() > 1;
+    if has_several {
+        named_once(&flags)?;
+        can_be_joined(&flags)?;
     }
-    let mut records = flags.files.iter().map(|file| record(flags, file)).collect::<Result<Vec<_>, _>>()?;
-    let destinations = Destinations::open(&flags.output, flags.samples)?;
-    if !several && let Some((_, record)) = records.pop() {
-        let report = judge(record);
-        destinations.write(&report)?;
-        return Ok(status(&report));
+    let mut records = flags.files.iter().map(|file| record(&flags, file)).collect::<Result<Vec<_>, _>>()?;
+    session.open(&flags.output, flags.samples, Status::Own)?;
+    if !has_several && let Some((_, record)) = records.pop() {
+        let compared = Compared(judge(record));
+        session.write(&compared)?;
+        return Ok(compared.status());
     }
     let joined = join(records).map_err(|error| Failure::Usage(error.to_string()))?;
-    destinations.write_joined(&joined)?;
-    Ok(joined.plan().map_or(0, |plan| status_of(plan, &joined.judgements)))
+    session.write(&Together(&joined))?;
+    Ok(joined.plan().map_or(0, |plan| status(plan, &joined.judgements)))
+}
+
+/// Refuses forms that hold runs: comparisons that are joined have none of their own, and their samples stay in the files that
+/// they came from.
+fn can_be_joined(flags: &JudgeFlags) -> Result<(), Failure> {
+    let options = [
+        ("--samples", flags.samples),
+        ("--export-csv", flags.output.files.export_csv.is_some()),
+        ("--format csv", flags.output.format == FormatFlag::Csv),
+    ];
+    match options.iter().find(|option| option.1) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{option} is for one comparison; several that are joined have no runs and no samples of their own"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a file that is named twice: evidence must not be counted twice.
-fn told_once(flags: &JudgeFlags) -> Result<(), Failure> {
+fn named_once(flags: &JudgeFlags) -> Result<(), Failure> {
     let place = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_owned());
     for (index, file) in flags.files.iter().enumerate() {
         if let Some(other) = flags.files[..index].iter().find(|other| place(other) == place(file)) {

@@ -1,8 +1,7 @@
 //! What is drawn: differences of pairs, or costs of runs, and which of them where there are many.
 
 use steady_model::{Block, FailureRule, Layout, Metric, Record};
-
-use super::scale::{Kind, Scale};
+use steady_render::scale::{Kind, Scale};
 
 /// A pair or a run: when it ended, in seconds, and its difference or cost.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,25 +1,19 @@
 //! How the pairs were laid out in time.
 
 use steady_model::{Judgement, Layout, Report, Undecided};
+use steady_render::document::Fact;
+use steady_render::units::{duration, percent};
 
-use super::{Page, Paint};
-use crate::units::{duration, percent};
 use crate::words::{blocks, count, signed};
 
-/// The heading of what follows.
-pub(crate) const HEADING: &str = "How the pairs ran";
-
-/// Every line below its heading; nothing for a command alone.
-pub(super) fn write(report: &Report, page: &mut Page) {
-    if report.record.plan.commands.len() > 1 {
-        page.heading(HEADING);
-        lines(report).into_iter().for_each(|(label, text)| page.item(label, LABELS, &[(Paint::Plain, text)]));
-    }
+/// What there is to say of the pairs.
+pub(super) fn facts(report: &Report) -> Vec<Fact> {
+    super::facts(lines(report))
 }
 
 /// A line per layout, its label apart: how many pairs, their share of the time, the effect that it saw; then those left
 /// out.
-pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
+fn lines(report: &Report) -> Vec<(&'static str, String)> {
     let record = &report.record;
     let mut lines = Vec::new();
     let total: f64 = Layout::ALL.iter().map(|layout| report.time_in(*layout).seconds()).sum();
@@ -70,11 +64,8 @@ fn means(report: &Report) -> Vec<(&'static str, String)> {
     judged.map(|judgement| ("mean", line(judgement))).collect()
 }
 
-/// The columns of the labels.
-const LABELS: usize = 8;
-
 /// What a layout is called here.
-pub(crate) fn label(layout: Layout) -> &'static str {
+pub(super) fn label(layout: Layout) -> &'static str {
     match layout {
         Layout::Turns => "in turns",
         Layout::Duet => "in duets",

@@ -3,9 +3,10 @@
 use steady_model::{
     DecidedBy, Effort, Ending, FailureRule, Interval, Judgement, Metric, Report, Size, Undecided, Verdict,
 };
+use steady_render::document::{Emphasis, Span};
+use steady_render::units::{count as amount, duration, memory, setting, time, time_setting};
 
-use super::{Paint, Span};
-use crate::units::{duration, setting, time_setting};
+use super::times::mean_in_words;
 use crate::words::{
     Effect, blocks, capital, count, few, more_work, noun, settling, signed, signed_beside, subject, units, verb,
 };
@@ -29,11 +30,11 @@ pub(super) fn spans(report: &Report, judgement: &Judgement) -> Vec<Span> {
         Verdict::Same => same(report, judgement),
         Verdict::Undecided => return undecided(report, judgement),
     };
-    spans.push((Paint::Plain, format!("; {}.", basis(report, judgement))));
+    spans.push((Emphasis::Plain, format!("; {}.", basis(report, judgement))));
     if steady(report, judgement) {
         let pairs = units(&report.record, judgement.pairs);
         let text = format!(" Instructions hardly vary from run to run: {pairs} were enough.");
-        spans.push((Paint::Plain, text));
+        spans.push((Emphasis::Plain, text));
     }
     spans
 }
@@ -70,16 +71,16 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
     let who = capital(&subject(plan, judgement.command));
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
     let more = judgement.verdict == Verdict::Slower;
-    let paint = if more { Paint::More } else { Paint::Less };
+    let paint = if more { Emphasis::More } else { Emphasis::Less };
     let level = setting(judgement.confidence);
     let (change, size) = match (&judgement.change, &judgement.interval) {
         (Ok(change), Ok(size)) => (change, size),
         (Err(absent), _) | (_, Err(absent)) => {
             let direction = if more { "more" } else { "less" };
             return vec![
-                (Paint::Plain, format!("{who} ")),
+                (Emphasis::Plain, format!("{who} ")),
                 (paint, format!("{verb} {direction} {what}")),
-                (Paint::Plain, format!(" ({level} sure); how much is absent: {absent}")),
+                (Emphasis::Plain, format!(" ({level} sure); how much is absent: {absent}")),
             ];
         }
     };
@@ -98,9 +99,9 @@ fn different(report: &Report, judgement: &Judgement) -> Vec<Span> {
         String::new()
     };
     vec![
-        (Paint::Plain, format!("{who} ")),
+        (Emphasis::Plain, format!("{who} ")),
         (paint, claim),
-        (Paint::Plain, format!(" ({}, {level}){within}", effect.range)),
+        (Emphasis::Plain, format!(" ({}, {level}){within}", effect.range)),
     ]
 }
 
@@ -119,7 +120,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     let (signed_usual, usual_range) = signed(usual, usual_interval);
     let mut spans = match judgement.verdict {
         Verdict::Slower | Verdict::Faster => {
-            let paint = if judgement.verdict == Verdict::Slower { Paint::More } else { Paint::Less };
+            let paint = if judgement.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
             let (mean, usual_run) =
                 (Effect::beside_first(change, interval), Effect::beside_first(usual, usual_interval));
             let usual = match usual_interval.holds(0.0) {
@@ -132,15 +133,15 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
                 ),
             };
             vec![
-                (Paint::Plain, format!("{} ", capital(&who))),
+                (Emphasis::Plain, format!("{} ", capital(&who))),
                 (paint, format!("{} {} {what} on average", verb(judgement.metric), mean.relative())),
-                (Paint::Plain, format!(" ({}, {level}), {usual}", mean.range)),
+                (Emphasis::Plain, format!(" ({}, {level}), {usual}", mean.range)),
             ]
         }
         Verdict::Same => vec![
-            (Paint::Same, format!("No difference beyond ±{} in mean {what}", setting(plan.resolution))),
+            (Emphasis::Same, format!("No difference beyond ±{} in mean {what}", setting(plan.resolution))),
             (
-                Paint::Plain,
+                Emphasis::Plain,
                 format!(
                     " of {who}: {signed_change} ({range}, {level}), but its usual run differs by {signed_usual} \
                      ({usual_range})"
@@ -148,9 +149,9 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
             ),
         ],
         Verdict::Undecided => vec![
-            (Paint::Open, "Undecided:".to_owned()),
+            (Emphasis::Open, "Undecided:".to_owned()),
             (
-                Paint::Plain,
+                Emphasis::Plain,
                 format!(
                     " the mean {what} of {who} differs by {signed_change} ({range}, {level}), its usual run by \
                      {signed_usual} ({usual_range})"
@@ -162,7 +163,7 @@ fn by_mean(report: &Report, judgement: &Judgement) -> Option<Vec<Span>> {
     if judgement.verdict == Verdict::Undecided {
         rest.push_str(&format!(" {}.", capital(&settling(&report.record, judgement.effort_to_settle))));
     }
-    spans.push((Paint::Plain, rest));
+    spans.push((Emphasis::Plain, rest));
     Some(spans)
 }
 
@@ -171,7 +172,7 @@ fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Int
     let who = capital(&subject(&report.record.plan, judgement.command));
     let (verb, what) = (verb(judgement.metric), noun(judgement.metric));
     let (direction, paint) =
-        if judgement.verdict == Verdict::Slower { ("more", Paint::More) } else { ("less", Paint::Less) };
+        if judgement.verdict == Verdict::Slower { ("more", Emphasis::More) } else { ("less", Emphasis::Less) };
     let level = setting(judgement.confidence);
     let all = judgement
         .verdict_interval
@@ -179,13 +180,13 @@ fn direction_only(report: &Report, judgement: &Judgement, change: f64, size: Int
         .map_or_else(|_| format!("{level} sure"), |interval| format!("{}, {level}", signed(change, *interval).1));
     let size = signed_beside(judgement.verdict, change, size);
     vec![
-        (Paint::Plain, format!("{who} ")),
+        (Emphasis::Plain, format!("{who} ")),
         (paint, format!("{verb} {direction} {what}")),
         (
-            Paint::Plain,
+            Emphasis::Plain,
             format!(", by all pairs together ({all}); how much {direction} is less certain, for only turns "),
         ),
-        (Paint::Plain, format!("tell the true size: {size}")),
+        (Emphasis::Plain, format!("tell the true size: {size}")),
     ]
 }
 
@@ -210,7 +211,10 @@ fn same(report: &Report, judgement: &Judgement) -> Vec<Span> {
         let (_, range) = signed(*change, *size);
         rest.push_str(&format!("; the turns alone, which tell the true size, leave {range}"));
     }
-    vec![(Paint::Same, format!("No difference beyond ±{limit} in {what}")), (Paint::Plain, format!("{who}{rest}"))]
+    vec![
+        (Emphasis::Same, format!("No difference beyond ±{limit} in {what}")),
+        (Emphasis::Plain, format!("{who}{rest}")),
+    ]
 }
 
 /// A change with the interval that the verdict stands on. The size comes from the turns and may lie outside of what all
@@ -264,7 +268,7 @@ fn undecided(report: &Report, judgement: &Judgement) -> Vec<Span> {
             (why, settling(record, judgement.effort_to_settle))
         }
     };
-    vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, format!(" {why}. {}.", capital(&helps)))]
+    vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, format!(" {why}. {}.", capital(&helps)))]
 }
 
 /// One command failed more often than the other.
@@ -288,7 +292,7 @@ fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
 }
 
 /// What a command that is measured alone costs.
-pub(super) fn alone(report: &Report) -> Vec<Span> {
+pub(crate) fn alone(report: &Report) -> Vec<Span> {
     let record = &report.record;
     let runs = count(report.runs(), "run", "runs");
     let basis = format!("{runs}, {}", duration(record.elapsed));
@@ -300,7 +304,7 @@ pub(super) fn alone(report: &Report) -> Vec<Span> {
             }
             _ => format!("no run succeeded; {basis}."),
         };
-        return vec![(Paint::Open, "Nothing measured:".to_owned()), (Paint::Plain, format!(" {why}"))];
+        return vec![(Emphasis::Open, "Nothing measured:".to_owned()), (Emphasis::Plain, format!(" {why}"))];
     };
     let what = capital(noun(record.primary));
     let spread = match record.primary {
@@ -308,19 +312,19 @@ pub(super) fn alone(report: &Report) -> Vec<Span> {
         Metric::Wall => Ok(breakdown.wall),
         Metric::Elapsed => {
             let waited = breakdown.run_delay.as_ref().map(|delay| delay.mean);
-            Err(waited.map(|waited| crate::units::time(breakdown.wall.mean - waited)))
+            Err(waited.map(|waited| time(breakdown.wall.mean - waited)))
         }
-        Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| crate::units::memory(bytes.0 as f64))),
+        Metric::Memory => Err(breakdown.peak_memory.as_ref().map(|bytes| memory(bytes.0 as f64))),
         Metric::Instructions => Err(record.counters.as_ref().map(|_| {
             let counted = breakdown.counters.and_then(|counters| counters.instructions);
-            counted.map_or_else(|| "not counted".to_owned(), crate::units::count)
+            counted.map_or_else(|| "not counted".to_owned(), amount)
         })),
     };
     let size = match spread {
-        Ok(spread) => super::breakdown::mean_in_words(&spread),
+        Ok(spread) => mean_in_words(&spread),
         Err(Ok(size)) if record.primary == Metric::Memory => size,
         Err(Ok(size)) => format!("{size} a run"),
         Err(Err(absent)) => format!("absent: {absent}"),
     };
-    vec![(Paint::Heading, format!("{what} {size}")), (Paint::Plain, format!("; {basis}."))]
+    vec![(Emphasis::Heading, format!("{what} {size}")), (Emphasis::Plain, format!("; {basis}."))]
 }

@@ -1,27 +1,21 @@
-//! What the machine was doing meanwhile, and what that did to the interval.
+//! What the machine was doing during the runs, and what that did to the interval.
 
 use steady_model::{Reading, Report};
+use steady_render::document::Fact;
+use steady_render::units::{TIE, percent};
 
-use super::{Page, Paint};
-use crate::units::{TIE, percent};
 use crate::words::counted;
 
 /// What the CPU's counters are called here.
 const COUNTERS: &str = "CPU counters";
 
-/// The heading of what follows.
-pub(crate) const HEADING: &str = "What the machine did meanwhile";
-
-/// Every line below its heading.
-pub(super) fn write(report: &Report, page: &mut Page) {
-    page.heading(HEADING);
-    let lines = lines(report);
-    let labels = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    lines.iter().for_each(|(label, text)| page.item(label, labels, &[(Paint::Plain, text.clone())]));
+/// What there is to say of the machine.
+pub(super) fn facts(report: &Report) -> Vec<Fact> {
+    super::facts(lines(report))
 }
 
 /// A line per reading, its label apart; those that are absent together, by reason.
-pub(crate) fn lines(report: &Report) -> Vec<(&'static str, String)> {
+fn lines(report: &Report) -> Vec<(&'static str, String)> {
     let activity = &report.record.activity;
     let alone = report.record.plan.commands.len() == 1;
     let preempted = if report.load.preempted_ratio.is_finite() {

@@ -1,0 +1,81 @@
+//! Where the time of each command's runs went, as stacked bars on one axis.
+
+use steady_model::{Breakdown, Metric, Report};
+use steady_render::document::Block;
+use steady_render::scale::{Kind, Scale};
+use steady_render::units::time;
+use steady_render::{Axis, Bar, Chart, Height, Look, Marks, Series};
+
+use super::{plain, series};
+use crate::words::{cut, name};
+
+/// The letters of a command's name next to its bar.
+const NAME: usize = 18;
+
+/// The parts of a run's time, in their order from left to right.
+const PARTS: [(&str, Look); 5] = [
+    ("user", Look::Rest),
+    ("system", Look::Second),
+    ("waiting for a CPU", Look::First),
+    ("blocked", Look::Third),
+    ("waiting for a CPU or blocked", Look::Third),
+];
+
+/// A bar for each command.
+pub(in crate::document) fn split(report: &Report) -> Block {
+    let plan = &report.record.plan;
+    let of = |command: usize| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
+    let found: Vec<Option<[f64; 5]>> = (0..plan.commands.len()).map(|command| of(command).map(parts)).collect();
+    let sums = found.iter().flatten().map(|parts| parts.iter().sum::<f64>());
+    let longest = sums.filter(|sum| sum.is_finite()).fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return Block::Paragraph(plain("No time of any run is known.".to_owned()));
+    }
+    let bar = |row: usize, part: usize| {
+        let parts = found[row].filter(|parts| parts[part] > 0.0)?;
+        let from = parts[..part].iter().sum::<f64>();
+        Some(Bar { row, from, to: from + parts[part], text: time(parts[part]) })
+    };
+    let all = PARTS.iter().enumerate().filter_map(|(part, (name, look))| {
+        let bars: Vec<Bar> = (0..found.len()).filter_map(|row| bar(row, part)).collect();
+        (!bars.is_empty()).then(|| series(Some(*name), *look, Marks::Bars(bars)))
+    });
+    let notes: Vec<String> =
+        (0..found.len()).filter_map(|command| Some(notes(command, of(command)?))).flatten().collect();
+    let label = |command: usize| cut(&format!("{} {}", command + 1, name(plan, command)), NAME);
+    Block::Chart(Chart {
+        label: "Where the time of a run went".to_owned(),
+        height: Height::Low,
+        x: Axis::Scale(Scale::new(Kind::Cost(Metric::Wall), 0.0, longest)),
+        y: Axis::Names((0..found.len()).map(label).collect()),
+        series: all.collect::<Vec<Series>>(),
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
+    })
+}
+
+/// How long each of [`PARTS`] takes; nothing for what is not known by itself.
+fn parts(one: &Breakdown) -> [f64; 5] {
+    let (waiting, blocked, both) = match (&one.run_delay, &one.blocked) {
+        (Ok(delay), Ok(blocked)) => (delay.mean, blocked.mean, 0.0),
+        (Ok(delay), Err(_)) => (delay.mean, 0.0, 0.0),
+        (Err(_), _) => (0.0, 0.0, one.wall.mean - one.cpu.mean),
+    };
+    [one.user.mean, one.system.mean, waiting, blocked, both]
+        .map(|mean| if mean.is_finite() { mean.max(0.0) } else { 0.0 })
+}
+
+/// What the bar cannot show, and why.
+fn notes(command: usize, one: &Breakdown) -> Vec<String> {
+    let mut notes = Vec::new();
+    let which = command + 1;
+    if let Err(absent) = &one.run_delay {
+        notes.push(format!("Command {which}: waiting for a CPU cannot be told from being blocked: {absent}."));
+    } else if let Err(absent) = &one.blocked {
+        notes.push(format!("Command {which}: the time spent blocked is absent: {absent}."));
+    }
+    if one.cpu.mean > one.wall.mean {
+        let wall = time(one.wall.mean);
+        notes.push(format!("Command {which}: CPU time exceeds the wall time of {wall}: several CPUs worked at once."));
+    }
+    notes
+}

@@ -1,0 +1,60 @@
+//! What was compared, and what was asked for.
+
+use steady_model::{Command, Effort, Layout, Plan, Report};
+use steady_render::document::{Block, Emphasis, Fact, Section, Shown};
+use steady_render::units::{duration, setting, time_setting};
+
+use super::repeat::as_typed;
+use crate::words::{blocks, name, one_line};
+
+/// The commands, with all that makes them what they are.
+pub(super) fn section(plan: &Plan) -> Section {
+    let is_alone = plan.commands.len() == 1;
+    let fact = |(index, command): (usize, &Command)| {
+        let label = if is_alone { "command".to_owned() } else { (index + 1).to_string() };
+        let fact = Fact::emphasized(&label, Emphasis::Code, name(plan, index));
+        let mut notes = more(command);
+        if !is_alone && index == 0 {
+            notes.insert(0, "the others are judged beside it".to_owned());
+        }
+        if notes.is_empty() { fact } else { fact.with_note(notes.join("; ")) }
+    };
+    let facts = plan.commands.iter().enumerate().map(fact).collect();
+    let heading = if is_alone { "The command" } else { "The commands" };
+    Section::new(heading, vec![Block::Facts(facts)]).shown(Shown::OnPages)
+}
+
+/// What a command is besides its name.
+fn more(command: &Command) -> Vec<String> {
+    let words = Some(as_typed(command)).filter(|words| *words != command.name).map(|words| format!("words: {words}"));
+    let parameters = command.parameters.iter().map(|(key, value)| format!("parameter {key} = {value}"));
+    let revision = command.revision.iter().map(|revision| format!("revision {revision}"));
+    let variables = command.environment.iter().map(|(key, value)| format!("variable {key}={value}"));
+    let directory = command.directory.iter().map(|directory| format!("directory {}", directory.display()));
+    let all = words.into_iter().chain(parameters).chain(revision).chain(variables).chain(directory);
+    all.map(|text| one_line(&text)).collect()
+}
+
+/// How much was to be measured, how finely judged, and how long it took.
+pub(super) fn choices(report: &Report) -> Section {
+    let record = &report.record;
+    let plan = &record.plan;
+    let effort = match plan.effort {
+        Effort::Budget(budget) => format!("at most {}", time_setting(budget)),
+        Effort::Pairs(pairs) => blocks(plan, usize::try_from(pairs).unwrap_or(usize::MAX)),
+    };
+    let mut asked =
+        format!("{effort}; resolution ±{}; confidence {}", setting(plan.resolution), setting(plan.confidence));
+    if let Some(layout) = plan.layout {
+        asked.push_str(if layout == Layout::Turns { "; turns only" } else { "; duets only" });
+    }
+    if let Some(condition) = plan.fail_if {
+        asked.push_str(&format!("; a failure if {condition}"));
+    }
+    let facts = vec![
+        Fact::new("asked for", asked),
+        Fact::new("took", duration(record.elapsed)),
+        Fact::reading("counters", &record.counters, |_| "read".to_owned()),
+    ];
+    Section::new("How", vec![Block::Facts(facts)]).shown(Shown::OnPages)
+}

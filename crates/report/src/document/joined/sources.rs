@@ -1,0 +1,91 @@
+//! The sources one by one.
+
+use std::collections::BTreeSet;
+
+use steady_model::{Joined, Judgement, Source, Timestamp, Undecided};
+use steady_render::document::{Block, Section, Sentence};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::timestamp;
+use steady_render::units::TIE;
+
+use crate::document::verdicts::emphasis;
+use crate::document::warning;
+use crate::words::{cut, message, one_line, signed, subject};
+
+/// What each source says of one command, a row for each.
+pub(super) fn section(joined: &Joined, command: usize) -> Section {
+    let plan = joined.plan();
+    let of = plan.filter(|plan| plan.commands.len() > 2).map(|plan| format!(" of {}", subject(plan, command)));
+    let of = of.unwrap_or_default();
+    let folder = common_folder(joined);
+    let sources: Vec<(&Source, Option<&Judgement>)> = joined
+        .sources
+        .iter()
+        .map(|source| (source, source.report.primary().find(|judgement| judgement.command == command)))
+        .collect();
+    let numbers: Vec<usize> = (1..=sources.len()).collect();
+    let host = |source: &Source| Cell::reading(&source.report.record.host.hostname, |name| one_line(name));
+    let pairs = |source: &Source, judgement: Option<&Judgement>| {
+        judgement.map_or(source.report.record.blocks.len(), |judgement| judgement.pairs).to_string()
+    };
+    let verdict = |judgement: Option<&Judgement>| match judgement {
+        Some(judgement) => Cell::Text(emphasis(judgement.verdict), judgement.verdict.name().to_owned()),
+        None => Cell::Nothing,
+    };
+    let columns = vec![
+        Column::numbers("", &numbers, usize::to_string),
+        Column::words("file", &sources, |one| one_line(one.0.name.get(folder..).unwrap_or(&one.0.name))),
+        Column::words("verdict", &sources, |one| verdict(one.1)),
+        Column::numbers("change", &sources, |one| one.1.map_or("not judged".to_owned(), change)),
+        Column::numbers("pairs", &sources, |one| pairs(one.0, one.1)),
+        Column::words("host", &sources, |one| host(one.0)),
+        Column::words("begun, UTC", &sources, |one| begun(one.0.report.record.started)),
+    ];
+    let heading = format!("What each source says by itself{of}, with the interval of its verdict");
+    let table = Table { label: "Sources".to_owned(), rows: ("source", "sources"), columns };
+    Section::new(&heading, vec![Block::Table(table)]).whole()
+}
+
+/// How many letters of the files' names are the folder that all have in common.
+fn common_folder(joined: &Joined) -> usize {
+    let mut names = joined.sources.iter().map(|source| source.name.as_str());
+    let first = names.next().unwrap_or_default();
+    let common = names.fold(first.len(), |common, name| {
+        first.bytes().zip(name.bytes()).take(common).take_while(|(one, other)| one == other).count()
+    });
+    first.as_bytes()[..common].iter().rposition(|letter| *letter == b'/').map_or(0, |slash| slash + 1)
+}
+
+/// What a source says: the change, and the interval that its verdict stands on. The change comes from the turns and may
+/// lie outside of what all pairs say: then the interval stands alone.
+fn change(judgement: &Judgement) -> String {
+    match (&judgement.change, &judgement.verdict_interval) {
+        _ if judgement.undecided == Some(Undecided::UnequalFailures) => "unequal failures".to_owned(),
+        (Ok(change), Ok(interval)) => {
+            let (size, range) = signed(*change, *interval);
+            if interval.holds(*change) { format!("{size} ({range})") } else { range }
+        }
+        _ => "too few pairs".to_owned(),
+    }
+}
+
+/// The minute in which it was begun, in UTC, less the year: `11-20 14:02`.
+fn begun(at: Timestamp) -> String {
+    timestamp::text(at).chars().skip(5).take(11).collect::<String>().replace('T', TIE)
+}
+
+/// What the reader should know of each source, and of all together.
+pub(super) fn warnings(joined: &Joined) -> Vec<Sentence> {
+    let mut texts = Vec::new();
+    for (source, number) in joined.sources.iter().zip(1..) {
+        let all = source.report.warnings.iter().map(|warning| message(&source.report, warning));
+        texts.extend(all.map(|text| format!("source{TIE}{number}: {text}")));
+    }
+    let revisions: BTreeSet<&str> =
+        joined.sources.iter().filter_map(|source| source.report.record.revision.as_deref().ok()).collect();
+    if revisions.len() > 1 {
+        let all = revisions.iter().map(|revision| one_line(&cut(revision, 20))).collect::<Vec<String>>().join(", ");
+        texts.push(format!("the sources were measured at different revisions of a repository: {all}."));
+    }
+    texts.iter().map(|text| warning(text)).collect()
+}

@@ -1,0 +1,133 @@
+//! Where the time of each command's runs went.
+
+use steady_model::{Breakdown, CounterMeans, Interval, Layout, Reading, Report, Spread};
+use steady_render::document::{Block, Section, Shown};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{TIE, count, memory, short, time, time_unit, time_with};
+
+use super::{charts, plain};
+use crate::words::{between, cut, name};
+
+/// The reason of a counter that misses some run.
+const UNCOUNTED: &str = "the CPU does not count them, or not in every run";
+/// The reason that stands for a whole column.
+const NOTHING: &str = "no run succeeded";
+/// The letters of a name, and of each of its words, at the head of a column.
+const NAME: usize = 40;
+const WORD: usize = 16;
+
+/// A row of the table: its label, and what it says of a command with runs.
+type Row = (&'static str, Box<dyn Fn(&Breakdown) -> Cell>);
+
+/// The table, a column for each command, and on pages bars of the same.
+pub(super) fn sections(report: &Report) -> Vec<Section> {
+    let plan = &report.record.plan;
+    let found: Vec<Option<&Breakdown>> = (0..plan.commands.len())
+        .map(|command| report.breakdowns.iter().find(|one| one.command == command && one.runs > 0))
+        .collect();
+    let rows = rows(report);
+    let mut columns = vec![Column::words("", &rows, |row| row.0.replace(' ', TIE))];
+    for (command, one) in found.iter().enumerate() {
+        let failed = report.breakdowns.iter().find(|one| one.command == command).map_or(0, |one| one.failures);
+        let cell = |row: &Row| match one {
+            None if row.0 == RUNS => Cell::from(runs_in_words(0, failed)),
+            None => Cell::Absent(NOTHING.to_owned()),
+            Some(one) => row.1(one),
+        };
+        columns.push(Column::words(&head(command, &name(plan, command)), &rows, cell));
+    }
+    let is_short = columns.iter().flat_map(|column| &column.cells).any(|cell| match cell {
+        Cell::Text(_, text) => text.ends_with('?'),
+        _ => false,
+    });
+    let label = "Where the time of a run went".to_owned();
+    let table = Table { label, rows: ("quantity", "quantities"), columns };
+    let mut blocks = vec![Block::Table(table)];
+    if is_short {
+        blocks.push(Block::Paragraph(plain("±?: too few runs for an interval".to_owned())));
+    }
+    let chart = Section::new("Where the time went", vec![charts::split(report)]).shown(Shown::OnPages);
+    vec![chart, Section::new(&heading(&found), blocks).whole().folded()]
+}
+
+/// The head of a column: what is too long for any terminal is cut.
+fn head(command: usize, name: &str) -> String {
+    let words: Vec<String> = cut(name, NAME).split(' ').map(|word| cut(word, WORD)).collect();
+    format!("{}{TIE}{}", command + 1, words.join(" "))
+}
+
+/// Which runs the table is about.
+fn heading(found: &[Option<&Breakdown>]) -> String {
+    let mut layouts = found.iter().flatten().map(|breakdown| breakdown.layout);
+    match layouts.next() {
+        Some(first) if found.len() > 1 && layouts.all(|layout| layout == first) => match first {
+            Layout::Turns => "Where the time of a run went (in turns; mean ± 95 %)".to_owned(),
+            Layout::Duet => "Where the time of a run went (in duets; mean ± 95 %)".to_owned(),
+        },
+        _ => "Where the time of a run went (mean ± 95 %)".to_owned(),
+    }
+}
+
+const RUNS: &str = "runs";
+
+/// Every row of the table.
+fn rows(report: &Report) -> Vec<Row> {
+    fn times(label: &'static str, pick: fn(&Breakdown) -> Reading<Spread>) -> Row {
+        let cell = move |one: &Breakdown| Cell::reading(&pick(one), |spread| time_with(spread.mean, spread.interval));
+        (label, Box::new(cell))
+    }
+    fn both(label: &'static str, pick: fn(&Breakdown) -> [f64; 2]) -> Row {
+        let cell = move |one: &Breakdown| Cell::from(pick(one).map(short).join(&format!("{TIE}/{TIE}")));
+        (label, Box::new(cell))
+    }
+    let mut rows = vec![
+        times("CPU time", |one| Ok(one.cpu)),
+        times("  user", |one| Ok(one.user)),
+        times("  system", |one| Ok(one.system)),
+        times("waiting for a CPU", |one| one.run_delay.clone()),
+        times("blocked", |one| one.blocked.clone()),
+        times("wall time", |one| Ok(one.wall)),
+        ("peak memory", Box::new(|one: &Breakdown| Cell::reading(&one.peak_memory, |bytes| memory(bytes.0 as f64)))),
+    ];
+    if report.record.counters.is_ok() {
+        rows.extend(counters());
+    }
+    rows.push(both("faults min/major", |one| [one.minor_faults, one.major_faults]));
+    rows.push(both("switches vol/inv", |one| [one.voluntary_switches, one.involuntary_switches]));
+    rows.push((RUNS, Box::new(|one: &Breakdown| Cell::from(runs_in_words(one.runs, one.failures)))));
+    rows
+}
+
+fn runs_in_words(runs: usize, failures: usize) -> String {
+    if failures == 0 { runs.to_string() } else { format!("{runs}{TIE}+{TIE}{failures}{TIE}failed") }
+}
+
+/// What the CPU's counters said.
+fn counters() -> Vec<Row> {
+    fn row(label: &'static str, pick: fn(&CounterMeans) -> Option<String>) -> Row {
+        let cell = move |one: &Breakdown| {
+            let known = one.counters.as_ref().and_then(pick);
+            known.map_or_else(|| Cell::Absent(UNCOUNTED.to_owned()), Cell::from)
+        };
+        (label, Box::new(cell))
+    }
+    vec![
+        row("instructions", |means| means.instructions.map(count)),
+        row("  per cycle", |means| Some(short(means.instructions? / means.cycles?))),
+        row("cycles", |means| means.cycles.map(count)),
+        row("branch misses", |means| means.branch_misses.map(count)),
+        row("cache misses", |means| means.cache_misses.map(count)),
+    ]
+}
+
+/// A mean in a sentence: `12.3 ms a run (12.2 to 12.4, 95 %)`.
+pub(super) fn mean_in_words(spread: &Spread) -> String {
+    let (unit, scale) = time_unit(spread.mean);
+    let interval = Interval { low: spread.interval.low * scale, high: spread.interval.high * scale };
+    if !interval.half_width().is_finite() {
+        return format!("{} a run (too few runs for an interval)", time(spread.mean));
+    }
+    let mean = time_with(spread.mean, spread.interval);
+    let mean = mean.split(TIE).next().unwrap_or_default();
+    format!("{mean}{TIE}{unit} a run ({}, 95{TIE}%)", between(interval, ""))
+}

@@ -1,0 +1,82 @@
+//! The verdicts as a table: a row for each command, a column for each metric.
+
+use steady_model::{Judgement, Metric, Report, Verdict};
+use steady_render::document::{Block, Emphasis, Section, Shown};
+use steady_render::table::{Cell, Column, Table};
+use steady_render::units::{count, memory, setting, time_with};
+
+use super::{plain, secondary};
+use crate::words::{capital, name, noun, signed, signed_beside};
+
+/// The table. On a terminal the sentences and the facts say the same.
+pub(super) fn section(report: &Report) -> Section {
+    let plan = &report.record.plan;
+    let primary = report.record.primary;
+    let is_judged = |metric: &Metric| report.judgements.iter().any(|judgement| judgement.metric == *metric);
+    let others = Metric::ALL.into_iter().filter(|metric| *metric != primary && is_judged(metric));
+    let commands: Vec<usize> = (0..plan.commands.len()).collect();
+    let mut columns = vec![
+        Column::words("", &commands, |command| (command + 1).to_string()),
+        Column::words("Command", &commands, |command| Cell::Text(Emphasis::Code, name(plan, *command))),
+    ];
+    for metric in std::iter::once(primary).chain(others) {
+        columns.push(Column::words(&capital(noun(metric)), &commands, |command| cell(report, *command, metric)));
+    }
+    let table = Table { label: "Verdicts".to_owned(), rows: ("command", "commands"), columns };
+    let note = format!(
+        "All beside the first, with {} intervals. The error guarantee covers {} only.",
+        setting(plan.confidence),
+        noun(primary)
+    );
+    let blocks = vec![Block::Table(table), Block::Paragraph(plain(note))];
+    Section::new("Verdicts", blocks).whole().shown(Shown::OffTerminal)
+}
+
+/// What one metric says of one command.
+fn cell(report: &Report, command: usize, metric: Metric) -> Cell {
+    let found = report.judgements.iter().find(|one| one.command == command && one.metric == metric);
+    match found {
+        Some(judgement) if judgement.primary => Cell::Text(emphasis(judgement.verdict), primary(judgement)),
+        Some(judgement) => secondary::line(judgement).into_iter().map(|(_, text)| text).collect::<String>().into(),
+        None => reference(report, command, metric),
+    }
+}
+
+/// The look of a verdict.
+pub(super) fn emphasis(verdict: Verdict) -> Emphasis {
+    match verdict {
+        Verdict::Faster => Emphasis::Less,
+        Verdict::Slower => Emphasis::More,
+        Verdict::Same => Emphasis::Same,
+        Verdict::Undecided => Emphasis::Open,
+    }
+}
+
+/// The verdict and the size of the primary effect.
+fn primary(judgement: &Judgement) -> String {
+    let is_open = matches!(judgement.verdict, Verdict::Same | Verdict::Undecided);
+    // Without a difference it is the interval over all pairs that the verdict stands on.
+    let of_verdict = judgement.verdict_interval.as_ref().ok().filter(|_| is_open);
+    let size = match (&judgement.change, of_verdict.map_or(judgement.interval.as_ref(), Ok)) {
+        (Ok(change), Ok(interval)) => {
+            let shown = signed_beside(judgement.verdict, *change, *interval);
+            let (_, range) = signed(*change, *interval);
+            if interval.holds(*change) && shown != range { shown } else { format!("({range})") }
+        }
+        (Err(absent), _) | (_, Err(absent)) => format!("(absent: {absent})"),
+    };
+    format!("{} {size}", judgement.verdict.name())
+}
+
+/// The mean cost of the command that the others are compared with.
+fn reference(report: &Report, command: usize, metric: Metric) -> Cell {
+    let found = report.breakdowns.iter().find(|one| one.command == command && one.runs > 0);
+    let cost = found.and_then(|found| match metric {
+        Metric::Cpu => Some(time_with(found.cpu.mean, found.cpu.interval)),
+        Metric::Wall => Some(time_with(found.wall.mean, found.wall.interval)),
+        Metric::Memory => found.peak_memory.as_ref().ok().map(|bytes| memory(bytes.0 as f64)),
+        Metric::Elapsed => None,
+        Metric::Instructions => found.counters.and_then(|means| means.instructions).map(count),
+    });
+    cost.map_or(Cell::Nothing, Cell::from)
+}
