@@ -29,7 +29,10 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("crates/report", &["model", "render"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
-    ("crates/release", &["model", "stats"]),
+    (
+        "crates/release",
+        &["model", "linux", "stats", "process", "rulers", "preload", "render", "report", "feature", "agent", "fleet"],
+    ),
     ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload"]),
     ("crates/fleet", &["model"]),
     (

@@ -7,7 +7,7 @@ use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
 /// Every feature.
-pub(crate) static FEATURES: [Feature; 7] = [
+pub(crate) static FEATURES: [Feature; 8] = [
     steady_load::FEATURE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
@@ -15,6 +15,7 @@ pub(crate) static FEATURES: [Feature; 7] = [
     steady_host::FEATURE,
     steady_signature::FEATURE,
     steady_agent::FEATURE,
+    steady_release::FEATURE,
 ];
 
 /// The subcommands in the order of the help, features or not. One that is missing here comes last.

@@ -2,9 +2,7 @@
 
 mod around;
 mod explain;
-mod fleet;
 mod history;
-mod release;
 mod values;
 mod variants;
 mod warm;
@@ -24,9 +22,7 @@ use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
 pub(crate) use explain::ExplainFlags;
-pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
-pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use values::{IgnoredFailures, LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 pub(crate) use warm::{ModeFlag, ProgramsFlags, StatusFlags, WarmCommands, WarmFlags};
@@ -61,8 +57,6 @@ pub(crate) enum Subcommands {
     Explain(Box<ExplainFlags>),
     /// Start the programs of a script from snapshots of themselves, taken once they were started
     Warm(Box<WarmFlags>),
-    /// Whether requests in production cost less since a release; a demonstration
-    Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

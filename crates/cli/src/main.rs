@@ -19,7 +19,6 @@ mod output;
 mod parameters;
 mod programs;
 mod progress;
-mod release;
 mod resolve;
 mod revisions;
 mod session;
@@ -75,7 +74,6 @@ fn run(flags: Flags) -> Result<u8, Failure> {
         Subcommands::Judge(flags) => judge::run(&flags),
         Subcommands::Explain(flags) => explain::run(&flags),
         Subcommands::Warm(flags) => warm::run(&flags),
-        Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -101,10 +99,6 @@ fn helper() -> Option<ExitCode> {
         bench::serve(&environment());
     } else if word == bench::DRIVER {
         return Some(if bench::drive(&mut words) { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-    } else if word == release::WORKER {
-        release::serve(&mut words);
-    } else if word == release::SWEEPER {
-        release::sweep(&mut words);
     } else if word == explained::COUNTER {
         explained::serve_counter();
     } else {

@@ -1,19 +1,20 @@
 //! What features ask of the command line.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
 use steady_model::{Command, Host, Reading, Seed};
-use steady_render::svg;
+use steady_render::letters::one_line;
+use steady_render::{Style, svg};
 
 use crate::failure::notice;
 use crate::history::{Home, Keeper, OfFeature};
 use crate::letters::readable;
-use crate::output::{Destinations, Export, OfReport, print, style_on};
+use crate::output::{Destinations, Export, OfReport, print, style, style_on};
 use crate::progress::Share;
 use crate::{programs, resolve, revisions};
 
@@ -97,6 +98,18 @@ impl Session for CommandLine {
         if self.destinations.as_ref().is_none_or(|destinations| !destinations.quiet()) {
             self.progress.show(share, text);
         }
+    }
+
+    fn log_progress(&self, line: &str) {
+        let is_quiet = self.destinations.as_ref().is_some_and(Destinations::quiet);
+        if !is_quiet && !io::stderr().is_terminal() {
+            // As in a notice.
+            let _ = writeln!(io::stderr(), "{}", one_line(line));
+        }
+    }
+
+    fn style(&self) -> Style {
+        style()
     }
 
     fn print(&mut self, part: &str) -> Result<(), Failure> {

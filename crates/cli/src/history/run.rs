@@ -4,18 +4,17 @@ use std::ops::Deref;
 
 use steady_experiments::{explain, judge, warm};
 use steady_feature::Record;
-use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, ReleaseReport, Report, RunKind, WarmBenchReport};
+use steady_model::{ExplainPairReport, ExplainReport, Facts, Kept, Report, RunKind, WarmBenchReport};
 use steady_report::{
     ReadError, explain_pair_summary, explain_summary, explains_a_pair, other_run_text, read_explain_pair_record,
-    read_explain_record, read_record, read_release_report, read_warm_bench_record, release_summary, run_json_text,
-    run_text, runs_json_text, said_run_json_text, said_run_text, summary, warm_bench_summary,
+    read_explain_record, read_record, read_warm_bench_record, run_json_text, run_text, runs_json_text,
+    said_run_json_text, said_run_text, summary, warm_bench_summary,
 };
 
 use crate::compare;
 use crate::features;
 use crate::flags::{Form, ListFormat};
 use crate::output::{Shown, style};
-use crate::release;
 
 /// What the history keeps.
 pub(crate) trait Run: Shown {
@@ -41,8 +40,7 @@ pub(super) fn read(kind: RunKind, text: &str) -> Result<Box<dyn Run>, ReadError>
         RunKind::Explain if explains_a_pair(text)? => Box::new(explain::pair_report(read_explain_pair_record(text)?)),
         RunKind::Explain => Box::new(explain::report(read_explain_record(text)?)),
         RunKind::Warm => Box::new(warm::bench::report(read_warm_bench_record(text)?)),
-        RunKind::Release => Box::new(read_release_report(text)?),
-        RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs => {
+        RunKind::Load | RunKind::Rulers | RunKind::Limit | RunKind::Locks | RunKind::Costs | RunKind::Release => {
             unreachable!("they are in the table of features")
         }
     })
@@ -109,16 +107,6 @@ impl Run for Report {
 
     fn status(&self) -> u8 {
         compare::status(self)
-    }
-}
-
-impl Run for ReleaseReport {
-    fn facts(&self) -> Facts {
-        Facts::of_release(self, release_summary(self))
-    }
-
-    fn status(&self) -> u8 {
-        release::status(self, false)
     }
 }
 

@@ -3,25 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use steady_agent::store::{Reader, ServiceFacts, StoreError};
+use steady_feature::{Failure, Session};
 use steady_model::ReleaseRows;
 
 use super::source::Service;
-use crate::failure::Failure;
-use crate::session::CommandLine;
 
 /// More names than this are not listed.
 const NAMES: usize = 12;
 
 /// A store that can be read.
-pub(super) struct Store {
+pub(crate) struct Store {
     reader: Reader,
     path: PathBuf,
 }
 
 impl Store {
     /// Opens the store that was named, or that of this user's agent.
-    pub(super) fn open(path: Option<&PathBuf>) -> Result<Store, Failure> {
-        let path = steady_agent::store_file(path.map(PathBuf::as_path), &CommandLine::default())?;
+    pub(crate) fn open(path: Option<&PathBuf>, session: &dyn Session) -> Result<Store, Failure> {
+        let path = steady_agent::store_file(path.map(PathBuf::as_path), session)?;
         match Reader::open(&path) {
             Ok(reader) => Ok(Store { reader, path }),
             Err(StoreError::Missing) => Err(Failure::Usage(format!(
@@ -46,7 +45,7 @@ impl Store {
     }
 
     /// What is known of it from second `from` up to the one before `to`.
-    pub(super) fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, Failure> {
+    pub(crate) fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, Failure> {
         self.reader.rows(service, from, to).map_err(|error| failed(&self.path, &error))
     }
 }

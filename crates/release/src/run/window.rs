@@ -2,10 +2,10 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use steady_feature::Failure;
 use steady_model::{Nanos, Timestamp};
 
 use super::source::Service;
-use crate::failure::Failure;
 use crate::flags::ReleaseCompareFlags;
 
 /// What is looked at where nothing was said.
@@ -86,17 +86,17 @@ pub(super) fn at(second: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{Args, Command, FromArgMatches};
 
     use super::*;
-    use crate::flags::{Flags, ReleaseCommands, Subcommands};
+    use crate::flags::{ReleaseCommands, ReleaseFlags};
 
     fn of(words: &str) -> Result<(u64, u64), String> {
-        let words = ["steady", "release", "compare", "v1", "v2"]
-            .into_iter()
-            .chain(words.split(' ').filter(|word| !word.is_empty()));
-        let flags = Flags::try_parse_from(words).map_err(|error| error.to_string())?;
-        let Subcommands::Release(flags) = flags.command else { return Err("another command".to_owned()) };
+        let words =
+            ["release", "compare", "v1", "v2"].into_iter().chain(words.split(' ').filter(|word| !word.is_empty()));
+        let matches = ReleaseFlags::augment_args(Command::new("release")).try_get_matches_from(words);
+        let flags = ReleaseFlags::from_arg_matches(&matches.map_err(|error| error.to_string())?);
+        let flags = flags.map_err(|error| error.to_string())?;
         let ReleaseCommands::Compare(flags) = flags.command else { return Err("another command".to_owned()) };
         let window = Window::of(&flags, Timestamp(100_000)).map_err(|failure| failure.to_string())?;
         Ok((window.from, window.to))

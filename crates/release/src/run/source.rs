@@ -1,15 +1,15 @@
 //! Where rows come from: the stores of agents, or the store that scrapes a fleet of them.
 
+use steady_feature::{Failure, Session};
 use steady_fleet::{Client, FleetError};
 use steady_linux::clock;
 use steady_model::{ReleaseQuestion, ReleaseReport, ReleaseRows, ReleaseWarning};
-use steady_release::merged;
 
 use super::fleet;
 use super::store::{Store, named};
 use super::window::Window;
-use crate::failure::{Failure, notice};
 use crate::flags::ReleaseCompareFlags;
+use crate::merged;
 
 /// An agent writes a second when it is over.
 const LATE: u64 = 2;
@@ -54,8 +54,8 @@ impl Found {
 }
 
 /// Passes on what a store warns of.
-pub(super) fn pass_on(said: &[String]) {
-    said.iter().for_each(|said| notice(&format!("the fleet's store warns: {said}")));
+pub(super) fn pass_on(said: &[String], session: &dyn Session) {
+    said.iter().for_each(|said| session.notice(&format!("the fleet's store warns: {said}")));
 }
 
 /// Why there are no rows.
@@ -67,13 +67,15 @@ pub(super) struct Unfound {
 
 impl Source {
     /// What the flags name: at least one.
-    pub(super) fn open(flags: &ReleaseCompareFlags) -> Result<Source, Failure> {
+    pub(super) fn open(flags: &ReleaseCompareFlags, session: &dyn Session) -> Result<Source, Failure> {
         if let Some(client) = fleet::client(&flags.fleet)? {
             return Ok(Source::Fleet(Box::new(client)));
         }
         match &flags.store[..] {
-            [] => Ok(Source::Stores(vec![Store::open(None)?])),
-            paths => paths.iter().map(|path| Store::open(Some(path))).collect::<Result<_, _>>().map(Source::Stores),
+            [] => Ok(Source::Stores(vec![Store::open(None, session)?])),
+            paths => {
+                paths.iter().map(|path| Store::open(Some(path), session)).collect::<Result<_, _>>().map(Source::Stores)
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -27,7 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The whole life of a process of the server: its standard input ends with the demonstration, its standard output is the socket
 /// that it listens on. Words: which versions it has, the things on a page, and where the agent listens.
-pub(crate) fn serve(words: &mut dyn Iterator<Item = OsString>) {
+pub(crate) fn serve(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    work(words);
+    ExitCode::SUCCESS
+}
+
+fn work(words: &mut dyn Iterator<Item = OsString>) {
     let mut word = || words.next().and_then(|word| word.into_string().ok());
     let cast = word().and_then(|word| Cast::ALL.into_iter().find(|cast| cast.name() == word));
     let (Some(cast), Some(things), Some(agent)) = (cast, word().and_then(|word| word.parse().ok()), word()) else {

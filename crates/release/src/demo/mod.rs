@@ -11,19 +11,19 @@ mod site;
 mod told;
 mod worker;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use steady_feature::Interrupt;
+use steady_feature::flags::Form;
+use steady_feature::{Failure, Interrupt, Report, Session};
 use steady_linux::clock;
 use steady_model::{Nanos, ReleaseQuestion, ReleaseReport};
-use steady_release::judge;
 
-use super::store::Store;
-use crate::failure::Failure;
 use crate::flags::ReleaseDemoFlags;
-pub(crate) use scene::sweep;
+use crate::judge;
+use crate::kept::Kept;
+use crate::run::Store;
 use scene::{Cast, Scene};
-pub(crate) use scene::{SWEEPER, WORKER};
+pub(crate) use scene::{SWEEPER, WORKER, sweep};
 pub(crate) use worker::serve;
 
 /// What the server is called, and its versions.
@@ -31,7 +31,7 @@ const SERVICE: &str = "demo";
 const VERSIONS: [&str; 2] = ["v1", "v2"];
 
 /// Plays both parts and tells of them; the exit status.
-pub(super) fn run(flags: &ReleaseDemoFlags) -> Result<u8, Failure> {
+pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result<u8, Failure> {
     let own = |error: std::io::Error| Failure::Own(format!("the demonstration: {error}"));
     let (interrupt, stop) = Interrupt::catch().map_err(own)?;
     if let Some(folder) = &flags.pages {
@@ -42,35 +42,35 @@ pub(super) fn run(flags: &ReleaseDemoFlags) -> Result<u8, Failure> {
         scene::Ended::Interrupted => Failure::Interrupted(interrupt.signal()),
         scene::Ended::Lost(why) => Failure::Own(format!("the demonstration: {why}")),
     };
-    told::intro(flags.seconds)?;
-    let mut scene = Scene::set(stop).map_err(ended)?;
+    session.print(&told::intro(flags.seconds))?;
+    let mut scene = Scene::set(stop, &temporary(session)).map_err(ended)?;
     let truth = calibration::calibrate().map_err(own)?;
     let each = Nanos(flags.seconds.0 / 2);
 
-    told::heading("1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile")?;
+    session.print("\n1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile\n")?;
     let from = scene.next_second().map_err(ended)?;
     scene.play(Cast::Old, each, neighbour::Habit::Always).map_err(ended)?;
     scene.play(Cast::New, each, neighbour::Habit::Never).map_err(ended)?;
-    let after = judged(&scene, from)?;
-    told::before_and_after(&after)?;
-    page(flags.pages.as_deref(), "one-after-the-other", &after)?;
+    let after = Kept(judged(&scene, from, session)?);
+    session.print(&told::before_and_after(&after, session.style()))?;
+    page(flags.pages.as_deref(), "one-after-the-other", &after, session)?;
 
-    told::heading("2. A coin chooses the version of each request; the neighbour comes and goes")?;
+    session.print("\n2. A coin chooses the version of each request; the neighbour comes and goes\n")?;
     let from = scene.next_second().map_err(ended)?;
     scene.play(Cast::Coin, flags.seconds, neighbour::Habit::ComesAndGoes).map_err(ended)?;
-    let coins = judged(&scene, from)?;
-    told::verdict(&coins)?;
-    page(flags.pages.as_deref(), "random-per-request", &coins)?;
-    told::moral(&truth, &after, &coins)?;
+    let coins = Kept(judged(&scene, from, session)?);
+    session.print(&format!("\n{}", coins.text(session.style())))?;
+    page(flags.pages.as_deref(), "random-per-request", &coins, session)?;
+    session.print(&told::moral(&truth, &after.0, &coins.0))?;
     Ok(0)
 }
 
 /// What the agent kept since a second, judged.
-fn judged(scene: &Scene, from: u64) -> Result<ReleaseReport, Failure> {
+fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseReport, Failure> {
     let to = clock::time_of_day().0.max(from + 1);
     let path = scene.store();
     scene.wait_for(to);
-    let store = Store::open(Some(&path))?;
+    let store = Store::open(Some(&path), session)?;
     let question = ReleaseQuestion {
         service: SERVICE.to_owned(),
         old: VERSIONS[0].to_owned(),
@@ -87,10 +87,14 @@ fn judged(scene: &Scene, from: u64) -> Result<ReleaseReport, Failure> {
     judge(&question, &rows).map_err(|error| Failure::Own(format!("the demonstration: {error}")))
 }
 
-/// A page of a part, where pages were asked for.
-fn page(folder: Option<&Path>, name: &str, report: &ReleaseReport) -> Result<(), Failure> {
+/// A page of a part, if pages were asked for.
+fn page(folder: Option<&Path>, name: &str, report: &Kept, session: &dyn Session) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
-    let path = folder.join(format!("{name}.html"));
-    std::fs::write(&path, steady_report::release_html(report))
-        .map_err(|error| Failure::Own(format!("--pages '{}': {error}", path.display())))
+    session.save("--pages", &folder.join(format!("{name}.html")), &report.rendered(Form::Html, session.style(), false))
+}
+
+/// The folder for temporary files.
+fn temporary(session: &dyn Session) -> PathBuf {
+    let named = session.environment().into_iter().find(|(name, value)| name == "TMPDIR" && !value.is_empty());
+    named.map_or_else(|| PathBuf::from("/tmp"), |(_, folder)| PathBuf::from(folder))
 }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
+use steady_feature::Failure;
 use steady_fleet::{Client, FleetError, Settings, header};
 use steady_linux::files::read_bounded;
 
-use crate::failure::Failure;
 use crate::flags::{FleetFlags, HeaderFlag};
 
 /// The most that is read of a file with headers.

@@ -1,55 +1,52 @@
 //! `steady release compare`: store, window, verdict and report together.
 
+use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
 use steady_model::{ReleaseQuestion, ReleaseReport};
-use steady_release::{JudgeError, judge};
 
 use super::source::{Service, Source, pass_on};
 use super::store::versions_there;
 use super::window::{Window, at};
-use super::{status, watch};
-use crate::failure::Failure;
+use super::{follow, status};
 use crate::flags::{ByFlag, ReleaseCompareFlags};
-use crate::history::Keeper;
-use crate::output::Destinations;
+use crate::kept::Kept;
+use crate::{JudgeError, judge};
 
 /// Judges what is kept of a window, or follows it; the exit status.
-pub(super) fn run(flags: &ReleaseCompareFlags) -> Result<u8, Failure> {
-    let destinations = Destinations::open(&flags.output, false)?;
-    let source = Source::open(flags)?;
+pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, false, Status::Own)?;
+    let source = Source::open(flags, session)?;
     let window = Window::of(flags, clock::time_of_day())?;
     let service = source.service(flags.service.as_deref(), window)?;
     let report = if flags.watch {
         // The new version may have yet to be seen.
-        watch::follow(&source, &question(flags, &service, window), flags.output.quiet)?
+        follow::follow(&source, &question(flags, &service, window), session)?
     } else {
         versions_there(&service, &flags.old, &flags.new)?;
         window.holds_some_of(&service)?;
         let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
-        at_once(&source, question(flags, &service, window), &service)?
+        at_once(&source, question(flags, &service, window), &service, session)?
     };
-    tell(flags, &destinations, &report)
+    let report = Kept(report);
+    if !flags.no_history {
+        session.keep(&report);
+    }
+    session.write(&report)?;
+    Ok(status(&report.0, flags.require_verdict))
 }
 
 /// Judges the window as it is.
-fn at_once(source: &Source, mut question: ReleaseQuestion, service: &Service) -> Result<ReleaseReport, Failure> {
+fn at_once(
+    source: &Source,
+    mut question: ReleaseQuestion,
+    service: &Service,
+    session: &dyn Session,
+) -> Result<ReleaseReport, Failure> {
     let found = source.rows(&question).map_err(|unfound| unfound.failure)?;
-    pass_on(&found.said);
+    pass_on(&found.said, session);
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| unjudged(&error, found.window, service))?;
     Ok(found.told(report))
-}
-
-/// Writes and keeps the report.
-fn tell(flags: &ReleaseCompareFlags, destinations: &Destinations, report: &ReleaseReport) -> Result<u8, Failure> {
-    let written = destinations.write(report);
-    // What cannot be shown is kept all the same.
-    let kept = if flags.no_history { None } else { Keeper::keep_at_once(report) };
-    written?;
-    if let Some(id) = kept {
-        destinations.mention(id)?;
-    }
-    Ok(status(report, flags.require_verdict))
 }
 
 fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {

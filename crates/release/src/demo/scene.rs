@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -91,9 +91,9 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Sets it: the folder, the agent in a thread, the socket. `stop` can be read once the user asks to stop.
-    pub(super) fn set(stop: OwnedFd) -> Result<Scene, Ended> {
-        let folder = folder()?;
+    /// Sets it: a folder among the `temporary` ones, the agent in a thread, the socket. `stop` can be read once the user asks to stop.
+    pub(super) fn set(stop: OwnedFd, temporary: &Path) -> Result<Scene, Ended> {
+        let folder = folder(temporary)?;
         let (theirs, sweeper_lifeline) = io::pipe()?;
         let mut sweeper = Command::new("/proc/self/exe");
         sweeper.arg(SWEEPER).arg(&folder).stdin(theirs).stdout(Stdio::null());
@@ -226,16 +226,16 @@ fn things() -> u64 {
 }
 
 /// A new folder for this user alone.
-fn folder() -> Result<PathBuf, Ended> {
+fn folder(temporary: &Path) -> Result<PathBuf, Ended> {
     let number = OsRng.try_next_u64().map_err(|error| Ended::Lost(error.to_string()))?;
-    let path = std::env::temp_dir().join(format!("steady-release-demo-{number:016x}"));
+    let path = temporary.join(format!("steady-release-demo-{number:016x}"));
     DirBuilder::new().mode(0o700).create(&path)?;
     Ok(path)
 }
 
 /// The whole life of the process that removes the folder once the demonstration has ended, however it did.
-pub(crate) fn sweep(words: &mut dyn Iterator<Item = OsString>) {
-    let Some(folder) = words.next() else { return };
+pub(crate) fn sweep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
+    let Some(folder) = words.next() else { return ExitCode::SUCCESS };
     // Keys of the terminal that end the demonstration are not meant for this.
     let _ = steady_linux::process::leave_session();
     let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -244,4 +244,5 @@ pub(crate) fn sweep(words: &mut dyn Iterator<Item = OsString>) {
     if ours {
         let _ = remove_own_tree(folder);
     }
+    ExitCode::SUCCESS
 }

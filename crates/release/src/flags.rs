@@ -1,5 +1,7 @@
 //! The options of `steady release`.
 
+mod fleet;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -7,7 +9,7 @@ use humantime::parse_rfc3339_weak;
 use steady_feature::flags::{OutputFlags, confidence, duration, resolution, span};
 use steady_model::{FailIf, Nanos, Timestamp};
 
-use super::fleet::FleetFlags;
+pub(crate) use fleet::{FleetFlags, HeaderFlag};
 
 /// The options of `steady release`.
 #[derive(Debug, Args)]

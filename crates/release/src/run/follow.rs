@@ -1,35 +1,36 @@
 //! A release that is followed live: looks on the way, until it is decided or the window is over.
-#![allow(clippy::print_stderr, reason = "what each look shows is told at once")]
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::os::fd::OwnedFd;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use steady_feature::Interrupt;
+use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
 use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
-use steady_release::{JudgeError, Watch};
 use steady_report::release_sight;
 
 use super::source::{Found, Source, Unfound, pass_on};
 use super::window::at;
-use crate::failure::Failure;
+use crate::{JudgeError, Watch};
 
 /// Looks in a window, at most; and the seconds between two, at least and at most.
 const LOOKS: u64 = 120;
 const STEP: std::ops::RangeInclusive<u64> = 2..=60;
 
 /// Follows it; the last report, or why there was none when the window was over.
-pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -> Result<ReleaseReport, Failure> {
+pub(super) fn follow(
+    source: &Source,
+    question: &ReleaseQuestion,
+    session: &mut dyn Session,
+) -> Result<ReleaseReport, Failure> {
     let own = |error: io::Error| Failure::Own(format!("signals: {error}"));
     let (interrupt, asked_to_stop) = Interrupt::catch().map_err(own)?;
-    let mut told = Told::new(question, quiet);
+    let mut log = LookLog::default();
     let mut watch = Watch::new(question.clone());
     let nothing = JudgeError::NothingInWindow { service: question.service.clone() };
     let mut last: Result<ReleaseReport, Failure> = Err(Failure::Usage(nothing.to_string()));
     let long = question.to.saturating_sub(question.from).max(1);
-    let (mut late, mut said) = (0, Vec::new());
+    let (mut late, mut warned) = (0, Vec::new());
     loop {
         let now = clock::time_of_day().0;
         let found = source.rows(question);
@@ -37,24 +38,28 @@ pub(super) fn follow(source: &Source, question: &ReleaseQuestion, quiet: bool) -
         let over = now.saturating_sub(question.from).saturating_sub(late) as f64 / long as f64;
         let step = (long / LOOKS).clamp(*STEP.start(), *STEP.end()).max(found.as_ref().map_or(1, |found| found.block));
         if let Ok(found) = &found {
-            said.clone_from(&found.said);
+            warned.clone_from(&found.said);
         }
         let looked = look(&mut watch, found, over)?;
-        told.look(&looked, now);
+        let (outcome, words) = outcome(&looked);
+        session.progress(Some(over.min(1.0)), &words);
+        if log.wants(outcome, now) {
+            session.log_progress(&format!("{} {words}", at(now)));
+        }
         // What was known stays known.
         if looked.is_ok() || last.is_err() {
             last = looked;
         }
         let settled = last.as_ref().is_ok_and(settled);
         if over >= 1.0 || settled || stopped(&asked_to_stop, step) {
-            told.end();
-            pass_on(&said);
+            pass_on(&warned, session);
             let mut report = last.map_err(|failure| match over < 1.0 {
                 true => Failure::Interrupted(interrupt.signal()),
                 false => failure,
             })?;
             let seen = report.looks.last().map_or(now, |look| look.to);
             report.question.to = seen.clamp(question.from + 1, question.to);
+            interrupt.release();
             return Ok(report);
         }
     }
@@ -97,13 +102,6 @@ fn settled(report: &ReleaseReport) -> bool {
     total.interval.as_ref().is_ok_and(apart)
 }
 
-/// Where looks are told: on a terminal on a line that is redrawn, else in a log.
-struct Told {
-    bar: ProgressBar,
-    log: Option<LookLog>,
-    question: ReleaseQuestion,
-}
-
 /// The log gets a line after so many seconds even if the outcome is the same.
 const LOG_SECONDS: u64 = 60;
 
@@ -132,38 +130,15 @@ impl LookLog {
     }
 }
 
-impl Told {
-    fn new(question: &ReleaseQuestion, quiet: bool) -> Self {
-        let terminal = io::stderr().is_terminal();
-        let target =
-            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(4) };
-        let long = question.to.saturating_sub(question.from);
-        let bar = ProgressBar::with_draw_target(Some(long), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:16.dim} {pos}/{len} s {wide_msg}") {
-            bar.set_style(style.progress_chars("━━╌"));
+/// What a look found, for the log and in words.
+fn outcome(looked: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
+    match looked {
+        Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
+        Ok(report) => {
+            let sight = report.looks.last().map_or_else(String::new, release_sight);
+            (Outcome::Verdict(report.total.verdict), sight)
         }
-        let log = (!quiet && !terminal).then(LookLog::default);
-        Told { bar, log, question: question.clone() }
-    }
-
-    fn look(&mut self, looked: &Result<ReleaseReport, Failure>, now: u64) {
-        let (outcome, said) = match looked {
-            Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
-            Ok(report) => {
-                let sight = report.looks.last().map_or_else(String::new, release_sight);
-                (Outcome::Verdict(report.total.verdict), sight)
-            }
-            Err(error) => (Outcome::Waiting, format!("waiting: {error}")),
-        };
-        self.bar.set_position(now.saturating_sub(self.question.from));
-        self.bar.set_message(said.clone());
-        if self.log.as_mut().is_some_and(|log| log.wants(outcome, now)) {
-            eprintln!("{} {said}", at(now));
-        }
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
+        Err(error) => (Outcome::Waiting, format!("waiting: {error}")),
     }
 }
 

@@ -1,40 +1,30 @@
 //! What the demonstration says.
 
 use steady_model::{Interval, Nanos, ReleaseReport, Verdict};
-use steady_report::{Style, release_answer_text, release_text};
+use steady_render::Style;
 
 use super::calibration::Calibration;
 use super::site::NEW_PERCENT;
-use crate::failure::Failure;
-use crate::letters::readable;
-use crate::output::{print, style};
+use crate::kept::Kept;
 
 /// How much further in an answer stands.
 const FURTHER: &str = "    ";
 
-fn say(text: &str) -> Result<(), Failure> {
-    let said = print(readable(text.to_owned()).as_bytes());
-    said.map_err(|error| Failure::Own(format!("standard output: {error}")))
-}
-
 /// What is going to be seen.
-pub(super) fn intro(seconds: Nanos) -> Result<(), Failure> {
-    say(&format!(
+pub(super) fn intro(seconds: Nanos) -> String {
+    format!(
         "A server of two processes answers some hundred requests a second, and a\n\
          neighbour streams through memory beside it. Version v2 does {} % more work\n\
          than v1 on every page. Two parts of {:.0} s each.\n",
         NEW_PERCENT - 100,
         seconds.seconds()
-    ))
-}
-
-/// What comes now.
-pub(super) fn heading(text: &str) -> Result<(), Failure> {
-    say(&format!("\n{text}\n"))
+    )
 }
 
 /// Both means, as they are compared before and after a release.
-pub(super) fn before_and_after(report: &ReleaseReport) -> Result<(), Failure> {
+pub(super) fn before_and_after(report: &Kept, style: Style) -> String {
+    let shown = report.answer_text(Style { width: style.width.saturating_sub(FURTHER.len()), ..style });
+    let report = &report.0;
     let means = |pick: fn(&steady_model::ReleaseSide) -> Option<Nanos>| {
         let [old, new] = [0, 1].map(|side: usize| pick(&report.sides[side]));
         old.zip(new).map(|(old, new)| {
@@ -51,25 +41,16 @@ pub(super) fn before_and_after(report: &ReleaseReport) -> Result<(), Failure> {
         Ok(_) => "",
         Err(_) => "There are no means to compare.",
     };
-    say(&format!(
+    let wrong = if wrong.is_empty() { String::new() } else { format!("  {wrong}\n") };
+    format!(
         "  What is usually compared, means before and after:\n    CPU time per request: {cpu}\n    page time:            \
-         {wall}\n"
-    ))?;
-    if !wrong.is_empty() {
-        say(&format!("  {wrong}\n"))?;
-    }
-    say("  What steady release compare says of the same requests:\n")?;
-    let wide = style();
-    say(&indented(&release_answer_text(report, Style { width: wide.width.saturating_sub(FURTHER.len()), ..wide })))
-}
-
-/// The whole report.
-pub(super) fn verdict(report: &ReleaseReport) -> Result<(), Failure> {
-    say(&format!("\n{}", release_text(report, style())))
+         {wall}\n{wrong}  What steady release compare says of the same requests:\n{}",
+        indented(&shown)
+    )
 }
 
 /// What is true by the calibration, next to what the two parts found.
-pub(super) fn moral(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> Result<(), Failure> {
+pub(super) fn moral(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> String {
     let raw = after.total.raw_change.as_ref().map_or("nothing".to_owned(), |raw| format!("{:+.0} %", raw * 100.0));
     let found = match (&coins.total.change, &coins.total.interval) {
         (Ok(change), Ok(interval)) => {
@@ -80,13 +61,13 @@ pub(super) fn moral(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseR
     };
     let open =
         if coins.total.verdict == Verdict::Undecided { "\nIt is undecided: --seconds takes longer." } else { "" };
-    say(&format!(
+    format!(
         "\nCPU time of pages alone, by both versions in turns: {}.\n\
          What else a request needs is the same for both, so its change is less, down to\n\
          {:+.1} %. The means before and after said {raw}; the coin said\n{found}.{open}\n",
         with_interval(truth.change, &truth.interval),
         truth.least() * 100.0
-    ))
+    )
 }
 
 fn with_interval(change: f64, interval: &Interval) -> String {
