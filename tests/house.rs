@@ -31,7 +31,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("crates/history", &["model", "linux"]),
     (
         "crates/release",
-        &["model", "linux", "stats", "process", "rulers", "preload", "render", "report", "feature", "agent", "fleet"],
+        &["model", "linux", "stats", "process", "rulers", "preload", "render", "feature", "agent", "fleet"],
     ),
     ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload"]),
     ("crates/fleet", &["model"]),
@@ -77,6 +77,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "load",
             "report",
             "agent",
+            "release",
             "fleet",
             "preload",
         ],

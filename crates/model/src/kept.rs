@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, ReleaseReport, Report, Seed, Timestamp,
-    WarmBenchReport,
+    Absent, Ending, ExplainPairReport, ExplainReport, Host, Metric, Reading, Report, Seed, Timestamp, WarmBenchReport,
 };
 
 /// What was done.
@@ -131,30 +130,6 @@ impl Facts {
             commands: record.plan.programs.iter().map(|command| command.name.clone()).collect(),
             complete: record.ending != Ending::Interrupted,
             ..Facts::without_pairs(RunKind::Warm, (record.started, &record.host, &record.revision), verdict)
-        }
-    }
-
-    /// The facts of a release, summed up as `verdict`. It began when it was asked, however long ago its
-    /// window was, and is of the hosts that served it.
-    pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {
-        let none = |why: &str| Err(Absent::because(why));
-        let hosts = report.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let question = &report.question;
-        Facts {
-            kind: RunKind::Release,
-            started: question.asked.unwrap_or(Timestamp(question.to)),
-            hostname: none(&format!(
-                "its requests were served by {hosts} {}",
-                if hosts == 1 { "host" } else { "hosts" }
-            )),
-            kernel: none("it is not told of the hosts that served it"),
-            revision: none("its versions are what the service calls them"),
-            seed: Err(Absent::because("release runs have no coins of their own")),
-            commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
-            pairs: Err(Absent::because("release runs have no pairs")),
-            complete: true,
-            primary: Ok(Metric::Cpu),
-            verdict,
         }
     }
 

@@ -9,8 +9,10 @@ mod answer;
 mod canary;
 mod cells;
 mod course;
+mod csv;
 mod demo;
 mod design;
+mod document;
 mod effect;
 mod error;
 mod facts;
@@ -18,10 +20,10 @@ mod flags;
 mod groups;
 mod hosts;
 mod judge;
-mod kept;
 mod merge;
 mod process_cpu;
 mod random;
+mod record;
 mod rulers;
 mod run;
 mod switchback;
@@ -39,6 +41,11 @@ use flags::{ReleaseCommands, ReleaseFlags};
 pub use error::JudgeError;
 pub use judge::judge;
 pub use merge::merged;
+pub use record::{
+    ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
+    ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
+    ReleaseWarning, RestsOn, SCHEMA, Settling, UnexplainedCpu, WallBin, WallParts, WallQuantile,
+};
 pub use watch::Watch;
 
 /// The feature.
@@ -48,7 +55,7 @@ pub const FEATURE: Feature = Feature {
     flags: Feature::flags_of::<ReleaseFlags>,
     run: dispatch,
     status: |_| Status::Own,
-    records: &[RecordKind { kind: RunKind::Release, read: |text| Ok(Box::new(kept::read(text)?)), log: None }],
+    records: &[RecordKind { kind: RunKind::Release, read: |text| Ok(Box::new(ReleaseReport::read(text)?)), log: None }],
     helpers: &[Helper { word: demo::WORKER, main: demo::serve }, Helper { word: demo::SWEEPER, main: demo::sweep }],
 };
 

@@ -6,6 +6,7 @@ mod ascii;
 pub mod chart;
 pub mod csv;
 pub mod document;
+pub mod effect;
 pub mod html;
 pub mod json;
 pub mod letters;

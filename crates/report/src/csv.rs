@@ -3,11 +3,9 @@
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
 mod explain;
-mod release;
 mod warm;
 
 pub use explain::{explain_csv, explain_pair_csv};
-pub use release::release_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 pub use warm::{warm_bench_csv, warm_status_csv};
 

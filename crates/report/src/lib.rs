@@ -14,11 +14,9 @@ pub use steady_render::json::ReadError;
 pub(crate) use steady_render::units;
 pub use steady_render::{Style, ascii};
 
-pub use csv::release_csv;
 pub use csv::warm_bench_csv;
 pub use csv::warm_status_csv;
 pub use csv::{csv, explain_csv, explain_pair_csv};
-pub use html::release_html;
 pub use html::warm_bench_html;
 pub use html::warm_status_html;
 pub use html::{explain_html, explain_pair_html, html};
@@ -28,10 +26,8 @@ pub use json::{
     load_json, load_json_text, read_explain_pair_record, read_explain_record, read_load_record, read_record,
     read_ruler_record, rulers_json, rulers_json_text, run_json_text, runs_json_text, said_run_json_text,
 };
-pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use json::{WARM_SCHEMA, warm_status_json, warm_status_json_text};
 pub use json::{read_warm_bench_record, warm_bench_json, warm_bench_json_text};
-pub use markdown::release_markdown;
 pub use markdown::warm_bench_markdown;
 pub use markdown::warm_status_markdown;
 pub use markdown::{explain_markdown, explain_pair_markdown, markdown};
@@ -41,9 +37,7 @@ pub use text::{
     explain_pair_text, explain_text, joined_text, other_run_text, run_text, runs_text, said_run_text, sentence,
     summary, text,
 };
-pub use text::{release_answer_text, release_text};
 pub use words::explain::{explain_pair_summary, explain_summary};
 pub use words::one_line;
-pub use words::release::{release_sight, release_summary};
 pub use words::warm::bench::warm_bench_summary;
 pub use words::warning_message;

@@ -13,14 +13,14 @@ mod worker;
 
 use std::path::{Path, PathBuf};
 
+use crate::record::{ReleaseQuestion, ReleaseReport};
 use steady_feature::flags::Form;
 use steady_feature::{Failure, Interrupt, Report, Session};
 use steady_linux::clock;
-use steady_model::{Nanos, ReleaseQuestion, ReleaseReport};
+use steady_model::Nanos;
 
 use crate::flags::ReleaseDemoFlags;
 use crate::judge;
-use crate::kept::Kept;
 use crate::run::Store;
 use scene::{Cast, Scene};
 pub(crate) use scene::{SWEEPER, WORKER, sweep};
@@ -51,17 +51,17 @@ pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result
     let from = scene.next_second().map_err(ended)?;
     scene.play(Cast::Old, each, neighbour::Habit::Always).map_err(ended)?;
     scene.play(Cast::New, each, neighbour::Habit::Never).map_err(ended)?;
-    let after = Kept(judged(&scene, from, session)?);
+    let after = judged(&scene, from, session)?;
     session.print(&told::before_and_after(&after, session.style()))?;
     page(flags.pages.as_deref(), "one-after-the-other", &after, session)?;
 
     session.print("\n2. A coin chooses the version of each request; the neighbour comes and goes\n")?;
     let from = scene.next_second().map_err(ended)?;
     scene.play(Cast::Coin, flags.seconds, neighbour::Habit::ComesAndGoes).map_err(ended)?;
-    let coins = Kept(judged(&scene, from, session)?);
+    let coins = judged(&scene, from, session)?;
     session.print(&format!("\n{}", coins.text(session.style())))?;
     page(flags.pages.as_deref(), "random-per-request", &coins, session)?;
-    session.print(&told::moral(&truth, &after.0, &coins.0))?;
+    session.print(&told::moral(&truth, &after, &coins))?;
     Ok(0)
 }
 
@@ -88,7 +88,7 @@ fn judged(scene: &Scene, from: u64, session: &dyn Session) -> Result<ReleaseRepo
 }
 
 /// A page of a part, if pages were asked for.
-fn page(folder: Option<&Path>, name: &str, report: &Kept, session: &dyn Session) -> Result<(), Failure> {
+fn page(folder: Option<&Path>, name: &str, report: &ReleaseReport, session: &dyn Session) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     session.save("--pages", &folder.join(format!("{name}.html")), &report.rendered(Form::Html, session.style(), false))
 }

@@ -1,11 +1,12 @@
 //! What the demonstration says.
 
-use steady_model::{Interval, Nanos, ReleaseReport, Verdict};
+use crate::record::ReleaseReport;
+use steady_model::{Interval, Nanos, Verdict};
 use steady_render::Style;
 
 use super::calibration::Calibration;
 use super::site::NEW_PERCENT;
-use crate::kept::Kept;
+use crate::document::answer_text;
 
 /// How much further in an answer stands.
 const FURTHER: &str = "    ";
@@ -22,10 +23,9 @@ pub(super) fn intro(seconds: Nanos) -> String {
 }
 
 /// Both means, as they are compared before and after a release.
-pub(super) fn before_and_after(report: &Kept, style: Style) -> String {
-    let shown = report.answer_text(Style { width: style.width.saturating_sub(FURTHER.len()), ..style });
-    let report = &report.0;
-    let means = |pick: fn(&steady_model::ReleaseSide) -> Option<Nanos>| {
+pub(super) fn before_and_after(report: &ReleaseReport, style: Style) -> String {
+    let shown = answer_text(report, Style { width: style.width.saturating_sub(FURTHER.len()), ..style });
+    let means = |pick: fn(&crate::record::ReleaseSide) -> Option<Nanos>| {
         let [old, new] = [0, 1].map(|side: usize| pick(&report.sides[side]));
         old.zip(new).map(|(old, new)| {
             let change = (new.seconds() / old.seconds() - 1.0) * 100.0;
@@ -52,7 +52,7 @@ pub(super) fn before_and_after(report: &Kept, style: Style) -> String {
 /// What is true by the calibration, next to what the two parts found.
 pub(super) fn moral(truth: &Calibration, after: &ReleaseReport, coins: &ReleaseReport) -> String {
     let raw = after.total.raw_change.as_ref().map_or("nothing".to_owned(), |raw| format!("{:+.0} %", raw * 100.0));
-    let found = match (&coins.total.change, &coins.total.interval) {
+    let found = match (&coins.total.change, &coins.total.interval()) {
         (Ok(change), Ok(interval)) => {
             let agrees = if truth.agrees_with(interval) { "which agrees" } else { "which does not agree" };
             format!("{}, {agrees}", with_interval(*change, interval))

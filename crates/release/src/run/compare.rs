@@ -1,15 +1,14 @@
 //! `steady release compare`: store, window, verdict and report together.
 
+use crate::record::{ReleaseQuestion, ReleaseReport};
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
-use steady_model::{ReleaseQuestion, ReleaseReport};
 
 use super::source::{Service, Source, pass_on};
 use super::store::versions_there;
 use super::window::{Window, at};
 use super::{follow, status};
 use crate::flags::{ByFlag, ReleaseCompareFlags};
-use crate::kept::Kept;
 use crate::{JudgeError, judge};
 
 /// Judges what is kept of a window, or follows it; the exit status.
@@ -27,12 +26,11 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
         at_once(&source, question(flags, &service, window), &service, session)?
     };
-    let report = Kept(report);
     if !flags.no_history {
         session.keep(&report);
     }
     session.write(&report)?;
-    Ok(status(&report.0, flags.require_verdict))
+    Ok(status(&report, flags.require_verdict))
 }
 
 /// Judges the window as it is.

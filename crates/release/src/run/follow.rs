@@ -3,14 +3,15 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::record::{ReleaseQuestion, ReleaseReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{Interval, ReleaseQuestion, ReleaseReport, Verdict};
-use steady_report::release_sight;
+use steady_model::{Interval, Verdict};
 
 use super::source::{Found, Source, Unfound, pass_on};
 use super::window::at;
+use crate::document::sight;
 use crate::{JudgeError, Watch};
 
 /// Looks in a window, at most; and the seconds between two, at least and at most.
@@ -99,7 +100,7 @@ fn settled(report: &ReleaseReport) -> bool {
         return true;
     };
     let apart = |interval: &Interval| !interval.holds(condition.limit());
-    total.interval.as_ref().is_ok_and(apart)
+    total.interval().as_ref().is_ok_and(apart)
 }
 
 /// The log gets a line after so many seconds even if the outcome is the same.
@@ -135,8 +136,8 @@ fn outcome(looked: &Result<ReleaseReport, Failure>) -> (Outcome, String) {
     match looked {
         Ok(report) if !report.refused.is_empty() => (Outcome::Refused, "refused so far".to_owned()),
         Ok(report) => {
-            let sight = report.looks.last().map_or_else(String::new, release_sight);
-            (Outcome::Verdict(report.total.verdict), sight)
+            let words = report.looks.last().map_or_else(String::new, sight);
+            (Outcome::Verdict(report.total.verdict), words)
         }
         Err(error) => (Outcome::Waiting, format!("waiting: {error}")),
     }

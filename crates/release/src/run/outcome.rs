@@ -1,6 +1,7 @@
 //! The exit status that a report of a release asks for.
 
-use steady_model::{Interval, ReleaseReport, Verdict};
+use crate::record::ReleaseReport;
+use steady_model::{Interval, Verdict};
 
 /// 1 where the condition of the gate surely holds, 4 where a verdict was required and there is none, else 0.
 pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
@@ -22,5 +23,5 @@ fn fails(report: &ReleaseReport) -> bool {
         _ => interval.high < condition.limit(),
     };
     let total = &report.total;
-    report.refused.is_empty() && total.verdict == condition.verdict && total.interval.as_ref().is_ok_and(beyond)
+    report.refused.is_empty() && total.verdict == condition.verdict && total.interval().as_ref().is_ok_and(beyond)
 }

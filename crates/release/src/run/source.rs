@@ -1,9 +1,10 @@
 //! Where rows come from: the stores of agents, or the store that scrapes a fleet of them.
 
+use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use steady_feature::{Failure, Session};
-use steady_fleet::{Client, FleetError};
+use steady_fleet::{Client, FleetError, Gathered};
 use steady_linux::clock;
-use steady_model::{ReleaseQuestion, ReleaseReport, ReleaseRows, ReleaseWarning};
+use steady_model::ReleaseRows;
 
 use super::fleet;
 use super::store::{Store, named};
@@ -124,17 +125,30 @@ impl Source {
                     passes: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
                 })?;
                 let (from, to) = found.window;
+                let warnings = warnings(&found);
                 Ok(Found {
                     rows: found.rows,
                     window: Window { from, to },
                     block: found.block,
                     late: found.late,
-                    warnings: found.warnings,
+                    warnings,
                     said: found.said,
                 })
             }
         }
     }
+}
+
+/// What a reader should know of what a fleet's store had.
+fn warnings(found: &Gathered) -> Vec<ReleaseWarning> {
+    let missing = found.missing.map(|missing| ReleaseWarning::MissingScrapes {
+        intervals: missing.intervals,
+        of: missing.of,
+        hosts: missing.hosts,
+    });
+    let long =
+        found.lengthened_from.map(|scrape| ReleaseWarning::LongBlocks { seconds: found.block, scrape_seconds: scrape });
+    missing.into_iter().chain(long).collect()
 }
 
 /// Adds what another store knows of a service.

@@ -47,7 +47,15 @@ pub fn value<T: Serialize>(schema: &Schema, record: &T) -> Value {
 /// # Errors
 /// What is wrong with it, and where; no input makes it panic.
 pub fn record<T: DeserializeOwned>(schema: &Schema, json: &str) -> Result<T, ReadError> {
-    let value = codec::readable(schema.value(json)?)?;
+    of_value(schema.value(json)?)
+}
+
+/// The record in JSON whose schema is known.
+///
+/// # Errors
+/// As [`record`].
+pub fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
+    let value = codec::readable(value)?;
     serde_path_to_error::deserialize(codec::Reader(value)).map_err(|error| {
         // A reading that is there is no level of its own in the text.
         let levels = error.path().iter().filter(|level| level.to_string() != codec::OK);

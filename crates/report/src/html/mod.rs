@@ -7,7 +7,6 @@ mod facts;
 mod grid;
 mod moments;
 mod points;
-mod release;
 mod split;
 mod timeline;
 mod warm;
@@ -24,7 +23,6 @@ use points::Points;
 pub(crate) use steady_render::html::plot as svg;
 pub(crate) use steady_render::scale::{self, Kind};
 
-pub use release::release_html;
 pub use warm::{warm_bench_html, warm_status_html};
 
 /// At most about so many points are drawn for one command, and so many on the whole page.

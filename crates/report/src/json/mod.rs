@@ -10,7 +10,6 @@ mod load;
 mod meanwhile;
 mod object;
 mod read;
-mod release;
 mod rulers;
 mod verdicts;
 mod warm;
@@ -27,7 +26,6 @@ pub use history::{HISTORY_SCHEMA, run_json_text, runs_json_text, said_run_json_t
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use load::{LOAD_SCHEMA, load_json, load_json_text, read_load_record};
 pub use read::read_record;
-pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 pub use rulers::{RULERS_SCHEMA, read_ruler_record, rulers_json, rulers_json_text};
 pub use warm::{
     WARM_SCHEMA, read_warm_bench_record, warm_bench_json, warm_bench_json_text, warm_status_json, warm_status_json_text,

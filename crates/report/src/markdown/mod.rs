@@ -2,7 +2,6 @@
 
 mod explain;
 mod grid;
-mod release;
 mod warm;
 
 use steady_model::{Judgement, Metric, Report, Verdict};
@@ -15,7 +14,6 @@ use crate::words::{capital, noun, repeat};
 pub use explain::{explain_markdown, explain_pair_markdown};
 use steady_render::markdown::{code, fenced, plain};
 
-pub use release::release_markdown;
 pub use warm::{warm_bench_markdown, warm_status_markdown};
 
 /// The report as GitHub's Markdown: the verdicts, a table of them, and what they rest on folded away.

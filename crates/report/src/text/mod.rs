@@ -9,7 +9,6 @@ mod history;
 mod joined;
 pub(crate) mod machine;
 pub(crate) mod pairs;
-mod release;
 pub(crate) mod secondary;
 mod sentence;
 pub(crate) mod table;
@@ -21,7 +20,6 @@ use steady_model::{Report, Undecided, Warning};
 pub use explain::{explain_pair_text, explain_text};
 pub use history::{other_run_text, run_text, runs_text, said_run_text, summary};
 pub use joined::joined_text;
-pub use release::{release_answer_text, release_text};
 pub use sentence::sentence;
 pub use warm::{warm_bench_text, warm_status_text};
 

@@ -1,18 +1,16 @@
 //! What metrics, commands and options are called in sentences.
 
-mod effect;
 pub(crate) mod explain;
-pub(crate) mod release;
 mod remedy;
 mod repeat;
 mod startups;
 pub(crate) mod warm;
 mod warning;
 
+pub(crate) use steady_render::effect::{Effect, between, signed, signed_beside};
 pub use steady_render::letters::one_line;
 pub(crate) use steady_render::letters::{capital, count, cut, harmless, width};
 
-pub(crate) use effect::{Effect, between, signed, signed_beside};
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use repeat::{as_typed, repeat};
 pub(crate) use startups::startups;

@@ -10,7 +10,6 @@ mod joined;
 #[allow(dead_code, reason = "shared with other crates")]
 mod made;
 mod page;
-mod release;
 #[allow(dead_code, reason = "shared with other crates")]
 mod values;
 mod warm;

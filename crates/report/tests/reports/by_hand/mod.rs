@@ -3,5 +3,4 @@
 pub(crate) mod comparisons;
 pub(crate) mod explained;
 pub(crate) mod joins;
-pub(crate) mod released;
 pub(crate) mod warm_bench;

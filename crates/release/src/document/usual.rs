@@ -1,10 +1,10 @@
 //! The usual request, and which requests changed otherwise than it did.
 
-use steady_model::{ChangeEstimate, ReleaseReport, ReleaseTail};
+use steady_render::effect::Effect;
+use steady_render::units::{percent, setting};
 
 use super::{moved, named, sized, versions};
-use crate::units::{percent, setting};
-use crate::words::Effect;
+use crate::record::{ChangeEstimate, ReleaseReport, ReleaseTail};
 
 /// At most this many routes and classes are named.
 const NAMED: usize = 3;
@@ -15,9 +15,8 @@ const NEGLIGIBLE: f64 = 0.01;
 
 /// The change of the usual request: `The usual request: -2.9 % (-3.4 to -2.4 %, 95 %).`
 pub(super) fn line(report: &ReleaseReport) -> Option<String> {
-    let ChangeEstimate { change, interval } = &report.usual;
-    let (change, interval) = (change.as_ref().ok()?, interval.as_ref().ok()?);
-    let (size, range) = sized(*change, *interval);
+    let (change, interval) = (report.usual.change.as_ref().ok()?, report.usual.interval().ok()?);
+    let (size, range) = sized(*change, interval);
     Some(format!("The usual request: {size} ({range}, {}).", setting(report.question.confidence)))
 }
 
@@ -71,7 +70,7 @@ fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
 }
 
 fn told(estimate: &ChangeEstimate) -> String {
-    match (&estimate.change, &estimate.interval) {
+    match (&estimate.change, &estimate.interval()) {
         (Ok(change), Ok(interval)) => {
             let effect = Effect::beside_first(*change, *interval);
             format!("{} ({})", effect.relative(), effect.range)

@@ -1,14 +1,15 @@
 //! Why there is no answer.
 
-use steady_model::{Refusal, ReleaseReport};
+use steady_render::letters::capital;
+use steady_render::units::{TIE, short};
 
 use super::{numbered, versions};
-use crate::units::{TIE, short};
+use crate::record::{Refusal, ReleaseReport};
 
 /// The reasons in one sentence, or several where there are several; nothing where it was answered.
 pub(super) fn reasons(report: &ReleaseReport) -> Option<String> {
     let [old, new] = versions(report);
-    let each = report.refused.iter().map(|refusal| format!("{}.", crate::words::capital(&reason(refusal, &old, &new))));
+    let each = report.refused.iter().map(|refusal| format!("{}.", capital(&reason(refusal, &old, &new))));
     let all = each.collect::<Vec<_>>().join(" ");
     (!all.is_empty()).then_some(all)
 }

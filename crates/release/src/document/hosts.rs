@@ -1,17 +1,18 @@
 //! Several hosts: how far their changes lie from each other, and which of them lie apart.
 
-use steady_model::{ReleaseHost, ReleaseReport};
+use steady_render::document::{Block, Section};
+use steady_render::letters::count;
+use steady_render::table::Column;
 
-use super::table::{HEADS, branch};
-use super::{moved, named, number, sized};
-use crate::text::tree::{Branch, Tree};
-use crate::words::{count, cut, one_line};
+use super::table::{Row, table};
+use super::{moved, named, number, plain, sized};
+use crate::record::{ReleaseHost, ReleaseReport};
 
 /// Hosts that lie apart and are named in the sentence; a longer list is for the table.
 const NAMED: usize = 3;
 
 /// How hosts spread, on a line: `4 hosts, changes from +1.2 % to +2.1 %; web-7 lies apart: +9.1 % (8.2 to 10.0 %).`
-pub(crate) fn line(report: &ReleaseReport) -> Option<String> {
+pub(super) fn line(report: &ReleaseReport) -> Option<String> {
     let hosts = &report.hosts;
     if hosts.is_empty() {
         return None;
@@ -37,9 +38,9 @@ fn apart(hosts: &[ReleaseHost]) -> String {
     let outlying: Vec<&ReleaseHost> = hosts.iter().filter(|host| host.outlying).collect();
     let told = |host: &&ReleaseHost| {
         let name = named(&host.host);
-        match (&host.change.change, &host.change.interval) {
+        match (&host.change.change, host.change.interval()) {
             (Ok(change), Ok(interval)) => {
-                let (size, range) = sized(*change, *interval);
+                let (size, range) = sized(*change, interval);
                 format!("{name}: {size} ({range})")
             }
             (Ok(change), Err(_)) => format!("{name}: {}", moved(*change)),
@@ -67,18 +68,22 @@ fn is_told(host: &&ReleaseHost) -> bool {
     host.outlying || host.change.change.is_ok()
 }
 
-/// The hosts that lie apart, then those furthest from the others, a line each; none of which nothing is known.
-pub(crate) fn hosts(report: &ReleaseReport, most: usize, room: usize) -> Tree {
-    let line = |host: &ReleaseHost| {
-        let remark = if host.outlying { "apart" } else { "" }.to_owned();
-        Branch { remark, ..branch(0, cut(&one_line(&host.host), room), &host.change, host.cpu_ratio) }
-    };
-    let branches = report.hosts.iter().filter(is_told).take(most).map(line).collect();
-    Tree { heads: HEADS.map(str::to_owned).to_vec(), branches }
-}
-
-/// How many hosts the table leaves out.
-pub(crate) fn left_out(report: &ReleaseReport, most: usize) -> Option<String> {
-    let more = report.hosts.len() - report.hosts.iter().filter(is_told).take(most).count();
-    (more > 0).then(|| format!("and {}; --export-csv has them all", count(more, "further host", "further hosts")))
+/// The hosts that lie apart, then those furthest from the others, a row each; none of which nothing is known.
+pub(super) fn section(report: &ReleaseReport) -> Option<Section> {
+    let hosts: Vec<&ReleaseHost> = report.hosts.iter().filter(is_told).collect();
+    if hosts.is_empty() {
+        return None;
+    }
+    let row =
+        |host: &&ReleaseHost| Row { name: host.host.clone(), change: host.change.clone(), cpu_ratio: host.cpu_ratio };
+    let rows: Vec<Row> = hosts.iter().map(row).collect();
+    let mut table = table("Hosts", ("host", "hosts"), &rows);
+    table.columns.push(Column::words("remark", &hosts, |host| if host.outlying { "apart" } else { "" }));
+    let mut blocks = vec![Block::Table(table)];
+    let unknown = report.hosts.len() - hosts.len();
+    if unknown > 0 {
+        let hosts = count(unknown, "host by itself", "hosts by themselves");
+        blocks.push(Block::Paragraph(plain(format!("Nothing is known of {hosts}."))));
+    }
+    Some(Section::new("Hosts, furthest from the others first", blocks))
 }

@@ -1,10 +1,11 @@
 //! What the reader should know, in plain words.
 
-use steady_model::{ReleaseReport, ReleaseWarning};
+use steady_model::Nanos;
+use steady_render::units::{TIE, duration, percent};
 
 use super::hosts::one_version_each;
 use super::{moved, named, numbered, sized, versions};
-use crate::units::{TIE, duration, percent};
+use crate::record::{ReleaseReport, ReleaseWarning};
 
 /// The warnings, a sentence or two each.
 pub(crate) fn warnings(report: &ReleaseReport) -> Vec<String> {
@@ -87,7 +88,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
         ),
         ReleaseWarning::Gaps { seconds } => format!(
             "For {} of the window nothing is known: the agent did not run, or nobody asked anything of the service.",
-            duration(steady_model::Nanos::from_seconds(*seconds as f64))
+            duration(Nanos::from_seconds(*seconds as f64))
         ),
         ReleaseWarning::HostsDiffer { deviation, covered } => {
             let holds = match covered {

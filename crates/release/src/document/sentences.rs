@@ -1,11 +1,13 @@
 //! The answer in sentences.
 
-use steady_model::{Interval, ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning, Verdict};
+use steady_model::{Interval, Verdict};
+use steady_render::document::{Emphasis, Span};
+use steady_render::effect::{Effect, signed};
+use steady_render::letters::capital;
+use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
 use super::{design, hosts, moved, number, refused, sized, usual, versions, wall};
-use crate::text::{Paint, Span};
-use crate::units::{TIE, decimals, decimals_of, fixed, setting, time};
-use crate::words::{Effect, capital, signed};
+use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// What is judged.
 const WHAT: &str = "CPU time per request";
@@ -14,13 +16,13 @@ const WHAT: &str = "CPU time per request";
 /// what the plain means would have said.
 pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     let mut all = vec![answer(report)];
-    all.extend(usual::line(report).map(|told| vec![(Paint::Plain, told)]));
-    all.extend(usual::tails(report).map(|told| vec![(Paint::Plain, told)]));
-    all.extend(refused::reasons(report).map(|why| vec![(Paint::Plain, why)]));
-    all.extend(design::settling(report).map(|what| vec![(Paint::Plain, what)]));
+    all.extend(usual::line(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(usual::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(refused::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
+    all.extend(design::settling(report).map(|what| vec![(Emphasis::Plain, what)]));
     all.push(design::design(report));
-    all.extend(plainly(report).map(|told| vec![(Paint::Plain, told)]));
-    all.extend(hosts::line(report).map(|told| vec![(Paint::Plain, told)]));
+    all.extend(plainly(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(hosts::line(report).map(|told| vec![(Emphasis::Plain, told)]));
     all
 }
 
@@ -29,12 +31,12 @@ fn answer(report: &ReleaseReport) -> Vec<Span> {
     let [old, new] = versions(report);
     if !report.refused.is_empty() {
         let rest = format!(": whether {new} needs less {WHAT} than {old} cannot be told from this window.");
-        return vec![(Paint::Open, "No answer".to_owned()), (Paint::Plain, rest)];
+        return vec![(Emphasis::Open, "No answer".to_owned()), (Emphasis::Plain, rest)];
     }
     let mut spans = verdict(report, &old, &new);
     let comes_to: Vec<String> = saved(report).into_iter().chain(wall::median_change(report)).collect();
     let told = if comes_to.is_empty() { String::new() } else { format!(" {}.", capital(&comes_to.join("; "))) };
-    spans.push((Paint::Plain, told));
+    spans.push((Emphasis::Plain, told));
     spans
 }
 
@@ -43,20 +45,20 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
     let level = level(report);
     let limit = setting(report.question.resolution);
     let total = &report.total;
-    let (Ok(change), Ok(interval)) = (&total.change, &total.interval) else {
-        let why = match (&total.change, &total.interval) {
+    let (Ok(change), Ok(interval)) = (&total.change, &total.interval()) else {
+        let why = match (&total.change, &total.interval()) {
             (Err(absent), _) | (_, Err(absent)) => absent.0.clone(),
             _ => String::new(),
         };
         let rest = format!(" nothing is known about the {WHAT} of {new} beside {old}: {}.", super::named_reason(&why));
-        return vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, rest)];
+        return vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, rest)];
     };
     let (size, range) = sized(*change, *interval);
     match total.verdict {
         Verdict::Faster | Verdict::Slower => directed(report, (old, new), *change, *interval),
         Verdict::Same => vec![
-            (Paint::Same, format!("No difference beyond ±{limit} in {WHAT}")),
-            (Paint::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
+            (Emphasis::Same, format!("No difference beyond ±{limit} in {WHAT}")),
+            (Emphasis::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
         ],
         Verdict::Undecided => {
             let reason = match (contradiction(report), interval.low <= 0.0 && interval.high >= 0.0) {
@@ -65,14 +67,14 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
                 (None, false) => String::new(),
             };
             let told = format!(" the {WHAT} of {new} differs from that of {old} by {size} ({range}, {level}){reason}.");
-            vec![(Paint::Open, "Undecided:".to_owned()), (Paint::Plain, told)]
+            vec![(Emphasis::Open, "Undecided:".to_owned()), (Emphasis::Plain, told)]
         }
     }
 }
 
 /// What contradicts the interval, where the verdict is undecided although the interval alone would decide it.
 fn contradiction(report: &ReleaseReport) -> Option<&'static str> {
-    let interval = report.total.interval.as_ref().ok()?;
+    let interval = report.total.interval().ok()?;
     let resolution = report.question.resolution;
     let decides =
         interval.low > 0.0 || interval.high < 0.0 || (interval.low > -resolution && interval.high < resolution);
@@ -93,7 +95,7 @@ fn level(report: &ReleaseReport) -> String {
 fn directed(report: &ReleaseReport, (old, new): (&str, &str), change: f64, interval: Interval) -> Vec<Span> {
     let level = level(report);
     let slower = report.total.verdict == Verdict::Slower;
-    let paint = if slower { Paint::More } else { Paint::Less };
+    let paint = if slower { Emphasis::More } else { Emphasis::Less };
     let effect = Effect::beside_first(change, interval);
     let link = if effect.factor { "as" } else { "than" };
     let within = match report.total.within_resolution {
@@ -104,11 +106,11 @@ fn directed(report: &ReleaseReport, (old, new): (&str, &str), change: f64, inter
         // The estimate lies on the other side of zero than the interval: the interval is what is known.
         let (_, range) = signed(change, interval);
         let claim = format!("{new} needs {} {WHAT}", if slower { "more" } else { "less" });
-        return vec![(paint, claim), (Paint::Plain, format!(" than {old}: {range} ({level}){within}."))];
+        return vec![(paint, claim), (Emphasis::Plain, format!(" than {old}: {range} ({level}){within}."))];
     }
     vec![
         (paint, format!("{new} needs {} {WHAT}", effect.relative())),
-        (Paint::Plain, format!(" {link} {old} ({}, {level}){within}.", effect.range)),
+        (Emphasis::Plain, format!(" {link} {old} ({}, {level}){within}.", effect.range)),
     ]
 }
 
@@ -163,12 +165,12 @@ fn plainly(report: &ReleaseReport) -> Option<String> {
 }
 
 /// The verdict in a few words: `3.1 % less`, `refused`.
-pub fn release_summary(report: &ReleaseReport) -> String {
+pub(crate) fn summary(report: &ReleaseReport) -> String {
     if !report.refused.is_empty() {
         return "refused".to_owned();
     }
     let total = &report.total;
-    let told = match (total.verdict, &total.change, &total.interval) {
+    let told = match (total.verdict, &total.change, &total.interval()) {
         (Verdict::Same, ..) => "same".to_owned(),
         (Verdict::Undecided, ..) => "undecided".to_owned(),
         (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
@@ -183,20 +185,28 @@ pub fn release_summary(report: &ReleaseReport) -> String {
     told.replace(TIE, " ")
 }
 
-/// The answer on one line, for a title.
-pub(crate) fn short_answer(report: &ReleaseReport) -> String {
-    answer(report).into_iter().map(|(_, text)| text).collect()
-}
-
 /// What one look showed, on a line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.
-pub fn release_sight(sight: &ReleaseSight) -> String {
+pub(crate) fn sight(sight: &ReleaseSight) -> String {
     let requests = number(sight.requests.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)));
-    let told = match (sight.change, sight.interval) {
-        (Some(change), Some(interval)) => {
-            let (size, range) = sized(change, interval);
+    let told = match (&sight.change, sight.interval()) {
+        (Ok(change), Some(interval)) => {
+            let (size, range) = sized(*change, interval);
             format!("{size} ({range})")
         }
         _ => "nothing can be said yet".to_owned(),
     };
     format!("{requests} requests: {told}").replace(TIE, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_takes_a_line() {
+        let look = |change, interval| sight(&ReleaseSight::new(0, [6_000, 6_400], change, interval));
+        assert_eq!(look(None, None), "12,400 requests: nothing can be said yet");
+        let interval = Interval { low: -0.038, high: -0.024 };
+        assert_eq!(look(Some(-0.031), Some(interval)), "12,400 requests: -3.1 % (-3.8 to -2.4 %)");
+    }
 }

@@ -1,8 +1,11 @@
 //! Made-up reports of releases, one for each thing that is told in its own way.
 
 use steady_model::*;
+use steady_release::*;
 
-use crate::made::absent;
+fn absent<T>(reason: &str) -> Reading<T> {
+    Err(Absent::because(reason))
+}
 
 /// The second in which the windows begin: 2026-11-21T09:05:00Z.
 const BEGUN: u64 = 1_795_251_900;
@@ -10,7 +13,7 @@ const BEGUN: u64 = 1_795_251_900;
 const LONG: u64 = 300;
 
 pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
-    vec![
+    let all = [
         ("release-random", random()),
         ("release-switchback", switchback()),
         ("release-canary", canary()),
@@ -24,7 +27,13 @@ pub(crate) fn all() -> Vec<(&'static str, ReleaseReport)> {
         ("release-mixture", mixture()),
         ("release-unexplained", unexplained()),
         ("release-hostile", hostile()),
-    ]
+    ];
+    // Why nothing would settle it depends on the total.
+    let with_reason = |report: ReleaseReport| {
+        let settle = report.settle.clone().map_err(|_| report.total.no_advice());
+        ReleaseReport { settle, ..report }
+    };
+    all.map(|(name, report)| (name, with_reason(report))).into()
 }
 
 fn question() -> ReleaseQuestion {
@@ -66,23 +75,24 @@ fn change(requests: [u64; 2], change: f64, low: f64, high: f64, raw: f64) -> Rel
     ReleaseChange {
         requests,
         change: Ok(change),
-        interval: Ok(Interval { low, high }),
+        low: Ok(low),
+        high: Ok(high),
         verdict,
         within_resolution: low > -0.01 && high < 0.01,
         raw_change: Ok(raw),
         load_shift: Ok((1.0 + raw) / (1.0 + change) - 1.0),
-        minutes_to_settle: None,
+        settle_seconds: Err(ReleaseChange::not_settled()),
     }
 }
 
 fn route(name: &str, share: f64, change: ReleaseChange, medians: [u64; 2]) -> ReleaseRoute {
-    let wall_median = Ok(medians.map(Nanos::from_micros));
-    let usual = ChangeEstimate { change: change.change.clone(), interval: change.interval.clone() };
-    ReleaseRoute { route: name.to_owned(), cpu_ratio: share, change, usual, wall_median }
+    let [old_wall_median, new_wall_median] = medians.map(|median| Ok(Nanos::from_micros(median)));
+    let usual = ChangeEstimate::new(change.change.clone(), change.interval());
+    ReleaseRoute { route: name.to_owned(), cpu_ratio: share, change, usual, old_wall_median, new_wall_median }
 }
 
 fn estimate(change: f64, low: f64, high: f64) -> ChangeEstimate {
-    ChangeEstimate { change: Ok(change), interval: Ok(Interval { low, high }) }
+    ChangeEstimate { change: Ok(change), low: Ok(low), high: Ok(high) }
 }
 
 /// Two humps: pages and their slow tail.
@@ -98,15 +108,20 @@ fn wall(faster: f64) -> ReleaseWall {
     let rounded = |share: f64| (share * 1e6).round() / 1e6;
     let distribution = bars
         .into_iter()
-        .map(|(end, shares)| (Nanos(end as u64), [0, 1].map(|side| rounded(shares[side] / whole[side]))))
+        .map(|(end, shares)| WallBin {
+            below: Nanos(end as u64),
+            shares: [0, 1].map(|side| rounded(shares[side] / whole[side])),
+        })
         .collect();
     let both = |micros: u64| [Nanos::from_micros(micros), Nanos::from_micros((micros as f64 * faster) as u64)];
+    let quantile = |ratio: f64, micros: u64| WallQuantile { ratio, times: both(micros) };
     ReleaseWall {
-        quantiles: vec![(0.5, both(9_100)), (0.9, both(41_000)), (0.99, both(96_000))],
+        quantiles: vec![quantile(0.5, 9_100), quantile(0.9, 41_000), quantile(0.99, 96_000)],
         median_change: Ok(faster - 1.0),
-        median_interval: Ok(Interval { low: faster - 1.011, high: faster - 0.989 }),
+        low: Ok(faster - 1.011),
+        high: Ok(faster - 0.989),
         watched: [3_802, 3_744],
-        parts: Ok([both(2_310), both(1_700), both(6_200)]),
+        parts: Ok(WallParts { cpu: both(2_310), waiting: both(1_700), blocked: both(6_200) }),
         distribution,
     }
 }
@@ -122,14 +137,12 @@ fn course(new: f64, served: fn(u64) -> [bool; 2]) -> ReleaseCourse {
             on[side].then_some(Nanos((2.3e6 * own * load * (1.0 + noise)) as u64))
         };
         let noise = |side: usize| 0.01 * ((at + 31 * side as u64) as f64 * 1.7).sin();
-        ReleaseMoment {
-            second: BEGUN + at,
-            requests: on.map(|on| if on { 230 + at % 40 } else { 0 }),
-            raw: [0, 1].map(|side| time(side, load, noise(side))),
-            adjusted: [0, 1].map(|side| time(side, 1.0, 0.5 * noise(side))),
-            busy: (step != 7).then_some((0.3 * load * load).min(1.0)),
-            rulers: Some((load / 1.2 * 1000.0).round() / 1000.0),
-        }
+        let requests = on.map(|on| if on { 230 + at % 40 } else { 0 });
+        let raw = [0, 1].map(|side| time(side, load, noise(side)));
+        let adjusted = [0, 1].map(|side| time(side, 1.0, 0.5 * noise(side)));
+        let busy = (step != 7).then_some((0.3 * load * load).min(1.0));
+        let rulers = Some((load / 1.2 * 1000.0).round() / 1000.0);
+        ReleaseMoment::new(BEGUN + at, requests, raw, adjusted).with_load(busy, rulers)
     };
     ReleaseCourse { step_seconds: 5, moments: (0..LONG / 5).map(moment).collect() }
 }
@@ -148,7 +161,7 @@ pub(crate) fn random() -> ReleaseReport {
         from_outside: false,
         has_classes: false,
         refused: vec![],
-        settle: None,
+        settle: absent("it is decided"),
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
         total: change([15_210, 15_043], -0.0748, -0.0779, -0.0716, -0.0732),
         usual: estimate(-0.0731, -0.0752, -0.071),
@@ -161,7 +174,7 @@ pub(crate) fn random() -> ReleaseReport {
         hosts: vec![],
         wall: Ok(wall(0.97)),
         saving: saving(24.1, 1.8, 0.08),
-        unexplained: Ok(UnexplainedCpu { ratio: 0.031, sides: None }),
+        unexplained: Ok(UnexplainedCpu::new(0.031, None)),
         course: course(0.925, |_| [true, true]),
         looks: vec![],
         warnings: vec![],
@@ -183,7 +196,7 @@ fn mixture() -> ReleaseReport {
         tail("/page", "", 0.71),
         ReleaseTail { above_ratio: [0.0021, 0.013], ..tail("/page", "large", 0.11) },
         ReleaseTail {
-            above: ChangeEstimate { change: absent("too few requests"), interval: absent("too few requests") },
+            above: ChangeEstimate::new(absent("too few requests"), absent("too few requests")),
             ..tail("/a", "", 0.1)
         },
         tail("/b", "", 0.08),
@@ -217,7 +230,7 @@ fn unexplained() -> ReleaseReport {
         routes: vec![],
         wall: Ok(wall(1.04)),
         saving: saving(24.1, -0.21, 0.06),
-        unexplained: Ok(UnexplainedCpu { ratio: 0.451, sides: None }),
+        unexplained: Ok(UnexplainedCpu::new(0.451, None)),
         warnings: vec![ReleaseWarning::UnexplainedCpu {
             ratio: 0.451,
             interval: Interval { low: 0.0061, high: 0.0115 },
@@ -247,7 +260,7 @@ fn switchback() -> ReleaseReport {
         saving: saving(3.07, -0.077, 0.026),
         course: course(1.05, |at| if (at / 5) % 2 == 0 { [true, false] } else { [false, true] }),
         usual: estimate(0.0498, 0.0401, 0.0596),
-        unexplained: Ok(UnexplainedCpu { ratio: 0.412, sides: Some([0.39, 0.43]) }),
+        unexplained: Ok(UnexplainedCpu::new(0.412, Some([0.39, 0.43]))),
         warnings: vec![ReleaseWarning::Gaps { seconds: 12 }, ReleaseWarning::ProcessCpuCounted { ratio: 0.412 }],
         ..random()
     }
@@ -288,19 +301,20 @@ fn refused() -> ReleaseReport {
             Refusal::LoadsDoNotOverlap { variance_inflation: 4.72 },
             Refusal::UtilisationDiffers { deviations: 2.3 },
         ],
-        settle: Some(Settling { design: ReleaseDesign::RandomPerRequest, minutes: 2.25 }),
+        settle: Ok(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 135.0 }),
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_990, 15_600)],
         total: ReleaseChange {
             change: absent(why),
-            interval: absent(why),
+            low: absent(why),
+            high: absent(why),
             verdict: Verdict::Undecided,
             load_shift: absent(why),
             ..change([15_210, 15_043], 0.0, 0.0, 0.0, 0.294)
         },
-        usual: ChangeEstimate { change: absent(why), interval: absent(why) },
+        usual: ChangeEstimate::new(absent(why), absent(why)),
         routes: vec![],
         hosts: vec![],
-        wall: Ok(ReleaseWall { median_change: absent(why), median_interval: absent(why), ..wall(1.29) }),
+        wall: Ok(ReleaseWall { median_change: absent(why), low: absent(why), high: absent(why), ..wall(1.29) }),
         saving: absent(why),
         course: course(1.0, |at| [at < LONG / 2, at >= LONG / 2]),
         ..random()
@@ -314,10 +328,10 @@ fn undecided() -> ReleaseReport {
         rests_on: RestsOn::AgentRulers,
         total: change([15_210, 15_043], -0.012, -0.047, 0.024, 0.11),
         usual: estimate(-0.011, -0.045, 0.025),
-        settle: Some(Settling { design: ReleaseDesign::RandomPerRequest, minutes: 3.5 }),
+        settle: Ok(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 210.0 }),
         routes: vec![],
         hosts: vec![],
-        wall: Ok(ReleaseWall { median_interval: absent("too few stretches of time"), ..wall(0.98) }),
+        wall: Ok(wall(0.98).with_median_interval(absent("too few stretches of time"))),
         saving: saving(0.31, 0.0037, 0.011),
         course: course(0.99, |at| [at % 60 < 30, at % 60 >= 30]),
         ..random()
@@ -357,12 +371,9 @@ fn followed() -> ReleaseReport {
     let look = |index: u64| {
         let half = 0.08 / (index as f64).sqrt();
         let known = index > 1;
-        ReleaseSight {
-            to: BEGUN + 10 * index,
-            requests: [510 * index, 498 * index],
-            change: known.then_some(-0.021 + 0.004 * (index as f64).sin()),
-            interval: known.then_some(Interval { low: -0.021 - half, high: -0.021 + half }),
-        }
+        let change = known.then_some(-0.021 + 0.004 * (index as f64).sin());
+        let interval = known.then_some(Interval { low: -0.021 - half, high: -0.021 + half });
+        ReleaseSight::new(BEGUN + 10 * index, [510 * index, 498 * index], change, interval)
     };
     ReleaseReport {
         question: ReleaseQuestion { to: BEGUN + 170, fail_if: "slower>1%".parse().ok(), ..question() },
@@ -390,13 +401,14 @@ fn nothing() -> ReleaseReport {
         sides: [none("v1"), none("v2")],
         total: ReleaseChange {
             change: absent(why),
-            interval: absent(why),
+            low: absent(why),
+            high: absent(why),
             raw_change: absent(why),
             load_shift: absent(why),
             verdict: Verdict::Undecided,
             ..change([0, 0], 0.0, 0.0, 0.0, 0.0)
         },
-        usual: ChangeEstimate { change: absent(why), interval: absent(why) },
+        usual: ChangeEstimate::new(absent(why), absent(why)),
         unexplained: absent(why),
         routes: vec![],
         hosts: vec![],
@@ -421,7 +433,8 @@ fn fleet() -> ReleaseReport {
     let why = "fewer than 20 requests of one version";
     let alone = ReleaseChange {
         change: absent(why),
-        interval: absent(why),
+        low: absent(why),
+        high: absent(why),
         load_shift: absent(why),
         raw_change: absent("one version did not serve it"),
         verdict: Verdict::Undecided,
@@ -456,7 +469,8 @@ fn hosts_of_one_version() -> ReleaseReport {
         let requests = if side == 0 { [5_070, 0] } else { [0, 7_521] };
         let none = ReleaseChange {
             change: absent(why),
-            interval: absent(why),
+            low: absent(why),
+            high: absent(why),
             load_shift: absent(why),
             raw_change: absent("one version did not serve it"),
             verdict: Verdict::Undecided,
@@ -465,7 +479,10 @@ fn hosts_of_one_version() -> ReleaseReport {
         ReleaseHost { host: name.to_owned(), cpu_ratio: 0.2, change: none, outlying: false }
     };
     ReleaseReport {
-        total: ReleaseChange { minutes_to_settle: Some(17.5), ..change([15_210, 15_043], 0.021, -0.061, 0.11, 0.034) },
+        total: ReleaseChange {
+            settle_seconds: Ok(17.5 * 60.0),
+            ..change([15_210, 15_043], 0.021, -0.061, 0.11, 0.034)
+        },
         usual: estimate(0.019, -0.058, 0.1),
         routes: vec![],
         hosts: vec![host("web-1", 0), host("web-2", 0), host("web-3", 0), host("web-4", 1), host("web-5", 1)],
@@ -488,7 +505,8 @@ fn hostile() -> ReleaseReport {
     let mut routes = report.routes.clone();
     routes[0].route = HOSTILE.to_owned();
     routes[1].route = long;
-    routes[2].wall_median = absent(HOSTILE);
+    routes[2].old_wall_median = absent(HOSTILE);
+    routes[2].new_wall_median = absent(HOSTILE);
     let hosts = ["x", HOSTILE].map(|name| ReleaseHost {
         host: name.to_owned(),
         cpu_ratio: 0.5,

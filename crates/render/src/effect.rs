@@ -8,20 +8,20 @@ use crate::units::{TIE, decimals, decimals_of, fixed};
 const FACTOR: f64 = 2.0;
 
 /// An effect that does not hold zero, ready to be put into a sentence.
-pub(crate) struct Effect {
+pub struct Effect {
     /// Whether it is more or less than the first.
-    pub(crate) more: bool,
+    pub more: bool,
     /// The size: `38.2 %`, or the factor `3.2`.
-    pub(crate) size: String,
+    pub size: String,
     /// The interval, without brackets: `37.9 to 38.5 %`, or `3.1 to 3.3`.
-    pub(crate) range: String,
+    pub range: String,
     /// Whether the numbers are factors: this command's cost over the first's, or the inverse where it is less.
-    pub(crate) factor: bool,
+    pub factor: bool,
 }
 
 impl Effect {
     /// The effect of that size and interval, relative changes both: a factor from twice or half the cost on.
-    pub(crate) fn of(change: f64, interval: Interval) -> Self {
+    pub fn of(change: f64, interval: Interval) -> Self {
         let times = 1.0 + change;
         if !(0.0 < times && times <= 1.0 / FACTOR) {
             return Effect::beside_first(change, interval);
@@ -33,7 +33,7 @@ impl Effect {
     }
 
     /// The same, but always told from the first command's cost: `68.8 % less`.
-    pub(crate) fn beside_first(change: f64, interval: Interval) -> Self {
+    pub fn beside_first(change: f64, interval: Interval) -> Self {
         if 1.0 + change >= FACTOR {
             let range = Interval { low: 1.0 + interval.low, high: 1.0 + interval.high };
             return Effect { more: true, size: point(1.0 + change, range), range: between(range, ""), factor: true };
@@ -50,7 +50,7 @@ impl Effect {
     }
 
     /// The size beside the first command's: `38.2 % more`, `3.2 times as much`, `3.1 % less`.
-    pub(crate) fn relative(&self) -> String {
+    pub fn relative(&self) -> String {
         match (self.factor, self.more) {
             (true, _) => format!("{}{TIE}times as much", self.size),
             (false, true) => format!("{}{TIE}more", self.size),
@@ -60,14 +60,14 @@ impl Effect {
 }
 
 /// A change with its sign, and its interval: (`-0.1 %`, `-0.4 to 0.2 %`).
-pub(crate) fn signed(change: f64, interval: Interval) -> (String, String) {
+pub fn signed(change: f64, interval: Interval) -> (String, String) {
     let range = Interval { low: interval.low * 100.0, high: interval.high * 100.0 };
     (format!("{}{TIE}%", point(change * 100.0, range)), between(range, &format!("{TIE}%")))
 }
 
 /// The same beside a verdict. A size that comes from some of the pairs only may have the other sign: then the interval
 /// stands alone, for `less: 66 %` reads as 66 % less.
-pub(crate) fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> String {
+pub fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -> String {
     let (size, range) = signed(change, interval);
     let contradicts = match verdict {
         Verdict::Slower => change < 0.0,
@@ -78,7 +78,7 @@ pub(crate) fn signed_beside(verdict: Verdict, change: f64, interval: Interval) -
 }
 
 /// An interval in words, its unit once: `37.9 to 38.5 %`.
-pub(crate) fn between(range: Interval, unit: &str) -> String {
+pub fn between(range: Interval, unit: &str) -> String {
     let decimals = digits(range);
     match (range.low.is_finite(), range.high.is_finite()) {
         (true, true) => format!("{} to {}{unit}", fixed(range.low, decimals), fixed(range.high, decimals)),

@@ -1,16 +1,17 @@
 //! Which design it rests on, and what would settle what is open.
 
-use steady_model::{Nanos, ReleaseDesign, ReleaseReport, RestsOn, Verdict};
+use steady_model::{Nanos, Verdict};
+use steady_render::document::{Emphasis, Span};
+use steady_render::units::{duration, round_up, setting, time_setting};
 
 use super::versions;
-use crate::text::{Paint, Span};
-use crate::units::{duration, round_up, setting, time_setting};
+use crate::record::{ReleaseDesign, ReleaseReport, RestsOn};
 
 /// Longer than this is not worth naming.
 const TOO_LONG_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 
 /// How the versions came to be compared, and what the error follows from.
-pub(crate) fn design(report: &ReleaseReport) -> Vec<Span> {
+pub(super) fn design(report: &ReleaseReport) -> Vec<Span> {
     let [old, new] = versions(report);
     let mut told = match report.design {
         ReleaseDesign::RandomPerRequest => {
@@ -22,14 +23,14 @@ pub(crate) fn design(report: &ReleaseReport) -> Vec<Span> {
             "Switchback: a coin chose the version of each pair of time slots, and the error follows from that.",
         )],
         ReleaseDesign::Canary => vec![
-            (Paint::Open, "Model-based".to_owned()),
+            (Emphasis::Open, "Model-based".to_owned()),
             plain(&format!(
                 " (canary): some processes ran {old} while others ran {new}. No coin chose between them, so the error \
                  rests on a model of how processes differ."
             )),
         ],
         ReleaseDesign::OneAfterTheOther => vec![
-            (Paint::Open, "Model-based".to_owned()),
+            (Emphasis::Open, "Model-based".to_owned()),
             plain(&format!(
                 " (one after the other): first one of {old} and {new} ran, then the other. No coin chose the times, so \
                  the error rests on a model of the load."
@@ -44,7 +45,7 @@ pub(crate) fn design(report: &ReleaseReport) -> Vec<Span> {
 }
 
 fn plain(text: &str) -> Span {
-    (Paint::Plain, text.to_owned())
+    (Emphasis::Plain, text.to_owned())
 }
 
 /// By what the load is taken off, where coins alone do not do it.
@@ -67,9 +68,9 @@ fn rests_on(report: &ReleaseReport) -> String {
 }
 
 /// What would probably settle what is refused or undecided.
-pub(crate) fn settling(report: &ReleaseReport) -> Option<String> {
+pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     let resolution = setting(report.question.resolution);
-    if let Some(settle) = &report.settle {
+    if let Ok(settle) = &report.settle {
         let how = match settle.design {
             ReleaseDesign::RandomPerRequest => {
                 "run both at once and let a coin choose the version of each request (steadyhand.split)"
@@ -80,7 +81,7 @@ pub(crate) fn settling(report: &ReleaseReport) -> Option<String> {
             ReleaseDesign::Canary => "run both at once, on several processes each",
             ReleaseDesign::OneAfterTheOther => "run one after the other for longer, while the load is alike",
         };
-        let time = minutes(settle.minutes);
+        let time = minutes(settle.seconds / 60.0);
         if report.refused.is_empty() {
             return Some(format!(
                 "More of the same traffic will hardly settle it, for the error is that of the model of the load. Better: \
@@ -92,7 +93,8 @@ pub(crate) fn settling(report: &ReleaseReport) -> Option<String> {
         ));
     }
     let open = report.refused.is_empty() && report.total.verdict == Verdict::Undecided;
-    let told = report.total.minutes_to_settle.filter(|minutes| open && minutes.is_finite() && *minutes > 0.0)?;
+    let settled = report.total.settle_seconds.as_ref().ok().map(|seconds| seconds / 60.0);
+    let told = settled.filter(|minutes| open && minutes.is_finite() && *minutes > 0.0)?;
     Some(format!("In all {} of the same traffic would probably settle it.", minutes(told)))
 }
 

@@ -1,42 +1,46 @@
 //! What was looked at.
 
-use steady_model::{Interval, Reading, ReleaseReport, ReleaseSide, Timestamp, UnexplainedCpu};
+use steady_model::{Interval, Nanos, Reading, Timestamp};
+use steady_render::document::Fact;
+use steady_render::effect::between;
+use steady_render::letters::one_line;
+use steady_render::timestamp;
+use steady_render::units::{duration, percent, setting, short, time};
 
 use super::{named_reason, number, numbered};
-use crate::json::started;
-use crate::units::{duration, percent, setting, short, time};
-use crate::words::{between, one_line};
+use crate::record::{ReleaseReport, ReleaseSide, UnexplainedCpu};
 
 /// The window: `5.0 min from 2026-11-21T09:05:00Z`.
-pub(crate) fn window(report: &ReleaseReport) -> String {
+fn window(report: &ReleaseReport) -> String {
     let (from, to) = (report.question.from, report.question.to);
-    let long = steady_model::Nanos::from_seconds(to.saturating_sub(from) as f64);
-    format!("{} from {}", duration(long), started(Timestamp(from)))
+    let long = Nanos::from_seconds(to.saturating_sub(from) as f64);
+    format!("{} from {}", duration(long), timestamp::text(Timestamp(from)))
 }
 
 /// What stands below the tables: a label and what belongs to it.
-pub(crate) fn facts(report: &ReleaseReport) -> Vec<(&'static str, String)> {
+pub(super) fn facts(report: &ReleaseReport) -> Vec<Fact> {
     let question = &report.question;
-    let mut facts = vec![("service", one_line(&question.service)), ("window", window(report))];
+    let mut facts = vec![Fact::new("service", one_line(&question.service)), Fact::new("window", window(report))];
     for (label, side) in ["OLD", "NEW"].into_iter().zip(&report.sides) {
-        facts.push((label, of_side(side)));
+        facts.push(Fact::new(label, of_side(side)));
     }
-    facts.push(("design", report.design.name().to_owned()));
-    facts.push(("CPUs", cpus(report)));
-    facts.extend(report.unexplained.as_ref().ok().map(|unexplained| ("process CPU", explained(report, unexplained))));
+    facts.push(Fact::new("design", report.design.name()));
+    facts.push(Fact::new("CPUs", cpus(report)));
+    let unexplained = report.unexplained.as_ref().ok();
+    facts.extend(unexplained.map(|unexplained| Fact::new("process CPU", explained(report, unexplained))));
     let asked = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
     let gate = question.fail_if.map_or(String::new(), |condition| format!("; a failure if {condition}"));
-    facts.push(("asked for", asked + &gate));
+    facts.push(Fact::new("asked for", asked + &gate));
     if let Some(last) = report.looks.last() {
         let looks = numbered(report.looks.len() as u64, "look", "looks");
-        facts.push(("followed", format!("{looks}, the last at {}", started(Timestamp(last.to)))));
+        facts.push(Fact::new("followed", format!("{looks}, the last at {}", timestamp::text(Timestamp(last.to)))));
     }
     facts
 }
 
 /// How much of the CPU time of the processes is that of requests: `requests explain 97 % of it`.
 fn explained(report: &ReleaseReport, unexplained: &UnexplainedCpu) -> String {
-    let sides = unexplained.sides.map_or(String::new(), |[old, new]| {
+    let sides = unexplained.sides().map_or(String::new(), |[old, new]| {
         let [first, second] = super::versions(report);
         format!(" ({} of {first}, {} of {second})", percent(1.0 - old), percent(1.0 - new))
     });
@@ -67,7 +71,7 @@ fn of_side(side: &ReleaseSide) -> String {
         String::new()
     };
     let mean = |reading: &Reading<_>, what: &str| match reading {
-        Ok(mean) => format!("{} of {what}", time(steady_model::Nanos::seconds(*mean))),
+        Ok(mean) => format!("{} of {what}", time(Nanos::seconds(*mean))),
         Err(absent) => format!("{what} absent: {}", named_reason(&absent.0)),
     };
     let processes = match &side.processes {
