@@ -68,7 +68,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crates/report", &["model", "render", "testing"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
     ("crates/history", &["model", "linux"]),
-    ("crates/release", &["model", "stats"]),
+    (
+        "crates/release",
+        &["model", "linux", "stats", "process", "rulers", "preload", "render", "feature", "agent", "fleet", "testing"],
+    ),
     ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload"]),
     ("crates/fleet", &["model"]),
     (
@@ -117,6 +120,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "explain",
             "report",
             "agent",
+            "release",
             "fleet",
             "preload",
         ],

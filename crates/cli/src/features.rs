@@ -6,46 +6,28 @@ use clap::{ArgMatches, Command};
 use steady_feature::{Feature, LogKind, RecordKind, Status};
 use steady_model::RunKind;
 
-/// Every feature.
+/// Every feature, in the order of the help.
 pub(crate) static FEATURES: &[Feature] = &[
     crate::compare::FEATURE,
-    steady_experiments::JUDGE,
     steady_load::FEATURE,
+    steady_experiments::JUDGE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
     steady_explain::FEATURE,
     steady_locks::FEATURE,
     steady_warm::FEATURE,
     steady_host::FEATURE,
-    steady_signature::FEATURE,
     steady_agent::FEATURE,
+    steady_signature::FEATURE,
+    steady_release::FEATURE,
 ];
 
-/// The subcommands in the order of the help, features or not. One that is missing here comes last.
-const ORDER: [&str; 15] = [
-    "compare",
-    "load",
-    "judge",
-    "limit",
-    "costs",
-    "explain",
-    "locks",
-    "warm",
-    "host",
-    "agent",
-    "signature",
-    "release",
-    "history",
-    "completions",
-    "man",
-];
-
-/// Adds the features to the subcommands of `steady`, and puts all of them in order.
+/// Puts the features before the subcommands of `steady` that are none.
 pub(crate) fn with_features(steady: Command) -> Command {
     let mut steady = FEATURES.iter().fold(steady, |steady, feature| steady.subcommand(feature.command()));
     let mut subcommands: Vec<Command> = steady.get_subcommands_mut().map(std::mem::take).collect();
-    let place = |command: &Command| ORDER.iter().position(|name| *name == command.get_name()).unwrap_or(ORDER.len());
-    subcommands.sort_by_key(place);
+    let place = |command: &Command| FEATURES.iter().position(|feature| feature.name == command.get_name());
+    subcommands.sort_by_key(|command| place(command).unwrap_or(FEATURES.len()));
     for (at, (slot, subcommand)) in steady.get_subcommands_mut().zip(subcommands).enumerate() {
         *slot = subcommand.display_order(at);
     }
@@ -65,8 +47,9 @@ pub(crate) fn status(name: &OsStr, words: &[OsString]) -> Status {
 }
 
 /// How records of a kind are read.
-pub(crate) fn record_kind(kind: RunKind) -> Option<&'static RecordKind> {
-    FEATURES.iter().flat_map(|feature| feature.records).find(|record| record.kind == kind)
+pub(crate) fn record_kind(kind: RunKind) -> &'static RecordKind {
+    let record = FEATURES.iter().flat_map(|feature| feature.records).find(|record| record.kind == kind);
+    record.expect("a test reads the records of all kinds")
 }
 
 /// How the logs of features are read.
@@ -83,10 +66,18 @@ mod tests {
     #[test]
     fn the_help_lists_every_subcommand_in_order() {
         let mut steady = Flags::with_features().disable_help_subcommand(true);
-        let names: Vec<&str> = steady.get_subcommands().map(Command::get_name).collect();
-        assert_eq!(names, ORDER);
+        let names: Vec<String> = steady.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let features: Vec<&str> = FEATURES.iter().map(|feature| feature.name).collect();
+        assert_eq!(names, [&features[..], &["history", "completions", "man"]].concat());
         let help = steady.render_help().to_string();
         let listed: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-        assert_eq!(listed.into_iter().filter(|name| ORDER.contains(name)).collect::<Vec<_>>(), ORDER);
+        assert_eq!(listed.into_iter().filter(|name| names.iter().any(|one| one == name)).collect::<Vec<_>>(), names);
+    }
+
+    #[test]
+    fn records_of_every_kind_can_be_read() {
+        for kind in RunKind::ALL {
+            assert_eq!(record_kind(kind).kind, kind);
+        }
     }
 }

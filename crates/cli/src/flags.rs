@@ -1,9 +1,7 @@
 //! The command line as typed. Nothing is looked up or decided here.
 
 mod around;
-mod fleet;
 mod history;
-mod release;
 mod values;
 mod variants;
 
@@ -18,9 +16,7 @@ use crate::features;
 use crate::manual::ManFlags;
 
 pub(crate) use around::AroundFlags;
-pub(crate) use fleet::{FleetFlags, HeaderFlag};
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
-pub(crate) use release::{ByFlag, ReleaseCommands, ReleaseCompareFlags, ReleaseDemoFlags, ReleaseFlags};
 pub(crate) use values::{LayoutFlag, MetricFlag};
 pub(crate) use variants::VariantFlags;
 
@@ -45,8 +41,6 @@ impl Flags {
 /// What to do, besides the features of the table.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subcommands {
-    /// Whether requests in production cost less since a release; a demonstration
-    Release(Box<ReleaseFlags>),
     /// What is kept of earlier runs of all kinds: list, show, report again, remove
     History(Box<HistoryFlags>),
     /// Print what a shell needs in order to complete the words of steady

@@ -17,7 +17,6 @@ mod output;
 mod parameters;
 mod programs;
 mod progress;
-mod release;
 mod resolve;
 mod revisions;
 mod session;
@@ -65,7 +64,6 @@ fn main() -> ExitCode {
 /// Does what the flags say, for what is no feature of the table; the exit status.
 fn run(flags: Flags) -> Result<u8, Failure> {
     match flags.command {
-        Subcommands::Release(flags) => release::run(&flags),
         Subcommands::History(flags) => history::run(&flags),
         Subcommands::Completions(flags) => completions::run(&flags),
         Subcommands::Man(flags) => manual::run(&flags),
@@ -80,17 +78,11 @@ fn helper() -> Option<ExitCode> {
     if let Some(helper) = FEATURES.iter().flat_map(|feature| feature.helpers).find(|helper| word == helper.word) {
         return Some((helper.main)(&mut words));
     }
-    let environment = || std::env::vars_os().collect::<Vec<_>>();
-    if word == launcher::ARGUMENT {
-        launcher::serve(&environment(), &|scope| counters::open(&HARDWARE, scope));
-    } else if word == release::WORKER {
-        release::serve(&mut words);
-    } else if word == release::SWEEPER {
-        release::sweep(&mut words);
-    } else {
-        return None;
-    }
-    Some(ExitCode::SUCCESS)
+    // What several features start commands with.
+    (word == launcher::ARGUMENT).then(|| {
+        launcher::serve(&std::env::vars_os().collect::<Vec<_>>(), &|scope| counters::open(&HARDWARE, scope));
+        ExitCode::SUCCESS
+    })
 }
 
 /// Says what is wrong with the flags, or what was asked for in place of an experiment: help, the version.
@@ -102,9 +94,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     }
     // Of what returns a command's own status, only those that no command is likely to have are its own.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let status = words.split_first().map_or(Status::Own, |(name, words)| match name.to_str() {
-        _ => features::status(name, words),
-    });
+    let status = words.split_first().map_or(Status::Own, |(name, words)| features::status(name, words));
     let failure = if status == Status::OfTheCommand { Failure::Own } else { Failure::Usage };
     ExitCode::from(failure(String::new()).status())
 }

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use steady_feature::Report;
 use steady_linux::process;
 use steady_report::Style;
 
@@ -18,21 +19,6 @@ use place::Place;
 
 /// The width of text where the terminal does not say.
 const WIDTH: usize = 80;
-
-/// What can be shown in every form.
-pub(crate) trait Shown {
-    /// It in one of its forms; with the raw samples, where the form can hold them and they are wanted.
-    fn rendered(&self, form: Form, samples: bool) -> String;
-}
-
-/// A report of a feature of the table.
-pub(crate) struct OfReport<'a>(pub(crate) &'a dyn steady_feature::Report);
-
-impl Shown for OfReport<'_> {
-    fn rendered(&self, form: Form, samples: bool) -> String {
-        self.0.rendered(form, style(), samples)
-    }
-}
 
 /// The places that a report will go to, found writable before the measuring begins.
 pub(crate) struct Destinations {
@@ -122,23 +108,23 @@ impl Destinations {
 
     /// Writes the report everywhere. What one place cannot take does not keep it from the others; the first failure is
     /// the one that is told.
-    pub(crate) fn write(&self, report: &impl Shown) -> Result<(), Failure> {
+    pub(crate) fn write(&self, report: &dyn Report) -> Result<(), Failure> {
         let printed = self.print(report).map_err(|error| Failure::Own(format!("standard output: {error}")));
         let written = self.write_files(report);
         printed.and(written)
     }
 
     /// Writes the report to the files alone; as [`Destinations::write`].
-    pub(crate) fn write_files(&self, report: &impl Shown) -> Result<(), Failure> {
-        let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, self.samples));
+    pub(crate) fn write_files(&self, report: &dyn Report) -> Result<(), Failure> {
+        let write = |(form, file): &(Form, Export)| file.save(&report.rendered(*form, style(), self.samples));
         self.files.iter().map(write).fold(Ok(()), Result::and)
     }
 
-    fn print(&self, report: &impl Shown) -> io::Result<()> {
+    fn print(&self, report: &dyn Report) -> io::Result<()> {
         if self.quiet && self.format == FormatFlag::Text {
             return Ok(());
         }
-        let shown = report.rendered(self.format.into(), self.samples);
+        let shown = report.rendered(self.format.into(), style(), self.samples);
         print(if self.format == FormatFlag::Text { readable(shown) } else { shown }.as_bytes())
     }
 

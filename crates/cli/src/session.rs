@@ -1,19 +1,20 @@
 //! What features ask of the command line.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
 use steady_model::{Command, Host, Reading, Seed};
-use steady_render::svg;
+use steady_render::letters::one_line;
+use steady_render::{Style, svg};
 
 use crate::failure::notice;
-use crate::history::{Home, Keeper, OfFeature};
+use crate::history::{Home, Keeper};
 use crate::letters::readable;
-use crate::output::{Destinations, Export, OfReport, print, style_on};
+use crate::output::{Destinations, Export, print, style, style_on};
 use crate::progress::Share;
 use crate::{programs, resolve, revisions};
 
@@ -107,6 +108,18 @@ impl Session for CommandLine {
         }
     }
 
+    fn log_progress(&self, line: &str) {
+        let is_quiet = self.destinations.as_ref().is_some_and(Destinations::quiet);
+        if !is_quiet && !io::stderr().is_terminal() {
+            // As in a notice.
+            let _ = writeln!(io::stderr(), "{}", one_line(line));
+        }
+    }
+
+    fn style(&self) -> Style {
+        style()
+    }
+
     fn print(&mut self, part: &str) -> Result<(), Failure> {
         self.progress.clear();
         let Some(destinations) = &self.destinations else {
@@ -119,19 +132,18 @@ impl Session for CommandLine {
     fn write(&mut self, report: &dyn Report) -> Result<(), Failure> {
         self.progress.clear();
         let Some(destinations) = &self.destinations else { return Ok(()) };
-        let report = OfReport(report);
         let written = if self.prints && !(self.has_printed && destinations.is_text()) {
-            destinations.write(&report)
+            destinations.write(report)
         } else {
             if !self.prints && !destinations.quiet() {
                 signals::write_as_others_do();
-                let text = report.0.rendered(Form::Text, style_on(&io::stderr()), false);
+                let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
                 // Where nobody listens, the exit status speaks.
                 let _ = io::stderr().write_all(readable(text).as_bytes());
             }
-            destinations.write_files(&report)
+            destinations.write_files(report)
         };
-        let drawn = match (&self.drawing, report.0.drawing()) {
+        let drawn = match (&self.drawing, report.drawing()) {
             (Some(file), Some(chart)) => file.save(&svg::text(&chart)),
             _ => Ok(()),
         };
@@ -158,8 +170,8 @@ impl Session for CommandLine {
     fn keep(&mut self, record: &dyn Record) {
         self.progress.clear();
         self.kept = match self.keeper.take() {
-            Some(keeper) => keeper.keep_run(&OfFeature(record)),
-            None => Keeper::keep_at_once(&OfFeature(record)),
+            Some(keeper) => keeper.keep_run(record),
+            None => Keeper::keep_at_once(record),
         };
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use steady_model::{Command, Host, Reading, Seed};
+use steady_render::Style;
 
 use crate::flags::OutputFlags;
 use crate::{Failure, Record, Report, Status};
@@ -79,6 +80,13 @@ pub trait Session {
     /// Shows on standard error how far it has come, if that is a terminal and the user did not ask for quiet: the share that is
     /// done, if it is known, and words next to it. It disappears with whatever is printed next.
     fn progress(&mut self, share: Option<f64>, text: &str);
+
+    /// Prints a line of a log on standard error if that is no terminal, where [`Session::progress`] shows nothing, and the user did
+    /// not ask for quiet.
+    fn log_progress(&self, line: &str);
+
+    /// The style of text on standard output: its width, and whether it has colours.
+    fn style(&self) -> Style;
 
     /// Prints a part of a report's text on standard output before the rest is known, if its text goes there.
     /// [`Session::write`] leaves the text out then. Before [`Session::open`], any text.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use steady_model::{ReleaseRows, ReleaseWarning};
+use steady_model::ReleaseRows;
 
 use crate::answer::Series;
 use crate::gathering::Gathering;
@@ -59,10 +59,23 @@ pub struct Gathered {
     pub block: u64,
     /// How many seconds later than it happens something is known.
     pub late: u64,
-    /// What the reader should know of them.
-    pub warnings: Vec<ReleaseWarning>,
+    /// Intervals that are left out of them, if there are any.
+    pub missing: Option<MissingIntervals>,
+    /// How many seconds scrapes are apart, if blocks are longer than that because the fleet is large.
+    pub lengthened_from: Option<u64>,
     /// What the store warns of, in its own words.
     pub said: Vec<String>,
+}
+
+/// Intervals between scrapes that are left out, for scrapes are missing or an agent began again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingIntervals {
+    /// How many, each of one host.
+    pub intervals: u64,
+    /// Of how many.
+    pub of: u64,
+    /// On how many hosts.
+    pub hosts: usize,
 }
 
 /// A store.
@@ -166,12 +179,11 @@ impl Client {
         let at_once = VALUES_AT_ONCE / (series * grid.points as u64).max(1);
         let at_once = at_once.clamp(*AT_ONCE.start(), *AT_ONCE.end()) as usize;
         self.gather(grid, [&of_service, &of_versions], at_once, &mut gathering, &mut said)?;
-        let (rows, mut warnings) = gathering.finish(service);
-        if block > scrape && self.settings.block.is_none() {
-            warnings.push(ReleaseWarning::LongBlocks { seconds: block, scrape_seconds: scrape });
-        }
+        let (rows, missing) = gathering.finish(service);
+        let lengthened_from = (block > scrape && self.settings.block.is_none()).then_some(scrape);
         let (window, late) = ((grid.start, grid.end()), SETTLING + block + scrape);
-        Ok(Gathered { rows, window, block, late, warnings, said: said.into_iter().collect() })
+        let said = said.into_iter().collect();
+        Ok(Gathered { rows, window, block, late, missing, lengthened_from, said })
     }
 
     /// How many series a metric of requests has.

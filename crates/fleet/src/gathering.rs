@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use steady_model::{
-    ALL_PROCESSES, Assignment, HostSecond, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, ReleaseWarning,
-    RequestRuler,
+    ALL_PROCESSES, Assignment, HostSecond, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler,
 };
 
 use crate::answer::Series;
+use crate::client::MissingIntervals;
 use crate::differences::{Differences, values};
 use crate::grid::Grid;
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUESTS, RULERS, assigned, is_counter};
@@ -189,8 +189,8 @@ impl Gathering {
         self.versions.iter().position(|version| version == name).map(|place| place as u32)
     }
 
-    /// All rows, and what the reader should know of them.
-    pub(crate) fn finish(mut self, service: &str) -> (ReleaseRows, Vec<ReleaseWarning>) {
+    /// All rows, and the intervals that are left out.
+    pub(crate) fn finish(mut self, service: &str) -> (ReleaseRows, Option<MissingIntervals>) {
         let mut rows = ReleaseRows { service: service.to_owned(), ..ReleaseRows::default() };
         let requests = self.whole_requests();
         let moment = |interval: &Interval| self.grid.moment(interval.from);
@@ -209,13 +209,13 @@ impl Gathering {
                 rows.folded += folded.unwrap_or(0.0) as u64;
             }
         }
-        let warnings = self.missing().into_iter().collect();
+        let missing = self.missing();
         rows.routes = self.routes.all;
         if self.classes.all.len() > 1 {
             rows.classes = self.classes.all;
         }
         (rows.hosts, rows.versions) = (self.names, self.versions.into());
-        (rows, warnings)
+        (rows, missing)
     }
 
     /// The rows of requests, each with the place of its interval among its host's. Where the metrics of one do not
@@ -302,11 +302,11 @@ impl Gathering {
     }
 
     /// Intervals that are left out, of hosts that served either version.
-    fn missing(&self) -> Option<ReleaseWarning> {
+    fn missing(&self) -> Option<MissingIntervals> {
         let served: BTreeSet<u32> = self.requests.cells().map(|(key, _)| key.host).collect();
         let hosts: Vec<&Host> = served.iter().map(|host| &self.hosts[*host as usize]).collect();
         let intervals = hosts.iter().map(|host| host.left_out()).sum();
-        (intervals > 0).then(|| ReleaseWarning::MissingScrapes {
+        (intervals > 0).then(|| MissingIntervals {
             intervals,
             of: hosts.iter().map(|host| host.looked_for).sum(),
             hosts: hosts.iter().filter(|host| host.left_out() > 0).count(),
@@ -368,13 +368,13 @@ mod tests {
         add(&mut gathering, "a", "random", |_| [2.0, 3.0, 4.0]);
         // The number of requests came with one scrape, the rest with another.
         add(&mut gathering, "b", "slot", |which| if which == 0 { [2.0, 0.0, 4.0] } else { [2.0, 3.0, 4.0] });
-        let (rows, warnings) = gathering.finish("shop");
+        let (rows, missing) = gathering.finish("shop");
         let told: Vec<_> =
             rows.requests.iter().map(|row| (row.host, row.second, row.span_seconds, row.sums.requests)).collect();
         assert_eq!(told, [(0, 10, 10, 2), (0, 20, 10, 3), (0, 30, 10, 4), (1, 10, 10, 2), (1, 30, 10, 4)]);
         assert!(rows.requests.iter().all(|row| row.process == ALL_PROCESSES && row.version == 1));
         assert_eq!([rows.requests[0].assignment, rows.requests[4].assignment], [Assignment::Random, Assignment::Slot]);
-        assert_eq!(warnings, [ReleaseWarning::MissingScrapes { intervals: 1, of: 6, hosts: 1 }]);
+        assert_eq!(missing, Some(MissingIntervals { intervals: 1, of: 6, hosts: 1 }));
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
             gathering.add_levels(&series(&labels(name, "b", ""), values)).unwrap();
             gathering.add_levels(&series(&labels(name, "b", "nobody"), &[0.0, 1.0, 2.0, 3.0])).unwrap();
         }
-        let (rows, warnings) = gathering.finish("shop");
+        let (rows, missing) = gathering.finish("shop");
         assert_eq!(rows.classes, ["", "hit", "nobody"]);
         let of = |host, class: &str| {
             let of = |row: &&ReleaseRow| row.host == host && rows.classes[row.class as usize] == class;
@@ -444,7 +444,7 @@ mod tests {
         }
         let requests: Vec<u64> = of(1, "").iter().map(|(requests, _)| *requests).collect();
         assert_eq!((requests, of(1, "nobody").len()), (vec![2, 3], 0));
-        assert_eq!(warnings, [ReleaseWarning::MissingScrapes { intervals: 1, of: 6, hosts: 1 }]);
+        assert_eq!(missing, Some(MissingIntervals { intervals: 1, of: 6, hosts: 1 }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Host, Metric, Reading, ReleaseReport, Seed, Timestamp};
+use crate::{Absent, Host, Metric, Reading, Seed, Timestamp};
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,30 +86,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of a release, summed up as `verdict`. It began when it was asked, however long ago its
-    /// window was, and is of the hosts that served it.
-    pub fn of_release(report: &ReleaseReport, verdict: String) -> Self {
-        let none = |why: &str| Err(Absent::because(why));
-        let hosts = report.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let question = &report.question;
-        Facts {
-            kind: RunKind::Release,
-            started: question.asked.unwrap_or(Timestamp(question.to)),
-            hostname: none(&format!(
-                "its requests were served by {hosts} {}",
-                if hosts == 1 { "host" } else { "hosts" }
-            )),
-            kernel: none("it is not told of the hosts that served it"),
-            revision: none("its versions are what the service calls them"),
-            seed: Err(Absent::because("release runs have no coins of their own")),
-            commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
-            pairs: Err(Absent::because("release runs have no pairs")),
-            complete: true,
-            primary: Ok(Metric::Cpu),
-            verdict,
-        }
-    }
-
     /// The facts of a run without pairs of its own: its kind, when it was begun, where, at which revision, and its verdict.
     pub fn without_pairs(
         kind: RunKind,

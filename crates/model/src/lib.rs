@@ -23,11 +23,9 @@ pub use kept::{Facts, Kept, RunKind};
 pub use machine::Machine;
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use release::{
-    ALL_PROCESSES, Assignment, ChangeEstimate, HostSecond, LevelSums, LoadAlarm, ProcessRow, Refusal, ReleaseChange,
-    ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRow,
-    ReleaseRows, ReleaseRulerRow, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall, ReleaseWarning,
-    Request, RequestProcess, RequestRuler, RequestSums, RestsOn, RulerSums, Settling, TimeSlot, UnexplainedCpu,
-    WALL_BUCKETS, WALL_SECONDS, WallPart, WallRow, wall_bucket, wall_bucket_middle,
+    ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
+    RequestProcess, RequestRuler, RequestSums, RulerSums, TimeSlot, WALL_BUCKETS, WALL_SECONDS, WallRow, wall_bucket,
+    wall_bucket_middle,
 };
 pub use report::{
     Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,

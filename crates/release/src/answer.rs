@@ -1,6 +1,7 @@
 //! What a design has to say, before it is told.
 
-use steady_model::{Absent, Reading, Refusal, ReleaseWarning, RestsOn, Settling};
+use crate::record::{Refusal, ReleaseWarning, RestsOn, Settling};
+use steady_model::{Absent, Reading};
 
 use crate::effect::{Effect, Plain};
 use crate::groups::Groups;

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading, ReleaseWarning, RestsOn};
+use crate::record::{ReleaseWarning, RestsOn};
+use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading};
 use steady_stats::release::{
     Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
 };

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use steady_model::{HostSecond, Nanos, ReleaseCourse, ReleaseMoment, ReleaseRows, ReleaseRulerRow};
+use crate::record::{ReleaseCourse, ReleaseMoment};
+use steady_model::{HostSecond, Nanos, ReleaseRows, ReleaseRulerRow};
 
 use crate::effect::nanos;
 use crate::groups::Groups;
@@ -85,14 +86,10 @@ fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
     let mean = |cpu: [f64; 2]| -> [Option<Nanos>; 2] {
         [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos(cpu[side] / sums.requests[side])))
     };
-    ReleaseMoment {
-        second,
-        requests: sums.requests.map(|n| n as u64),
-        raw: mean(sums.cpu),
-        adjusted: mean(sums.adjusted),
-        busy: (sums.busy.1 > 0.0).then(|| sums.busy.0 / sums.busy.1),
-        rulers: (sums.ruler.1 > 0.0).then(|| (sums.ruler.0 / sums.ruler.1).exp()),
-    }
+    let busy = (sums.busy.1 > 0.0).then(|| sums.busy.0 / sums.busy.1);
+    let rulers = (sums.ruler.1 > 0.0).then(|| (sums.ruler.0 / sums.ruler.1).exp());
+    let requests = sums.requests.map(|requests| requests as u64);
+    ReleaseMoment::new(second, requests, mean(sums.cpu), mean(sums.adjusted)).with_load(busy, rulers)
 }
 
 /// Readings beside the mean of their ruler and process over the window: the workers' where there are any, else the agent's.

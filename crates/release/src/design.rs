@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steady_model::{Assignment, ReleaseDesign};
+use crate::record::ReleaseDesign;
+use steady_model::Assignment;
 
 use crate::window::Line;
 

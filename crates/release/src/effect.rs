@@ -1,9 +1,13 @@
 //! An effect on the logarithm of cost, and what it comes to at some level of error.
 
-use steady_model::{Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, Verdict};
+use crate::record::{ChangeEstimate, ReleaseChange};
+use steady_model::{Absent, Interval, Nanos, Reading, Verdict};
 use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare, between_hosts, critical};
 
 use crate::window::Line;
+
+/// In seconds.
+const MINUTE: f64 = 60.0;
 
 /// An effect, NEW less OLD, as a design found it.
 pub(crate) enum Effect {
@@ -126,7 +130,7 @@ fn bounded(sized: Reading<(f64, Interval)>) -> ChangeEstimate {
         Ok((change, _)) => (Ok(change), Err(Absent::because("too little was seen to bound it"))),
         Err(why) => (Err(why.clone()), Err(why)),
     };
-    ChangeEstimate { change, interval }
+    ChangeEstimate::new(change, interval)
 }
 
 /// The change as it is told: with the interval that all looks so far leave, if there were any.
@@ -146,15 +150,21 @@ pub(crate) fn told_change(
     requests: [u64; 2],
     asked: &Asked,
 ) -> ReleaseChange {
-    let ChangeEstimate { change, interval } = bounded(told);
+    let ChangeEstimate { change, low, high } = bounded(told);
+    let interval = ChangeEstimate { change: change.clone(), low: low.clone(), high: high.clone() }.interval();
     let verdict =
         interval.as_ref().map_or(Verdict::Undecided, |interval| estimators::verdict(interval, asked.resolution));
     let settle = |change: f64, interval: &Interval| {
         estimators::time_to_settle(change, interval, asked.resolution).map(|factor| factor * asked.minutes)
     };
-    let minutes_to_settle = match (verdict, &change, &interval) {
+    let minutes = match (verdict, &change, &interval) {
         (Verdict::Undecided, Ok(change), Ok(interval)) => settle(*change, interval),
         _ => None,
+    };
+    let settle_seconds = match minutes {
+        Some(minutes) if minutes.is_finite() => Ok(minutes * MINUTE),
+        Some(_) => Err(Absent::because("longer than can be told")),
+        None => Err(ReleaseChange::not_settled()),
     };
     let load_shift = match (&raw_change, &change) {
         (Ok(raw), Ok(change)) => Ok((1.0 + raw) / (1.0 + change) - 1.0),
@@ -165,11 +175,12 @@ pub(crate) fn told_change(
         requests,
         within_resolution: interval.as_ref().is_ok_and(within),
         change,
-        interval,
+        low,
+        high,
         verdict,
         raw_change,
         load_shift,
-        minutes_to_settle,
+        settle_seconds,
     }
 }
 

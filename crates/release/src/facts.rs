@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use steady_model::{ALL_PROCESSES, Absent, ReleaseQuestion, ReleaseRows, ReleaseSide, ReleaseWarning};
+use crate::record::{ReleaseQuestion, ReleaseSide, ReleaseWarning};
+use steady_model::{ALL_PROCESSES, Absent, ReleaseRows};
 
 use crate::effect::{Plain, nanos};
 use crate::window::{Line, Sides};

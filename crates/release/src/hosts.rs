@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Reading, ReleaseHost, ReleaseRows, ReleaseWarning};
+use crate::record::{ReleaseHost, ReleaseWarning};
+use steady_model::{Reading, ReleaseRows};
 use steady_stats::release::{Estimated, HostShare, Standing, spread_of_hosts, standings};
 
 use crate::answer::HostAnswer;

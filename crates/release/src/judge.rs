@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{
-    Absent, ChangeEstimate, Interval, Nanos, Reading, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport,
-    ReleaseRoute, ReleaseRows, ReleaseSaving, ReleaseWarning, Verdict,
+use crate::record::{
+    ChangeEstimate, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving,
+    ReleaseWarning,
 };
+use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
 
 use crate::answer::{Answer, RouteAnswer};
 use crate::effect::{Asked, Effect, Plain, change, estimate};
@@ -13,6 +14,8 @@ use crate::process_cpu::ProcessCpu;
 use crate::window::Line;
 use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
 
+/// Why a route has no median wall time.
+const NO_MEDIAN: &str = "no distribution of its wall times was kept of both versions";
 /// So many of the routes that the versions served unequally are named.
 const UNEQUAL_NAMED: usize = 3;
 
@@ -84,12 +87,13 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         total.within_resolution = false;
     }
     if !narrows_with_traffic(design, &warnings) {
-        total.minutes_to_settle = None;
+        total.settle_seconds = Err(ReleaseChange::not_settled());
     }
     let open = total.verdict == Verdict::Undecided;
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
     let loads = course::loads_within(&lines, step, effect, &answer.groups);
+    let settle = answer.settle.filter(|_| open).ok_or_else(|| total.no_advice());
     let report = ReleaseReport {
         question: question.clone(),
         design,
@@ -111,7 +115,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         looks: Vec::new(),
         total,
         refused: answer.refused,
-        settle: answer.settle.filter(|_| open),
+        settle,
         warnings,
     };
     Ok(Judged { report, all, whole_seconds, seconds })
@@ -137,7 +141,7 @@ fn left_out_of_total(warnings: &[ReleaseWarning], resolution: f64) -> Option<Abs
 
 /// How the total and the usual request changed where they did so differently: some requests changed otherwise than most did.
 fn differing(total: &ReleaseChange, usual: &ChangeEstimate) -> Option<tails::Changes> {
-    let (of_total, of_usual) = (total.interval.as_ref().ok()?, usual.interval.as_ref().ok()?);
+    let (of_total, of_usual) = (total.interval().ok()?, usual.interval().ok()?);
     let apart = of_total.low > of_usual.high || of_total.high < of_usual.low;
     let changes = tails::Changes { total: *total.change.as_ref().ok()?, usual: *usual.change.as_ref().ok()? };
     apart.then_some(changes)
@@ -211,14 +215,17 @@ fn told_route(
     medians: &BTreeMap<u32, [Nanos; 2]>,
 ) -> ReleaseRoute {
     let name = rows.routes.get(route.route as usize);
-    let median = medians.get(&route.route).copied();
+    let wall_median = |side: usize| {
+        let both = medians.get(&route.route).ok_or_else(|| Absent::because(NO_MEDIAN))?;
+        Ok(both[side])
+    };
     ReleaseRoute {
         route: name.cloned().unwrap_or_else(|| format!("(route {})", route.route)),
         cpu_ratio: (route.plain.cpu[0] + route.plain.cpu[1]) / all,
         change: change(&route.effect, &route.plain, level),
         usual: estimate(&route.usual, level.alpha),
-        wall_median: median
-            .ok_or_else(|| Absent::because("no distribution of its wall times was kept of both versions")),
+        old_wall_median: wall_median(0),
+        new_wall_median: wall_median(1),
     }
 }
 
@@ -237,7 +244,7 @@ fn holm(effects: &[&Effect], alpha: f64) -> f64 {
 
 /// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
 fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
-    let (change, interval) = (total.change.clone()?, total.interval.clone()?);
+    let (change, interval) = (total.change.clone()?, total.interval()?);
     let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
     let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);
     let interval = Interval { low: saved(interval.high), high: saved(interval.low) };

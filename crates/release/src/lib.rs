@@ -1,5 +1,7 @@
-//! Did this release make requests cheaper? Rows in, verdict out ([`judge`]). Pure: no clock,
-//! no entropy, no files.
+//! `steady release`: what a release changed in production, and a demonstration.
+//!
+//! The estimation is pure: rows in, verdict out ([`judge`], [`Watch`]). `run` finds the rows and follows a release live, `demo` plays a
+//! service with two versions.
 #![forbid(unsafe_code)]
 
 mod after;
@@ -7,24 +9,61 @@ mod answer;
 mod canary;
 mod cells;
 mod course;
+mod csv;
+mod demo;
 mod design;
+mod document;
 mod effect;
 mod error;
 mod facts;
+mod flags;
 mod groups;
 mod hosts;
 mod judge;
 mod merge;
 mod process_cpu;
 mod random;
+mod record;
 mod rulers;
+mod run;
 mod switchback;
 mod tails;
 mod wall;
 mod watch;
 mod window;
 
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
+use steady_model::RunKind;
+
+use flags::{ReleaseCommands, ReleaseFlags};
+
 pub use error::JudgeError;
 pub use judge::judge;
 pub use merge::merged;
+pub use record::{
+    ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
+    ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
+    ReleaseWarning, RestsOn, SCHEMA, Settling, UnexplainedCpu, WallBin, WallParts, WallQuantile,
+};
 pub use watch::Watch;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "release",
+    about: "Whether requests in production cost less since a release; a demonstration",
+    flags: Feature::flags_of::<ReleaseFlags>,
+    run: dispatch,
+    status: |_| Status::Own,
+    records: &[RecordKind { kind: RunKind::Release, read: |text| Ok(Box::new(ReleaseReport::read(text)?)), log: None }],
+    helpers: &[Helper { word: demo::WORKER, main: demo::serve }, Helper { word: demo::SWEEPER, main: demo::sweep }],
+};
+
+/// Runs the subcommand and returns the exit status.
+fn dispatch(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = ReleaseFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    match &flags.command {
+        ReleaseCommands::Compare(flags) => run::compare(flags, session),
+        ReleaseCommands::Demo(flags) => demo::run(flags, session),
+    }
+}

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use steady_model::{Absent, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, ReleaseWarning, UnexplainedCpu};
+use crate::record::{ReleaseQuestion, ReleaseWarning, UnexplainedCpu};
+use steady_model::{Absent, ProcessRow, Reading, ReleaseRows};
 
 use crate::effect::{Effect, Plain, estimate};
 use crate::window::{Line, Sides};
@@ -89,7 +90,7 @@ impl<'a> ProcessCpu<'a> {
     /// The warning that the interval is widened; `effect` is that on the CPU time of requests.
     pub(crate) fn unexplained_warning(&self, effect: &Reading<Effect>, alpha: f64) -> Option<ReleaseWarning> {
         let ratio = self.unexplained.as_ref().ok()?.ratio;
-        let interval = estimate(effect, alpha).interval.ok()?;
+        let interval = estimate(effect, alpha).interval().ok()?;
         Some(ReleaseWarning::UnexplainedCpu { ratio, interval })
     }
 
@@ -120,5 +121,5 @@ fn unexplained(rows: &[(&ProcessRow, Option<usize>)], lines: &[Line]) -> Reading
         return Err(Absent::because("the CPU time of the processes was not reported"));
     }
     let both = sides.iter().all(|side| side.requests > 0.0) && sides[0].process + sides[1].process >= 0.5 * all.process;
-    Ok(UnexplainedCpu { ratio: all.unexplained(), sides: both.then(|| sides.map(|side| side.unexplained())) })
+    Ok(UnexplainedCpu::new(all.unexplained(), both.then(|| sides.map(|side| side.unexplained()))))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use steady_model::{Absent, ReleaseWarning};
+use crate::record::ReleaseWarning;
+use steady_model::Absent;
 use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, share, total_change, within};
 
 use crate::answer::{Answer, RouteAnswer};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use steady_model::{Absent, ProcessRow, Reading, ReleaseQuestion, ReleaseRows, RequestRuler, RestsOn};
+use crate::record::{ReleaseQuestion, RestsOn};
+use steady_model::{Absent, ProcessRow, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPair, paired_total};
 
 use crate::answer::{Answer, RouteAnswer};

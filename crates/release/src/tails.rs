@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use steady_model::{Absent, ChangeEstimate, LevelSums, Reading, ReleaseDesign, ReleaseRows, ReleaseTail};
+use crate::record::{ChangeEstimate, ReleaseDesign, ReleaseTail};
+use steady_model::{Absent, LevelSums, Reading, ReleaseRows};
 use steady_stats::release::Estimated;
 
 use crate::effect::{Effect, Plain, estimate};
@@ -169,6 +170,9 @@ fn change(old: Part, new: Part, design: ReleaseDesign, alpha: f64) -> ChangeEsti
     let found = estimate(&effect, alpha);
     match design {
         ReleaseDesign::RandomPerRequest => found,
-        _ => ChangeEstimate { interval: found.interval.and(Err(Absent::because("load is not taken off"))), ..found },
+        _ => ChangeEstimate::new(
+            found.change.clone(),
+            found.interval().and(Err(Absent::because("load is not taken off"))),
+        ),
     }
 }

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steady_model::{
-    ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseDesign, ReleaseQuestion, ReleaseRows, ReleaseWall,
-    WALL_BUCKETS, wall_bucket_middle,
-};
+use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile};
+use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, wall_bucket_middle};
 use steady_stats::release::{Estimated, relative};
 
 use crate::canary;
@@ -54,13 +52,15 @@ pub(crate) fn wall(
     let counts = standardised.as_ref().unwrap_or(&walls.all);
     let quantile = |share| [0, 1].map(|side| nanos(quantile(&counts[side], share)));
     Ok(ReleaseWall {
-        quantiles: SHARES.map(|share| (share, quantile(share))).into(),
+        quantiles: SHARES.map(|ratio| WallQuantile { ratio, times: quantile(ratio) }).into(),
         median_change: Ok(median_change(counts).exp_m1()),
-        median_interval: walls.median_interval(lines, design, alpha),
+        low: Err(too_few()),
+        high: Err(too_few()),
         watched: watched(lines),
         parts: parts(lines),
         distribution: distribution(counts),
-    })
+    }
+    .with_median_interval(walls.median_interval(lines, design, alpha)))
 }
 
 /// What is known of a fleet: the parts of the mean. Its store has a histogram too, whose buckets are wider than what releases
@@ -70,7 +70,8 @@ fn of_fleet(lines: &[Line]) -> ReleaseWall {
     ReleaseWall {
         quantiles: Vec::new(),
         median_change: Err(coarse()),
-        median_interval: Err(coarse()),
+        low: Err(coarse()),
+        high: Err(coarse()),
         watched: watched(lines),
         parts: parts(lines),
         distribution: Vec::new(),
@@ -172,7 +173,7 @@ fn median_change(counts: &[Counts; 2]) -> f64 {
     quantile(&counts[1], 0.5).ln() - quantile(&counts[0], 0.5).ln()
 }
 
-fn distribution(all: &[Counts; 2]) -> Vec<(Nanos, [f64; 2])> {
+fn distribution(all: &[Counts; 2]) -> Vec<WallBin> {
     let totals = [0, 1].map(|side| all[side].values().sum::<f64>());
     let mut shares: BTreeMap<u16, [f64; 2]> = BTreeMap::new();
     for (side, counts) in all.iter().enumerate() {
@@ -182,7 +183,8 @@ fn distribution(all: &[Counts; 2]) -> Vec<(Nanos, [f64; 2])> {
     }
     let range = shares.keys().next().copied().unwrap_or(0)..=shares.keys().last().copied().unwrap_or(0);
     let upper = |group: u16| nanos(upper_end(((group + 1) * TOGETHER - 1).min(WALL_BUCKETS - 1)));
-    range.map(|group| (upper(group), shares.get(&group).copied().unwrap_or_default())).collect()
+    let bin = |group: u16| WallBin { below: upper(group), shares: shares.get(&group).copied().unwrap_or_default() };
+    range.map(bin).collect()
 }
 
 /// A route with fewer requests of either version has no median to speak of.
@@ -215,7 +217,7 @@ fn watched(lines: &[Line]) -> [u64; 2] {
 }
 
 /// Mean CPU time, waiting and the rest of the requests of which all are known.
-fn parts(lines: &[Line]) -> Reading<[[Nanos; 2]; 3]> {
+fn parts(lines: &[Line]) -> Reading<WallParts> {
     /// With fewer requests of a version there are no means: of times that vary by as much as their mean, the change of the
     /// means of so many has a standard error of 4.5 %.
     const LEAST_WATCHED: u64 = 1_000;
@@ -236,11 +238,11 @@ fn parts(lines: &[Line]) -> Reading<[[Nanos; 2]; 3]> {
         return Err(Absent::because("how long requests waited for a CPU was not told"));
     }
     let blocked = |[n, cpu, delay, wall]: [f64; 4]| (wall - cpu - delay).max(0.0) / n;
-    Ok([
-        sums.map(|sum| nanos(sum[1] / sum[0])),
-        sums.map(|sum| nanos(sum[2] / sum[0])),
-        sums.map(|sum| nanos(blocked(sum))),
-    ])
+    Ok(WallParts {
+        cpu: sums.map(|sum| nanos(sum[1] / sum[0])),
+        waiting: sums.map(|sum| nanos(sum[2] / sum[0])),
+        blocked: sums.map(|sum| nanos(blocked(sum))),
+    })
 }
 
 /// The median wall time of a route, OLD and NEW.

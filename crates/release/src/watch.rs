@@ -3,10 +3,8 @@
 //! Each look that is due gets its own part of the error. Whatever the dependence between looks, the parts add up, so the
 //! intervals of all looks hold together, and so does what they have in common.
 
-use steady_model::{
-    Absent, Interval, Reading, ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseRows, ReleaseSight,
-    Verdict,
-};
+use crate::record::{ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
+use steady_model::{Absent, Interval, Reading, ReleaseRows, Verdict};
 
 use crate::JudgeError;
 use crate::effect::{Asked, told_change};
@@ -46,9 +44,9 @@ impl Watch {
         let left = (1.0 - self.question.confidence - self.spent).max(0.0);
         let at_end = judge_at(&question, rows, left)?;
         let due = over >= 1.0 || self.looked.is_none_or(|looked| over >= GROWTH * looked);
-        let (judged, spend) = match &at_end.report.total.interval {
+        let (judged, spend) = match at_end.report.total.interval() {
             Ok(interval) if due && left > 0.0 => {
-                let spend = self.spend(over, interval, left);
+                let spend = self.spend(over, &interval, left);
                 let judged = if spend < left { judge_at(&question, rows, spend)? } else { at_end.clone() };
                 (judged, spend)
             }
@@ -58,8 +56,8 @@ impl Watch {
             self.looked = Some(over);
             self.spent += spend;
             self.routes.clone_from(&judged.report.routes);
-            if let Ok(interval) = &judged.report.total.interval {
-                self.known = self.known.intersection(interval).unwrap_or(*interval);
+            if let Ok(interval) = judged.report.total.interval() {
+                self.known = self.known.intersection(&interval).unwrap_or(interval);
             }
         }
         Ok(self.told(judged))
@@ -101,20 +99,17 @@ impl Watch {
         let mut total = told_change(told, report.total.raw_change.clone(), report.total.requests, &asked);
         without_load(&mut total, &report.warnings);
         if !narrows_with_traffic(report.design, &report.warnings) {
-            total.minutes_to_settle = None;
+            total.settle_seconds = Err(ReleaseChange::not_settled());
         }
         if contradicted(&report.warnings, total.verdict) {
             total = ReleaseChange { verdict: Verdict::Undecided, within_resolution: false, ..total };
         }
-        self.looks.push(ReleaseSight {
-            to: report.question.to,
-            requests: total.requests,
-            change: total.change.clone().ok(),
-            interval: total.interval.clone().ok(),
-        });
+        let (change, interval) = (total.change.clone().ok(), total.interval().ok());
+        self.looks.push(ReleaseSight::new(report.question.to, total.requests, change, interval));
         let routes = if self.question.by_route { self.routes.clone() } else { Vec::new() };
         let saving = judged.saving(&total);
         let (question, looks) = (self.question.clone(), self.looks.clone());
-        ReleaseReport { question, total, routes, saving, looks, ..judged.report }
+        let settle = judged.report.settle.clone().map_err(|_| total.no_advice());
+        ReleaseReport { question, total, routes, saving, looks, settle, ..judged.report }
     }
 }

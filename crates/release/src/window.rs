@@ -1,6 +1,7 @@
 //! The rows of the two versions, in one order.
 
-use steady_model::{ReleaseQuestion, ReleaseRow, ReleaseRows};
+use crate::record::ReleaseQuestion;
+use steady_model::{ReleaseRow, ReleaseRows};
 
 use crate::JudgeError;
 

@@ -2,9 +2,6 @@
 //!
 //! Fields are quoted as RFC 4180 has it; lines end with a line feed alone, as the tools of Unix expect.
 
-mod release;
-
-pub use release::release_csv;
 use steady_model::{Block, Nanos, Outcome, Record, Report, Run};
 
 /// The columns, in their order; those with a unit end with it.
@@ -97,11 +94,6 @@ fn line(record: &Record, (block, pair): (&Block, Option<usize>), (run, order): (
 /// What there is, or nothing.
 fn field<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// A number, or nothing where it is none.
-fn number(value: f64) -> String {
-    field(Some(value).filter(|value| value.is_finite()))
 }
 
 /// A time in seconds with all of its digits: no double stands between.

@@ -5,9 +5,7 @@
 
 mod csv;
 mod document;
-mod html;
 mod json;
-mod markdown;
 mod text;
 mod words;
 
@@ -16,17 +14,11 @@ pub(crate) use steady_render::units;
 pub use steady_render::{Style, ascii};
 
 pub use csv::csv;
-pub use csv::release_csv;
 pub use document::{document, headline, joined_document, sentence};
-pub use html::release_html;
 pub use json::{
     HISTORY_SCHEMA, JOINED_SCHEMA, SCHEMA, joined_json, joined_json_text, json, json_text, judged_run_json_text,
     read_record, read_record_of, record_fields, runs_json_text, said_run_json_text, verdicts_json,
 };
-pub use json::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
-pub use markdown::release_markdown;
 pub use text::{other_run_text, runs_text, said_run_text, summary};
-pub use text::{release_answer_text, release_text};
 pub use words::one_line;
-pub use words::release::{release_sight, release_summary};
 pub use words::warning_message;

@@ -1,21 +1,22 @@
 //! From reports and logs into the history.
 #![allow(clippy::print_stderr, reason = "what is not imported is told at once")]
 
+use steady_feature::Record;
 use steady_history::History;
 use steady_process::log::{self, Orphan};
 
 use super::home::Home;
-use super::run::{self, OfFeature, Run};
+use super::run;
 use crate::features;
 
 /// Keeps a run under the name of its log; its number.
-pub(super) fn insert(history: &mut History, log: &str, run: &dyn Run) -> Result<i64, String> {
-    history.insert(log, &run.facts(), &run::export(run)).map_err(|error| error.to_string())
+pub(super) fn insert(history: &mut History, log: &str, record: &dyn Record) -> Result<i64, String> {
+    history.insert(log, &record.facts(), &run::export(record)).map_err(|error| error.to_string())
 }
 
 /// What is whole of what a log tells, judged.
-pub(super) fn logged(text: &str) -> Option<Box<dyn Run>> {
-    features::logs().find_map(|kind| Some(Box::new(OfFeature((kind.read)(text)?)) as Box<dyn Run>))
+pub(super) fn logged(text: &str) -> Option<Box<dyn Record>> {
+    features::logs().find_map(|kind| (kind.read)(text))
 }
 
 /// Whether a line makes no sense in any log, and others follow it.

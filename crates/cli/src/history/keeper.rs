@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
+use steady_feature::Record;
 use steady_process::log::Appender;
 
 use super::home::Home;
 use super::import;
-use super::run::Run;
 
 /// What keeps one run; nothing, where that is not wanted or cannot be.
 pub(crate) struct Keeper(Option<Log>);
@@ -44,8 +44,8 @@ impl Keeper {
     }
 
     /// Keeps a run whose log is complete; its number in the history.
-    pub(crate) fn keep_run(self, run: &dyn Run) -> Option<i64> {
-        self.0?.import(run)
+    pub(crate) fn keep_run(self, record: &dyn Record) -> Option<i64> {
+        self.0?.import(record)
     }
 
     /// Keeps what is whole of a run that ended in an error, if anything is.
@@ -53,20 +53,20 @@ impl Keeper {
         let Some(log) = self.0 else { return };
         let text = fs::read(&log.path).unwrap_or_default();
         match import::logged(&String::from_utf8_lossy(&text)) {
-            Some(run) => {
-                log.import(&*run);
+            Some(record) => {
+                log.import(&*record);
             }
             None => log.discard(),
         }
     }
 
     /// Keeps a run that needs no log, for all of it is measured at once; its number in the history.
-    pub(crate) fn keep_at_once(run: &dyn Run) -> Option<i64> {
+    pub(crate) fn keep_at_once(record: &dyn Record) -> Option<i64> {
         let kept = Home::find().and_then(|home| {
             home.make()?;
             let mut history = home.history()?;
             import::or_warn(&home, &mut history);
-            import::insert(&mut history, &name()?, run)
+            import::insert(&mut history, &name()?, record)
         });
         kept.map_err(|why| not_kept(&why)).ok()
     }
@@ -89,10 +89,10 @@ impl Log {
     }
 
     /// Puts the run into the history, after those that others left behind. The log stays locked until then.
-    fn import(self, run: &dyn Run) -> Option<i64> {
+    fn import(self, record: &dyn Record) -> Option<i64> {
         let kept = self.home.history().and_then(|mut history| {
             import::or_warn(&self.home, &mut history);
-            import::insert(&mut history, &self.name, run)
+            import::insert(&mut history, &self.name, record)
         });
         match kept {
             Ok(id) => {

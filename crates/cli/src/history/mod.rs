@@ -5,6 +5,7 @@ mod import;
 mod keeper;
 mod run;
 
+use steady_feature::Record;
 use steady_history::{History, HistoryError, Selection, Which};
 use steady_linux::clock;
 use steady_model::{Kept, Nanos, Timestamp};
@@ -17,8 +18,6 @@ use crate::output::{Destinations, print, style};
 
 pub(crate) use home::Home;
 pub(crate) use keeper::Keeper;
-pub(crate) use run::OfFeature;
-use run::Run;
 
 /// Does what the flags say; the exit status.
 pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
@@ -36,12 +35,12 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
         }
         HistoryCommands::Show(flags) => {
             let (kept, run) = run_of(&history, flags.run)?;
-            let shown = run.shown(&kept, flags.format);
+            let shown = run::shown(&*run, &kept, flags.format);
             say(&if flags.format == ListFormat::Text { readable(shown) } else { shown })
         }
         HistoryCommands::Report(flags) => {
             let (_, run) = run_of(&history, flags.run)?;
-            Destinations::open(&flags.output, flags.samples)?.write(&run)?;
+            Destinations::open(&flags.output, flags.samples)?.write(&*run)?;
             Ok(run.status())
         }
         HistoryCommands::Remove(flags) => {
@@ -52,7 +51,7 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<u8, Failure> {
 }
 
 /// A run, judged again where there is something to judge.
-fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Run>), Failure> {
+fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Record>), Failure> {
     let kept = history.find(which).map_err(failure)?;
     let text = history.record(kept.id).map_err(failure)?;
     let run = run::read(kept.facts.kind, &text)

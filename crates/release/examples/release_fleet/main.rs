@@ -119,7 +119,7 @@ fn interaction(source: &Source) -> f64 {
             let rows = made::rows(&own.collect::<Vec<_>>(), &[], label);
             let (from, to) = source.ends();
             let total = judge(&made::question(from, to), &rows).expect("both copies served").total;
-            let (change, interval) = (total.change.expect("a change"), total.interval.expect("an interval"));
+            let (interval, change) = (total.interval().expect("an interval"), total.change.expect("a change"));
             let error = interval.half_width() / 1.96;
             println!("| {process} | {route} | {:+.3} % | {:.3} % |", 100.0 * change, 100.0 * error);
             found.push((change, error));

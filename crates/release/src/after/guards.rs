@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use steady_model::{Refusal, ReleaseDesign, ReleaseQuestion, ReleaseRows, Settling};
+use crate::record::{Refusal, ReleaseDesign, ReleaseQuestion, Settling};
+use steady_model::ReleaseRows;
 
 use super::load::Load;
 use super::{CLUSTER, Course};
@@ -58,7 +59,7 @@ impl Course<'_> {
         let per_minute = requests / (last - first) as f64 * 60.0;
         let variance = squares / freedom / (cpu / requests).powi(2);
         let minutes = REQUESTS_NEEDED * variance / (resolution * resolution) / per_minute;
-        minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, minutes })
+        minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 60.0 * minutes })
     }
 }
 

@@ -5,9 +5,8 @@ mod load;
 
 use std::collections::BTreeMap;
 
-use steady_model::{
-    Absent, LoadAlarm, Reading, Refusal, ReleaseQuestion, ReleaseRows, ReleaseWarning, RequestRuler, RestsOn,
-};
+use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn};
+use steady_model::{Absent, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
 use crate::answer::{Answer, RouteAnswer};

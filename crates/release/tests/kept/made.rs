@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use steady_model::{
-    Assignment, HostSecond, ReleaseQuestion, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums,
-    RulerSums, WALL_SECONDS, WallRow, wall_bucket,
+    Assignment, HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums,
+    WALL_SECONDS, WallRow, wall_bucket,
 };
+use steady_release::ReleaseQuestion;
 use steady_stats::release::{Fold, RequestCost, WARMING_REQUESTS};
 
 use super::recording::{AgentReading, Recorded};

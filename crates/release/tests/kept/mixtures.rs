@@ -121,7 +121,7 @@ impl Outcome {
             outcome.found += usize::from(Some(report.total.verdict) == right);
             outcome.wrong += usize::from(decided && Some(report.total.verdict) != right);
             outcome.named += usize::from(!report.tails.is_empty());
-            if let Ok(interval) = &report.usual.interval {
+            if let Ok(interval) = &report.usual.interval() {
                 let decided = if interval.low > 0.0 {
                     Some(Verdict::Slower)
                 } else if interval.high < 0.0 {
@@ -132,7 +132,7 @@ impl Outcome {
                 outcome.usual_wrong += usize::from(decided.is_some() && decided != right);
                 outcome.usual_half_widths += interval.half_width();
             }
-            if let (Ok(change), Ok(interval)) = (&report.total.change, &report.total.interval) {
+            if let (Ok(change), Ok(interval)) = (&report.total.change, &report.total.interval()) {
                 outcome.errors.push(change.ln_1p() - truth.ln_1p());
                 outcome.missed += usize::from(!interval.holds(truth));
                 outcome.half_widths += interval.half_width();

@@ -6,7 +6,8 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, ReleaseReport, ReleaseRows, Verdict};
+use steady_model::{Assignment, ReleaseRows, Verdict};
+use steady_release::ReleaseReport;
 use steady_release::judge;
 
 use super::made::{self, Label};
@@ -222,7 +223,7 @@ impl Count {
             return;
         }
         self.warned += usize::from(!report.warnings.is_empty());
-        if let Some(interval) = report.wall.as_ref().ok().and_then(|wall| wall.median_interval.as_ref().ok()) {
+        if let Some(interval) = report.wall.as_ref().ok().and_then(|wall| wall.median_interval().ok()) {
             self.medians.0 += 1;
             self.medians.1 += usize::from(!interval.holds(0.0));
         }
@@ -232,7 +233,7 @@ impl Count {
         self.decided += usize::from(decided);
         self.wrong += usize::from(decided && (effect == 0.0 || total.verdict != right));
         self.same += usize::from(total.verdict == Verdict::Same);
-        if let (Ok(change), Ok(interval)) = (&total.change, &total.interval) {
+        if let (Ok(change), Ok(interval)) = (&total.change, &total.interval()) {
             self.errors.push(change - effect);
             self.half_widths += interval.half_width();
             self.missed += usize::from(!interval.holds(effect));

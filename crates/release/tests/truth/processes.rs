@@ -2,8 +2,9 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use steady_model::{ProcessRow, ReleaseDesign, ReleaseReport, ReleaseRows, ReleaseWarning, Verdict};
+use steady_model::{ProcessRow, ReleaseRows, Verdict};
 use steady_release::judge;
+use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning};
 
 use crate::kept::made;
 use crate::kept::trials::{Source, Way};
@@ -52,7 +53,7 @@ fn work_outside_of_requests_is_counted_by_slot_and_process() {
         assert!(counted.warnings.iter().any(told) && !plain.warnings.iter().any(told), "{way:?}");
         // What lies between requests and processes is not load.
         assert!(counted.total.load_shift.is_err() && plain.total.load_shift.is_ok(), "{way:?}");
-        assert!(counted.unexplained.unwrap().sides.is_some(), "{way:?}");
+        assert!(counted.unexplained.unwrap().sides().is_some(), "{way:?}");
     }
 }
 
@@ -61,11 +62,11 @@ fn work_outside_of_requests_is_counted_by_slot_and_process() {
 fn work_outside_of_requests_leaves_coins_undecided() {
     let coin = Way::Coin(0.5);
     let widened = report(&rows(coin, [1.3, 1.3]));
-    let (interval, ratio) = (widened.total.interval.unwrap(), widened.unexplained.unwrap().ratio);
+    let (interval, ratio) = (widened.total.interval().unwrap(), widened.unexplained.unwrap().ratio);
     assert!((ratio - 0.3 / 1.3).abs() < 1e-9, "{ratio}");
     // All of it belongs to the one or to the other: with half of the requests each, a factor of 1.6.
     assert!(interval.low < -0.35 && interval.high > 0.55, "{interval:?}");
-    assert_eq!((widened.total.verdict, widened.total.minutes_to_settle), (Verdict::Undecided, None));
+    assert_eq!((widened.total.verdict, widened.total.settle_seconds.is_ok()), (Verdict::Undecided, false));
     let told = |warning: &ReleaseWarning| match warning {
         ReleaseWarning::UnexplainedCpu { interval, .. } => interval.half_width() < 0.02,
         _ => false,
@@ -74,7 +75,7 @@ fn work_outside_of_requests_leaves_coins_undecided() {
     // A few per cent for background threads are ignored.
     let plain = report(&rows(coin, [1.05, 1.05]));
     assert!(
-        plain.warnings.is_empty() && plain.total.interval.as_ref().unwrap().half_width() < 0.02,
+        plain.warnings.is_empty() && plain.total.interval().as_ref().unwrap().half_width() < 0.02,
         "{:?}",
         plain.total
     );
@@ -86,5 +87,9 @@ fn absent_process_rows_say_so() {
     let all = rows.processes.len();
     rows.processes.truncate(all / 3);
     let few = report(&rows);
-    assert!(few.unexplained.is_err() && few.total.interval.as_ref().unwrap().half_width() < 0.02, "{:?}", few.warnings);
+    assert!(
+        few.unexplained.is_err() && few.total.interval().as_ref().unwrap().half_width() < 0.02,
+        "{:?}",
+        few.warnings
+    );
 }

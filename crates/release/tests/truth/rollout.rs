@@ -2,7 +2,8 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use steady_model::{ReleaseReport, ReleaseRows};
+use steady_model::ReleaseRows;
+use steady_release::ReleaseReport;
 
 use super::unequal::{Asked, Way, report, rows};
 
@@ -23,8 +24,8 @@ fn the_usual_request_and_the_total_are_those_of_one_load() {
     for shares in SHARES {
         let told = reports(shares, |asked, _| if asked.second < 60 { 1e6 } else { 1.6e6 });
         let holds = |of: fn(&ReleaseReport) -> bool| told.iter().filter(|report| of(report)).count();
-        let usual = holds(|report| report.usual.interval.as_ref().is_ok_and(|interval| interval.holds(0.0)));
-        let total = holds(|report| report.total.interval.as_ref().is_ok_and(|interval| interval.holds(0.0)));
+        let usual = holds(|report| report.usual.interval().as_ref().is_ok_and(|interval| interval.holds(0.0)));
+        let total = holds(|report| report.total.interval().as_ref().is_ok_and(|interval| interval.holds(0.0)));
         assert!(usual >= 33 && total >= 33, "{shares:?}: {usual} and {total} of 40; {:?}", told[0].usual);
         let near = holds(|report| report.usual.change.as_ref().is_ok_and(|change| change.abs() < 0.03));
         assert!(near >= 38, "{shares:?}: {near} of 40");
@@ -46,7 +47,7 @@ fn no_requests_are_said_to_have_changed() {
         for told in [reports(shares, more), reports(shares, dearer)] {
             let wrong = |of: &dyn Fn(&ReleaseReport) -> bool| told.iter().filter(|report| of(report)).count();
             let tails = wrong(&|report| !report.tails.is_empty());
-            let total = wrong(&|report| !report.total.interval.as_ref().is_ok_and(|interval| interval.holds(0.0)));
+            let total = wrong(&|report| !report.total.interval().as_ref().is_ok_and(|interval| interval.holds(0.0)));
             assert!(tails <= 3 && total <= 7, "{shares:?}: {tails} with tails, {total} missed, of 40");
         }
     }
@@ -64,8 +65,8 @@ fn what_did_change_is_told_at_one_load() {
     let (mut above, mut below, mut count) = (0, 0, 0);
     for tail in told.iter().flat_map(|report| &report.tails) {
         count += 1;
-        above += usize::from(tail.above.interval.as_ref().is_ok_and(|interval| interval.holds(0.6)));
-        below += usize::from(tail.below.interval.as_ref().is_ok_and(|interval| interval.holds(0.0)));
+        above += usize::from(tail.above.interval().as_ref().is_ok_and(|interval| interval.holds(0.6)));
+        below += usize::from(tail.below.interval().as_ref().is_ok_and(|interval| interval.holds(0.0)));
     }
     assert!(count >= 10 && 10 * above >= 8 * count && 10 * below >= 8 * count, "{above} and {below} of {count}");
 }

@@ -2,8 +2,9 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, Refusal, ReleaseDesign, ReleaseWarning};
+use steady_model::Assignment;
 use steady_release::judge;
+use steady_release::{Refusal, ReleaseDesign, ReleaseWarning};
 
 use crate::kept::fleet::{Design, Fleet, Played, scraped};
 use crate::kept::made;
@@ -208,7 +209,7 @@ fn medians_hold_under_a_step() {
         let source = Source::simulated(&service, &mut coin);
         let rows = source.window(BEGIN, BEGIN + 120, Way::Coin(0.5), 0.0, &mut coin);
         let wall = judge(&made::question(BEGIN, BEGIN + 120), &rows).unwrap().wall.unwrap();
-        missed += u32::from(!wall.median_interval.unwrap().holds(0.0));
+        missed += u32::from(!wall.median_interval().unwrap().holds(0.0));
     }
     assert!(missed <= 9, "{missed} of {services}");
 }

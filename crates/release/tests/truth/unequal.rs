@@ -2,8 +2,9 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRows, ReleaseWarning, Verdict};
+use steady_model::{Assignment, ReleaseRows, Verdict};
 use steady_release::judge;
+use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning};
 
 use crate::kept::made::{self, Label};
 use crate::kept::recording::Recorded;
@@ -100,7 +101,7 @@ fn held(
     serve: impl Fn(Asked, &mut ChaCha8Rng) -> (u32, u32, f64) + Copy,
 ) -> (u64, Vec<ReleaseReport>) {
     let reports: Vec<ReleaseReport> = (0..count).map(|seed| report(&rows(way, 120, seed, serve), 120)).collect();
-    let holds = |report: &&ReleaseReport| report.total.interval.as_ref().is_ok_and(|interval| interval.holds(truth));
+    let holds = |report: &&ReleaseReport| report.total.interval().as_ref().is_ok_and(|interval| interval.holds(truth));
     (reports.iter().filter(holds).count() as u64, reports)
 }
 
@@ -255,7 +256,7 @@ fn without_coins_a_route_of_one_version_leaves_the_total_open() {
             let told = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } if *cpu_ratio > 0.3);
             assert!(report.warnings.iter().any(told), "{way:?}: {:?}", report.warnings);
             assert_eq!(report.total.verdict, Verdict::Undecided, "{way:?}");
-            assert!(report.total.interval.is_err() && report.total.load_shift.is_err() && report.saving.is_err());
+            assert!(report.total.interval().is_err() && report.total.load_shift.is_err() && report.saving.is_err());
         }
     }
 }

@@ -30,7 +30,7 @@ fn followed(source: &Source, seconds: u64, way: Way, effect: f64, coin: &mut Cha
         if matches!(report.total.verdict, Verdict::Faster | Verdict::Slower) {
             seen = seen.or(Some(over));
         }
-        missed |= report.total.interval.is_ok_and(|interval| !interval.holds(effect));
+        missed |= report.total.interval().is_ok_and(|interval| !interval.holds(effect));
         assert!(watch.spent() <= 0.05 + 1e-12);
         assert_eq!(report.looks.last().map(|look| look.requests), Some(report.total.requests));
     }
@@ -71,11 +71,11 @@ fn looks_that_come_too_soon_spend_nothing() {
     let spent = watch.spent();
     let second = watch.look(&until(&rows, 433), 0.27).unwrap();
     assert_eq!(watch.spent(), spent);
-    assert_eq!(first.total.interval, second.total.interval);
+    assert_eq!(first.total.interval(), second.total.interval());
     assert_eq!(second.looks.len(), 2);
     let last = watch.look(&rows, 1.0).unwrap();
     assert!((watch.spent() - 0.05).abs() < 1e-12);
-    let wide = last.total.interval.unwrap().half_width();
-    let once = judge(&made::question(400, 520), &rows).unwrap().total.interval.unwrap().half_width();
+    let wide = last.total.interval().unwrap().half_width();
+    let once = judge(&made::question(400, 520), &rows).unwrap().total.interval().unwrap().half_width();
     assert!(wide >= once && wide < 1.3 * once, "{wide} {once}");
 }

@@ -7,9 +7,7 @@ mod history;
 mod joined;
 mod object;
 mod read;
-mod release;
 mod verdicts;
-mod wire;
 
 use std::borrow::Cow;
 
@@ -21,7 +19,6 @@ use steady_render::json::part;
 pub use history::{HISTORY_SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text, verdicts_json};
 pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
 pub use read::{read_record, read_record_of, record_fields};
-pub use release::{RELEASE_SCHEMA, read_release_report, release_json, release_json_text};
 
 use crate::words::warning_message;
 use object::Object;

@@ -1,9 +1,7 @@
 //! Builds one JSON object, field by field, with absent readings as the contract has them.
 
 use serde_json::{Map, Value};
-use steady_model::{Interval, Nanos, Reading, Spread};
-
-use super::wire::Seconds;
+use steady_model::{Interval, Reading, Spread};
 
 /// A JSON object whose fields keep the order in which they were put.
 pub(super) struct Object(Map<String, Value>);
@@ -42,11 +40,6 @@ impl Object {
             Ok(value) => self.number(name, (*value).into(), "not a number"),
             Err(absent) => self.absent(name, &absent.0),
         }
-    }
-
-    /// A time in seconds, or null with its reason.
-    pub(super) fn time(&mut self, name: &str, reading: &Reading<Nanos>) {
-        self.reading(name, &reading.as_ref().map(|time| Seconds(*time).as_f64()).map_err(Clone::clone));
     }
 
     /// A text, or null with its reason.

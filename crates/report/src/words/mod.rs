@@ -1,6 +1,5 @@
 //! What metrics, commands and options are called in sentences.
 
-pub(crate) mod release;
 mod remedy;
 mod startups;
 mod warning;

@@ -5,7 +5,6 @@ mod golden;
 mod history;
 mod joined;
 mod page;
-mod release;
 mod way_back;
 
 use steady_testing::{goldens, made, values};

@@ -2,4 +2,3 @@
 
 pub(crate) mod comparisons;
 pub(crate) mod joins;
-pub(crate) mod released;

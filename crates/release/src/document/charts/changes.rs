@@ -1,0 +1,156 @@
+//! Changes with their intervals: of the service and its routes, and of hosts.
+
+use steady_model::Interval;
+use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series, Whisker};
+use steady_render::document::Section;
+use steady_render::effect::signed;
+use steady_render::letters::{count, cut, one_line};
+use steady_render::scale::{Kind, Scale};
+use steady_render::units::setting;
+
+use super::{on_pages, series};
+use crate::record::{ReleaseChange, ReleaseReport};
+
+/// More than this have no room for their names.
+const NAMED: usize = 12;
+/// The most columns of a name.
+const LABEL: usize = 22;
+/// More hosts than this are not drawn.
+const DRAWN: usize = 1_000;
+
+/// A change and its interval, as logarithms.
+struct Known {
+    name: String,
+    change: f64,
+    interval: Interval,
+    /// Whether it lies apart from the others.
+    is_apart: bool,
+}
+
+impl Known {
+    /// What there is to draw of a change.
+    fn new(name: &str, change: &ReleaseChange, is_apart: bool) -> Option<Self> {
+        let interval = logs(change.interval().ok()?)?;
+        let change = change.change.as_ref().ok()?.ln_1p();
+        let name = cut(&one_line(name), LABEL);
+        change.is_finite().then_some(Known { name, change, interval, is_apart })
+    }
+
+    /// What it shows, in words.
+    fn words(&self) -> String {
+        let interval = Interval { low: self.interval.low.exp_m1(), high: self.interval.high.exp_m1() };
+        format!("{}: {}", self.name, signed(self.change.exp_m1(), interval).1)
+    }
+}
+
+/// An interval of logarithms, if there is one.
+pub(super) fn logs(interval: Interval) -> Option<Interval> {
+    let logs = Interval { low: interval.low.ln_1p(), high: interval.high.ln_1p() };
+    (logs.low.is_finite() && logs.high.is_finite()).then_some(logs)
+}
+
+/// What a change within the resolution is called in a key.
+pub(super) fn as_good_as_none(resolution: f64) -> String {
+    format!("±{}, as good as none", setting(resolution))
+}
+
+/// The service and its routes, an interval each; none without routes.
+pub(in crate::document) fn routes(report: &ReleaseReport) -> Option<Section> {
+    let all = std::iter::once(("all routes", &report.total))
+        .chain(report.routes.iter().map(|route| (route.route.as_str(), &route.change)));
+    let known: Vec<Known> = all.take(NAMED + 1).filter_map(|(name, change)| Known::new(name, change, false)).collect();
+    if report.routes.is_empty() || known.is_empty() {
+        return None;
+    }
+    let left_out = report.routes.len().saturating_sub(NAMED);
+    let note = (left_out > 0).then(|| format!("{} not drawn.", count(left_out, "further route", "further routes")));
+    let chart = Chart { note, ..in_rows("Changes of routes", &known, report) };
+    Some(on_pages("Changes of the routes with their intervals", [chart]))
+}
+
+/// The hosts in the order of their changes, an interval each; none if no host has one.
+pub(in crate::document) fn hosts(report: &ReleaseReport) -> Option<Section> {
+    let hosts = report.hosts.iter().take(DRAWN);
+    let mut known: Vec<Known> = hosts.filter_map(|host| Known::new(&host.host, &host.change, host.outlying)).collect();
+    if known.is_empty() {
+        return None;
+    }
+    known.sort_by(|one, other| other.change.total_cmp(&one.change));
+    let left_out = report.hosts.len() - known.len();
+    let mut note = "Hosts in the order of their changes.".to_owned();
+    if left_out > 0 {
+        note += &format!(" {} not drawn.", count(left_out, "host", "hosts"));
+    }
+    let label = "Changes of hosts in their order";
+    let chart = if known.len() <= NAMED { in_rows(label, &known, report) } else { in_columns(label, &known, report) };
+    Some(on_pages("Changes of the hosts with their intervals", [Chart { note: Some(note), ..chart }]))
+}
+
+/// The axis of changes, with room for the resolution.
+fn values(known: &[Known], resolution: f64) -> Scale {
+    let low = known.iter().map(|one| one.interval.low).fold((-resolution).ln_1p(), f64::min);
+    let high = known.iter().map(|one| one.interval.high).fold(resolution.ln_1p(), f64::max);
+    Scale::new(Kind::Change, low, high).padded()
+}
+
+/// The estimates, those that lie apart by themselves; `place` is where one of a number lies.
+fn estimates(known: &[Known], place: impl Fn(usize, f64) -> (f64, f64)) -> Vec<Series> {
+    let dots = |is_apart: bool| -> Vec<(f64, f64)> {
+        let those = known.iter().enumerate().filter(|(_, one)| one.is_apart == is_apart);
+        those.map(|(at, one)| place(at, one.change)).collect()
+    };
+    let (usual, apart) = (dots(false), dots(true));
+    let mut all = vec![series("estimate", Look::First, Marks::Dots(usual))];
+    if !apart.is_empty() {
+        all.push(series("lies apart", Look::Rest, Marks::Dots(apart)));
+    }
+    all
+}
+
+/// A row for each, the first at the top.
+fn in_rows(label: &str, known: &[Known], report: &ReleaseReport) -> Chart {
+    let resolution = report.question.resolution.min(0.999);
+    let line = |(at, one): (usize, &Known)| Series {
+        name: (at == 0).then(|| "interval".to_owned()),
+        look: Look::Second,
+        marks: Marks::Line(vec![(one.interval.low, at as f64), (one.interval.high, at as f64)]),
+    };
+    let mut all: Vec<Series> = known.iter().enumerate().map(line).collect();
+    all.extend(estimates(known, |at, change| (change, at as f64)));
+    all.push(series(&as_good_as_none(resolution), Look::Rest, Marks::Down((-resolution).ln_1p())));
+    all.push(Series { name: None, look: Look::Rest, marks: Marks::Down(resolution.ln_1p()) });
+    let words: Vec<String> = known.iter().map(Known::words).collect();
+    Chart {
+        label: format!("{label}. {}.", words.join("; ")),
+        height: Height::Low,
+        x: Axis::Scale(values(known, resolution)),
+        y: Axis::Names(known.iter().map(|one| one.name.clone()).collect()),
+        series: all,
+        note: None,
+    }
+}
+
+/// A column for each, without names.
+fn in_columns(label: &str, known: &[Known], report: &ReleaseReport) -> Chart {
+    let resolution = report.question.resolution.min(0.999);
+    let whisker =
+        |(at, one): (usize, &Known)| Whisker { x: at as f64 + 1.0, low: one.interval.low, high: one.interval.high };
+    let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
+    let mut all = vec![
+        series("interval", Look::Second, Marks::Intervals(known.iter().enumerate().map(whisker).collect())),
+        line(0.0, Some("no difference".to_owned()), Look::Rest),
+        line((-resolution).ln_1p(), Some(as_good_as_none(resolution)), Look::Third),
+        line(resolution.ln_1p(), None, Look::Third),
+    ];
+    all.extend(estimates(known, |at, change| (at as f64 + 1.0, change)));
+    let apart: Vec<String> = known.iter().filter(|one| one.is_apart).map(Known::words).collect();
+    let apart = if apart.is_empty() { "None lies apart".to_owned() } else { format!("Apart: {}", apart.join("; ")) };
+    Chart {
+        label: format!("{label}. {apart}."),
+        height: Height::Tall,
+        x: Axis::Scale(Scale::new(Kind::Count, 0.0, known.len() as f64 + 1.0)),
+        y: Axis::Scale(values(known, resolution)),
+        series: all,
+        note: None,
+    }
+}

@@ -1,0 +1,90 @@
+//! What was looked at.
+
+use steady_model::{Interval, Nanos, Reading, Timestamp};
+use steady_render::document::Fact;
+use steady_render::effect::between;
+use steady_render::letters::one_line;
+use steady_render::timestamp;
+use steady_render::units::{duration, percent, setting, short, time};
+
+use super::{named_reason, number, numbered};
+use crate::record::{ReleaseReport, ReleaseSide, UnexplainedCpu};
+
+/// The window: `5.0 min from 2026-11-21T09:05:00Z`.
+fn window(report: &ReleaseReport) -> String {
+    let (from, to) = (report.question.from, report.question.to);
+    let long = Nanos::from_seconds(to.saturating_sub(from) as f64);
+    format!("{} from {}", duration(long), timestamp::text(Timestamp(from)))
+}
+
+/// What stands below the tables: a label and what belongs to it.
+pub(super) fn facts(report: &ReleaseReport) -> Vec<Fact> {
+    let question = &report.question;
+    let mut facts = vec![Fact::new("service", one_line(&question.service)), Fact::new("window", window(report))];
+    for (label, side) in ["OLD", "NEW"].into_iter().zip(&report.sides) {
+        facts.push(Fact::new(label, of_side(side)));
+    }
+    facts.push(Fact::new("design", report.design.name()));
+    facts.push(Fact::new("CPUs", cpus(report)));
+    let unexplained = report.unexplained.as_ref().ok();
+    facts.extend(unexplained.map(|unexplained| Fact::new("process CPU", explained(report, unexplained))));
+    let asked = format!("resolution ±{}; confidence {}", setting(question.resolution), setting(question.confidence));
+    let gate = question.fail_if.map_or(String::new(), |condition| format!("; a failure if {condition}"));
+    facts.push(Fact::new("asked for", asked + &gate));
+    if let Some(last) = report.looks.last() {
+        let looks = numbered(report.looks.len() as u64, "look", "looks");
+        facts.push(Fact::new("followed", format!("{looks}, the last at {}", timestamp::text(Timestamp(last.to)))));
+    }
+    facts
+}
+
+/// How much of the CPU time of the processes is that of requests: `requests explain 97 % of it`.
+fn explained(report: &ReleaseReport, unexplained: &UnexplainedCpu) -> String {
+    let sides = unexplained.sides().map_or(String::new(), |[old, new]| {
+        let [first, second] = super::versions(report);
+        format!(" ({} of {first}, {} of {second})", percent(1.0 - old), percent(1.0 - new))
+    });
+    format!("requests explain {} of it{sides}", percent(1.0 - unexplained.ratio))
+}
+
+/// How many are used, and saved where the first sentence does not say it.
+fn cpus(report: &ReleaseReport) -> String {
+    let saving = match &report.saving {
+        Ok(saving) => saving,
+        Err(absent) => return format!("absent: {}", named_reason(&absent.0)),
+    };
+    let used = format!("{} in use", short(saving.cpus_used));
+    let Interval { low, high } = saving.interval;
+    if low > 0.0 || high < 0.0 {
+        return format!("{used} by both versions");
+    }
+    let range = between(saving.interval, "");
+    format!("{used} by both versions; all requests on NEW rather than OLD save {range}")
+}
+
+/// One version: `v1: 12,400 requests (3 failed) in 8 processes on 1 host over 300 s; means: 2.31 ms of CPU, 9.8 ms of wall time`.
+fn of_side(side: &ReleaseSide) -> String {
+    let failed = if side.failed > 0 { format!(" ({} failed)", number(side.failed)) } else { String::new() };
+    let warming = if side.warming > 0 {
+        format!(", besides {} of processes that were warming up", number(side.warming))
+    } else {
+        String::new()
+    };
+    let mean = |reading: &Reading<_>, what: &str| match reading {
+        Ok(mean) => format!("{} of {what}", time(Nanos::seconds(*mean))),
+        Err(absent) => format!("{what} absent: {}", named_reason(&absent.0)),
+    };
+    let processes = match &side.processes {
+        Ok(processes) => format!("{} on ", numbered(*processes as u64, "process", "processes")),
+        Err(_) => String::new(),
+    };
+    format!(
+        "{}: {}{failed}{warming}; {processes}{}, served in {}; mean {}, {}",
+        one_line(&side.version),
+        numbered(side.requests, "request", "requests"),
+        numbered(side.hosts as u64, "host", "hosts"),
+        numbered(side.seconds, "second", "seconds"),
+        mean(&side.cpu_mean, "CPU time"),
+        mean(&side.wall_mean, "wall time")
+    )
+}

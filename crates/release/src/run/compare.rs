@@ -1,0 +1,77 @@
+//! `steady release compare`: store, window, verdict and report together.
+
+use crate::record::{ReleaseQuestion, ReleaseReport};
+use steady_feature::{Failure, Session, Status};
+use steady_linux::clock;
+
+use super::source::{Service, Source, pass_on};
+use super::store::versions_there;
+use super::window::{Window, at};
+use super::{follow, status};
+use crate::flags::{ByFlag, ReleaseCompareFlags};
+use crate::{JudgeError, judge};
+
+/// Judges what is kept of a window, or follows it; the exit status.
+pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    session.open(&flags.output, false, Status::Own)?;
+    let source = Source::open(flags, session)?;
+    let window = Window::of(flags, clock::time_of_day())?;
+    let service = source.service(flags.service.as_deref(), window)?;
+    let report = if flags.watch {
+        // The new version may have yet to be seen.
+        follow::follow(&source, &question(flags, &service, window), session)?
+    } else {
+        versions_there(&service, &flags.old, &flags.new)?;
+        window.holds_some_of(&service)?;
+        let window = if flags.from.is_none() { window.since_first_kept(&service) } else { window };
+        at_once(&source, question(flags, &service, window), &service, session)?
+    };
+    if !flags.no_history {
+        session.keep(&report);
+    }
+    session.write(&report)?;
+    Ok(status(&report, flags.require_verdict))
+}
+
+/// Judges the window as it is.
+fn at_once(
+    source: &Source,
+    mut question: ReleaseQuestion,
+    service: &Service,
+    session: &dyn Session,
+) -> Result<ReleaseReport, Failure> {
+    let found = source.rows(&question).map_err(|unfound| unfound.failure)?;
+    pass_on(&found.said, session);
+    (question.from, question.to) = (found.window.from, found.window.to);
+    let report = judge(&question, &found.rows).map_err(|error| unjudged(&error, found.window, service))?;
+    Ok(found.told(report))
+}
+
+fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
+    ReleaseQuestion {
+        service: service.name.clone(),
+        old: flags.old.clone(),
+        new: flags.new.clone(),
+        asked: Some(clock::time_of_day()),
+        from: window.from,
+        to: window.to,
+        by_route: flags.by == Some(ByFlag::Route),
+        confidence: flags.confidence,
+        resolution: flags.resolution,
+        fail_if: flags.fail_if,
+    }
+}
+
+/// Why there is no report, and where to look instead.
+fn unjudged(error: &JudgeError, window: Window, service: &Service) -> Failure {
+    let wider = match (error, service.kept) {
+        (
+            JudgeError::NothingInWindow { .. } | JudgeError::NoSuchVersion { .. } | JudgeError::OnlyWarming { .. },
+            Some((first, _)),
+        ) if first < window.from => {
+            format!("; what is kept begins at {}: --from or a longer --window reaches back", at(first))
+        }
+        _ => String::new(),
+    };
+    Failure::Usage(format!("{error}{wider}"))
+}

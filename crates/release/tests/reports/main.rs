@@ -1,0 +1,425 @@
+//! What a release changed, in all its forms, and the way back from JSON.
+
+mod made;
+
+use made::{HOSTILE, all, random};
+use proptest::prelude::*;
+use steady_feature::flags::Form;
+use steady_feature::{Record, Report};
+use steady_model::*;
+use steady_release::*;
+use steady_render::Style;
+use steady_testing::{goldens, values};
+
+fn text(report: &ReleaseReport, width: usize) -> String {
+    report.text(Style { width, color: false })
+}
+
+fn rendered(report: &ReleaseReport, form: Form) -> String {
+    report.rendered(form, Style::default(), false)
+}
+
+/// The verdict in a few words.
+fn summary(report: &ReleaseReport) -> String {
+    report.facts().verdict
+}
+
+#[test]
+fn reports_look_as_recorded() {
+    goldens::hold(all().into_iter().flat_map(|(name, report)| {
+        let exports = [
+            ("json", report.json(false)),
+            ("csv", report.csv()),
+            ("md", rendered(&report, Form::Markdown)),
+            ("html", rendered(&report, Form::Html)),
+        ];
+        goldens::forms(name, |width| text(&report, width), exports)
+    }));
+}
+
+#[test]
+fn no_line_is_too_long_at_any_width() {
+    for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
+        goldens::lines_fit(name, |width| text(&report, width));
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for (name, report) in all() {
+        let mut coloured = report.text(Style { color: true, ..Style::default() });
+        assert!(coloured.contains("\x1b[1"), "{name}");
+        while let Some(start) = coloured.find('\x1b') {
+            let end = coloured[start..].find('m').unwrap();
+            coloured.replace_range(start..=start + end, "");
+        }
+        let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&coloured), trimmed(&text(&report, 80)), "{name}");
+    }
+}
+
+/// The first sentence is for whoever reads no more than that.
+#[test]
+fn the_first_line_answers() {
+    let first = |report: &ReleaseReport| text(report, 1000).lines().next().unwrap_or_default().to_owned();
+    let told: Vec<String> = all().iter().map(|(_, report)| first(report)).collect();
+    assert_eq!(
+        told[0],
+        "v2 needs 7.5 % less CPU time per request than v1 (7.2 to 7.8 %, 95 %). All requests on v2 rather than v1 save \
+         1.80 of 24 CPUs (1.72 to 1.88); median page time -3.0 % (-4.1 to -1.9 %)."
+    );
+    assert!(told[1].starts_with("v2 needs 5.1 % more CPU time per request than v1 (3.3 to 7.0 %"), "{}", told[1]);
+    assert!(told[2].starts_with("No difference beyond ±1 % in CPU time per request between v1 and v2"), "{}", told[2]);
+    assert!(told[3].starts_with("No answer: "), "{}", told[3]);
+    assert!(told[4].starts_with("Undecided: "), "{}", told[4]);
+    let said = |which: usize| text(&all()[which].1, 1000);
+    assert!(said(2).contains("Model-based (canary)") && said(3).contains("Model-based (one after the other)"));
+    assert!(said(3).contains("about 3 min of the same traffic"), "{}", said(3));
+    assert!(said(4).contains("hardly settle it") && said(4).contains("about 4 min of traffic"), "{}", said(4));
+    assert!(said(5).contains("the agent's own rulers alone"), "{}", said(5));
+}
+
+/// The total decides; which requests changed stands next to the usual one.
+#[test]
+fn requests_that_changed_otherwise_are_named() {
+    let said = |name: &str| text(&all().into_iter().find(|(other, _)| *other == name).unwrap().1, 1000);
+    let mixture = said("release-mixture");
+    assert!(mixture.starts_with("v2 needs 17 % more CPU time per request than v1 (11 to 22 %, 95 %)."), "{mixture}");
+    assert!(mixture.contains("The usual request: -2.9 % (-3.4 to -2.4 %, 95 %)."), "{mixture}");
+    let named = "on /page (without a class), requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more (20 to \
+                 36 %), the others 4.0 % less (3.7 to 4.4 %)";
+    assert!(mixture.contains(named), "{mixture}");
+    // With the class known, none is expensive for its class.
+    let (_, mut classes) = all().into_iter().find(|(other, _)| *other == "release-mixture").unwrap();
+    classes.tails[0].above.change = Err(Absent::because("too few requests"));
+    classes.tails[0].above_cpu_ratio = 0.000_3;
+    let classes = text(&classes, 1000);
+    assert!(classes.contains("on /page (without a class), requests need 4.0 % less (3.7 to 4.4 %)"), "{classes}");
+    let unexplained = said("release-unexplained");
+    let why = "by +1 % (-62 to 166 %, 95 %), which may be none";
+    assert!(unexplained.starts_with("Undecided: ") && unexplained.contains(why), "{unexplained}");
+}
+
+/// A thousand hosts are a line and a few rows; which of them lie apart is said first.
+#[test]
+fn many_hosts_do_not_flood_a_terminal() {
+    let (_, fleet) = all().into_iter().find(|(name, _)| *name == "release-fleet").unwrap();
+    let shown = text(&fleet, 1000);
+    let line = "40 hosts, changes from +1.2 % to +2.1 %; web-7 lies apart: +9.1 % (8.2 to 10.0 %).";
+    assert!(shown.contains(line), "{shown}");
+    let again = |mut fleet: ReleaseReport, apart: usize| {
+        fleet.hosts = fleet.hosts.iter().cycle().take(1_000).cloned().collect();
+        fleet.hosts.iter_mut().enumerate().for_each(|(at, host)| host.outlying = at < apart);
+        text(&fleet, 80)
+    };
+    let many = again(fleet.clone(), 20);
+    assert!(
+        many.lines().count() < 60
+            && many.split_whitespace().collect::<Vec<_>>().join(" ").contains("17 more lie apart"),
+        "{many}"
+    );
+    assert!(many.contains("965 hosts are not shown"), "{many}");
+    assert!(many.contains("Nothing is known of 25"), "{many}");
+    let two = again(fleet, 2).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(two.contains("web-7: +9.1 % (8.2 to 10.0 %) and web-2"), "{two}");
+}
+
+#[test]
+fn summaries_are_short() {
+    let told: Vec<String> = all().iter().map(|(_, report)| summary(report)).collect();
+    let expected = ["7.5 % less", "5.1 % more", "same", "refused", "undecided", "56.2 % less", "2.1 % less"];
+    assert_eq!(told[..expected.len()], expected);
+}
+
+#[test]
+fn json_keeps_the_contract() {
+    for (name, report) in all() {
+        let value = report.value();
+        assert_eq!(value["schema"], SCHEMA.name, "{name}");
+        assert_eq!(value["refused"], !report.refused.is_empty(), "{name}");
+        assert_eq!(value["design"], report.design.name(), "{name}");
+        let fields = ["change", "low", "high", "verdict", "raw_change", "load_shift", "requests"];
+        let parts = ["routes", "hosts"].into_iter().flat_map(|parts| value[parts].as_array().unwrap());
+        let rows = std::iter::once(&value["total"]).chain(parts);
+        for (row, field) in rows.flat_map(|row| fields.map(|field| (row, field))) {
+            assert!(row.get(field).is_some(), "{name}: {field}");
+        }
+        nulls_have_reasons(&value, name);
+    }
+}
+
+/// A condition that nobody asked for needs no reason.
+fn nulls_have_reasons(value: &serde_json::Value, path: &str) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (key, field) in fields {
+                let reason = fields.contains_key(&format!("{key}_absent"));
+                assert!(!field.is_null() || reason || key == "fail_if", "{path}.{key}");
+                assert!(field.is_null() || !reason, "{path}.{key} is there and absent");
+                nulls_have_reasons(field, &format!("{path}.{key}"));
+            }
+        }
+        serde_json::Value::Array(elements) => elements.iter().for_each(|element| nulls_have_reasons(element, path)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_report_comes_back() {
+    for (name, report) in all() {
+        assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report), "{name}");
+    }
+    let mut report = random();
+    report.refused = vec![Refusal::LoadsDoNotOverlap { variance_inflation: f64::INFINITY }];
+    report.total = report.total.with_interval(Ok(Interval { low: f64::NEG_INFINITY, high: 0.1 }));
+    report.routes[0].change = report.routes[0].change.clone().with_interval(Ok(Interval::EVERYTHING));
+    assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report));
+    // One that was written before there were hosts, and before the total was estimated.
+    let mut report = random();
+    report.routes.clear();
+    let mut value = report.value();
+    report.question.asked = None;
+    for field in ["asked", "hosts", "usual", "tails", "unexplained"] {
+        assert!(value.as_object_mut().unwrap().remove(field).is_some(), "{field}");
+    }
+    let gone =
+        serde_json::json!({ "kind": "means-differ", "by_means": 0.061, "interval": { "low": 0.035, "high": 0.088 } });
+    value["warnings"].as_array_mut().unwrap().push(gone);
+    let read = ReleaseReport::read(&value.to_string()).unwrap();
+    assert!(read.usual.change.is_err() && read.unexplained.is_err() && read.warnings.is_empty());
+    assert_eq!(read, ReleaseReport { usual: read.usual.clone(), unexplained: read.unexplained.clone(), ..report });
+}
+
+#[test]
+fn what_would_settle_it_is_told_where_anything_would() {
+    for (name, report) in all() {
+        let value = report.value();
+        let refers = value["settle_absent"].as_str().is_some_and(|why| why.contains("total.settle_seconds"));
+        assert!(!refers || value["total"]["settle_seconds"].is_number(), "{name}");
+        let decided = report.total.verdict != Verdict::Undecided && report.settle.is_err();
+        assert_eq!(value["settle_absent"] == "it is decided", decided && !refers, "{name}");
+    }
+}
+
+#[test]
+fn what_moved_the_means_is_told_by_what_was_compared() {
+    let mut report = random();
+    let said = |report: &ReleaseReport| text(report, 1000);
+    assert!(said(&report).contains("load and the mix of routes moved them by"));
+    report.has_classes = true;
+    assert!(said(&report).contains("load and the mix of routes and classes moved them by"));
+    report.total.load_shift = Err(Absent::because("raw is that of requests alone"));
+    assert!(said(&report).contains("The plain means differ by") && !said(&report).contains("moved them by"));
+    report.warnings = vec![ReleaseWarning::Lost { lost: 0, folded: 7 }];
+    assert!(said(&report).contains("more routes, classes, versions or processes than"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let broken = |from: &str, to: &str| {
+        let json = random().json(false);
+        assert!(json.contains(from), "{from}");
+        ReleaseReport::read(&json.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    assert!(broken("steady.release/1", "steady.locks/1").contains("what a release changed"));
+    assert!(broken("steady.release/1", "steady.release/2").contains("newer"));
+    assert!(broken("\"to\": \"2026", "\"to\": \"2025").contains("the window ends before it begins"));
+    assert!(broken("\"confidence\": 0.95", "\"confidence\": 95").contains("confidence"));
+    assert!(broken("\"verdict\": \"faster\"", "\"verdict\": \"fast\"").contains("total"));
+    assert!(broken("\"high\": -0.0716", "\"high\": -0.9").contains("total.high"));
+    assert!(broken("\"step_seconds\": 5", "\"step_seconds\": 0").contains("course.step_seconds"));
+    assert!(broken("\"old_wall_median_seconds\": 0.0092", "\"old_wall_median_seconds\": null").contains("routes[0]"));
+}
+
+#[test]
+fn csv_has_a_line_for_the_whole_and_one_per_route_and_host() {
+    for (name, report) in all().into_iter().filter(|(name, _)| *name != "release-hostile") {
+        let csv = report.csv();
+        assert_eq!(csv.lines().count(), 2 + report.routes.len() + report.hosts.len(), "{name}");
+        let fields = |line: &str| line.matches(',').count();
+        assert!(csv.lines().all(|line| fields(line) == fields(csv.lines().next().unwrap())), "{name}: {csv}");
+    }
+    let whole = "shop,v1,v2,random-per-request,,faster,false,-0.0748,-0.0779,-0.0716,-0.0732,";
+    assert!(random().csv().lines().nth(1).unwrap().starts_with(whole), "{}", random().csv());
+}
+
+#[test]
+fn names_are_only_ever_text() {
+    let (_, report) = all().pop().unwrap();
+    assert_eq!(report.question.service, HOSTILE);
+    let page = rendered(&report, Form::Html);
+    assert!(!page.contains("<script") && !page.contains("\" onload="), "{page}");
+    for line in rendered(&report, Form::Markdown).lines().filter(|line| line.starts_with("| ")) {
+        assert!(!line.replace("\\<", "").contains('<'), "{line}");
+        assert!([5, 8].contains(&line.replace("\\|", "").matches('|').count()), "{line}");
+    }
+    let shown = text(&report, 80);
+    assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()), "{shown}");
+    assert!(!shown.contains('\u{202e}'));
+    assert!(page.contains("default-src 'none'"));
+}
+
+fn change() -> impl Strategy<Value = ReleaseChange> {
+    let ends = (-1.0..2.0f64, 0.0..1.0f64).prop_map(|(low, more)| Interval { low, high: low + more });
+    let interval = prop_oneof![ends, Just(Interval::EVERYTHING)];
+    let verdict = prop::sample::select(vec![Verdict::Faster, Verdict::Slower, Verdict::Same, Verdict::Undecided]);
+    let told = (values::reading(-1.0..3.0f64), values::reading(interval), values::reading(-1.0..3.0f64));
+    let settle = values::reading((0..100_000u32).prop_map(|quarters| f64::from(quarters) / 4.0));
+    (values::count(), values::count(), told, values::reading(-1.0..3.0f64), verdict, any::<bool>(), settle).prop_map(
+        |(old, new, (change, interval, raw_change), load_shift, verdict, within_resolution, settle_seconds)| {
+            ReleaseChange {
+                requests: [old, new],
+                change,
+                low: Ok(0.0),
+                high: Ok(0.0),
+                verdict,
+                within_resolution,
+                raw_change,
+                load_shift,
+                settle_seconds,
+            }
+            .with_interval(interval)
+        },
+    )
+}
+
+fn two() -> impl Strategy<Value = [Nanos; 2]> {
+    [values::nanos(), values::nanos()]
+}
+
+fn wall() -> impl Strategy<Value = ReleaseWall> {
+    let interval = (-0.9..0.0f64, 0.0..1.0f64).prop_map(|(low, high)| Interval { low, high });
+    let quantile = (values::ratio(), two()).prop_map(|(ratio, times)| WallQuantile { ratio, times });
+    let bin =
+        (values::nanos(), [values::ratio(), values::ratio()]).prop_map(|(below, shares)| WallBin { below, shares });
+    let (quantiles, distribution) = (prop::collection::vec(quantile, 0..4), prop::collection::vec(bin, 0..30));
+    let part = [two(), two(), two()].prop_map(|[cpu, waiting, blocked]| WallParts { cpu, waiting, blocked });
+    let parts = ([values::count(), values::count()], values::reading(part));
+    (quantiles, values::reading(-1.0..3.0f64), values::reading(interval), parts, distribution).prop_map(
+        |(quantiles, median_change, median_interval, (watched, parts), distribution)| {
+            let (low, high) = (Ok(0.0), Ok(0.0));
+            ReleaseWall { quantiles, median_change, low, high, watched, parts, distribution }
+                .with_median_interval(median_interval)
+        },
+    )
+}
+
+fn side() -> impl Strategy<Value = ReleaseSide> {
+    let means = (values::reading(values::nanos()), values::reading(values::nanos()));
+    (".{0,20}", [values::count(), values::count(), values::count(), values::count()], any::<(u32, u32)>(), means)
+        .prop_map(|(version, counts, (processes, hosts), (cpu_mean, wall_mean))| ReleaseSide {
+            version,
+            requests: counts[0],
+            failed: counts[1],
+            warming: counts[2],
+            processes: Ok(processes as usize),
+            hosts: hosts as usize,
+            seconds: counts[3],
+            cpu_mean,
+            wall_mean,
+        })
+}
+
+fn moments() -> impl Strategy<Value = Vec<ReleaseMoment>> {
+    let times = || [prop::option::of(values::nanos()), prop::option::of(values::nanos())];
+    let ratio = || prop::option::of(values::ratio());
+    let moment = (1..100u64, [values::count(), values::count()], times(), times(), ratio(), ratio());
+    prop::collection::vec(moment, 0..20).prop_map(|all| {
+        let mut second = 1_795_251_900;
+        all.into_iter()
+            .map(|(gap, requests, raw, adjusted, busy, rulers)| {
+                second += gap;
+                ReleaseMoment::new(second, requests, raw, adjusted).with_load(busy, rulers)
+            })
+            .collect()
+    })
+}
+
+fn report() -> impl Strategy<Value = ReleaseReport> {
+    let medians = (values::reading(values::nanos()), values::reading(values::nanos()));
+    let route = (".{0,20}", values::ratio(), change(), medians).prop_map(
+        |(route, cpu_ratio, change, (old_wall_median, new_wall_median))| {
+            let usual = ChangeEstimate::new(change.change.clone(), change.interval());
+            ReleaseRoute { route, cpu_ratio, change, usual, old_wall_median, new_wall_median }
+        },
+    );
+    let design = prop::sample::select(ReleaseDesign::ALL.to_vec());
+    let rests =
+        prop::sample::select(vec![RestsOn::Coins, RestsOn::WorkerRulers, RestsOn::AgentRulers, RestsOn::SameTime]);
+    let from = (design, rests, any::<bool>(), any::<bool>(), values::reading(1..40_000u32));
+    let host = (".{0,20}", values::ratio(), change(), any::<bool>())
+        .prop_map(|(host, cpu_ratio, change, outlying)| ReleaseHost { host, cpu_ratio, change, outlying });
+    let hosts = prop::collection::vec(host, 0..30);
+    let lists = (prop::collection::vec(route, 0..4), hosts, moments(), 1..100u64);
+    let made = prop::sample::select((0..all().len()).collect::<Vec<_>>());
+    let parts = ([side(), side()], change(), values::reading(wall()), [".{0,20}", ".{0,20}", ".{0,20}"]);
+    (made, from, lists, parts).prop_map(|(made, from, (routes, hosts, moments, step), (sides, total, wall, names))| {
+        let base = all().swap_remove(made).1;
+        let [service, old, new] = names;
+        ReleaseReport {
+            question: ReleaseQuestion { service, old, new, by_route: from.2, ..base.question.clone() },
+            design: from.0,
+            rests_on: from.1,
+            from_outside: from.3,
+            has_classes: from.2,
+            settle: from.4.map(|quarters| Settling { design: from.0, seconds: f64::from(quarters) / 4.0 }),
+            sides,
+            total,
+            routes,
+            hosts,
+            wall,
+            course: ReleaseCourse { step_seconds: step, moments },
+            ..base
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_report_comes_back_and_shows(report in report()) {
+        prop_assert_eq!(ReleaseReport::read(&report.json(false)), Ok(report.clone()));
+        let page = rendered(&report, Form::Html);
+        prop_assert!(!page.contains("NaN") && page.ends_with("</html>\n"), "{}", page.split("<body>").nth(1).unwrap_or_default());
+        for width in [40, 80] {
+            prop_assert!(!text(&report, width).is_empty());
+        }
+        rendered(&report, Form::Markdown);
+        report.csv();
+        summary(&report);
+    }
+
+    #[test]
+    fn no_change_of_the_json_makes_it_panic(
+        which in 0..13_usize, changes in prop::collection::vec((any::<prop::sample::Index>(), values::odd_value()), 1..4)
+    ) {
+        let value = values::changed(all()[which].1.value(), changes);
+        if let Ok(report) = ReleaseReport::read(&value.to_string()) {
+            text(&report, 80);
+            rendered(&report, Form::Html);
+            rendered(&report, Form::Markdown);
+            report.csv();
+            summary(&report);
+        }
+    }
+
+    #[test]
+    fn no_garbage_makes_it_panic(which in 0..13_usize, at in any::<prop::sample::Index>(), garbage in any::<u8>()) {
+        let (garbled, cut) = values::garbled(all()[which].1.json(false), &at, garbage);
+        let _ = ReleaseReport::read(&garbled);
+        prop_assert!(ReleaseReport::read(&cut).is_err());
+    }
+
+    #[test]
+    fn nothing_can_be_left_out(which in 0..13_usize, at in any::<prop::sample::Index>()) {
+        let report = &all()[which].1;
+        let (name, value) = values::without_a_field(report.value(), &at);
+        // Without a field it is refused, or the field is but derived from others or says why a figure beside it is null.
+        if let Ok(read) = ReleaseReport::read(&value.to_string()) {
+            let optional = ["asked", "hosts", "usual", "tails", "unexplained", "unexplained_absent", "has_classes"];
+            let optional = optional.contains(&name.as_str()) || name.ends_with("watched_requests");
+            prop_assert!(read == *report || optional, "{}", name);
+        }
+    }
+}
