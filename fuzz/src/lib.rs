@@ -11,7 +11,7 @@ mod reports;
 
 use std::str;
 
-use steady_experiments::judge;
+use steady_experiments::{Compared, judge};
 use steady_linux::{cgroup, debuggee, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};
@@ -26,7 +26,7 @@ pub use reports::reports;
 pub fn log(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Some(record) = log::read(text) {
-        reports::compared(judge(record));
+        reports::compared(&Compared(judge(record)));
     }
     if let Some(record) = steady_load::log::read(text) {
         reports::loaded(&steady_load::judged(record));

@@ -3,25 +3,23 @@
 use std::str;
 
 use steady_costs::CostsRecord;
-use steady_experiments::judge;
+use steady_experiments::Compared;
 use steady_explain::{ExplainPairRecord, ExplainRecord};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;
 use steady_limit::LimitRecord;
 use steady_load::{LoadRecord, RulerRecord};
 use steady_locks::LocksRecord;
-use steady_model::Report;
 use steady_release::ReleaseReport;
-use steady_render::{html, markdown, svg, terminal};
-use steady_report::*;
+use steady_render::{Style, svg};
 use steady_warm::BenchRecord;
 
 /// A report's JSON, of whatever kind: what can be read is judged again, is shown in every form, and is written so that the
 /// same is read again.
 pub fn reports(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    if let Ok(record) = read_record(text) {
-        compared(judge(record));
+    if let Ok(report) = Compared::read(text) {
+        compared(&report);
     }
     if let Ok(report) = LoadRecord::read(text) {
         loaded(&report);
@@ -64,13 +62,11 @@ pub fn reports(bytes: &[u8]) {
 }
 
 /// A comparison in every form. A log that makes no sense may give a record that is refused when it is read again.
-pub(crate) fn compared(report: Report) {
-    harmless(&json_text(&report, true), false);
-    let shown_as = document(&report);
-    let text = terminal::text(&shown_as, narrow());
-    shown([text, html::text(&shown_as), csv(&report), markdown::text(&shown_as)]);
-    if let Ok(again) = read_record(&json_text(&report, true)) {
-        assert_eq!(judge(again), report, "what was written is not what is read");
+pub(crate) fn compared(report: &Compared) {
+    harmless(&report.json(true), false);
+    rendered(report);
+    if let Ok(again) = Compared::read(&report.json(true)) {
+        assert_eq!(&again, report, "what was written is not what is read");
     }
 }
 
