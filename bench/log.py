@@ -125,7 +125,7 @@ def cpu_clock_of(pid: int) -> int:
 
 def append(file: Path) -> float:
     """Microseconds per pair of a log that is written to this file."""
-    argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-experiments", "--example", "append", "--", str(file)]
+    argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-compare", "--example", "append", "--", str(file)]
     done = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     file.unlink()
     return float(done.stdout.split()[0])

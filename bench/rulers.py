@@ -49,7 +49,7 @@ def main() -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         sys.exit("two CPUs are needed: one for worker and rulers, one for the neighbour")
-    build = ["cargo", "build", "--quiet", "--release", "-p", "steady-experiments", "--example", "watch"]
+    build = ["cargo", "build", "--quiet", "--release", "-p", "steady-compare", "--example", "watch"]
     subprocess.run(build, cwd=ROOT, check=True)
     print(f"load average before: {os.getloadavg()[0]:.2f}; {'real-time' if options.fifo else 'usual'} priorities")
     reached = bursts(options, cpus)

@@ -15,20 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crates/process", &["model", "linux"]),
     ("crates/rulers", &["model", "linux", "stats", "process", "workloads"]),
     (
-        "crates/experiments",
-        &[
-            "model",
-            "linux",
-            "stats",
-            "process",
-            "workloads",
-            "rulers",
-            "render",
-            "feature",
-            "report",
-            "warm",
-            "testing",
-        ],
+        "crates/compare",
+        &["model", "linux", "stats", "process", "workloads", "rulers", "render", "feature", "warm", "testing"],
     ),
     ("crates/render", &["model"]),
     ("crates/feature", &["model", "linux", "process", "render"]),
@@ -57,17 +45,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "render",
             "feature",
             "costs",
-            "experiments",
-            "report",
+            "compare",
             "testing",
         ],
     ),
     ("crates/host", &["model", "linux", "stats", "process", "rulers", "render", "feature", "testing"]),
     ("crates/signature", &["model", "linux", "stats", "workloads", "render", "feature", "testing"]),
     ("crates/warm", &["model", "linux", "stats", "process", "render", "feature", "preload", "testing"]),
-    ("crates/report", &["model", "render", "testing"]),
     // It keeps texts, and looks into none of them; its file is made as a private one of Linux.
-    ("crates/history", &["model", "linux"]),
+    ("crates/history", &["model", "linux", "render"]),
     (
         "crates/release",
         &["model", "linux", "stats", "process", "rulers", "preload", "render", "feature", "agent", "fleet", "testing"],
@@ -83,7 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "workloads",
             "process",
             "rulers",
-            "experiments",
+            "compare",
             "render",
             "feature",
             "limit",
@@ -94,7 +80,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "host",
             "signature",
             "warm",
-            "report",
             "history",
             "release",
             "agent",
@@ -106,23 +91,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "fuzz",
         &[
-            "model",
-            "linux",
-            "process",
-            "feature",
-            "experiments",
-            "render",
-            "limit",
-            "locks",
-            "costs",
-            "load",
-            "warm",
-            "explain",
-            "report",
-            "agent",
-            "release",
-            "fleet",
-            "preload",
+            "model", "linux", "process", "feature", "compare", "render", "limit", "locks", "costs", "load", "warm",
+            "explain", "agent", "release", "fleet", "preload",
         ],
     ),
 ];
@@ -150,8 +120,8 @@ fn an_arrow_off_the_table_is_seen() {
         json!({ "manifest_path": format!("/root/{name}/Cargo.toml"), "dependencies": dependencies })
     };
     let seen = |name, dependency| off_the_arrows(&package(name, dependency), Path::new("/root"));
-    assert!(seen("crates/report", "model").is_empty());
-    assert_eq!(seen("crates/report", "stats"), ["crates/report -> crates/stats"]);
+    assert!(seen("crates/render", "model").is_empty());
+    assert_eq!(seen("crates/render", "stats"), ["crates/render -> crates/stats"]);
     assert_eq!(seen("crates/novelty", "model"), ["crates/novelty is not in the table"]);
     assert_eq!(seen("preload/warm", "linux"), ["preload/warm -> crates/linux"]);
 }

@@ -136,7 +136,7 @@ fn what_cannot_be_joined_says_why() {
 fn changed_samples_stop_nothing() {
     let files = parts("changed", 2, &["--runs", "14"], ["true", "true"]);
     let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-    let second = steady_report::read_record(&texts[1]).unwrap();
+    let second = steady_compare::json::read_record(&texts[1]).unwrap();
     let digits: Vec<usize> =
         texts[0].bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit()).map(|at| at.0).collect();
     let config = Config { failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..Config::with_cases(150) };
@@ -146,12 +146,12 @@ fn changed_samples_stop_nothing() {
     let tried = TestRunner::new(config).run(&changes, |changes| {
         let mut text = texts[0].clone().into_bytes();
         changes.iter().for_each(|(at, byte)| text[*at.get(&digits)] = *byte);
-        if let Ok(first) = steady_report::read_record(&String::from_utf8(text).unwrap()) {
+        if let Ok(first) = steady_compare::json::read_record(&String::from_utf8(text).unwrap()) {
             let records = vec![("one".to_owned(), first), ("two".to_owned(), second.clone())];
-            if let Ok(join) = steady_experiments::join(records) {
-                let text = terminal::text(&steady_report::joined_document(&join), Style::default());
+            if let Ok(join) = steady_compare::join(records) {
+                let text = terminal::text(&steady_compare::joined_document(&join), Style::default());
                 prop_assert!(!text.is_empty());
-                prop_assert!(!steady_report::joined_json_text(&join).is_empty());
+                prop_assert!(!steady_compare::json::joined_json_text(&join).is_empty());
                 joined.set(joined.get() + 1);
             }
         }

@@ -11,7 +11,7 @@ mod reports;
 
 use std::str;
 
-use steady_experiments::{Compared, judge};
+use steady_compare::{Compared, judge};
 use steady_linux::{cgroup, debuggee, exits, procfs, topology};
 use steady_model::Nanos;
 use steady_preload::card::{Card, HEADER_BYTES, checksum};

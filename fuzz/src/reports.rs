@@ -2,8 +2,8 @@
 
 use std::str;
 
+use steady_compare::Compared;
 use steady_costs::CostsRecord;
-use steady_experiments::Compared;
 use steady_explain::{ExplainPairRecord, ExplainRecord};
 use steady_feature::Report as Rendered;
 use steady_feature::flags::Form;

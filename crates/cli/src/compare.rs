@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_experiments::compare::{CompareError, Event, Setting, compare};
-use steady_experiments::{COMPARISONS, CommandRunner, Compared, judge};
+use steady_compare::run::{CompareError, Event, Setting, compare};
+use steady_compare::{COMPARISONS, CommandRunner, Compared, judge};
 use steady_feature::{Failure, Feature, Interrupt, Record as _, Session, Status};
 use steady_host::around;
 use steady_linux::{Root, cgroup, clock, topology};

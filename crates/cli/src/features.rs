@@ -10,7 +10,7 @@ use steady_model::RunKind;
 pub(crate) static FEATURES: &[Feature] = &[
     crate::compare::FEATURE,
     steady_load::FEATURE,
-    steady_experiments::JUDGE,
+    steady_compare::JUDGE,
     steady_limit::FEATURE,
     steady_costs::FEATURE,
     steady_explain::FEATURE,

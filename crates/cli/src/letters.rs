@@ -7,7 +7,7 @@ use std::env;
 pub(crate) fn readable(text: String) -> String {
     // The order of locale(7).
     let named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os).find(|value| !value.is_empty());
-    if named.is_none_or(|locale| has_utf8(&locale.to_string_lossy())) { text } else { steady_report::ascii(&text) }
+    if named.is_none_or(|locale| has_utf8(&locale.to_string_lossy())) { text } else { steady_render::ascii(&text) }
 }
 
 /// Whether a locale's set of letters is UTF-8: `de_DE.UTF-8@euro`.

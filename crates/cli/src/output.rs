@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use steady_feature::Report;
 use steady_linux::process;
-use steady_report::Style;
+use steady_render::Style;
 
 use crate::failure::Failure;
 use crate::flags::{Form, FormatFlag, OutputFlags};

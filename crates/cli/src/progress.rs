@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use steady_experiments::compare::{Event, Progress};
+use steady_compare::run::{Event, Progress};
 use steady_model::Nanos;
 use steady_render::letters::one_line;
 

@@ -1,6 +1,6 @@
 //! Why pairs could not be run, with the remedy.
 
-use steady_experiments::compare::CompareError;
+use steady_compare::run::CompareError;
 use steady_feature::{Failure, Interrupt};
 use steady_model::{Outcome, Plan};
 use steady_process::runner::{RunError, how};

@@ -15,9 +15,9 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
+use steady_compare::CommandRunner;
+use steady_compare::run::{CompareError, Event, Setting};
 use steady_costs::prices::prices;
-use steady_experiments::CommandRunner;
-use steady_experiments::compare::{CompareError, Event, Setting};
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
 use steady_linux::clock;
 use steady_model::{Absent, Ending, Plan, Reading, RunKind};

@@ -1,6 +1,6 @@
 //! Relative changes in words: percent, or a factor where they are large.
 
-use steady_model::{Interval, Verdict};
+use steady_model::{Interval, Metric, Verdict};
 
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
@@ -107,6 +107,17 @@ fn digits(range: Interval) -> usize {
     let vanishes = |end: f64| end != 0.0 && fixed(end, enough).chars().all(|c| matches!(c, '0' | '.'));
     let excludes_zero = range.low > 0.0 || range.high < 0.0;
     if excludes_zero && (vanishes(range.low) || vanishes(range.high)) { enough + 1 } else { enough }
+}
+
+/// What a metric measures: `CPU time`.
+pub fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "CPU time",
+        Metric::Elapsed => "time without queueing",
+        Metric::Wall => "wall time",
+        Metric::Memory => "peak memory",
+        Metric::Instructions => "instructions",
+    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ mod run;
 
 use steady_feature::Record;
 use steady_history::{History, HistoryError, Selection, Which};
+use steady_history::{runs_json_text, runs_text};
 use steady_linux::clock;
 use steady_model::{Kept, Nanos, Timestamp};
-use steady_report::{runs_json_text, runs_text};
 
 use crate::failure::Failure;
 use crate::flags::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};

@@ -1,10 +1,9 @@
 //! Records of all kinds, as the history keeps them and shows them again.
 
 use steady_feature::Record;
+use steady_history::{judged_run_json_text, other_run_text, runs_json_text, said_run_json_text, said_run_text};
 use steady_model::{Kept, RunKind};
-use steady_report::{
-    ReadError, judged_run_json_text, other_run_text, runs_json_text, said_run_json_text, said_run_text,
-};
+use steady_render::json::ReadError;
 
 use crate::features;
 use crate::flags::ListFormat;

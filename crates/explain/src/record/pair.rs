@@ -167,7 +167,7 @@ impl ExplainPairRecord {
     /// # Errors
     /// What is wrong with it, and where; no input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
-        let record = steady_report::read_record_of(&SCHEMA, text)?;
+        let record = steady_compare::json::read_record_of(&SCHEMA, text)?;
         let measured: Measured = json::record(&SCHEMA, text)?;
         holds(record.plan.commands.len() == 2, "commands", "not two")?;
         holds(measured.tick_seconds != Ok(Nanos::ZERO), "tick_seconds", "zero")?;
@@ -192,7 +192,7 @@ impl ExplainPairRecord {
         let Value::Object(own) = json::value(&SCHEMA, self) else { return Value::Null };
         let mut own = own.into_iter();
         let mut top: Map<String, Value> = own.next().into_iter().collect();
-        for (name, field) in steady_report::record_fields(&self.record, samples) {
+        for (name, field) in steady_compare::json::record_fields(&self.record, samples) {
             if name == AFTER {
                 top.extend(&mut own);
             }

@@ -1,7 +1,7 @@
 //! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted.
 
+use steady_compare::run::{CompareError, Event, Setting, compare};
 use steady_costs::prices::Prices;
-use steady_experiments::compare::{CompareError, Event, Setting, compare};
 use steady_model::{Absent, Activity, Block, Ending, Hook, Layout, Moment, Nanos, Plan, Reading};
 use steady_process::runner::{BlockSpec, RunError, Runner, Traits};
 use steady_rulers::Pace;

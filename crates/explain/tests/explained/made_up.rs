@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use steady_compare::run::{Setting, compare};
 use steady_costs::prices::{Price, Priced, Prices};
-use steady_experiments::compare::{Setting, compare};
 use steady_explain::*;
 use steady_feature::attended::AttendedCommand;
 use steady_model::*;

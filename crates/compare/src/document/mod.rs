@@ -1,0 +1,80 @@
+//! A comparison as a document: the verdicts, where the time went, how the pairs ran, and what the machine did.
+
+mod charts;
+mod commands;
+mod headline;
+mod joined;
+mod machine;
+mod pairs;
+mod repeat;
+mod secondary;
+mod sentence;
+mod times;
+mod verdicts;
+
+use steady_model::{Report, Undecided, Warning};
+use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+
+use crate::words::message;
+
+pub use headline::{sentences as headline, summary};
+pub use joined::joined_document;
+pub use sentence::sentence;
+
+/// A comparison as a document.
+pub fn document(report: &Report) -> Document {
+    let record = &report.record;
+    let has_several = record.plan.commands.len() > 1;
+    let answer = headline::sentences(report).into_iter().chain(warnings(report));
+    let mut sections = Vec::new();
+    if has_several {
+        sections.extend(secondary::section(report).map(|section| section.shown(Shown::OnTerminal)));
+        sections.push(verdicts::section(report));
+    }
+    sections.push(commands::section(&record.plan));
+    sections.extend(charts::sections(report));
+    sections.extend(times::sections(report));
+    if has_several {
+        sections.push(Section::new("How the pairs ran", vec![Block::Facts(pairs::facts(report))]).folded());
+    }
+    let machine = Block::Facts(machine::facts(report));
+    sections.push(Section::new("What the machine did during the runs", vec![machine]).folded());
+    sections.push(origin(record.started, &record.host, &record.revision));
+    sections.push(commands::choices(report));
+    sections.push(Section::paragraphs([plain(format!("Seed {}", record.plan.seed))]));
+    sections.push(repeat::section(&record.plan));
+    Document { subject: subject(report), answer: answer.collect(), sections, is_brief: false }
+}
+
+/// What kind of report it is.
+fn subject(report: &Report) -> String {
+    match report.record.plan.commands.len() {
+        1 => "Steadyhand: what a command costs".to_owned(),
+        2 => "Steadyhand: two commands compared".to_owned(),
+        many => format!("Steadyhand: {many} commands compared"),
+    }
+}
+
+/// The warnings, without those that the first sentences give with their remedy.
+fn warnings(report: &Report) -> Vec<Sentence> {
+    let said = |reason| report.primary().any(|judgement| judgement.undecided == Some(reason));
+    let fresh = report.warnings.iter().filter(|warning| match warning {
+        Warning::TooFewPairs { .. } => !said(Undecided::TooFewPairs),
+        Warning::BelowGrain { .. } => !said(Undecided::BelowGrain),
+        _ => true,
+    });
+    fresh.map(|one| warning(&message(report, one))).collect()
+}
+
+fn warning(text: &str) -> Sentence {
+    vec![(Emphasis::Open, "Warning:".to_owned()), (Emphasis::Plain, format!(" {text}"))]
+}
+
+fn plain(text: String) -> Sentence {
+    vec![(Emphasis::Plain, text)]
+}
+
+/// Lines of a label and a text each.
+fn facts(lines: Vec<(&'static str, String)>) -> Vec<Fact> {
+    lines.into_iter().map(|(label, text)| Fact::new(label, text)).collect()
+}

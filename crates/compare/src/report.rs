@@ -1,0 +1,100 @@
+//! What is shown of comparisons.
+
+use serde_json::Value;
+use steady_feature::{LogKind, Record, RecordKind, Report};
+use steady_model::{Ending, Facts, Joined, Outcome, RunKind};
+use steady_process::log;
+use steady_render::document::Document;
+use steady_render::json::ReadError;
+
+use crate::judge::{judge, status};
+
+/// The kind of records that comparisons leave in the history.
+pub const COMPARISONS: RecordKind = RecordKind {
+    kind: RunKind::Compare,
+    read: |text| Ok(Box::new(Compared::read(text)?)),
+    log: Some(LogKind { read: logged, is_line: log::is_line }),
+};
+
+/// What is whole of a comparison that did not come to its end, judged; none without a pair of which all runs did what they
+/// should.
+fn logged(text: &str) -> Option<Box<dyn Record>> {
+    let record = log::read(text)?;
+    let is_accepted = |outcome| matches!(outcome, Outcome::Exited(status) if record.plan.failures.accepts(status));
+    let is_whole = record.blocks.iter().any(|block| block.runs.iter().all(|run| is_accepted(run.outcome)));
+    is_whole.then(|| Box::new(Compared(judge(record))) as Box<dyn Record>)
+}
+
+/// A comparison that has been judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared(pub steady_model::Report);
+
+/// Comparisons that are joined. They have neither runs nor samples of their own: nothing asks for their CSV.
+#[derive(Clone, Copy, Debug)]
+pub struct Together<'a>(pub &'a Joined);
+
+impl Compared {
+    /// The comparison in a JSON text, judged again.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        Ok(Compared(judge(crate::json::read_record(text)?)))
+    }
+}
+
+impl Report for Compared {
+    fn document(&self) -> Document {
+        crate::document::document(&self.0)
+    }
+
+    fn csv(&self) -> String {
+        crate::csv::csv(&self.0)
+    }
+
+    fn json(&self, samples: bool) -> String {
+        crate::json::json_text(&self.0, samples)
+    }
+}
+
+impl Record for Compared {
+    fn facts(&self) -> Facts {
+        let record = &self.0.record;
+        let origin = (record.started, &record.host, &record.revision);
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
+            pairs: Ok(record.blocks.len()),
+            complete: record.ending != Ending::Interrupted,
+            primary: Ok(record.primary),
+            ..Facts::without_pairs(RunKind::Compare, origin, crate::document::summary(&self.0))
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let sentences = crate::document::headline(&self.0);
+        sentences.into_iter().map(|spans| spans.into_iter().map(|span| span.1).collect()).collect()
+    }
+
+    fn verdicts(&self) -> Option<Value> {
+        Some(crate::json::verdicts_json(&self.0))
+    }
+
+    fn status(&self) -> u8 {
+        status(&self.0.record.plan, &self.0.judgements)
+    }
+}
+
+impl Report for Together<'_> {
+    fn document(&self) -> Document {
+        crate::document::joined_document(self.0)
+    }
+
+    fn csv(&self) -> String {
+        String::new()
+    }
+
+    fn json(&self, _samples: bool) -> String {
+        crate::json::joined_json_text(self.0)
+    }
+}

@@ -1,0 +1,63 @@
+//! Plans for simulated machines.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::PathBuf;
+
+use steady_compare::judge;
+use steady_compare::run::{CompareError, Setting, compare};
+use steady_model::{Absent, Command, Effort, Host, Nanos, Plan, Record, Report, Seed, Timestamp};
+use steady_process::simulated::{Conditions, SimulatedMachine};
+
+/// A plan for `commands` commands within `seconds`.
+pub(crate) fn plan(commands: usize, seconds: f64, seed: u64) -> Plan {
+    let command = |index: usize| Command {
+        name: format!("command {index}"),
+        argv: vec!["x".to_owned()],
+        program: PathBuf::from("/x"),
+        ..Command::default()
+    };
+    let effort = Effort::Budget(Nanos::from_seconds(seconds));
+    Plan::new((0..commands).map(command).collect(), effort, Seed(seed))
+}
+
+/// A host of which nothing is known.
+pub(crate) fn setting() -> Setting {
+    let absent = || Absent::because("simulated");
+    let host = Host {
+        hostname: Err(absent()),
+        kernel: Err(absent()),
+        cpu_model: Err(absent()),
+        cpus_allowed: 2,
+        cpus_online: 2,
+        cpu_quota: Ok(None),
+        memory: Err(absent()),
+        hypervisor: Ok(None),
+    };
+    Setting {
+        host,
+        duets: Ok(()),
+        started: Timestamp(0),
+        revision: Err(absent()),
+        counters: Err(absent()),
+        cold: None,
+        one_look: false,
+    }
+}
+
+/// Compares on `machine`.
+pub(crate) fn measure(plan: &Plan, machine: &mut SimulatedMachine) -> Result<Record, CompareError> {
+    compare(plan, setting(), machine, &mut |_| {})
+}
+
+/// Compares commands that take these times, and judges.
+pub(crate) fn report(plan: &Plan, seconds: &[f64], conditions: Conditions) -> Report {
+    let mut machine = SimulatedMachine::new(seconds, conditions, plan.seed.0 ^ 0x5eed);
+    judge(measure(plan, &mut machine).unwrap())
+}
+
+/// How many comparisons are simulated: ten times as many in `./test --all`, which finds rates that are a little too high.
+#[allow(dead_code, reason = "shared by several test programs")]
+pub(crate) fn repeated(trials: u64) -> u64 {
+    let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
+    if all { 10 * trials } else { trials }
+}

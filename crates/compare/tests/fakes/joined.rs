@@ -1,0 +1,203 @@
+//! Several comparisons on simulated machines, joined.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use steady_compare::{JoinError, join, judge};
+use steady_model::{Absent, Effort, Ending, FailIf, Layout, Look, Metric, Outcome, Plan, Record, Undecided, Verdict};
+use steady_process::simulated::{Conditions, SimulatedMachine};
+
+use crate::common::{measure, plan};
+
+const NOISY: Conditions = Conditions { noise: 0.03, hit_per_mille: 30, ..Conditions::QUIET };
+
+/// One comparison, on a machine of its own.
+fn record(plan: &Plan, seconds: &[f64]) -> Record {
+    measure(plan, &mut SimulatedMachine::new(seconds, NOISY, plan.seed.0 ^ 0x5eed)).unwrap()
+}
+
+/// So many comparisons of `budget` seconds where the second command costs `effect` more.
+fn parts(count: u64, budget: f64, effect: f64) -> Vec<(String, Record)> {
+    let seconds = [0.005, 0.005 * (1.0 + effect)];
+    (0..count).map(|part| (format!("part-{part}.json"), record(&plan(2, budget, 900 + part), &seconds))).collect()
+}
+
+#[test]
+fn together_they_tell_what_none_does_alone() {
+    let joined = join(parts(10, 0.5, 0.01)).unwrap();
+    let alone = joined.sources.iter().filter(|source| {
+        let verdict = source.report.primary().next().unwrap().verdict;
+        verdict == Verdict::Slower
+    });
+    assert!(alone.count() <= 3, "the effect is too easy to see");
+    let judgement = joined.primary().next().unwrap();
+    assert_eq!(judgement.verdict, Verdict::Slower, "{judgement:?}");
+    let blocks: usize = joined.sources.iter().map(|source| source.report.record.blocks.len()).sum();
+    assert_eq!((joined.blocks(), judgement.pairs), (blocks, blocks));
+    assert!(joined.agreements[0].homogeneity.as_ref().unwrap().agrees, "{:?}", joined.agreements);
+    let metrics: Vec<Metric> = joined.judgements.iter().map(|judgement| judgement.metric).collect();
+    assert_eq!(metrics, [Metric::Cpu, Metric::Elapsed, Metric::Wall, Metric::Memory]);
+}
+
+#[test]
+fn joining_again_repeats_to_the_last_bit_and_the_order_of_sources_hardly_matters() {
+    let joined = join(parts(3, 0.5, 0.02)).unwrap();
+    assert_eq!(joined, join(parts(3, 0.5, 0.02)).unwrap());
+    let mut turned = parts(3, 0.5, 0.02);
+    turned.rotate_left(1);
+    let turned = join(turned).unwrap();
+    let low = |joined: &steady_model::Joined| joined.judgements[0].verdict_interval.as_ref().unwrap().low;
+    assert!((low(&joined) - low(&turned)).abs() < 1e-4, "{} {}", low(&joined), low(&turned));
+}
+
+#[test]
+fn each_source_says_what_it_says_alone() {
+    let parts = parts(2, 0.5, 0.02);
+    let joined = join(parts.clone()).unwrap();
+    for ((name, record), source) in parts.into_iter().zip(&joined.sources) {
+        assert_eq!((&name, judge(record)), (&source.name, source.report.clone()));
+    }
+}
+
+#[test]
+fn sources_that_differ_are_named() {
+    let mut parts = parts(4, 1.0, 0.02);
+    parts.push(("odd.json".to_owned(), record(&plan(2, 1.0, 77), &[0.005, 0.006])));
+    let joined = join(parts).unwrap();
+    let found = joined.agreements[0].homogeneity.as_ref().unwrap();
+    assert!(!found.agrees && found.p_value < 1e-3 && found.i_squared > 0.5, "{found:?}");
+    assert!(found.outlying.contains(&4), "{found:?}");
+    assert_eq!(joined.sources.len(), 5);
+}
+
+#[test]
+fn several_contenders_are_judged_each() {
+    let part = |part: u64| (format!("{part}"), record(&plan(3, 1.0, 40 + part), &[0.005, 0.005, 0.0056]));
+    let joined = join((0..3).map(part).collect()).unwrap();
+    let verdicts: Vec<(usize, Verdict)> = joined.primary().map(|one| (one.command, one.verdict)).collect();
+    assert_eq!(verdicts[1], (2, Verdict::Slower), "{verdicts:?}");
+    assert_eq!((verdicts[0].0, joined.agreements.len()), (1, 2));
+    assert_ne!(verdicts[0].1, Verdict::Slower);
+}
+
+#[test]
+fn what_is_not_the_same_comparison_is_refused() {
+    type Change = fn(&mut Record);
+    let cases: [(Change, &str); 7] = [
+        (|record| record.plan.resolution = 0.02, "--resolution is 1% in 'part-0.json' and 2% in 'part-1.json'"),
+        (|record| record.plan.confidence = 0.99, "--confidence is 95%"),
+        (|record| record.primary = Metric::Wall, "the primary metric is cpu in 'part-0.json' and wall"),
+        (|record| record.plan.commands.truncate(1), "the number of commands is 2"),
+        (|record| record.plan.require_verdict = true, "--require-verdict is false"),
+        (
+            |record| record.plan.fail_if = Some("slower>2%".parse::<FailIf>().unwrap()),
+            "--fail-if is not given in 'part-0.json' and slower>2%",
+        ),
+        (
+            |record| {
+                record.plan.commands[1].name = "other".to_owned();
+                record.plan.commands[1].argv = vec!["other".to_owned()];
+            },
+            "command 2 is 'command 1' in 'part-0.json' and 'other'",
+        ),
+    ];
+    for (change, message) in cases {
+        let mut parts = parts(2, 0.3, 0.0);
+        change(&mut parts[1].1);
+        let error = join(parts).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let mut renamed = parts(2, 0.3, 0.0);
+    renamed[1].1.plan.commands[1].name = "another name for the same words".to_owned();
+    assert!(join(renamed).is_ok());
+}
+
+#[test]
+fn evidence_is_counted_once() {
+    let mut twice = parts(2, 0.3, 0.0);
+    twice.push(("copy.json".to_owned(), twice[0].1.clone()));
+    let error = join(twice).unwrap_err();
+    assert!(matches!(&error, JoinError::Twice { first, other, .. } if first == "part-0.json" && other == "copy.json"));
+    let mut elsewhere = parts(1, 0.3, 0.0);
+    elsewhere.push(elsewhere[0].clone());
+    elsewhere[1].1.host.hostname = Ok("another".to_owned());
+    assert!(join(elsewhere).is_ok(), "the same seed on another host is another run");
+    let alone = |part| (format!("{part}"), record(&plan(1, 0.3, part), &[0.005]));
+    assert!(matches!(join(vec![alone(1), alone(2)]), Err(JoinError::Alone(_))));
+}
+
+/// Whoever breaks off a comparison may have seen something: what it planned counts, not what it came to.
+#[test]
+fn an_interruption_is_no_end_of_the_plan() {
+    let whole = parts(2, 1.0, 0.02);
+    let mut broken = whole.clone();
+    for (_, record) in &mut broken {
+        let half = record.blocks.len() / 2;
+        record.blocks.truncate(half);
+        record.looks.retain(|look| look.blocks < half);
+        record.looks.push(Look { blocks: half, fraction: 1.0, last: true });
+        record.elapsed = record.blocks[half - 1].ended;
+    }
+    let width = |parts: Vec<(String, Record)>| {
+        join(parts).unwrap().judgements[0].verdict_interval.as_ref().unwrap().half_width()
+    };
+    let ended = width(broken.clone());
+    broken.iter_mut().for_each(|(_, record)| record.ending = Ending::Interrupted);
+    assert!(width(broken.clone()) > 1.1 * ended, "{} {ended}", width(broken));
+    assert!(width(whole) < ended);
+}
+
+#[test]
+fn one_source_of_unequal_failures_spoils_the_verdict() {
+    let mut parts = parts(2, 0.5, 0.0);
+    for block in &mut parts[1].1.blocks {
+        block.runs.iter_mut().filter(|run| run.command == 1).for_each(|run| run.outcome = Outcome::Exited(1));
+    }
+    let joined = join(parts).unwrap();
+    let judgement = joined.primary().next().unwrap();
+    assert_eq!((judgement.verdict, judgement.undecided), (Verdict::Undecided, Some(Undecided::UnequalFailures)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::with_cases(60) })]
+
+    /// Whatever the records hold: few pairs or none, costs of zero, readings that are absent, looks at nothing.
+    #[test]
+    fn nothing_makes_it_stumble(
+        sources in prop::collection::vec((0..20_usize, 0..6_u8, any::<bool>(), prop::collection::vec((0..25_usize, 0.0..=1.0_f64), 0..4)), 1..5),
+        pairs in prop::option::of(0..30_u64),
+    ) {
+        let records: Vec<(String, Record)> = sources.into_iter().enumerate().map(|(index, (blocks, kind, interrupted, looks))| {
+            let mut record = record(&plan(2, 0.3, index as u64), &[0.005, 0.005]);
+            record.blocks.truncate(blocks);
+            for (place, block) in record.blocks.iter_mut().enumerate() {
+                for run in &mut block.runs {
+                    match kind {
+                        0 => run.user = steady_model::Nanos(0),
+                        1 if place % 2 == 0 => run.outcome = Outcome::TimedOut,
+                        2 => run.peak_memory = Err(Absent::because("none")),
+                        3 => block.layout = Layout::Turns,
+                        4 => run.user = steady_model::Nanos(u64::MAX >> 12),
+                        _ => {}
+                    }
+                }
+            }
+            let mut looks: Vec<Look> =
+                looks.into_iter().map(|(at, fraction)| Look { blocks: at.min(blocks), fraction, last: false }).collect();
+            looks.sort_by_key(|look| look.blocks);
+            record.looks = looks;
+            if interrupted {
+                record.ending = Ending::Interrupted;
+            }
+            if let Some(pairs) = pairs {
+                record.plan.effort = Effort::Pairs(pairs);
+            }
+            (format!("{index}"), record)
+        }).collect();
+        let joined = join(records).unwrap();
+        for judgement in &joined.judgements {
+            if let (Ok(change), Ok(interval)) = (&judgement.change, &judgement.interval) {
+                prop_assert!(interval.holds(*change), "{judgement:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! How runs of the history are listed and shown.
+
+use steady_compare::json::verdicts_json;
+use steady_compare::{Compared, summary};
+use steady_feature::Record;
+use steady_history::{judged_run_json_text, runs_json_text, runs_text, said_run_text};
+use steady_model::{Facts, Kept, Report, Timestamp};
+use steady_render::Style;
+
+use crate::by_hand::comparisons;
+
+/// What tells a comparison from other runs.
+fn facts(report: &Report) -> Facts {
+    Compared(report.clone()).facts()
+}
+
+/// Every report of the golden files as a run.
+fn runs() -> Vec<Kept> {
+    let kept = |(id, (_, report)): (usize, (&str, Report))| Kept { id: 1 + 1000 * id as i64, facts: facts(&report) };
+    comparisons::all().into_iter().enumerate().map(kept).collect()
+}
+
+#[test]
+fn a_list_fits_eighty_columns_with_a_line_for_each_run() {
+    let mut runs = runs();
+    runs[0].facts.commands = vec!["日本語".repeat(20), "a\u{1b}[31m\nb".to_owned(), "x".repeat(200)];
+    let text = runs_text(&runs, Style { width: 80, color: false });
+    for line in text.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let lines: Vec<&str> = text.lines().skip(1).take(runs.len()).collect();
+    for (line, kept) in lines.iter().zip(&runs) {
+        let first = line.trim_start().split(' ').next().unwrap();
+        assert_eq!(first, kept.id.to_string(), "{text}");
+    }
+    assert!(text.ends_with("* did not come to its end\n"), "an interrupted run is among them: {text}");
+}
+
+#[test]
+fn a_narrow_list_still_shows_the_commands() {
+    let runs = runs();
+    for columns in [40, 60] {
+        let text = runs_text(&runs, Style { width: columns, color: false });
+        assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= columns), "{text}");
+        assert!(text.lines().nth(2).unwrap().starts_with("  38.2 % more: sha2"), "{text}");
+    }
+}
+
+#[test]
+fn verdicts_are_summed_up() {
+    let summaries: Vec<(&str, String)> =
+        comparisons::all().iter().map(|(name, report)| (*name, summary(report))).collect();
+    let of = |name: &str| summaries.iter().find(|(found, _)| *found == name).unwrap().1.as_str();
+    assert_eq!(of("slower"), "38.2 % more");
+    assert_eq!(of("same"), "same");
+    assert_eq!(of("factor"), "3.21 times as much");
+    assert!(summaries.iter().all(|(_, text)| !text.is_empty() && !text.contains('\n')), "{summaries:?}");
+}
+
+#[test]
+fn one_run_is_shown_in_both_forms() {
+    for (kept, (name, report)) in runs().iter().zip(comparisons::all()) {
+        let text = said_run_text(kept, &[summary(&report)], Style::default());
+        assert!(text.contains(&format!("Run {}", kept.id)) && text.contains("seed"), "{name}: {text}");
+        assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{name}: {text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&judged_run_json_text(kept, verdicts_json(&report))).unwrap();
+        let primary = report.primary().count();
+        assert_eq!(json["runs"][0]["verdicts"].as_array().unwrap().len(), primary, "{name}");
+    }
+}
+
+#[test]
+fn absent_facts_have_their_reasons() {
+    let mut runs = runs();
+    runs.truncate(1);
+    runs[0].facts.revision = Err(steady_model::Absent::because("no repository"));
+    runs[0].facts.started = Timestamp(u64::MAX);
+    let json: serde_json::Value = serde_json::from_str(&runs_json_text(&runs)).unwrap();
+    let run = &json["runs"][0];
+    assert_eq!(
+        (json["schema"].as_str(), run["revision_absent"].as_str()),
+        (Some("steady.history/1"), Some("no repository"))
+    );
+    assert!(run["revision"].is_null() && run["id"] == 1, "{run}");
+}

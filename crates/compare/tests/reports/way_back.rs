@@ -1,0 +1,281 @@
+//! The way from a record through JSON and back: exact for what was measured, an error for everything else.
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use steady_compare::document;
+use steady_compare::json::{json, json_text, read_record};
+use steady_model::*;
+use steady_render::json::ReadError;
+use steady_render::{Style, terminal};
+
+use crate::by_hand::comparisons;
+use crate::values::{changed, command, count, garbled, host, nanos, odd_value, path, ratio, reading, without_a_field};
+
+/// A report of nothing but a record: what is derived from it does not matter on the way back.
+fn report(record: Record) -> Report {
+    let load = Load { preempted_ratio: 0.0, run_delay_ratio: Ok(0.0) };
+    Report { record, judgements: vec![], course: vec![], breakdowns: vec![], startups: vec![], load, warnings: vec![] }
+}
+
+prop_compose! {
+    fn run(command: usize)(
+        cpu in any::<Option<usize>>(),
+        padding in any::<u32>(),
+        times in [nanos(), nanos(), nanos(), nanos()],
+        run_delay in reading(nanos()),
+        peak_memory in reading(count().prop_map(Bytes)),
+        counts in [count(), count(), count(), count()],
+        left_behind in any::<u32>(),
+        counted in prop::option::of([prop::option::of(count()), prop::option::of(count())]),
+        outcome in prop_oneof![
+            any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
+        ],
+    ) -> Run {
+        let [started, wall, user, system] = times;
+        let [minor_faults, major_faults, voluntary_switches, involuntary_switches] = counts;
+        Run {
+            command, cpu, padding, started, wall, user, system, run_delay, peak_memory, minor_faults, major_faults,
+            voluntary_switches, involuntary_switches, left_behind, outcome,
+            counters: counted.map(|[instructions, cycles]| Counters { instructions, cycles, ..Counters::default() }),
+        }
+    }
+}
+
+/// Blocks of so many commands, in the order of their ends, which lie after the starts.
+fn blocks(commands: usize) -> impl Strategy<Value = Vec<Block>> {
+    let runs = (0..commands).map(run).collect::<Vec<_>>().prop_shuffle();
+    let block = (select(&Layout::ALL), runs, nanos());
+    prop::collection::vec(block, 0..6).prop_map(|parts| {
+        let mut at = Nanos::ZERO;
+        let of = |(layout, runs, ended): (Layout, Vec<Run>, Nanos)| {
+            at = runs.iter().map(|run| run.started).fold(ended.max(at), Nanos::max);
+            Block { layout, ended: at, runs, draw: None }
+        };
+        parts.into_iter().map(of).collect()
+    })
+}
+
+prop_compose! {
+    fn choices()(
+        effort in prop_oneof![nanos().prop_map(Effort::Budget), any::<u64>().prop_map(Effort::Pairs)],
+        seed in any::<u64>(),
+        resolution in ratio(),
+        confidence in 0.001..0.999f64,
+        metric in prop::option::of(select(&Metric::ALL)),
+        layout in prop::option::of(select(&Layout::ALL)),
+        warmup in any::<Option<u32>>(),
+        input in prop::option::of(path()),
+        output in prop::collection::vec(output(), 0..2),
+        failures in prop_oneof![
+            Just(FailureRule::Abort), Just(FailureRule::IgnoreAll), any::<Vec<i32>>().prop_map(FailureRule::IgnoreCodes)
+        ],
+        timeout in prop::option::of(prop_oneof![nanos(), Just(Nanos(31_536_000_000_000_000))]),
+        cpus in any::<Option<Vec<usize>>>(),
+        fail_if in prop::option::of((select(&[Verdict::Slower, Verdict::Faster]), ratio())),
+        (require_verdict, warm) in any::<(bool, bool)>(),
+    ) -> Plan {
+        let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
+        Plan {
+            commands: vec![], seed: Seed(seed), effort, resolution, confidence, metric, layout, warmup, input,
+            setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
+            output: PerCommand(output), failures, timeout, cpus, fail_if, require_verdict, warm,
+        }
+    }
+}
+
+fn output() -> impl Strategy<Value = Output> {
+    prop_oneof![select(&[Output::Null, Output::Stderr, Output::Pipe, Output::Inherit]), path().prop_map(Output::File)]
+}
+
+fn plan(commands: usize) -> impl Strategy<Value = Plan> {
+    let scripts = move || {
+        let number = prop_oneof![Just(0), Just(1), Just(commands)];
+        number.prop_flat_map(|n| prop::collection::vec(".*", n)).prop_map(PerCommand)
+    };
+    (choices(), prop::collection::vec(command(), commands), [scripts(), scripts(), scripts(), scripts()]).prop_map(
+        |(plan, commands, [setup, prepare, conclude, cleanup])| Plan {
+            commands,
+            setup,
+            prepare,
+            conclude,
+            cleanup,
+            ..plan
+        },
+    )
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (nanos(), [prop::option::of(ratio()), prop::option::of(ratio()), prop::option::of(ratio())])
+        .prop_map(|(at, [busy_ratio, steal_ratio, pressure])| Moment { at, busy_ratio, steal_ratio, pressure })
+}
+
+prop_compose! {
+    fn record()(commands in 1..5usize)(
+        plan in plan(commands),
+        host in host(),
+        (started, revision) in (0..253_402_300_800u64, reading(".*")),
+        counters in reading(select(&[CounterScope::User, CounterScope::UserAndKernel])),
+        moments in prop::collection::vec(moment(), 0..3),
+        primary in select(&Metric::ALL),
+        left_out in prop::collection::vec((select(&Layout::ALL), ".*"), 0..2),
+        (blocks, usual) in (blocks(commands), blocks(commands)),
+        cold in prop::option::of((prop::option::of(0..commands), ".*")),
+        fractions in prop::collection::vec(ratio(), 0..4),
+        activity in [reading(ratio()), reading(ratio()), reading(ratio()), reading(ratio())],
+        elapsed in nanos(),
+        ending in select(&[Ending::Decided, Ending::Spent, Ending::Interrupted]),
+    ) -> Record {
+        let [busy_ratio, steal_ratio, pressure, throttled_ratio] = activity;
+        let cold = cold.filter(|_| plan.warm).map(|(command, reason)| Cold { command, reason });
+        let warm = plan.warm && cold.is_none();
+        let (mut blocks, mut usual) = (blocks, if warm { usual } else { vec![] });
+        for (draw, block) in blocks.iter_mut().enumerate().chain(usual.iter_mut().enumerate()) {
+            block.draw = warm.then_some(draw as u64 / 2);
+        }
+        for run in blocks.iter_mut().chain(&mut usual).flat_map(|block| &mut block.runs) {
+            run.counters = run.counters.filter(|_| counters.is_ok()).or(counters.is_ok().then(Counters::default));
+        }
+        let looks = fractions.iter().enumerate().map(|(index, &fraction)| Look {
+            blocks: blocks.len() * (index + 1) / fractions.len(), fraction, last: index + 1 == fractions.len(),
+        });
+        Record {
+            looks: looks.collect(),
+            left_out: left_out.into_iter().map(|(layout, reason)| LeftOut { layout, reason }).collect(),
+            activity: Activity { busy_ratio, steal_ratio, pressure, throttled_ratio },
+            started: Timestamp(started),
+            plan, host, revision, counters, primary, blocks, usual, cold, moments, elapsed, ending,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn records_come_back_as_they_were(record in record()) {
+        let text = json_text(&report(record.clone()), true);
+        prop_assert_eq!(read_record(&text), Ok(record.clone()));
+        let compact = json(&report(record.clone()), true).to_string();
+        prop_assert_eq!(read_record(&compact), Ok(record));
+    }
+
+    #[test]
+    fn changed_exports_never_panic(record in record(), changes in prop::collection::vec((any::<Index>(), odd_value()), 1..4)) {
+        let value = changed(json(&report(record), true), changes);
+        if let Ok(record) = read_record(&value.to_string()) {
+            // What is accepted can be summed and written again.
+            let report = report(record.clone());
+            let _ = Layout::ALL.map(|layout| report.time_in(layout));
+            let _ = record.blocks.iter().flat_map(|block| &block.runs).map(|run| run.wall + run.cpu_time()).sum::<Nanos>();
+            prop_assert_eq!(read_record(&json_text(&report, true)), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_missing_field_is_never_made_up(record in record(), place in any::<Index>()) {
+        let (key, without) = without_a_field(json(&report(record.clone()), true), &place);
+        // What is derived may be missing. A reason may not, except where none says "there is none".
+        if let Ok(found) = read_record(&without.to_string()) && !key.ends_with("_absent") {
+            prop_assert_eq!(found, record);
+        }
+    }
+
+    #[test]
+    fn cut_and_garbled_text_never_panics(record in record(), cut in any::<Index>(), garbage in any::<u8>()) {
+        let (garbled, cut) = garbled(json_text(&report(record), true), &cut, garbage);
+        let _ = read_record(&garbled);
+        prop_assert!(read_record(&cut).is_err());
+    }
+
+    #[test]
+    fn texts_of_any_numbers_never_panic(change in any::<f64>(), low in any::<f64>(), high in any::<f64>(), width in 0..200usize) {
+        for (_, mut report) in comparisons::all() {
+            for judgement in &mut report.judgements {
+                judgement.change = Ok(change);
+                judgement.interval = Ok(Interval { low, high });
+                judgement.effort_to_settle = Some(high);
+                judgement.widening = Some(low);
+            }
+            for breakdown in &mut report.breakdowns {
+                breakdown.cpu.mean = change;
+                breakdown.wall.interval = Interval { low, high };
+                breakdown.minor_faults = high;
+            }
+            report.load.preempted_ratio = low;
+            report.record.activity.busy_ratio = Ok(change);
+            let text = terminal::text(&document(&report), Style { width, color: true });
+            prop_assert!(!text.contains("NaN"), "{}", text);
+            let json = json_text(&report, false);
+            prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
+        }
+    }
+}
+
+/// The error of an export after a change.
+fn error_after(change: impl FnOnce(&mut Value)) -> ReadError {
+    let mut value = json(&comparisons::slower(), true);
+    change(&mut value);
+    read_record(&value.to_string()).expect_err("it should be refused")
+}
+
+#[test]
+fn the_reports_come_back() {
+    for (name, report) in comparisons::all() {
+        assert_eq!(read_record(&json_text(&report, true)), Ok(report.record.clone()), "{name}");
+        assert_eq!(read_record(&json_text(&report, false)), Err(ReadError::WithoutSamples), "{name}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let says = |error: ReadError, expected: &str| assert_eq!(error.to_string(), expected);
+    assert!(matches!(read_record("{"), Err(ReadError::NotJson(_))));
+    assert!(matches!(read_record(""), Err(ReadError::NotJson(_))));
+    assert!(matches!(read_record(&"[".repeat(1 << 20)), Err(ReadError::NotJson(_))));
+    assert_eq!(
+        read_record("[]"),
+        Err(ReadError::OtherSchema { what: "a comparison", known: "steady.compare/1", found: "missing".into() })
+    );
+    says(
+        error_after(|value| value["schema"] = json!("steady.load/1")),
+        "not an export of a comparison: its schema is \"steady.load/1\", not \"steady.compare/1\"",
+    );
+    says(
+        error_after(|value| value["schema"] = json!("steady.compare/2")),
+        "written by a newer version: its schema is \"steady.compare/2\", and \"steady.compare/1\" is the newest known \
+         here; upgrade steady",
+    );
+    says(
+        error_after(|value| value["samples"] = json!(null)),
+        "it holds no samples to judge again: measure with --samples",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!("1 s")),
+        "samples.blocks[3].runs[1].wall_seconds: invalid type: string \"1 s\", expected f64",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["wall_seconds"] = json!(-1.5)),
+        "samples.blocks[3].runs[1].wall_seconds: -1.5 s is no time span that can be",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][3]["runs"][1]["run_delay_seconds"] = json!(null)),
+        "samples.blocks[3].runs[1].run_delay_seconds: invalid type: null, expected f64",
+    );
+    says(
+        error_after(|value| _ = value["plan"].as_object_mut().unwrap().shift_remove("warmup")),
+        "plan: missing field `warmup`",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][0]["runs"][0]["command"] = json!(2)),
+        "inconsistent: samples.blocks[0].runs[0].command: 2 is no command of a plan that has 2",
+    );
+    says(
+        error_after(|value| value["samples"]["blocks"][0]["runs"][0]["wall_seconds"] = json!(1e9)),
+        "inconsistent: samples.blocks[0].runs[0].wall_seconds: longer than any measuring",
+    );
+    says(
+        error_after(|value| value["samples"]["looks"][1]["blocks"] = json!(65)),
+        "inconsistent: samples.looks[1]: at more blocks than there are",
+    );
+}

@@ -1,0 +1,149 @@
+//! What the history holds: a list of runs, or the facts of one.
+
+use steady_model::{Facts, Kept, Reading};
+use steady_render::effect::noun;
+use steady_render::letters::{capital, cut, one_line, width};
+use steady_render::terminal::Page;
+use steady_render::timestamp::text as started;
+use steady_render::units::TIE;
+use steady_render::{Emphasis as Paint, Style};
+
+/// Columns: between two, and for a verdict at most.
+const GAP: usize = 2;
+const VERDICT: usize = 22;
+/// In fewer columns commands cannot be told apart: the verdict and the commands then have a line of their own.
+const LEAST_ROOM: usize = 12;
+/// How many there are, less the one of commands.
+const COLUMNS: usize = 5;
+
+/// The runs as a table, a line for each.
+pub fn runs_text(runs: &[Kept], style: Style) -> String {
+    let mut page = Page::new(style);
+    if runs.is_empty() {
+        page.paragraph(0, 0, &[(Paint::Plain, "No runs are kept.".to_owned())]);
+        return page.finish();
+    }
+    let lines: Vec<[String; COLUMNS]> = runs.iter().map(cells).collect();
+    let heads = ["ID", "Started (UTC)", "Kind", "Pairs", "Verdict"];
+    let wide = |column: usize| {
+        let cells = lines.iter().map(|line| width(&line[column]));
+        cells.max().unwrap_or(0).max(width(heads[column]))
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(wide);
+    let room = page.width().saturating_sub(widths.iter().sum::<usize>() + GAP * widths.len());
+    let wide_enough = room >= LEAST_ROOM;
+    let (verdict, commands_head) = if wide_enough { ("Verdict", "Commands") } else { ("", "") };
+    page.line(&[(Paint::Heading, line(&["ID", "Started (UTC)", "Kind", "Pairs", verdict], widths, commands_head))]);
+    for (kept, cells) in runs.iter().zip(&lines) {
+        let cells = cells.each_ref().map(String::as_str);
+        if wide_enough {
+            page.line(&[(Paint::Plain, line(&cells, widths, &commands(&kept.facts, room)))]);
+        } else {
+            let [id, time, kind, pairs, verdict] = cells;
+            let below = page.width().saturating_sub(GAP + width(verdict) + ": ".len());
+            page.line(&[(Paint::Plain, line(&[id, time, kind, pairs, ""], widths, ""))]);
+            let commands = commands(&kept.facts, below);
+            page.line(&[(Paint::Plain, format!("{}{verdict}: {commands}", " ".repeat(GAP)))]);
+        }
+    }
+    if runs.iter().any(|kept| !kept.facts.complete) {
+        page.blank();
+        page.paragraph(0, 2, &[(Paint::Plain, "* did not come to its end".to_owned())]);
+    }
+    page.finish()
+}
+
+/// One run: what it says in sentences, and what tells it from other runs.
+pub fn said_run_text(kept: &Kept, sentences: &[String], style: Style) -> String {
+    let mut page = Page::new(style);
+    for (index, sentence) in sentences.iter().enumerate() {
+        if index == 1 {
+            page.blank();
+        }
+        let paint = if index == 0 { Paint::Heading } else { Paint::Plain };
+        page.paragraph(0, 2, &[(paint, one_line(sentence))]);
+    }
+    facts(kept, page)
+}
+
+/// One run that says no more than its facts, as [`said_run_text`].
+pub fn other_run_text(kept: &Kept, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(0, 2, &[(Paint::Plain, format!("{}.", capital(&one_line(&kept.facts.verdict))))]);
+    facts(kept, page)
+}
+
+/// What tells a run from others, below what it said.
+fn facts(kept: &Kept, mut page: Page) -> String {
+    let facts = &kept.facts;
+    page.heading(&format!("Run {}", kept.id));
+    let mut item = |label: &str, text: String| page.item(label, "commands".len(), &[(Paint::Plain, text)]);
+    item("kind", facts.kind.name().to_owned());
+    item("started", started(facts.started));
+    for (index, command) in facts.commands.iter().enumerate() {
+        let number = if facts.commands.len() > 1 { format!("{}{TIE}", index + 1) } else { String::new() };
+        item(if index == 0 { "commands" } else { "" }, number + &one_line(command));
+    }
+    // What runs of its kind do not have is not missing.
+    facts.pairs.iter().for_each(|pairs| item("pairs", pairs.to_string()));
+    let complete = if facts.complete { "yes" } else { "no: it was interrupted, killed or stopped by a failure" };
+    item("complete", complete.to_owned());
+    facts.primary.iter().for_each(|metric| item("metric", noun(*metric).to_owned()));
+    item("host", reading(&facts.hostname));
+    item("kernel", reading(&facts.kernel));
+    item("revision", reading(&facts.revision));
+    facts.seed.iter().for_each(|seed| item("seed", seed.to_string()));
+    page.finish()
+}
+
+fn reading(reading: &Reading<String>) -> String {
+    reading.as_ref().map_or_else(|absent| format!("absent: {absent}"), |text| one_line(text))
+}
+
+fn cells(kept: &Kept) -> [String; COLUMNS] {
+    let facts = &kept.facts;
+    // 2026-11-20T14:05:12Z, to the minute.
+    let time: String = started(facts.started).chars().take(16).collect();
+    let mark = if facts.complete { "" } else { "*" };
+    let pairs = facts.pairs.as_ref().map_or_else(|_| "–".to_owned(), usize::to_string);
+    let (id, kind) = (kept.id.to_string(), facts.kind.name().to_owned());
+    [id, time.replace('T', " "), kind, format!("{pairs}{mark}"), verdicts(&facts.verdict)]
+}
+
+/// As many verdicts as fit, each whole.
+fn verdicts(all: &str) -> String {
+    let all = one_line(all);
+    let ends = all.match_indices("; ").map(|(at, _)| format!("{}; …", &all[..at]));
+    let fits = |text: &String| width(text) <= VERDICT;
+    if fits(&all) { all } else { ends.filter(fits).last().unwrap_or_else(|| cut(&all, VERDICT)) }
+}
+
+/// Numbers to the right, words to the left.
+fn line(cells: &[&str; COLUMNS], widths: [usize; COLUMNS], commands: &str) -> String {
+    let pad = |column: usize| " ".repeat(widths[column].saturating_sub(width(cells[column])));
+    let gap = " ".repeat(GAP);
+    let [id, time, kind, pairs, verdict] = cells;
+    let left = format!("{}{id}{gap}{time}{}{gap}{kind}{}{gap}{}{pairs}", pad(0), pad(1), pad(2), pad(3));
+    format!("{left}{gap}{verdict}{}{gap}{commands}", pad(4)).trim_end().to_owned()
+}
+
+/// The commands in `room` columns: all of them where they fit, else a share for each.
+fn commands(facts: &Facts, room: usize) -> String {
+    const BETWEEN: &str = " · ";
+    const SHORTEST: usize = 4;
+    let names: Vec<String> = facts.commands.iter().map(|name| one_line(name)).collect();
+    let all = names.join(BETWEEN);
+    if width(&all) <= room {
+        return all;
+    }
+    // What short names leave is the long ones'.
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|index| width(&names[*index]));
+    let mut left = room.saturating_sub(width(BETWEEN) * names.len().saturating_sub(1));
+    let mut shown = names.clone();
+    for (done, index) in order.into_iter().enumerate() {
+        shown[index] = cut(&names[index], (left / (names.len() - done)).max(SHORTEST));
+        left = left.saturating_sub(width(&shown[index]));
+    }
+    cut(&shown.join(BETWEEN), room)
+}
