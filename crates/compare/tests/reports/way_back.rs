@@ -260,7 +260,7 @@ fn errors_say_what_and_where() {
     );
     says(
         error_after(|value| value["samples"]["blocks"][3]["runs"][1]["run_delay_seconds"] = json!(null)),
-        "samples.blocks[3].runs[1].run_delay_seconds: invalid type: null, expected f64",
+        "samples.blocks[3].runs[1].run_delay_seconds: null, without a reason in run_delay_seconds_absent",
     );
     says(
         error_after(|value| _ = value["plan"].as_object_mut().unwrap().shift_remove("warmup")),
