@@ -119,7 +119,7 @@ fn many_hosts_do_not_flood_a_terminal() {
     };
     let many = again(fleet.clone(), 20);
     assert!(
-        many.lines().count() < 60
+        many.lines().filter(|line| !line.is_empty()).count() < 60
             && many.split_whitespace().collect::<Vec<_>>().join(" ").contains("17 more lie apart"),
         "{many}"
     );
