@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Layout, Nanos, Verdict};
@@ -147,7 +148,7 @@ impl FailureRule {
 }
 
 /// A condition under which the measuring fails: `slower>1%`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailIf {
     /// [`Verdict::Slower`] or [`Verdict::Faster`].
     pub verdict: Verdict,

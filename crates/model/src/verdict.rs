@@ -1,5 +1,6 @@
 //! What an experiment concludes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the runs of a pair are laid out in time.
@@ -31,7 +32,7 @@ impl Layout {
 }
 
 /// What the interval of an effect says about a command beside the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The whole interval lies below zero: the command costs less than the first.
@@ -57,7 +58,7 @@ impl Verdict {
 }
 
 /// A closed interval of effects. The scale (log ratio or relative change) is the holder's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

@@ -15,6 +15,7 @@ use steady_feature::{Record, Report};
 use steady_model::*;
 use steady_release::*;
 use steady_render::Style;
+use steady_render::json::description;
 
 fn text(report: &ReleaseReport, width: usize) -> String {
     report.text(Style { width, color: false })
@@ -134,6 +135,11 @@ fn summaries_are_short() {
     let told: Vec<String> = all().iter().map(|(_, report)| summary(report)).collect();
     let expected = ["7.5 % less", "5.1 % more", "same", "refused", "undecided", "56.2 % less", "2.1 % less"];
     assert_eq!(told[..expected.len()], expected);
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<ReleaseReport>(&SCHEMA));
 }
 
 #[test]
