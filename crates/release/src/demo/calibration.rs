@@ -124,6 +124,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
     fn pages_of_v2_cost_what_is_added_to_them() {
         // A machine that is busy at the moment is asked again, by how exact its answer is and not by what it says.
         let exact = |found: &Calibration| found.interval.high - found.interval.low < 0.04;
