@@ -113,7 +113,7 @@ class Pages(unittest.TestCase):
                                    ("costs-sweep", "path.percpu", 2), ("costs-sweep", "path.perwall", 2), ("locks-queue", "rect.waiting", 9),
                                    ("locks-queue", "rect.calls", 9), ("locks-many", "rect.waiting", 24),
                                    ("release-random", "path.percpu", 3), ("release-random", "path.perwall", 3),
-                                   ("release-random", "path.busy", 1), ("release-followed", "path.sight", 2),
+                                   ("release-random", "path.estimate", 2), ("release-followed", "path.percpu", 4),
                                    ("release-refused", "rect.waiting", 2)):
             self.browser.show(REPORTS / f"{page}.html", 800)
             sizes = self.browser.value(

@@ -204,7 +204,7 @@ impl FailureRule {
 }
 
 /// A condition under which the measuring fails: `slower>1%`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailIf {
     /// [`Verdict::Slower`] or [`Verdict::Faster`].
     pub verdict: Verdict,

@@ -3,6 +3,7 @@
 mod json;
 mod parts;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, FailIf, Interval, Metric, Nanos, Reading, RunKind, Timestamp, Verdict};
@@ -18,7 +19,7 @@ use parts::{above_ratio, change_requests, ends, flat_requests, not_before, secon
 pub const SCHEMA: Schema = Schema { name: "steady.release/1", what: "what a release changed" };
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseQuestion {
     /// The service.
     pub service: String,
@@ -26,14 +27,17 @@ pub struct ReleaseQuestion {
     pub old: String,
     /// The version that is judged.
     pub new: String,
-    /// When the comparison was requested; `None` in reports of versions that did not record it.
+    /// When the comparison was requested; absent in reports of versions that did not record it.
     #[serde(default, with = "parts::asked")]
+    #[schemars(with = "Reading<String>")]
     pub asked: Option<Timestamp>,
     /// The first second of the window, since 1970; in JSON a time of day, as all moments but those of the course.
     #[serde(with = "second")]
+    #[schemars(with = "String")]
     pub from: u64,
     /// The second behind its last.
     #[serde(with = "second")]
+    #[schemars(with = "String")]
     pub to: u64,
     /// Whether routes are judged each by itself.
     pub by_route: bool,
@@ -47,7 +51,7 @@ pub struct ReleaseQuestion {
 }
 
 /// How the two versions came to be compared, as the data show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReleaseDesign {
     /// A coin for each request.
@@ -86,7 +90,7 @@ impl ReleaseDesign {
 }
 
 /// By what the load is taken off the costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestsOn {
     /// By nothing: both versions had the same load, for coins chose between them.
@@ -100,7 +104,7 @@ pub enum RestsOn {
 }
 
 /// One of the two versions within the window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSide {
     /// Its name.
     pub version: String,
@@ -126,7 +130,7 @@ pub struct ReleaseSide {
 }
 
 /// A change, NEW / OLD - 1, with its interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeEstimate {
     /// The estimate.
     pub change: Reading<f64>,
@@ -154,7 +158,7 @@ impl ChangeEstimate {
 
 /// The change of the total CPU time, NEW / OLD - 1: what all requests need if all run NEW, over what they need if all run OLD,
 /// at equal load and mix of routes and classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseChange {
     /// The estimate, with load and mix taken off.
     pub change: Reading<f64>,
@@ -172,6 +176,7 @@ pub struct ReleaseChange {
     pub load_shift: Reading<f64>,
     /// Requests of OLD and NEW that it rests on.
     #[serde(flatten, with = "change_requests")]
+    #[schemars(with = "parts::change_requests::Form")]
     pub requests: [u64; 2],
     /// In how many seconds of the same traffic it would probably be settled.
     pub settle_seconds: Reading<f64>,
@@ -225,7 +230,7 @@ impl ReleaseChange {
 }
 
 /// What one route did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseRoute {
     /// Its template.
     pub route: String,
@@ -236,6 +241,7 @@ pub struct ReleaseRoute {
     pub change: ReleaseChange,
     /// The change of its usual request.
     #[serde(default = "not_before")]
+    #[schemars(!default)]
     pub usual: ChangeEstimate,
     /// Its median wall time under OLD.
     #[serde(rename = "old_wall_median_seconds")]
@@ -248,7 +254,7 @@ pub struct ReleaseRoute {
 /// Requests of one route and class, split at three times their usual cost.
 ///
 /// Both changes are of CPU time per request of the route and class, so that together they are the change of their total.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseTail {
     /// The template of the route.
     pub route: String,
@@ -258,6 +264,7 @@ pub struct ReleaseTail {
     pub cpu_ratio: f64,
     /// The share of its requests that cost more than the bound, OLD and NEW.
     #[serde(flatten, with = "above_ratio")]
+    #[schemars(with = "parts::above_ratio::Form")]
     pub above_ratio: [f64; 2],
     /// The share of its CPU time that these have, both versions together.
     pub above_cpu_ratio: f64,
@@ -268,7 +275,7 @@ pub struct ReleaseTail {
 }
 
 /// One host of several, by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseHost {
     /// Its name.
     pub host: String,
@@ -283,16 +290,19 @@ pub struct ReleaseHost {
 }
 
 /// Mean wall time of OLD and NEW by where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallParts {
     /// On a CPU.
     #[serde(flatten, with = "parts::cpu_seconds")]
+    #[schemars(with = "parts::cpu_seconds::Form")]
     pub cpu: [Nanos; 2],
     /// Waiting for a CPU.
     #[serde(flatten, with = "parts::waiting_seconds")]
+    #[schemars(with = "parts::waiting_seconds::Form")]
     pub waiting: [Nanos; 2],
     /// Anything else: other services, disks, locks.
     #[serde(flatten, with = "parts::blocked_seconds")]
+    #[schemars(with = "parts::blocked_seconds::Form")]
     pub blocked: [Nanos; 2],
 }
 
@@ -304,28 +314,30 @@ impl WallParts {
 }
 
 /// A quantile of wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallQuantile {
     /// The share of the requests that stayed below: 0.5, 0.9, ...
     pub ratio: f64,
     /// Their longest time, OLD and NEW.
     #[serde(flatten, with = "parts::seconds")]
+    #[schemars(with = "parts::seconds::Form")]
     pub times: [Nanos; 2],
 }
 
 /// A bin of the distribution of wall time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallBin {
     /// Its upper end.
     #[serde(rename = "below_seconds")]
     pub below: Nanos,
     /// The share of requests in it, of OLD and of NEW.
     #[serde(flatten, with = "parts::ratio")]
+    #[schemars(with = "parts::ratio::Form")]
     pub shares: [f64; 2],
 }
 
 /// Wall time of OLD and NEW, as it was: what load did is in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseWall {
     /// The change of the median, mix of routes taken off.
     pub median_change: Reading<f64>,
@@ -337,6 +349,7 @@ pub struct ReleaseWall {
     pub quantiles: Vec<WallQuantile>,
     /// Requests of OLD and NEW of which it is known how long they waited for a CPU.
     #[serde(flatten, with = "watched_requests")]
+    #[schemars(with = "parts::watched_requests::Form")]
     pub watched: [u64; 2],
     /// Mean time of each part, over the requests of which all parts are known.
     pub parts: Reading<WallParts>,
@@ -362,7 +375,7 @@ impl ReleaseWall {
 }
 
 /// What the change comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSaving {
     /// CPUs that the service keeps busy, both versions together, on all hosts.
     pub cpus_used: f64,
@@ -375,7 +388,7 @@ pub struct ReleaseSaving {
 }
 
 /// CPU time of processes that is not that of their requests, as a share of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnexplainedCpu {
     /// Over all processes.
     pub ratio: f64,
@@ -400,7 +413,7 @@ impl UnexplainedCpu {
 }
 
 /// Why one version after the other gives no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Refusal {
     /// Given the rulers, the version is nearly known: what load did and what the version did cannot be told apart.
@@ -438,7 +451,7 @@ pub enum Refusal {
 }
 
 /// What would give an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settling {
     /// The design that would.
     pub design: ReleaseDesign,
@@ -447,7 +460,7 @@ pub struct Settling {
 }
 
 /// Something in the data that says that load may have been mistaken for the version, or the version for load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadAlarm {
     /// The change by the rulers inside the workers.
     pub by_worker_rulers: f64,
@@ -456,7 +469,7 @@ pub struct LoadAlarm {
 }
 
 /// Something that the reader should know.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ReleaseWarning {
     /// The two kinds of rulers disagree: NEW may be moving its own ruler.
@@ -554,7 +567,7 @@ pub enum ReleaseWarning {
 }
 
 /// One stretch of the window, for charts. Means are absent where nothing was served.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseMoment {
     /// Its first second, since 1970.
     pub at_seconds: u64,
@@ -620,7 +633,7 @@ impl ReleaseMoment {
 }
 
 /// The window as a course of time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseCourse {
     /// How long a stretch is, in seconds.
     pub step_seconds: u64,
@@ -629,13 +642,15 @@ pub struct ReleaseCourse {
 }
 
 /// What was known after a look of those that follow live.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseSight {
     /// The second behind the last that was looked at.
     #[serde(with = "second")]
+    #[schemars(with = "String")]
     pub to: u64,
     /// Requests of OLD and NEW until then.
     #[serde(flatten, with = "flat_requests")]
+    #[schemars(with = "parts::flat_requests::Form")]
     pub requests: [u64; 2],
     /// The estimate.
     pub change: Reading<f64>,
@@ -660,7 +675,7 @@ impl ReleaseSight {
 }
 
 /// What a release changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseReport {
     /// What was asked.
     #[serde(flatten)]
@@ -684,6 +699,7 @@ pub struct ReleaseReport {
     /// The usual request: the change of the logarithm of cost, by Huber's estimate. It says what most requests did, and not
     /// what the service needs.
     #[serde(default = "not_before")]
+    #[schemars(!default)]
     pub usual: ChangeEstimate,
     /// Which requests changed, the routes and classes with the most CPU time first; empty where the total and the usual request
     /// agree.
@@ -702,6 +718,7 @@ pub struct ReleaseReport {
     pub saving: Reading<ReleaseSaving>,
     /// CPU time of processes that is not that of their requests.
     #[serde(default = "parts::none_before")]
+    #[schemars(!default)]
     pub unexplained: Reading<UnexplainedCpu>,
     /// The course of the window.
     pub course: ReleaseCourse,

@@ -27,7 +27,7 @@ pub(super) fn section(report: &ReleaseReport) -> Section {
     };
     let blocks = match &report.wall {
         Ok(wall) => blocks(report, wall),
-        Err(absent) => vec![Block::Paragraph(plain(format!("absent: {}", named_reason(&absent.0))))],
+        Err(absent) => vec![Block::Paragraph(plain(format!("It is absent: {}.", named_reason(&absent.0))))],
     };
     Section::new(heading, blocks).whole().folded()
 }

@@ -76,7 +76,8 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             let more = routes.saturating_sub(names.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!(
-                "Served unequally by the versions, so compared together: {}{more} ({} of the CPU time). Which of these routes a                  request is on depends on its version.",
+                "Served unequally by the versions, so compared together: {}{more} ({} of the CPU time). Which of these routes a \
+                 request is on depends on its version.",
                 names.iter().map(|name| named(name)).collect::<Vec<_>>().join(", "),
                 percent(*cpu_ratio)
             )

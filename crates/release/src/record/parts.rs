@@ -1,5 +1,6 @@
 //! How parts of the record stand in its JSON: two versions as two fields, seconds as times of day, intervals as two ends.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use steady_model::{Absent, Interval, Nanos, Reading, Timestamp};
@@ -19,8 +20,8 @@ macro_rules! both {
         pub(super) mod $module {
             use super::*;
 
-            #[derive(Serialize, Deserialize)]
-            struct Both {
+            #[derive(Serialize, Deserialize, JsonSchema)]
+            pub(crate) struct Form {
                 #[serde(rename = $old)]
                 $(#[serde($default)])?
                 old: $value,
@@ -30,11 +31,11 @@ macro_rules! both {
             }
 
             pub(crate) fn serialize<S: Serializer>(both: &[$value; 2], serializer: S) -> Result<S::Ok, S::Error> {
-                Both { old: both[0], new: both[1] }.serialize(serializer)
+                Form { old: both[0], new: both[1] }.serialize(serializer)
             }
 
             pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[$value; 2], D::Error> {
-                Both::deserialize(deserializer).map(|both| [both.old, both.new])
+                Form::deserialize(deserializer).map(|both| [both.old, both.new])
             }
         }
     };
@@ -53,8 +54,8 @@ both!(blocked_seconds, Nanos, "old_blocked_seconds", "new_blocked_seconds");
 pub(super) mod change_requests {
     use super::*;
 
-    #[derive(Serialize)]
-    struct All {
+    #[derive(Serialize, JsonSchema)]
+    pub(crate) struct Form {
         requests: u64,
         old_requests: u64,
         new_requests: u64,
@@ -62,7 +63,7 @@ pub(super) mod change_requests {
 
     pub(crate) fn serialize<S: Serializer>(both: &[u64; 2], serializer: S) -> Result<S::Ok, S::Error> {
         let [old_requests, new_requests] = *both;
-        All { requests: old_requests.saturating_add(new_requests), old_requests, new_requests }.serialize(serializer)
+        Form { requests: old_requests.saturating_add(new_requests), old_requests, new_requests }.serialize(serializer)
     }
 
     pub(crate) use super::flat_requests::deserialize;

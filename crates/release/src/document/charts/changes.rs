@@ -100,11 +100,8 @@ fn estimates(known: &[Known], place: impl Fn(usize, f64) -> (f64, f64)) -> Vec<S
         those.map(|(at, one)| place(at, one.change)).collect()
     };
     let (usual, apart) = (dots(false), dots(true));
-    let mut all = vec![series("estimate", Look::First, Marks::Dots(usual))];
-    if !apart.is_empty() {
-        all.push(series("lies apart", Look::Rest, Marks::Dots(apart)));
-    }
-    all
+    let kinds = [("estimate", Look::First, usual), ("lies apart", Look::Second, apart)].into_iter();
+    kinds.filter(|kind| !kind.2.is_empty()).map(|kind| series(kind.0, kind.1, Marks::Dots(kind.2))).collect()
 }
 
 /// A row for each, the first at the top.
@@ -112,7 +109,7 @@ fn in_rows(label: &str, known: &[Known], report: &ReleaseReport) -> Chart {
     let resolution = report.question.resolution.min(0.999);
     let line = |(at, one): (usize, &Known)| Series {
         name: (at == 0).then(|| "interval".to_owned()),
-        look: Look::Second,
+        look: Look::First,
         marks: Marks::Line(vec![(one.interval.low, at as f64), (one.interval.high, at as f64)]),
     };
     let mut all: Vec<Series> = known.iter().enumerate().map(line).collect();
@@ -137,7 +134,7 @@ fn in_columns(label: &str, known: &[Known], report: &ReleaseReport) -> Chart {
         |(at, one): (usize, &Known)| Whisker { x: at as f64 + 1.0, low: one.interval.low, high: one.interval.high };
     let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
     let mut all = vec![
-        series("interval", Look::Second, Marks::Intervals(known.iter().enumerate().map(whisker).collect())),
+        series("interval", Look::First, Marks::Intervals(known.iter().enumerate().map(whisker).collect())),
         line(0.0, Some("no difference".to_owned()), Look::Rest),
         line((-resolution).ln_1p(), Some(as_good_as_none(resolution)), Look::Third),
         line(resolution.ln_1p(), None, Look::Third),

@@ -144,7 +144,7 @@ fn load(report: &ReleaseReport, stretches: &[Stretch], time: Scale) -> Section {
         let scale = Scale::new(Kind::Change, low.max(1e-9).ln(), high.max(1e-9).ln()).padded();
         charts.push(chart("What rulers read over the window, relative to their mean.", scale, rulers));
     }
-    let mut section = on_pages("The load meanwhile", charts);
+    let mut section = on_pages("The load at the same time", charts);
     let begun = timestamp::text(Timestamp(report.question.from));
     let merged = report.course.moments.len().div_ceil(MOST);
     let mut note = format!("From left to right: time since {begun}.");

@@ -33,7 +33,7 @@ pub(in crate::document) fn looks(report: &ReleaseReport) -> Option<Section> {
     });
     let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
     let mut all = vec![
-        series("interval, as all looks so far leave it", Look::Second, Marks::Intervals(whiskers.collect())),
+        series("interval, as all looks so far leave it", Look::First, Marks::Intervals(whiskers.collect())),
         series("estimate", Look::First, Marks::Dots(dots.collect())),
         line(0.0, Some("no difference".to_owned()), Look::Rest),
         line((-resolution).ln_1p(), Some(as_good_as_none(resolution)), Look::Third),
