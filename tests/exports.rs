@@ -1,5 +1,7 @@
 //! The files that `steady compare` and `steady judge` write beside the report.
 
+#[allow(dead_code, reason = "shared with other tests")]
+mod kept_rows;
 mod steady;
 
 use std::fs;
@@ -268,18 +270,24 @@ fn what_is_exported_is_what_the_schemas_say() {
     let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_validator) else {
         return skip(test, "no Python package jsonschema (Debian: python3-jsonschema)");
     };
-    let [limit, locks, host] = ["limit.json", "locks.json", "host.json"].map(path);
+    let [limit, locks, host, release] = ["limit.json", "locks.json", "host.json", "release.json"].map(path);
+    let shop = kept_rows::Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
+    let store = kept_rows::store("exported", &[shop]).display().to_string();
+    let window = ["--from", "2026-11-21T09:05:00Z", "--window", "1m", "--by", "route"];
+    let compare =
+        ["release", "compare", "--store", &store, "--quiet", "--no-history", "--export-json", &release, "v1", "v2"];
     for words in [
         &["limit", "--cpu", "9s", "--quiet", "--export-json", &limit, "--", "true"][..],
         &["locks", "--quiet", "--export-json", &locks, "--", "python3", "-c", "import threading"],
         &["host", "status", "--quiet", "--export-json", &host],
+        &[&compare[..], &window].concat(),
     ] {
         let (status, _, stderr) = run(words);
         assert_eq!(status, 0, "{words:?}: {stderr}");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").display().to_string();
-    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host];
+    let words = ["-W", "ignore", "-c", VALIDATE, &root, &limit, &locks, &host, &release];
     let (status, unseen, stderr) = told(Command::new(python).args(words).output().unwrap());
     assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
-    [limit, locks, host].iter().for_each(|file| fs::remove_file(file).unwrap());
+    [limit, locks, host, release].iter().for_each(|file| fs::remove_file(file).unwrap());
 }
