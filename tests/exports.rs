@@ -1,5 +1,7 @@
 //! The files that `steady compare` and `steady judge` write beside the report.
 
+#[allow(dead_code, reason = "shared with other tests")]
+mod kept_rows;
 mod steady;
 
 use std::fs;
@@ -269,8 +271,14 @@ fn what_is_exported_is_what_the_schemas_say() {
         return skip(test, "no Python package jsonschema (Debian: python3-jsonschema)");
     };
     let (mut files, root) = (Vec::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let shop = kept_rows::Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
+    let store = kept_rows::store("exported", &[shop]).display().to_string();
+    let release = format!(
+        "release compare --store '{store}' --no-history EXPORT --from 2026-11-21T09:05:00Z --window 1m --by route v1 v2"
+    );
     // One of each kind of record that has a schema.
     for line in [
+        &release,
         "limit --cpu 9s EXPORT -- true",
         "locks EXPORT -- python3 -c 'import threading'",
         "host status EXPORT",

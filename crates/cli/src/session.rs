@@ -123,7 +123,8 @@ impl Session for CommandLine {
     fn print(&mut self, part: &str) -> Result<(), Failure> {
         self.progress.clear();
         let Some(destinations) = &self.destinations else {
-            return print(part.as_bytes()).map_err(|error| Failure::Own(format!("standard output: {error}")));
+            return print(readable(part.to_owned()).as_bytes())
+                .map_err(|error| Failure::Own(format!("standard output: {error}")));
         };
         self.has_printed = true;
         if self.prints { destinations.print_text(part.to_owned()) } else { Ok(()) }

@@ -1,9 +1,8 @@
 //! Which seconds are looked at.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use steady_feature::Failure;
 use steady_model::{Nanos, Timestamp};
+use steady_render::timestamp;
 
 use super::source::Service;
 use crate::flags::ReleaseCompareFlags;
@@ -79,9 +78,7 @@ impl Window {
 
 /// A time of day, as --from and --to take it.
 pub(super) fn at(second: u64) -> String {
-    /// The end of the year 9999, behind which the format has no room.
-    const LAST: u64 = 253_402_300_799;
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(second.min(LAST))).to_string()
+    timestamp::text(Timestamp(second))
 }
 
 #[cfg(test)]
