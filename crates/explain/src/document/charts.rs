@@ -8,8 +8,8 @@ use steady_render::units::time;
 
 use crate::record::{Difference, ExplainPairRecord, ExplainRecord, Line};
 
-/// What events are drawn together.
-const KINDS: [&str; 4] = ["page faults", "switches", "forks, threads, execs", "system calls"];
+/// What events are drawn together. Forks and new threads are clones; names are short, for narrow pages.
+const KINDS: [&str; 4] = ["page faults", "switches", "clones, execs", "system calls"];
 
 /// Which of [`KINDS`] an event is.
 fn kind(priced: Priced) -> usize {
