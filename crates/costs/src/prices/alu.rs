@@ -30,20 +30,15 @@ pub struct Fields {
 #[derive(Deserialize)]
 struct Read {
     #[serde(default)]
-    alu_seconds: Option<Seconds>,
+    alu_seconds: Option<f64>,
+    #[serde(default)]
+    alu_seconds_absent: Option<String>,
     #[serde(default)]
     alu_low_seconds: Option<f64>,
     #[serde(default)]
     alu_high_seconds: Option<f64>,
     #[serde(default)]
     alu_readings: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a time in seconds")]
-enum Seconds {
-    Value(f64),
-    Reading(Reading<f64>),
 }
 
 /// Writes the fields of a reading.
@@ -67,10 +62,9 @@ pub fn serialize<S: Serializer>(alu: &Reading<AluTime>, serializer: S) -> Result
 /// There is no interval, or it is no time of a step.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reading<AluTime>, D::Error> {
     let read = Read::deserialize(deserializer)?;
-    let seconds = match read.alu_seconds {
-        Some(Seconds::Value(seconds) | Seconds::Reading(Ok(seconds))) => seconds,
-        Some(Seconds::Reading(Err(why))) => return Ok(Err(why)),
-        None => return Ok(Err(Absent::because("it was not read when this was recorded"))),
+    let Some(seconds) = read.alu_seconds else {
+        let why = read.alu_seconds_absent.unwrap_or_else(|| "it was not read when this was recorded".to_owned());
+        return Ok(Err(Absent(why)));
     };
     let end = |name: &'static str, end: Option<f64>| end.ok_or_else(|| D::Error::missing_field(name));
     let low = end("alu_low_seconds", read.alu_low_seconds)?;

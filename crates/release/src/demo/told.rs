@@ -76,5 +76,5 @@ fn with_interval(change: f64, interval: &Interval) -> String {
 
 /// Each line further in.
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("{FURTHER}{line}\n")).collect()
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{FURTHER}{line}\n") }).collect()
 }
