@@ -1,14 +1,16 @@
 //! The status of an agent as a document, and its services as lines of CSV.
 
+use steady_feature::Report;
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
+use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::timestamp;
 use steady_render::units::{TIE, duration, memory, percent, short, thousands};
 
 use crate::record::{
-    AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, LineFault, RunningAgent,
+    AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, LineFault, RunningAgent, SCHEMA,
     StoredService,
 };
 
@@ -19,8 +21,23 @@ const NAMED: usize = 4;
 /// Labels that services choose are cut to so many columns.
 const LABEL: usize = 24;
 
+impl Report for AgentStatus {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "services")
+    }
+}
+
 /// The report: whether an agent runs, what arrives, what is in the store.
-pub(crate) fn document(status: &AgentStatus) -> Document {
+fn document(status: &AgentStatus) -> Document {
     let mut sections = Vec::new();
     if let Ok(agent) = &status.agent {
         sections.push(("Arrived", arrived(agent)));
@@ -39,7 +56,7 @@ pub(crate) fn document(status: &AgentStatus) -> Document {
 }
 
 /// The services that the agent has heard of, a line each.
-pub(crate) fn csv(status: &AgentStatus) -> String {
+fn csv(status: &AgentStatus) -> String {
     const COLUMNS: [Column<AgentService>; 7] = [
         ("service", |service| service.name.clone()),
         ("versions", |service| service.versions.join(" ")),

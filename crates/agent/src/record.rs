@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use steady_feature::Report;
 use steady_model::{Bytes, Reading, RequestRuler, Timestamp};
-use steady_render::document::Document;
-use steady_render::json::{self, Schema};
+use steady_render::json::Schema;
 use steady_render::timestamp;
-
-use crate::document::{csv, document};
 
 /// The schema of [`AgentStatus`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.agent/1", what: "the status of an agent" };
@@ -259,21 +255,6 @@ pub struct AgentStatus {
     pub store_path: Reading<String>,
     /// What is in it; the reason where it cannot be read.
     pub store: Reading<AgentStore>,
-}
-
-impl Report for AgentStatus {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// It has no samples.
-    fn json(&self, _samples: bool) -> String {
-        json::text_by_lines(&SCHEMA, self, "services")
-    }
 }
 
 /// A time of day as RFC 3339 has it, or why there is none.

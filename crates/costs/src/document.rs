@@ -8,21 +8,53 @@ mod sentences;
 mod sweep;
 mod tables;
 
-use steady_model::Probe;
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, Probe, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
+use steady_render::json::pretty;
 
-use crate::record::{CostsRecord, ProbeCost};
+use crate::csv::csv;
+use crate::record::{CostsRecord, ProbeCost, SAMPLES};
 use figures::Group;
 
 pub use charts::{histogram, title};
-pub use clocks::{ClockWords, clock_words};
-pub(crate) use sentences::summary;
+use sentences::summary;
 
 /// As many probes have a histogram of several lines each on a terminal.
 const FEW: usize = 3;
 
+impl Report for CostsRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// Every repetition stands on a line of its own.
+    fn json(&self, samples: bool) -> String {
+        pretty::indented_but(&self.value(samples), SAMPLES)
+    }
+}
+
+impl Record for CostsRecord {
+    fn facts(&self) -> Facts {
+        let names: Vec<&str> = self.plan.probes.iter().map(|probe| probe.name()).collect();
+        let is_usual = self.plan.probes == Probe::USUAL;
+        let which = if is_usual { "the usual probes".to_owned() } else { names.join(", ") };
+        let work = if self.plan.sweep { format!("{which}, by length of the loop") } else { which };
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![work],
+            complete: self.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Costs, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+}
+
 /// The report.
-pub(crate) fn document(record: &CostsRecord) -> Document {
+fn document(record: &CostsRecord) -> Document {
     let emphasis = |at: usize| if at == 0 { Emphasis::Heading } else { Emphasis::Plain };
     let sentences = sentences::sentences(record).into_iter().enumerate();
     let mut answer: Vec<Sentence> = sentences.map(|(at, text)| vec![(emphasis(at), text)]).collect();

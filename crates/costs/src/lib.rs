@@ -1,6 +1,7 @@
 //! `steady costs`: what calls, switches, faults, processes and other primitives cost on this host.
 #![forbid(unsafe_code)]
 
+mod clocks;
 mod csv;
 mod document;
 mod flags;
@@ -24,7 +25,8 @@ use steady_render::{Chart, svg};
 
 use flags::CostsFlags;
 
-pub use document::{ClockWords, clock_words, histogram, title};
+pub use clocks::{ClockWords, clock_words};
+pub use document::{histogram, title};
 pub use judge::{FEWEST, judged};
 pub use record::{
     Affinity, ClockFacts, Cost, CostsPlan, CostsRecord, Histogram, LengthReason, Mode, ProbeCost, Repetition, SCHEMA,

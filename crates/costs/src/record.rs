@@ -4,22 +4,16 @@ use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use steady_feature::{Record, Report};
-use steady_model::{
-    Absent, Ending, Facts, Host, Interval, Machine, Nanos, Probe, Reading, RunKind, Seed, Timed, Timestamp,
-};
-use steady_render::document::Document;
-use steady_render::json::{self, Group, ReadError, Schema, pretty};
+use steady_model::{Absent, Ending, Host, Interval, Machine, Nanos, Probe, Reading, Seed, Timed, Timestamp};
+use steady_render::json::{self, Group, ReadError, Schema};
 
-use crate::csv::csv;
-use crate::document::{ClockWords, document, summary};
-use crate::judge::judged;
+use crate::clocks::ClockWords;
 
 /// The schema of [`CostsRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.costs/1", what: "what primitives cost" };
 
 /// The field of a probe that is written only where raw samples are wanted.
-const SAMPLES: &str = "samples";
+pub(crate) const SAMPLES: &str = "samples";
 /// No run lasts longer: 97 days. Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 /// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
@@ -305,11 +299,8 @@ impl CostsRecord {
         self.probes.iter().filter_map(|probe| probe.cost.as_ref().ok())
     }
 
-    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
-    ///
-    /// # Errors
-    /// What is wrong with it, and where; no input makes it panic, and no sum of its times or counts overflows.
-    pub fn read(text: &str) -> Result<Self, ReadError> {
+    /// The record in a JSON text that was written with its samples, not yet judged.
+    pub(crate) fn measured(text: &str) -> Result<Self, ReadError> {
         let without = |probe: &Value| probe.is_object() && probe.get(SAMPLES).is_none();
         let read: Result<Self, ReadError> = json::record(&SCHEMA, text);
         if read.is_err() {
@@ -320,7 +311,7 @@ impl CostsRecord {
         }
         let record = read?;
         record.check()?;
-        Ok(judged(record))
+        Ok(record)
     }
 
     /// The JSON, each probe with its repetitions if `samples`: only then can it be judged again.
@@ -444,34 +435,4 @@ fn cost_or_reason<S: Serializer>(cost: &Reading<Cost>, serializer: S) -> Result<
     }
     map.serialize_entry("notes", &[(); 0])?;
     map.end()
-}
-
-impl Report for CostsRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// Every repetition stands on a line of its own.
-    fn json(&self, samples: bool) -> String {
-        pretty::indented_but(&self.value(samples), SAMPLES)
-    }
-}
-
-impl Record for CostsRecord {
-    fn facts(&self) -> Facts {
-        let names: Vec<&str> = self.plan.probes.iter().map(|probe| probe.name()).collect();
-        let is_usual = self.plan.probes == Probe::USUAL;
-        let which = if is_usual { "the usual probes".to_owned() } else { names.join(", ") };
-        let work = if self.plan.sweep { format!("{which}, by length of the loop") } else { which };
-        Facts {
-            seed: Ok(self.seed),
-            commands: vec![work],
-            complete: self.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Costs, (self.started, &self.host, &self.revision), summary(self))
-        }
-    }
 }

@@ -2,17 +2,34 @@
 
 mod deeds;
 
+use steady_feature::Report;
 use steady_model::{ConditionState, Knob, Reading, Resource};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
+use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::timestamp;
 use steady_render::units::{TIE, percent};
 
-use crate::record::{Deed, HostQuestion, HostRecord, JournalFacts, KnobRecord, RulerSpread};
+use crate::record::{Deed, HostQuestion, HostRecord, JournalFacts, KnobRecord, RulerSpread, SCHEMA};
+
+impl Report for HostRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples.
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
+    }
+}
 
 /// The report: first what was done or can be done, last how far the host is from quiet.
-pub(crate) fn document(record: &HostRecord) -> Document {
+fn document(record: &HostRecord) -> Document {
     let (subject, answer) = match record.kind {
         HostQuestion::Status => ("Steadyhand: how quiet this host is", standing(record)),
         HostQuestion::Quiet => ("Steadyhand: a host made quiet", deeds::quieted(record)),
@@ -192,7 +209,7 @@ fn journal(journal: &Reading<Option<JournalFacts>>) -> Vec<Fact> {
 }
 
 /// A line per knob, or per file that was set or put back, below a line of names.
-pub(crate) fn csv(record: &HostRecord) -> String {
+fn csv(record: &HostRecord) -> String {
     let knobs: [Column<KnobRecord>; 7] = [
         ("name", |knob| knob.name.name().to_owned()),
         ("value", |knob| knob.value.clone().unwrap_or_default()),

@@ -5,12 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema as JsonSchemaValue, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
-use steady_feature::Report;
 use steady_model::{ConditionState, Host, Knob, KnobState, Nanos, Outcome, Reading, Resource, Timestamp};
-use steady_render::document::Document;
-use steady_render::json::{self, Schema};
-
-use crate::document::{csv, document};
+use steady_render::json::Schema;
 
 /// The schema of [`HostRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.host/1", what: "a host" };
@@ -59,21 +55,6 @@ impl HostRecord {
     pub fn completed(self) -> Self {
         let complete = self.left.is_empty() && are_done(&self.set) && are_done(&self.restored);
         HostRecord { complete, ..self }
-    }
-}
-
-impl Report for HostRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// It has no samples.
-    fn json(&self, _samples: bool) -> String {
-        json::text(&SCHEMA, self)
     }
 }
 

@@ -1,15 +1,40 @@
 //! A limited command as a document, and as a line of CSV.
 
-use steady_model::{Nanos, Outcome};
+use steady_feature::{Record, Report};
+use steady_model::{Facts, Nanos, Outcome, RunKind};
 use steady_render::csv::{self, Row, outcome, seconds};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, origin};
+use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, percent, time, time_setting};
 
-use crate::record::{LimitOutcome, LimitRecord};
+use crate::record::{LimitOutcome, LimitRecord, SCHEMA};
+
+impl Report for LimitRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples.
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
+    }
+}
+
+impl Record for LimitRecord {
+    /// It is complete however the command ended: that it did is what is told.
+    fn facts(&self) -> Facts {
+        let facts = Facts::without_pairs(RunKind::Limit, (self.started, &self.host, &self.revision), summary(self));
+        Facts { commands: vec![self.command.name.clone()], ..facts }
+    }
+}
 
 /// The report: what became of the command, what it used, and where.
-pub(crate) fn document(record: &LimitRecord) -> Document {
+fn document(record: &LimitRecord) -> Document {
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     Document {
         subject: "Steadyhand: a command with limits".to_owned(),
@@ -89,7 +114,7 @@ pub(crate) fn summary(record: &LimitRecord) -> String {
 }
 
 /// The record as one line of CSV below a line of names, so that the lines of many can stand below one another.
-pub(crate) fn csv(record: &LimitRecord) -> String {
+fn csv(record: &LimitRecord) -> String {
     let row = Row::new()
         .with("name", &record.command.name)
         .with("outcome", record.outcome.name())

@@ -4,12 +4,9 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use steady_feature::attended::AttendedCommand;
-use steady_feature::{Record, Report};
-use steady_model::{Absent, Facts, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
-use steady_render::document::Document;
+use steady_model::{Absent, Host, Nanos, Outcome, Reading, Timestamp};
 use steady_render::json::{self, ReadError, Schema};
 
-use crate::document::{csv, document, summary};
 use crate::plan::LimitPlan;
 
 /// The schema of [`LimitRecord`] in JSON.
@@ -132,29 +129,6 @@ impl CpuSource {
             CpuSource::TaskClock => "an inherited task-clock event",
             CpuSource::Proc => "the process tree in /proc",
         }
-    }
-}
-
-impl Report for LimitRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// It has no samples.
-    fn json(&self, _samples: bool) -> String {
-        json::text(&SCHEMA, self)
-    }
-}
-
-impl Record for LimitRecord {
-    /// It is complete however the command ended: that it did is what is told.
-    fn facts(&self) -> Facts {
-        let facts = Facts::without_pairs(RunKind::Limit, (self.started, &self.host, &self.revision), summary(self));
-        Facts { commands: vec![self.command.name.clone()], ..facts }
     }
 }
 

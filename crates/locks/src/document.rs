@@ -6,17 +6,43 @@ mod places;
 mod sentences;
 mod tables;
 
-use steady_model::Nanos;
+use steady_feature::{Record, Report};
+use steady_model::{Facts, Nanos, RunKind};
 use steady_render::document::{Block, Document, Section, Shown, origin};
+use steady_render::json;
 use steady_render::letters::one_line;
 use steady_render::units::{TIE, decimals_of, fixed, percent, thousands, time_unit};
 
-use crate::record::{LockKind, LockOrder, LockUse, LocksRecord};
+use crate::csv::csv;
+use crate::record::{LockKind, LockOrder, LockUse, LocksRecord, SCHEMA};
 
-pub(crate) use sentences::summary;
+use sentences::summary;
+
+impl Report for LocksRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples.
+    fn json(&self, _samples: bool) -> String {
+        json::text(&SCHEMA, self)
+    }
+}
+
+impl Record for LocksRecord {
+    /// It is complete however the command ended.
+    fn facts(&self) -> Facts {
+        let facts = Facts::without_pairs(RunKind::Locks, (self.started, &self.host, &self.revision), summary(self));
+        Facts { commands: vec![self.command.name.clone()], ..facts }
+    }
+}
 
 /// The report.
-pub(crate) fn document(record: &LocksRecord) -> Document {
+fn document(record: &LocksRecord) -> Document {
     let mut sections = Vec::new();
     if !record.locks.is_empty() {
         sections.push(Section::new(heading(record.order), vec![Block::Table(tables::locks(record))]));

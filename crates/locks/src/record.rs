@@ -5,13 +5,8 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_feature::attended::AttendedCommand;
-use steady_feature::{Record, Report};
-use steady_model::{Absent, Facts, Host, Nanos, Outcome, Reading, RunKind, Timestamp};
-use steady_render::document::Document;
+use steady_model::{Absent, Host, Nanos, Outcome, Reading, Timestamp};
 use steady_render::json::{self, ReadError, Schema};
-
-use crate::csv::csv;
-use crate::document::{document, summary};
 
 /// The schema of [`LocksRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.locks/1", what: "a command's locks" };
@@ -359,29 +354,6 @@ impl LocksRecord {
 pub(crate) fn share_of_life(part: f64, life: f64) -> Reading<f64> {
     let ratio = part / life;
     if ratio.is_finite() { Ok(ratio) } else { Err(Absent::because("no thread's life was seen")) }
-}
-
-impl Report for LocksRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// It has no samples.
-    fn json(&self, _samples: bool) -> String {
-        json::text(&SCHEMA, self)
-    }
-}
-
-impl Record for LocksRecord {
-    /// It is complete however the command ended.
-    fn facts(&self) -> Facts {
-        let facts = Facts::without_pairs(RunKind::Locks, (self.started, &self.host, &self.revision), summary(self));
-        Facts { commands: vec![self.command.name.clone()], ..facts }
-    }
 }
 
 /// Addresses as text, because they are no numbers to count with: `0x55d012345040`.

@@ -11,7 +11,8 @@ mod usual;
 mod wall;
 mod warnings;
 
-use steady_model::Interval;
+use steady_feature::{Record, Report};
+use steady_model::{Absent, Facts, Interval, Metric, RunKind, Timestamp};
 use steady_render::Style;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::signed;
@@ -19,12 +20,57 @@ use steady_render::letters::{cut, one_line};
 use steady_render::terminal;
 use steady_render::units::{TIE, decimals_of, fixed, thousands};
 
+use crate::csv::csv;
 use crate::record::ReleaseReport;
-pub(crate) use sentences::{sentences, sight, summary};
+use crate::run::status;
+use sentences::summary;
+pub(crate) use sentences::{sentences, sight};
 pub(crate) use warnings::warnings;
 
+impl Report for ReleaseReport {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples: what it rests on stays in the store.
+    fn json(&self, _samples: bool) -> String {
+        self.json_text()
+    }
+}
+
+impl Record for ReleaseReport {
+    /// It began when it was asked, however long ago its window was, and is of the hosts that served it.
+    fn facts(&self) -> Facts {
+        let none = |why: &str| Err(Absent::because(why));
+        let hosts = self.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
+        let hosts = format!("its requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
+        let question = &self.question;
+        Facts {
+            kind: RunKind::Release,
+            started: question.asked.unwrap_or(Timestamp(question.to)),
+            hostname: none(&hosts),
+            kernel: none("it is not told of the hosts that served it"),
+            revision: none("its versions are what the service calls them"),
+            seed: Err(Absent::because("release runs have no coins of their own")),
+            commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
+            pairs: Err(Absent::because("release runs have no pairs")),
+            complete: true,
+            primary: Ok(Metric::Cpu),
+            verdict: summary(self),
+        }
+    }
+
+    fn status(&self) -> u8 {
+        status(self, false)
+    }
+}
+
 /// The report.
-pub(crate) fn document(report: &ReleaseReport) -> Document {
+fn document(report: &ReleaseReport) -> Document {
     let mut sections = charts::course(report);
     sections.extend(charts::looks(report));
     sections.extend(charts::routes(report));

@@ -5,14 +5,9 @@ mod parts;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use steady_feature::{Record, Report};
-use steady_model::{Absent, Facts, FailIf, Interval, Metric, Nanos, Reading, RunKind, Timestamp, Verdict};
-use steady_render::document::Document;
+use steady_model::{Absent, FailIf, Interval, Nanos, Reading, Timestamp, Verdict};
 use steady_render::json::Schema;
 
-use crate::csv::csv;
-use crate::document::{document, summary};
-use crate::run::status;
 use parts::{above_ratio, change_requests, ends, flat_requests, not_before, second, watched_requests};
 
 /// The schema of [`ReleaseReport`] in JSON.
@@ -726,46 +721,4 @@ pub struct ReleaseReport {
     pub looks: Vec<ReleaseSight>,
     /// What the reader should know.
     pub warnings: Vec<ReleaseWarning>,
-}
-
-impl Report for ReleaseReport {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv(self)
-    }
-
-    /// It has no samples: what it rests on stays in the store.
-    fn json(&self, _samples: bool) -> String {
-        self.json_text()
-    }
-}
-
-impl Record for ReleaseReport {
-    /// It began when it was asked, however long ago its window was, and is of the hosts that served it.
-    fn facts(&self) -> Facts {
-        let none = |why: &str| Err(Absent::because(why));
-        let hosts = self.sides.iter().map(|side| side.hosts).max().unwrap_or(0);
-        let hosts = format!("its requests were served by {hosts} {}", if hosts == 1 { "host" } else { "hosts" });
-        let question = &self.question;
-        Facts {
-            kind: RunKind::Release,
-            started: question.asked.unwrap_or(Timestamp(question.to)),
-            hostname: none(&hosts),
-            kernel: none("it is not told of the hosts that served it"),
-            revision: none("its versions are what the service calls them"),
-            seed: Err(Absent::because("release runs have no coins of their own")),
-            commands: [&question.old, &question.new].map(|version| format!("{} {version}", question.service)).to_vec(),
-            pairs: Err(Absent::because("release runs have no pairs")),
-            complete: true,
-            primary: Ok(Metric::Cpu),
-            verdict: summary(self),
-        }
-    }
-
-    fn status(&self) -> u8 {
-        status(self, false)
-    }
 }

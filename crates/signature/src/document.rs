@@ -1,20 +1,44 @@
 //! Signatures of files as a document, as lines of text and as CSV; [`bench`] as well.
 
-pub(crate) mod bench;
-pub(crate) mod charts;
+mod bench;
+mod charts;
+mod words;
 
+use steady_feature::Report;
 use steady_model::Reading;
+use steady_render::Style;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Span};
+use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, count as events, memory, short, thousands, time};
 use steady_workloads::signature::Crew;
 
-use crate::record::{FilesRecord, Lock, Signed, SignedFile};
+use crate::record::{FilesRecord, Lock, SCHEMA, Signed, SignedFile};
+
+impl Report for FilesRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    /// A line for each file, as programs that print checksums have them.
+    fn text(&self, _style: Style) -> String {
+        self.files.iter().map(|file| lines(file, self.files.len() > 1, self.stats)).collect()
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    /// It has no samples. Elements of arrays, its files, take several lines each.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "")
+    }
+}
 
 /// The report: a table of the files.
-pub(crate) fn document(record: &FilesRecord) -> Document {
+fn document(record: &FilesRecord) -> Document {
     let allocator = match record.pool_bytes {
         Some(pool) => format!("{} of {}", record.allocator.name(), memory(pool.0 as f64)),
         None => record.allocator.name().to_owned(),
@@ -129,7 +153,7 @@ fn crew(crew: Crew) -> String {
 }
 
 /// A line for each file, below a line of names. If a file has no signature, its last field says why.
-pub(crate) fn csv(record: &FilesRecord) -> String {
+fn csv(record: &FilesRecord) -> String {
     let row = |file: &SignedFile| {
         let of = &file.signed;
         Row::new()

@@ -2,14 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use steady_feature::Report;
 use steady_model::{Absent, Bytes, Ending, Host, Interval, Nanos, Reading, Seed, Timestamp, Verdict};
-use steady_render::document::Document;
-use steady_render::json::{self, Group, Schema, group};
-use steady_render::{Chart, Style};
+use steady_render::json::{Group, Schema, group};
 use steady_workloads::signature::{Allocator, Crew, Waits};
-
-use crate::document;
 
 /// The schema of [`FilesRecord`] and [`BenchRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.signature/1", what: "signatures" };
@@ -288,45 +283,6 @@ impl BenchRun {
     /// Wall time of one signature, in seconds.
     pub fn seconds(&self) -> f64 {
         self.wall_seconds.seconds() / f64::from(self.times.max(1))
-    }
-}
-
-impl Report for FilesRecord {
-    fn document(&self) -> Document {
-        document::document(self)
-    }
-
-    /// A line for each file, as programs that print checksums have them.
-    fn text(&self, _style: Style) -> String {
-        self.files.iter().map(|file| document::lines(file, self.files.len() > 1, self.stats)).collect()
-    }
-
-    fn csv(&self) -> String {
-        document::csv(self)
-    }
-
-    /// It has no samples. Elements of arrays, its files, take several lines each.
-    fn json(&self, _samples: bool) -> String {
-        json::text_by_lines(&SCHEMA, self, "")
-    }
-}
-
-impl Report for BenchRecord {
-    fn document(&self) -> Document {
-        document::bench::document(self)
-    }
-
-    fn csv(&self) -> String {
-        document::bench::csv(self)
-    }
-
-    fn json(&self, samples: bool) -> String {
-        let without = (!samples).then(|| BenchRecord { samples: Vec::new(), ..self.clone() });
-        json::text_by_lines(&SCHEMA, without.as_ref().unwrap_or(self), "samples")
-    }
-
-    fn drawing(&self) -> Option<Chart> {
-        Some(document::charts::throughput_by_workers(self))
     }
 }
 

@@ -5,11 +5,12 @@ mod histogram;
 mod reasons;
 
 use steady_model::{Absent, Ending, Nanos, Probe, Reading, Timed};
+use steady_render::json::ReadError;
 use steady_stats::descriptive::quantile;
 use steady_stats::location::location;
 use steady_stats::modes;
 
-use crate::document::clock_words;
+use crate::clocks::clock_words;
 use crate::record::{Cost, CostsRecord, Measured, Mode, ProbeCost, Repetition};
 pub(crate) use disturbed::Kept;
 use histogram::histogram;
@@ -18,6 +19,16 @@ use histogram::histogram;
 const CONFIDENCE: f64 = 0.95;
 /// With fewer repetitions there is no interval of that confidence for a median, whatever they are.
 pub const FEWEST: usize = 6;
+
+impl CostsRecord {
+    /// The record in a JSON text that was written with its samples, exactly as it was measured, and judged again.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where; no input makes it panic, and no sum of its times or counts overflows.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        CostsRecord::measured(text).map(judged)
+    }
+}
 
 /// The record with all that is derived from what was measured.
 pub fn judged(mut record: CostsRecord) -> CostsRecord {

@@ -55,7 +55,7 @@ impl ReleaseReport {
     }
 
     /// [`ReleaseReport::value`] as indented text that ends with a newline.
-    pub(super) fn json_text(&self) -> String {
+    pub(crate) fn json_text(&self) -> String {
         pretty::indented_but(&self.value(), "moments")
     }
 

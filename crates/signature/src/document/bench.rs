@@ -1,27 +1,46 @@
 //! What an allocator's lock costs, as a document and CSV.
 
+use steady_feature::Report;
 use steady_model::{Bytes, Ending, Interval, Verdict};
 use steady_render::chart::Chart;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
+use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::timestamp;
 use steady_render::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
 use steady_workloads::signature::Allocator;
 
-use super::charts::{throughput, time_by_pools, time_by_workers};
+use super::charts::{self, throughput, time_by_pools, time_by_workers};
 use super::field;
-use crate::plan::asked;
-use crate::record::{Answer, BenchCondition, BenchRecord, Figures, Input, MeasuredCondition, Question};
+use super::words::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
+use crate::record::{Answer, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
-/// The allocators that every number of workers is measured with.
-pub(super) const ALLOCATORS: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
 /// The heading of what pools of several sizes take.
 const POOLS: &str = "Pools that are walked through whole before they start over, one worker";
 
+impl Report for BenchRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv(self)
+    }
+
+    fn json(&self, samples: bool) -> String {
+        let without = (!samples).then(|| BenchRecord { samples: Vec::new(), ..self.clone() });
+        json::text_by_lines(&SCHEMA, without.as_ref().unwrap_or(self), "samples")
+    }
+
+    fn drawing(&self) -> Option<Chart> {
+        Some(charts::throughput_by_workers(self))
+    }
+}
+
 /// The report: the answers, throughput, the times of all ways on each size, and pools by their sizes.
-pub(crate) fn document(record: &BenchRecord) -> Document {
+fn document(record: &BenchRecord) -> Document {
     let asked = asked_bytes(record);
     let section = |heading: &str, chart: Option<Chart>, table: Table| {
         let blocks = chart.map(Block::Chart).into_iter().chain([Block::Table(table)]);
@@ -64,24 +83,6 @@ fn sizes(record: &BenchRecord) -> Vec<u64> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes
-}
-
-/// The size that the questions are about.
-pub(super) fn asked_bytes(record: &BenchRecord) -> u64 {
-    asked(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
-}
-
-/// The ways on so many bytes, allocator by allocator.
-pub(super) fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
-    let is_one = |one: &&MeasuredCondition| one.condition.bytes == bytes && !one.condition.kept;
-    let mut all: Vec<&MeasuredCondition> = record.conditions.iter().filter(is_one).collect();
-    all.sort_by_key(|one| (one.condition.allocator, one.condition.workers));
-    all
-}
-
-/// A way in a few letters: `pool × 8`.
-pub(super) fn name(condition: &BenchCondition) -> String {
-    format!("{}{TIE}×{TIE}{}", condition.allocator.name(), condition.workers)
 }
 
 /// The answers, a paragraph each.
@@ -193,11 +194,6 @@ fn times(answer: &Answer) -> Result<String, String> {
     }
 }
 
-/// The size of a condition's pools in words.
-pub(super) fn pool(record: &BenchRecord, at: usize) -> String {
-    record.conditions[at].condition.pool_bytes.map_or_else(String::new, |pool| memory(pool.0 as f64))
-}
-
 /// Wall time by allocator, a row for each number of workers.
 fn real(record: &BenchRecord, bytes: u64) -> Table {
     let ways = ways(record, bytes);
@@ -212,14 +208,6 @@ fn real(record: &BenchRecord, bytes: u64) -> Table {
         })
     }));
     Table { label: format!("Real time on {}", memory(bytes as f64)), rows: ("row", "rows"), columns }
-}
-
-/// The numbers of workers.
-pub(super) fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
-    let mut workers: Vec<u32> = ways.iter().map(|one| one.condition.workers).collect();
-    workers.sort_unstable();
-    workers.dedup();
-    workers
 }
 
 fn wall(one: &MeasuredCondition) -> Cell {
@@ -315,7 +303,7 @@ fn facts(record: &BenchRecord) -> Vec<Fact> {
 }
 
 /// A line for each condition, below a line of names. If a condition was not measured, its last field says why.
-pub(crate) fn csv(record: &BenchRecord) -> String {
+fn csv(record: &BenchRecord) -> String {
     let row = |one: &MeasuredCondition| {
         let (condition, of) = (&one.condition, &one.figures);
         let end = |figures: &Figures, end: fn(&Interval) -> f64| {
