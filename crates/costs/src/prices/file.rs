@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use steady_linux::{Root, procfs};
 use steady_model::{Absent, Reading};
+use steady_render::json;
 use steady_workloads::rulers;
 
 use super::{Prices, boot};
@@ -28,9 +29,10 @@ struct Content {
 /// it cannot be read, or it makes no sense.
 pub fn kept(file: &Path, root: &Root) -> Option<Prices> {
     let bytes = fs::read(file).ok()?;
-    let content: Content = serde_json::from_slice(&bytes)
-        .ok()
-        .filter(|content: &Content| content.version == VERSION && content.ruler == rulers::VERSION)?;
+    let content: Content = json::of_value(serde_json::from_slice(&bytes).ok()?).ok()?;
+    if content.version != VERSION || content.ruler != rulers::VERSION {
+        return None;
+    }
     // What cannot be told is not taken to be the same.
     let same = |kept: &Reading<String>, now: Reading<String>| kept.is_ok() && *kept == now;
     let prices = content.prices;
@@ -49,7 +51,8 @@ pub fn keep(file: &Path, root: &Root, prices: &Prices) -> io::Result<()> {
     let temporary = file.with_extension(format!("{}.tmp", std::process::id()));
     let mut prices = prices.clone();
     prices.prices.retain(|(_, price)| price.is_ok());
-    let text = serde_json::to_vec(&Content { version: VERSION, ruler: rulers::VERSION.to_owned(), host, prices })?;
+    let content = Content { version: VERSION, ruler: rulers::VERSION.to_owned(), host, prices };
+    let text = json::part(&content).to_string();
     let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
         // What cannot be removed could not be written either.
