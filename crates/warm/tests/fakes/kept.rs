@@ -307,8 +307,12 @@ fn what_changes_while_it_is_taken_is_put_off() {
     }
     let mut fake = Fake { files: vec![(library.clone(), false)], ..Fake::default() };
     assert!(matches!(bench.make(&mut fake), Err(Unmade::Unsettled(_))), "it came meanwhile");
-    fs::write(&bench.program, fs::read("/bin/true").unwrap()).unwrap();
-    assert!(matches!(bench.make(&mut Fake::default()), Err(Unmade::Unsettled(_))), "its own file is too new");
+    // Its own file is too new. On a busy machine it may have become old enough before it is looked at: then once more.
+    let is_put_off = (0..20).any(|_| {
+        fs::write(&bench.program, fs::read("/bin/true").unwrap()).unwrap();
+        matches!(bench.make(&mut Fake::default()), Err(Unmade::Unsettled(_)))
+    });
+    assert!(is_put_off, "its own file is too new");
 }
 
 #[test]
