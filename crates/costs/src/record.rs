@@ -20,7 +20,7 @@ const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 const MOST: u64 = 1 << 53;
 
 /// Everything that `steady costs` measured, and what follows from it. Its fields are those of its JSON. What is derived (costs,
-/// their reasons, what is known of clocks) is written and never read: [`judged`](crate::judged) derives it again.
+/// their reasons, what is known of clocks) is written and never read: judging derives it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostsRecord {
     /// The seed of the order.
