@@ -71,23 +71,35 @@ fn what_was_set_up_is_cleaned_up_after_a_failure() {
     fs::remove_file(&notes).unwrap();
 }
 
-#[test]
-fn what_was_set_up_is_cleaned_up_after_an_interruption() {
+/// Interrupts a comparison with `setup` of `sh -c COMMAND` and itself once there is a file `ready`, and says which
+/// commands were cleaned up.
+fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {
     let notes = scratch("interruption");
     let cleanup = note("cleanup", &notes);
-    let ready = scratch("interruption-ready");
-    let setup = format!("touch {}", ready.display());
+    let command = format!("sh -c '{command}'");
     let mut child = steady()
-        .args(["compare", "--budget", "60s", "--quiet", "--setup", &setup, "--cleanup", &cleanup, "sleep 5", "sleep 5"])
+        .args(["compare", "--budget", "60s", "--quiet", "--setup", setup, "--cleanup", &cleanup, &command, &command])
         .spawn()
         .unwrap();
     assert!(steady::eventually(|| ready.exists()));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(lines(&notes), ["cleanup 0 cleanup", "cleanup 1 cleanup"]);
+    let cleaned = lines(&notes);
     fs::remove_file(&notes).unwrap();
-    fs::remove_file(&ready).unwrap();
+    fs::remove_file(ready).unwrap();
+    cleaned
+}
+
+#[test]
+fn what_was_set_up_is_cleaned_up_after_an_interruption() {
+    let ready = scratch("interruption-of-a-run");
+    let command = format!("touch {}; sleep 5", ready.display());
+    assert_eq!(interrupted(&ready, "true", &command), ["cleanup 0 cleanup", "cleanup 1 cleanup"]);
+    // The second command's setup never began.
+    let ready = scratch("interruption-of-a-setup");
+    let setup = format!("touch {}; sleep 5", ready.display());
+    assert_eq!(interrupted(&ready, &setup, "true"), ["cleanup 0 cleanup"]);
 }
 
 #[test]
