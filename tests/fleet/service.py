@@ -1,12 +1,16 @@
-"""A service under a load that moves: its requests go through the middleware, by a coin on either version, until its input ends."""
+"""A service under a load that moves: its requests go through the middleware, by a coin on either version, until its input ends. On
+SIGUSR1 it sends what it has gathered and stops until SIGCONT."""
 
 import math
+import os
 import random
+import signal
 import sys
 import threading
 import time
 
 import steadyhand
+from steadyhand import _speaker
 
 # v2 does a fourteenth more.
 WORK = {"v1": 1400, "v2": 1500}
@@ -27,10 +31,16 @@ def application(work):
 def main():
     versions = tuple(WORK)
     service = steadyhand.split(*(application(WORK[version]) for version in versions), service="shop", versions=versions)
-    ended = threading.Event()
+    ended, is_to_stop = threading.Event(), threading.Event()
+    signal.signal(signal.SIGUSR1, lambda *_: is_to_stop.set())
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     begun, phase = time.monotonic(), random.uniform(0, 2 * math.pi)
     while not ended.is_set():
+        if is_to_stop.is_set():
+            is_to_stop.clear()
+            for speaker in list(_speaker._speakers.values()):
+                speaker.flush()
+            os.kill(os.getpid(), signal.SIGSTOP)
         path = random.choice(list(PATHS))
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "steadyhand.route": path}
         answer = service(environ, lambda *_: None)
