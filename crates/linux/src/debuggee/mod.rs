@@ -10,6 +10,7 @@ mod one_cpu;
 mod registers;
 mod watch;
 
+pub use crate::sys::debuggee::Limits;
 pub use maps::{Mapping, parse_maps};
 pub use one_cpu::OneCpu;
 pub use registers::{FloatingPoint, Registers};
@@ -32,6 +33,7 @@ use crate::sys::debuggee::{self as sys, AtCall, Halt};
 pub struct Debuggee {
     pid: Pid,
     memory: File,
+    limits: Limits,
     /// The limit on its stack that it is to have.
     limit: Rlimit,
     /// Whether its memory is laid out upwards, for lack of that limit, and its personality says so.
@@ -53,8 +55,8 @@ pub struct Beginning<'a> {
     /// How high the soft limit on its stack is while the kernel lays out its memory. Where the hard one does not allow that,
     /// its memory is laid out from a third of all addresses upwards instead.
     pub stack_limit: u64,
-    /// After so many seconds SIGALRM stops it, once.
-    pub seconds: u32,
+    /// How long it may run.
+    pub limits: Limits,
 }
 
 /// A stop, or the end.
@@ -111,12 +113,13 @@ impl Debuggee {
         let limit = getrlimit(Resource::Stack);
         let stack = raised(&limit, beginning.stack_limit);
         let upwards = stack.0 < beginning.stack_limit;
-        let pid = held.start(&sys::Beginning { streams: null.as_fd(), stack, upwards, seconds: beginning.seconds })?;
+        let pid = held.start(&sys::Beginning { streams: null.as_fd(), stack, upwards, limits: beginning.limits })?;
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
         match File::open(path) {
             Ok(memory) => Ok(Debuggee {
                 pid,
                 memory,
+                limits: beginning.limits,
                 limit,
                 upwards,
                 breakpoints: BTreeMap::new(),
@@ -217,9 +220,15 @@ impl Debuggee {
         Ok(Stop::Breakpoint(address))
     }
 
-    /// The signal that stopped it, or how it ended.
+    /// Waits for the signal that stops it, or its end. The signals of its limits are errors.
     fn await_stop(&mut self) -> io::Result<Result<i32, Status>> {
+        let beyond = |seconds: u32, kind: &str| {
+            let text = format!("it takes more than {seconds} seconds of {kind} time to its entry");
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        };
         match sys::await_stop(self.pid)? {
+            Halt::Stopped(libc::SIGPROF) => Err(beyond(self.limits.cpu_seconds, "CPU")),
+            Halt::Stopped(libc::SIGALRM) => Err(beyond(self.limits.wall_seconds, "wall")),
             Halt::Stopped(signal) => Ok(Ok(signal)),
             Halt::Ended => {
                 let status = crate::process::wait_for(self.pid)?.status;

@@ -41,6 +41,16 @@ pub(crate) struct Held {
     environment: Strings,
 }
 
+/// How long a held process may run. Beyond either limit, leading it to its next stop fails with
+/// [`io::ErrorKind::TimedOut`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// CPU time in seconds: a program that loops reaches it however busy the machine is.
+    pub cpu_seconds: u32,
+    /// Wall time in seconds: for a program that waits for what does not come.
+    pub wall_seconds: u32,
+}
+
 /// What a held process begins with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning<'fd> {
@@ -50,8 +60,8 @@ pub(crate) struct Beginning<'fd> {
     pub(crate) stack: (u64, u64),
     /// Whether memory is laid out from a third of all addresses upwards (`ADDR_COMPAT_LAYOUT` of personality(2)).
     pub(crate) upwards: bool,
-    /// After so many seconds it gets SIGALRM.
-    pub(crate) seconds: u32,
+    /// It gets SIGPROF and SIGALRM where it has run so long.
+    pub(crate) limits: Limits,
 }
 
 impl Held {
@@ -77,7 +87,7 @@ impl Held {
             streams: beginning.streams.as_raw_fd(),
             stack: libc::rlimit { rlim_cur: beginning.stack.0, rlim_max: beginning.stack.1 },
             personality: if beginning.upwards { libc::ADDR_COMPAT_LAYOUT as libc::c_ulong } else { 0 },
-            seconds: beginning.seconds,
+            limits: beginning.limits,
             parent: rustix::process::getpid().as_raw_nonzero().get(),
             executing: false,
             error: 0,
@@ -115,7 +125,7 @@ struct Start<'a> {
     streams: RawFd,
     stack: libc::rlimit,
     personality: libc::c_ulong,
-    seconds: u32,
+    limits: Limits,
     parent: libc::pid_t,
     executing: bool,
     error: c_int,
@@ -174,8 +184,13 @@ unsafe fn prepare(start: &Start<'_>) -> bool {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
-        // The timer stays over the exec.
-        libc::alarm(start.seconds);
+        // Timers stay over the exec.
+        libc::alarm(start.limits.wall_seconds);
+        let mut timer: libc::itimerval = std::mem::zeroed();
+        timer.it_value.tv_sec = start.limits.cpu_seconds.into();
+        if libc::setitimer(libc::ITIMER_PROF, &timer, ptr::null_mut()) < 0 {
+            return false;
+        }
         libc::setrlimit(libc::RLIMIT_STACK, &start.stack) == 0
             && libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<c_void>(), ptr::null_mut::<c_void>()) == 0
     }

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use steady_linux::debuggee::{Debuggee, Stop};
+use steady_linux::debuggee::{Debuggee, Limits, Stop};
 use steady_linux::process::Status;
 
 use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
@@ -36,10 +36,8 @@ use stack::Initial;
 use start::{hold, moment};
 use watched::Places;
 
-/// How long a program may take to its entry, in seconds.
-const PATIENCE: u32 = 5;
-/// SIGALRM: that time is over.
-const ALARM: i32 = 14;
+/// How long a program may take to its entry. On a busy machine it mostly waits for a CPU.
+const LIMITS: Limits = Limits { cpu_seconds: 5, wall_seconds: 30 };
 /// What functions that read the environment are called.
 const ENVIRONMENT: [&str; 4] = ["getenv", "secure_getenv", "__secure_getenv", "__libc_secure_getenv"];
 /// What ld.so calls for debuggers, the last time when all is relocated and no constructor has run.
@@ -176,10 +174,6 @@ impl Taking {
                 Stop::Returns(result) => self.returns(result)?,
                 Stop::Touched(index) => self.touched(index)?,
                 Stop::Signal(settle::FAULT) if self.reads_time_stamp()? => {}
-                // How long it takes is a matter of what else there is to do here.
-                Stop::Signal(ALARM) => {
-                    return Err(NotTaken::Failed(format!("it takes more than {PATIENCE} seconds to its entry")));
-                }
                 Stop::Signal(signal) => return Err(refused(format!("it gets signal {signal} before its entry"))),
                 Stop::Ended(Status::Exited(status)) => {
                     return Err(refused(format!("it ends with status {status} before its entry")));

@@ -8,7 +8,7 @@ use steady_linux::process::NotStarted;
 use super::super::taken::{NotTaken, Request};
 use super::modules::Module;
 use super::stack::{self, Initial};
-use super::{PATIENCE, failed, refused};
+use super::{LIMITS, failed, refused};
 
 /// How high the limit on the stack is while the kernel lays out memory. That of libraries then begins so much below the end
 /// of addresses, far from wherever the stack and the kernel's object of a later launch may be.
@@ -18,7 +18,7 @@ const MOMENT: [&str; 5] = ["clock_gettime", "gettimeofday", "time", "getcpu", "g
 
 /// Starts the program, held at its first instruction.
 pub(super) fn hold(request: &Request) -> Result<Debuggee, NotTaken> {
-    let beginning = Beginning { program: &request.program, stack_limit: STACK_LIMIT, seconds: PATIENCE };
+    let beginning = Beginning { program: &request.program, stack_limit: STACK_LIMIT, limits: LIMITS };
     let filler = OsStr::new("x");
     let more = std::iter::repeat_n(filler, (request.arguments as usize).saturating_sub(1));
     let arguments = std::iter::once(request.name.as_os_str()).chain(more);

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use steady_linux::debuggee::{Beginning, Debuggee, Watched};
+use steady_linux::debuggee::{Beginning, Debuggee, Limits, Watched};
 
 use super::made::Made;
 use steady_warm::take::take;
@@ -107,7 +107,8 @@ fn what_cannot_be_made_again_is_refused() {
 
 /// Whether the CPU has debug registers here, aloud where it has not.
 fn words_are_watched() -> bool {
-    let beginning = Beginning { program: Path::new("/bin/true"), stack_limit: 8 << 20, seconds: 5 };
+    let limits = Limits { cpu_seconds: 5, wall_seconds: 60 };
+    let beginning = Beginning { program: Path::new("/bin/true"), stack_limit: 8 << 20, limits };
     let mut held = Debuggee::start(&beginning, [OsStr::new("true")], []).unwrap();
     let stack = held.registers().unwrap().stack();
     let watched = held.watch([Some(Watched::Word(stack & !7)), None, None, None]);
@@ -118,11 +119,18 @@ fn words_are_watched() -> bool {
 }
 
 #[test]
+fn a_program_that_loops_is_given_up_by_its_cpu_time() {
+    let Some(made) = Made::new("loops", "for (volatile int turns = 0;; turns++) { }") else { return };
+    let given_up = take(&request(&made.program()));
+    assert!(matches!(&given_up, Err(NotTaken::Failed(why)) if why.contains("5 seconds of CPU time")), "{given_up:?}");
+}
+
+#[test]
 fn a_program_that_waits_is_given_up() {
     let Some(made) = Made::new("waits", "open(HERE \"/pipe\", O_RDONLY);") else { return };
     rustix::fs::mknodat(rustix::fs::CWD, made.0.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let given_up = take(&request(&made.program()));
-    assert!(matches!(&given_up, Err(NotTaken::Failed(why)) if why.contains("more than 5 seconds")), "{given_up:?}");
+    assert!(matches!(&given_up, Err(NotTaken::Failed(why)) if why.contains("30 seconds of wall time")), "{given_up:?}");
 }
 
 #[test]
