@@ -82,8 +82,23 @@ fn real_knobs_are_set_and_put_back() {
     assert_eq!((now[0].as_str(), now[2].as_str()), ("1\n", "0\n"));
     assert!(now[1].contains("[never]"), "{now:?}");
     assert_eq!(run(&REAL_ONLY).0, 0, "a second time");
+    let cache = scratch("cache-of-snapshots");
+    let snapshot = || {
+        let mut command = steady();
+        command.env("XDG_CACHE_HOME", &cache).env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
+        told(command.args(["warm", "snapshot", "/bin/true"]).output().unwrap())
+    };
+    let (status, _, stderr) = snapshot();
+    if cfg!(target_arch = "x86_64") {
+        assert!(status == 125 && stderr.contains("the same addresses each time"), "{status}: {stderr}");
+    }
     let (status, stdout, _) = run(&["host", "restore"]);
     assert_eq!((status, real.now()), (0, real.files.clone()), "{stdout}");
+    if cfg!(target_arch = "x86_64") {
+        let (status, _, stderr) = snapshot();
+        assert_eq!(status, 0, "a refusal would be remembered: {stderr}");
+        fs::remove_dir_all(&cache).unwrap();
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn more_work_is_found_and_every_form_says_how_it_was_started() {
     let to = |form: &str| place.0.join(format!("report.{form}")).to_str().unwrap().to_owned();
     let files = ["markdown", "html", "csv"].map(to);
     let exports = ["--export-markdown", &files[0], "--export-html", &files[1], "--export-csv", &files[2]];
-    let words = [&["--budget", "3s", &small, &large], &exports[..]].concat();
+    let words = [&["--budget", "10s", &small, &large], &exports[..]].concat();
     let mut plain = steady();
     plain.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &place.0);
     let output = plain.args(["compare", "--warm"]).args(words).output().unwrap();

@@ -62,7 +62,7 @@ fn built(place: &Place, archive: &Path, warm: bool) -> (String, BTreeMap<PathBuf
     assert!(unpacked.is_ok_and(|status| status.success()), "the sources can be unpacked");
     let script = "./configure --disable-dependency-tracking && make -s && make -s check VERBOSE=1; echo status $?";
     let mut command = place.command("timeout", "C");
-    command.arg("300");
+    command.arg("800");
     if warm {
         command.args([STEADY, "warm", "--"]);
     }

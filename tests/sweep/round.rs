@@ -94,6 +94,9 @@ impl Place {
         command.env("TMPDIR", self.tmp());
         command.env("P", self.root.join("bin/probe")).env("W", self.root.join("bin/ways"));
         command.env("F", "../../files").env("GIT_CONFIG_NOSYSTEM", "1").env("PYTHONDONTWRITEBYTECODE", "1");
+        // git advises where a command took long, as it does on a busy machine.
+        command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "advice.statusUoption");
+        command.env("GIT_CONFIG_VALUE_0", "false");
         command.env("GIT_AUTHOR_DATE", "@1700000009 +0000").env("GIT_COMMITTER_DATE", "@1700000009 +0000");
         command
     }
@@ -115,7 +118,7 @@ impl Place {
         fs::write(self.root.join("lines"), text).expect("the lines can be written");
         // A line that hangs is a failure, not a wait.
         let mut command = self.command("timeout", locale);
-        command.args(["--kill-after=5", "300"]);
+        command.args(["--kill-after=5", "800"]);
         if let Some(steady) = steady {
             command.arg(steady).args(["warm", "--"]);
         }

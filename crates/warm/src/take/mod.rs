@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use steady_linux::Root;
 use steady_linux::debuggee::{Debuggee, Limits, Stop};
 use steady_linux::process::Status;
 
@@ -117,6 +118,11 @@ impl Taking {
 
     fn start(request: &Request) -> Result<Self, NotTaken> {
         let mut debuggee = hold(request)?;
+        // Somebody may have switched this off for a while; that is not the program's doing.
+        if Root::default().read_line("/proc/sys/kernel/randomize_va_space").is_ok_and(|setting| setting == "0") {
+            let why = "this host places programs at the same addresses each time (kernel.randomize_va_space is 0)";
+            return Err(NotTaken::Failed(why.to_owned()));
+        }
         let initial = Initial::of(&debuggee)?;
         if u32::try_from(debuggee.pid()) == Ok(request.arguments) {
             return Err(NotTaken::Failed("its process number is the number of its arguments, by chance".to_owned()));
