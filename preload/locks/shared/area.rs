@@ -25,7 +25,6 @@ pub const PLACE_BYTES: usize = size_of::<Place>().next_multiple_of(4096);
 /// Entries for locks in a process. Acquisitions of further locks are added to [`Folded`].
 pub const LOCKS: usize = 16_384;
 /// Entries of the hash index from a lock's address to its entry.
-/// Entries of the index by which a lock is found.
 pub const INDEX: usize = 4 * LOCKS;
 /// Entries for threads in a process, including ended ones.
 pub const THREADS: usize = 16_384;
@@ -48,7 +47,6 @@ pub const BUCKETS: usize = 128;
 
 /// One in this many uncontended acquisitions is sampled: its hold time is measured and its call site recorded. A lock's first
 /// acquisition is sampled too.
-/// Of uncontended acquisitions, one in so many has its hold time taken and its call site noted; and so has a lock's first.
 pub const SAMPLED_ONE_IN: u64 = 1_024;
 
 /// Returns whether the acquisition with this number, counted from 1, is sampled. The distances between samples vary (multiples of the
@@ -127,7 +125,6 @@ pub struct Process {
     /// CPU time of all its threads when it ended (CLOCK_PROCESS_CPUTIME_ID), in nanoseconds; 0 if `ended` is 0.
     pub cpu: AtomicU64,
     /// Entries of `accounts` in use.
-    /// Entries of `accounts` that were begun.
     pub accounts: AtomicU64,
     /// Reserved for later layouts.
     pub unused: [AtomicU64; 30],

@@ -10,7 +10,7 @@ use super::pairs;
 /// A wait that is over.
 #[derive(Clone, Copy)]
 pub(crate) struct FinishedWait {
-    /// Whether the thread acquired the lock, or got what it waited for.
+    /// Whether the wait succeeded: the thread acquired the lock, was notified or decremented the semaphore.
     pub(crate) acquired: bool,
     pub(crate) wait: u64,
     /// How long the thread held the lock then, in nanoseconds, if known.

@@ -22,7 +22,7 @@ fn ten_thousand_threads_over_time() {
     assert!(threads[1..].iter().all(|thread| get(&thread.ended) >= get(&thread.began) && get(&thread.start) != 0));
     let locks = Queries::locks(&*place, Kind::Mutex);
     assert_eq!((locks.len(), place.totals(locks[0].0).acquisitions), (1, 10_000));
-    // Stacks are reused, and with them thread pointers. Each thread has its own entry all the same.
+    // Stacks are reused, and thread pointers with them, but each thread has its own entry.
     assert_eq!(place.threads_of(locks[0].0) as u64 + get(&place.process.pairs_lost), 10_000);
     assert!(get(&place.process.pairs_lost) < 10);
 }
