@@ -22,7 +22,7 @@ pub(crate) fn entry(place: &'static Place, number: u64) -> Option<Entry> {
 }
 
 /// A stack (free list) of entries to reuse. The low 16 bits are the number plus one of the top entry. The high bits count changes, so
-/// that a compare-and-swap fails if the stack was with_top in between (ABA problem).
+/// that a compare-and-swap fails if the stack has changed in between (ABA problem).
 static FREE: AtomicU64 = AtomicU64::new(0);
 /// For each free entry, the one below it on the stack.
 static NEXT_FREE: [AtomicU16; LOCKS] = [const { AtomicU16::new(0) }; LOCKS];

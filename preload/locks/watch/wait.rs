@@ -24,9 +24,9 @@ pub(crate) struct Wait {
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With the lock, or what was waited for.
+    /// The lock was acquired, or the awaited event happened.
     Acquired,
-    /// Without the lock: timeout or deadlock error.
+    /// The call failed: timeout, deadlock error or unrecoverable mutex.
     GaveUp,
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn increment(store: &mut Store<'_>, index: u32) {
 }
 
 /// Moves a launch that was counted too early from one outcome and program counter to others; program counter 0 is none.
+/// Does nothing if the counters are not mapped, because the launch was not counted then.
 pub(crate) fn correct(counted: LaunchCounters, actual: LaunchCounters) {
     let counters = MAPPED.load(Ordering::Acquire);
     if counters.is_null() {

@@ -1,8 +1,8 @@
 //! The real functions, in the libraries after this one in the search order. They are looked up when they are first needed.
 //!
-//! dlsym(3) takes a lock of the loader. fork(2) resets it in the child, and the child of vfork(2) can take it again because it is the
-//! same thread. So dlsym(3) can be called wherever a program is started. A result is stored with one write, and is the same for
-//! every thread.
+//! dlsym(3) takes a lock of the loader. fork(2) resets it in the child. The lock is recursive, and the child of vfork(2) has the thread
+//! control block of its owner, so it can take the lock again. Therefore dlsym(3) can be called wherever a program is started. A result
+//! is stored with one write, and is the same for every thread.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
