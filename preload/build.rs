@@ -1,4 +1,4 @@
-//! Builds what is loaded into other programs, with the compiler that builds this.
+//! Builds the parts that are loaded into other programs, with the compiler that builds this crate.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,22 @@ use std::{env, fs};
 
 use object::{Object, ObjectSegment};
 
-/// The stub must be in one piece that runs wherever it is put. That it is linked as if it were to be relocated shows
-/// whether it would have to be.
+/// The stub is one segment of position-independent code. It is linked as a static PIE, so that a relocation, which must not be needed,
+/// would be visible in the result.
 const STUB_LINK: &str = "-nostartfiles -nostdlib -static-pie -Wl,--build-id=none,-z,norelro,--no-eh-frame-hdr";
 
-/// The hook costs each program that it is loaded into what it takes to load: two pieces of memory, no function looked up before
-/// it is called, and nothing undefined, which would be the end of the program where it is called.
+/// The hook is loaded into every program, so loading it must be cheap: two segments, and functions that are looked up when they are first
+/// called. No symbol may be undefined, because the program would be terminated when it is called.
 const HOOK_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,lazy,-z,norelro,-z,noseparate-code,--hash-style=gnu,--build-id=none,\
 --no-eh-frame-hdr";
-/// What makes it two pieces with a linker that would otherwise make three; others do not know the word.
+/// Reduces three segments to two with lld. Other linkers do not know the option.
 const HOOK_LINK_LLD: &str = ",--no-rosegment";
 
-/// The watcher is called all the time: its functions are found at once. Threads are cancelled through it.
+/// The watcher's functions are called often, so they are looked up when it is loaded. Threads are cancelled in them, so it has unwind
+/// tables.
 const WATCHER_LINK: &str = "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,--eh-frame-hdr";
 
-/// The rulers are looked up before they are timed: nothing is left to be found at the first call.
+/// The rulers' functions are looked up when the library is loaded, so that the first call takes no longer than others.
 const RULERS_LINK: &str =
     "-nostartfiles -Wl,-z,defs,-z,now,--hash-style=gnu,--build-id=none,-soname,libsteady_rulers.so -lc";
 
@@ -41,29 +42,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let hook = |more: &str| {
         let link = format!("-Clink-args={HOOK_LINK}{more}");
-        let how = ["--crate-type=cdylib", "-Copt-level=s", "-Crelro-level=off", "-Cforce-unwind-tables=no", &link];
-        compile(Path::new("warm/hook/main.rs"), &out.join("hook.so"), &target, &how)
+        let options = ["--crate-type=cdylib", "-Copt-level=s", "-Crelro-level=off", "-Cforce-unwind-tables=no", &link];
+        compile(Path::new("warm/hook/main.rs"), &out.join("hook.so"), &target, &options)
     };
     hook(HOOK_LINK_LLD).or_else(|_| hook(""))?;
     let link = format!("-Clink-args={WATCHER_LINK}");
-    let how = ["--crate-type=cdylib", "-Cforce-unwind-tables=yes", &link];
-    compile(Path::new("locks/watch/main.rs"), &out.join("watcher.so"), &target, &how)?;
+    let options = ["--crate-type=cdylib", "-Cforce-unwind-tables=yes", &link];
+    compile(Path::new("locks/watch/main.rs"), &out.join("watcher.so"), &target, &options)?;
     let stub = out.join("stub.elf");
     let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("warm/stub/link.ld");
     let (link, script) = (format!("-Clink-args={STUB_LINK}"), format!("-Clink-arg=-Wl,-T,{}", script.display()));
-    let how = ["--crate-type=bin", "-Crelocation-model=pie", &link, &script];
-    compile(Path::new("warm/stub/main.rs"), &stub, &target, &how)?;
-    let (bytes, entry) = flat(&fs::read(&stub)?)?;
+    let options = ["--crate-type=bin", "-Crelocation-model=pie", &link, &script];
+    compile(Path::new("warm/stub/main.rs"), &stub, &target, &options)?;
+    let (bytes, entry) = memory_image(&fs::read(&stub)?)?;
     fs::write(out.join("stub.bin"), bytes)?;
     fs::write(out.join("stub_entry.rs"), entry.to_string())?;
     Ok(())
 }
 
-/// The library of rulers is for any machine whose programs load libraries; where it cannot be linked, services do without.
+/// Builds the library of rulers, for any target. If it cannot be linked, services have no rulers.
 fn rulers(library: &Path, target: &str) -> Result<(), Box<dyn Error>> {
     let link = format!("-Clink-args={RULERS_LINK}");
-    let how = ["--crate-type=cdylib", "-Cforce-unwind-tables=no", &link];
-    if let Err(error) = compile(Path::new("rulers/library/main.rs"), library, target, &how) {
+    let options = ["--crate-type=cdylib", "-Cforce-unwind-tables=no", &link];
+    if let Err(error) = compile(Path::new("rulers/library/main.rs"), library, target, &options) {
         println!("cargo:warning={error}; services will have no rulers");
         fs::write(library, [])?;
     }
@@ -93,18 +94,18 @@ fn compile(source: &Path, output: &Path, target: &str, more: &[&str]) -> Result<
     if status.success() { Ok(()) } else { Err(format!("{} cannot be built: {status}", source.display()).into()) }
 }
 
-/// The memory of a program as it is once loaded, from its first address on, and its entry.
-fn flat(program: &[u8]) -> Result<(Vec<u8>, u64), Box<dyn Error>> {
+/// Returns the memory image of a program from address 0 on, and its entry point.
+fn memory_image(program: &[u8]) -> Result<(Vec<u8>, u64), Box<dyn Error>> {
     let file = object::File::parse(program)?;
     if file.dynamic_relocations().is_some_and(|mut all| all.next().is_some()) {
-        return Err("the stub would have to be relocated".into());
+        return Err("the stub must not contain relocations".into());
     }
     let mut bytes = vec![];
     for segment in file.segments() {
         let start = usize::try_from(segment.address())?;
         let data = segment.data()?;
         if segment.size() != data.len() as u64 {
-            return Err("the stub has data of its own".into());
+            return Err("the stub must not contain uninitialised data".into());
         }
         bytes.resize(bytes.len().max(start + data.len()), 0);
         bytes[start..start + data.len()].copy_from_slice(data);

@@ -1,40 +1,40 @@
-//! A card as it is written. The hook only ever reads one.
+//! Writes cards. The hook only reads them.
 
 use std::ffi::CString;
 
 use crate::card::{HEADER_BYTES, KIND_REFUSED, KIND_SCRIPT, KIND_WARM, LONGEST_CARD, MAGIC, checksum};
 use crate::identity::{Identity, Time};
 
-/// A [`Card`](crate::card::Card) that owns what it says.
+/// An owned [`Card`](crate::card::Card).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardDraft {
-    /// It can be started from a snapshot.
+    /// As [`Card::Warm`](crate::card::Card::Warm).
     Warm(WarmDraft),
-    /// It is started as usual, always.
+    /// As [`Card::Refused`](crate::card::Card::Refused).
     Refused {
-        /// The file that was refused.
+        /// The refused file.
         identity: Identity,
         /// Its path.
         program: CString,
-        /// Why.
+        /// The reason for the refusal.
         reason: CString,
-        /// The files that it had asked for, as [`WarmDraft::dependencies`].
+        /// The files that the refusal is based on, as [`WarmDraft::dependencies`].
         dependencies: Vec<(CString, Option<Identity>)>,
     },
-    /// It begins with `#!`.
+    /// As [`Card::Script`](crate::card::Card::Script).
     Script {
         /// The script.
         identity: Identity,
         /// Its path.
         program: CString,
-        /// What interprets it, as it stands there.
+        /// The interpreter, as written behind `#!`.
         interpreter: CString,
-        /// What else stands there: one argument, as the kernel takes it.
+        /// The rest of that line: a single argument, as the kernel passes it.
         argument: Option<CString>,
     },
 }
 
-/// A [`Warm`](crate::card::Warm) that owns what it says; the fields are explained there.
+/// An owned [`Warm`](crate::card::Warm), which documents the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct WarmDraft {
@@ -47,15 +47,15 @@ pub struct WarmDraft {
     pub stack_limits: [u64; 2],
     pub name: CString,
     pub program: CString,
-    /// Files by their absolute paths, without the program itself: what each must still be, or nothing where it must not
-    /// be there.
+    /// Files other than the program by their absolute paths: the identity that each must still have, or none if it must not
+    /// exist.
     pub dependencies: Vec<(CString, Option<Identity>)>,
-    /// Variables by their names: what each must be, or nothing where it must not be set.
+    /// Environment variables by name: the value that each must have, or none if it must not be set.
     pub conditions: Vec<(CString, Option<CString>)>,
 }
 
 impl CardDraft {
-    /// The card as it lies in a file; none where it would be longer than [`LONGEST_CARD`].
+    /// Returns the contents of the card's file; none if they would be longer than [`LONGEST_CARD`].
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = Writer::default();
@@ -98,7 +98,7 @@ impl WarmDraft {
     }
 }
 
-/// The card so far. Its length stands behind the first word, and is set at the end, as is the checksum.
+/// Builds a card. Its length and checksum are set at the end.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -130,7 +130,7 @@ impl Writer {
     }
 
     fn length(&mut self, number: usize) {
-        // What has more entries than that is longer than a card may be.
+        // More entries than that exceed the length of a card anyway.
         self.u32(u32::try_from(number).unwrap_or(u32::MAX));
     }
 

@@ -1,10 +1,13 @@
-//! What is loaded into other programs: built here by itself, without the standard library, and embedded as bytes, so that
-//! the binary is one file.
+//! The libraries and the code that are loaded into other programs. They are built separately by the build script, without the standard
+//! library, and embedded as bytes, so that `steady` is one file.
 //!
-//! `warm/hook` is a library that starts programs from their snapshots, `warm/stub` the first code of such a snapshot.
-//! Both and the side that writes for them share `warm/shared`. `locks/watch` is a library that counts what is done with locks;
-//! it shares `locks/shared` with who reads that. `rulers/library` is what services load to run a ruler before a request; the same
-//! rulers are compiled in here too, for the agent. Where there is none for this machine, the bytes are empty.
+//! - `warm/hook`: a library that starts programs from their snapshots;
+//! - `warm/stub`: the first code of a snapshot. Both share `warm/shared` with the code that writes snapshots;
+//! - `locks/watch`: a library that counts lock operations. It shares `locks/shared` with the code that reads the counts;
+//! - `rulers/library`: a library that services load to run a ruler before a request. The same rulers are compiled in here for the
+//!   agent.
+//!
+//! The bytes of a part that is not available for this target are empty.
 #![allow(unsafe_code)]
 
 #[path = "../locks/shared/area.rs"]
@@ -25,34 +28,35 @@ pub mod table;
 
 pub use draft::{CardDraft, WarmDraft};
 
-/// The library that is preloaded into shells and the like: a shared object; empty where there is none for this machine.
+/// The hook: a shared object for LD_PRELOAD. Empty if not [`AVAILABLE`].
 pub static HOOK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hook.so"));
 
-/// The library that counts what a program does with its locks, where [`area::VARIABLE`] tells it where: a shared object to be
-/// preloaded; empty likewise.
+/// The watcher: a shared object for LD_PRELOAD that counts lock operations in the area that [`area::VARIABLE`] names. Empty if not
+/// [`AVAILABLE`].
 pub static WATCHER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/watcher.so"));
 
-/// The first code of a snapshot: position-independent, without relocations, entered at [`STUB_ENTRY`]; empty likewise.
-/// What it does is said by the [`table::Table`] that follows it at the next multiple of [`table::ALIGNMENT`].
+/// The first code of a snapshot: position-independent, without relocations, entered at [`STUB_ENTRY`]. The [`table::Table`] at the next
+/// multiple of [`table::ALIGNMENT`] controls it. Empty if not [`AVAILABLE`].
 pub static STUB: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stub.bin"));
 
-/// Where in the [`STUB`] it is entered, in bytes from its start.
+/// The entry point of the [`STUB`], in bytes from its start.
 pub const STUB_ENTRY: u64 = include!(concat!(env!("OUT_DIR"), "/stub_entry.rs"));
 
-/// The library of [`rulers`] behind a C interface: a shared object, to be written as [`RULERS_NAME`]; empty where it could not be
-/// linked when this was built.
+/// The library of [`rulers`] with a C interface: a shared object, to be written as [`RULERS_NAME`]. Empty if it could not be linked when
+/// this crate was built.
 pub static RULERS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rulers.so"));
 
-/// The name of the library's file.
+/// The file name of the library.
 pub const RULERS_NAME: &str = "libsteady_rulers.so";
 
-/// What goes beside it, by names: the header for C, and what pkg-config reads, which finds the others in its own folder.
+/// The files that belong in the library's directory, by name: the C header, and the file for pkg-config, which refers to its own
+/// directory.
 pub const RULERS_BESIDE: [(&str, &str); 2] = [
     ("steady_rulers.h", include_str!("../rulers/steady_rulers.h")),
     ("steady_rulers.pc", include_str!("../rulers/steady_rulers.pc")),
 ];
 
-/// Whether programs can be kept warm, and their locks watched, on this kind of machine: x86-64 with the GNU C library.
+/// Whether the hook, the stub and the watcher are available for this target: x86-64 with the GNU C library.
 pub const AVAILABLE: bool = cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"));
 
 #[cfg(test)]
@@ -60,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_loaded_was_built_where_it_can_be_used() {
+    fn parts_are_built_exactly_if_available() {
         assert_eq!(AVAILABLE, !HOOK.is_empty());
         assert_eq!(AVAILABLE, !WATCHER.is_empty());
         assert_eq!(AVAILABLE, !STUB.is_empty());

@@ -1,4 +1,4 @@
-//! A card says what was written into it; anything else is no card, and harms nobody who reads it.
+//! Cards are parsed as they were written. All other bytes are rejected.
 
 use std::ffi::CString;
 
@@ -68,7 +68,7 @@ fn card() -> impl Strategy<Value = CardDraft> {
     ]
 }
 
-/// What a card says, owned.
+/// Converts a parsed card to an owned one.
 fn draft(card: &Card<'_>) -> CardDraft {
     match *card {
         Card::Refused { identity, program, reason, dependencies } => {
@@ -100,14 +100,14 @@ fn warm_draft(warm: &Warm<'_>) -> WarmDraft {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(card in card()) {
+    fn written_cards_are_parsed(card in card()) {
         let bytes = card.to_bytes().expect("short enough");
         let read = Card::parse(&bytes).expect("a card");
         prop_assert_eq!(draft(&read), card);
     }
 
     #[test]
-    fn a_part_of_a_card_is_none(card in card()) {
+    fn truncated_cards_are_rejected(card in card()) {
         let bytes = card.to_bytes().expect("short enough");
         for end in 0..bytes.len() {
             prop_assert_eq!(Card::parse(&bytes[..end]), None);
@@ -115,14 +115,14 @@ proptest! {
     }
 
     #[test]
-    fn a_card_with_more_behind_it_is_none(card in card(), more in prop::collection::vec(any::<u8>(), 1..40)) {
+    fn cards_with_trailing_bytes_are_rejected(card in card(), more in prop::collection::vec(any::<u8>(), 1..40)) {
         let mut bytes = card.to_bytes().expect("short enough");
         bytes.extend(more);
         prop_assert_eq!(Card::parse(&bytes), None);
     }
 
     #[test]
-    fn a_damaged_card_is_none(card in card(), place in any::<prop::sample::Index>(), change in 1..=u8::MAX) {
+    fn damaged_cards_are_rejected(card in card(), place in any::<prop::sample::Index>(), change in 1..=u8::MAX) {
         let mut bytes = card.to_bytes().expect("short enough");
         let place = place.index(bytes.len());
         bytes[place] ^= change;
@@ -130,12 +130,12 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_no_card(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn random_bytes_are_rejected(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         prop_assert_eq!(Card::parse(&bytes), None);
     }
 
     #[test]
-    fn files_have_different_keys(one in any::<[u64; 3]>(), other in any::<[u64; 3]>()) {
+    fn different_files_have_different_keys(one in any::<[u64; 3]>(), other in any::<[u64; 3]>()) {
         let keys = [one, other].map(|[device, inode, mount]| Key::new(device, inode, mount));
         prop_assert_eq!(keys[0] == keys[1], one == other);
         prop_assert_eq!(keys[0].as_str(), format!("{:x}-{:x}-{:x}", one[0], one[1], one[2]));
@@ -143,7 +143,7 @@ proptest! {
 }
 
 #[test]
-fn a_card_that_is_too_long_is_not_written() {
+fn cards_that_are_too_long_are_not_written() {
     let reason = |bytes: usize| {
         let reason = CString::new(vec![b'x'; bytes]).expect("no zero");
         let (identity, program) = (Identity::default(), CString::default());
@@ -157,7 +157,7 @@ fn a_card_that_is_too_long_is_not_written() {
 }
 
 #[test]
-fn what_makes_no_sense_is_no_card() {
+fn invalid_fields_are_rejected() {
     let card = |change: fn(&mut WarmDraft)| {
         let images = vec![Identity::default(); 2];
         let mut warm = WarmDraft { images, name: c"true".into(), program: c"/bin/true".into(), ..WarmDraft::default() };

@@ -1,4 +1,4 @@
-/* What a service does with the rulers, and what a program may do to them. Prints one line a finding. */
+/* Uses the rulers as a service does, under unusual conditions too. Prints one result per line. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static uint64_t cpu(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Whether every ruler runs, and takes no more than the time that passes around it. */
+/* Returns whether every ruler runs, and takes no more time than is measured around it. */
 static int all_run(void)
 {
     for (int kind = 0; kind < 4; kind++) {

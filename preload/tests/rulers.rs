@@ -1,5 +1,5 @@
-//! The library of rulers, in a C program that is built as its users build theirs; and the same rulers called from here.
-#![allow(clippy::print_stderr, reason = "skips are told aloud")]
+//! The library of rulers, in a C program that is built like those of its users; and the same rulers called directly.
+#![allow(clippy::print_stderr, reason = "skipped tests say so")]
 
 use std::path::Path;
 use std::process::Command;
@@ -7,17 +7,17 @@ use std::{env, fs, process};
 
 use steady_preload::{RULERS, RULERS_BESIDE, RULERS_NAME, rulers};
 
-/// What `tests/rulers.c` finds where all is well.
+/// The output of `tests/rulers.c` on success.
 const FOUND: &str = "version 1\nall run 1\nothers 1\nin threads 1\nin a child 1\nwithout streams 1\ndelay 1\nleft open 0\n\
                      without descriptors 1\n";
 
 #[test]
-fn a_program_in_c_runs_them() {
+fn a_c_program_runs_the_rulers() {
     if RULERS.is_empty() {
-        return eprintln!("skipped: a_program_in_c_runs_them: the library could not be linked here");
+        return eprintln!("skipped: a_c_program_runs_the_rulers: the library could not be linked here");
     }
     if Command::new("cc").arg("--version").output().is_err() {
-        return eprintln!("skipped: a_program_in_c_runs_them: no C compiler");
+        return eprintln!("skipped: a_c_program_runs_the_rulers: no C compiler");
     }
     let folder = env::temp_dir().join(format!("steady-rulers-{}", process::id()));
     fs::create_dir_all(&folder).expect("a folder can be made");
@@ -34,14 +34,14 @@ fn a_program_in_c_runs_them() {
     fs::remove_dir_all(&folder).expect("it can be removed");
 }
 
-/// As pkg-config prints them; where there is none, as it would.
+/// The flags that pkg-config prints; those it should print if it is not installed.
 fn flags(folder: &Path) -> Vec<String> {
     let asked = Command::new("pkg-config").args(["--cflags", "--libs"]).arg(folder.join("steady_rulers.pc")).output();
     if let Ok(output) = asked {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect();
     }
-    eprintln!("skipped: what pkg-config prints: there is none");
+    eprintln!("skipped: the output of pkg-config: it is not installed");
     let folder = folder.display();
     ["-I", "-L", "-Wl,-rpath,"]
         .map(|flag| format!("{flag}{folder}"))
@@ -51,7 +51,7 @@ fn flags(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_same_rulers_run_here() {
+fn the_same_rulers_run_directly() {
     assert_eq!(rulers::VERSION, 1);
     for (kind, name) in rulers::KINDS.iter().enumerate() {
         let times: Vec<u64> = (0..50).filter_map(|_| rulers::run(kind)).collect();
@@ -63,9 +63,9 @@ fn the_same_rulers_run_here() {
 }
 
 #[test]
-fn waiting_for_a_cpu_only_grows() {
+fn run_delay_never_decreases() {
     let (Some(before), Some(after)) = (rulers::run_delay(), rulers::run_delay()) else {
-        return eprintln!("skipped: waiting_for_a_cpu_only_grows: this kernel tells no run delay");
+        return eprintln!("skipped: run_delay_never_decreases: this kernel does not report the run delay");
     };
     assert!(before <= after);
 }

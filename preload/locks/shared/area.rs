@@ -1,156 +1,156 @@
-//! The area: memory that `steady` and the watchers in the processes share, so that what was counted is there however a process
-//! ends. It is a file without a name (memfd) of the guardian's, empty where nothing was written.
+//! The area: memory shared by `steady` and the watcher in each process, so that the counts survive any way a process can end. It is
+//! a memfd(2) of the guardian, sparse where nothing was written.
 //!
-//! It begins with a [`Head`]; behind it, from [`HEAD_BYTES`] on, lie [`Head::places`] [`Place`]s of [`PLACE_BYTES`] each. A process
-//! takes the next one when the watcher is loaded, and another after fork(2); after execve(2) the watcher is loaded anew. Nobody
-//! else writes to a place. Zero is what nothing has been written to; every table is filled from its beginning, and a number that
-//! names an entry of another is that entry's plus one, so that zero is none.
+//! It begins with a [`Head`]. Behind it, from [`HEAD_BYTES`] on, are [`Head::places`] [`Place`]s of [`PLACE_BYTES`] each. A process
+//! claims the next free place when the watcher is loaded, and its child claims another one after fork(2); execve(2) loads the watcher
+//! again. Only the process that claimed a place writes to it. Unused memory is zero, and every table is filled from its beginning. A
+//! number that refers to an entry of another table is that entry's index plus one, so that zero means "none".
 //!
-//! Whatever is in a place can be read at any moment: an entry that is being made has its key written last. All times are
-//! nanoseconds of `CLOCK_MONOTONIC`.
+//! A place can be read at any moment: the key of a new entry is written last. All times are nanoseconds of `CLOCK_MONOTONIC`.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// The variable that tells the watcher where the area is: a path that can be opened, such as `/proc/1234/fd/5`.
+/// The environment variable that holds the path of the area for the watcher, such as `/proc/1234/fd/5`.
 pub const VARIABLE: &str = "STEADY_LOCKS";
 
-/// What a [`Head`] begins with; another layout has another.
+/// The first word of a [`Head`]. It changes with the layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steadyL2");
 
-/// What the head takes.
+/// Size of the head, in bytes.
 pub const HEAD_BYTES: usize = 4096;
 
-/// What a place takes, in whole pages.
+/// Size of a place, in bytes: whole pages.
 pub const PLACE_BYTES: usize = size_of::<Place>().next_multiple_of(4096);
 
-/// Locks that are told apart in a process; what is done with others is added to [`Folded`].
+/// Entries for locks in a process. Acquisitions of further locks are added to [`Folded`].
 pub const LOCKS: usize = 16_384;
-/// Entries of the index by which a lock is found.
+/// Entries of the hash index from a lock's address to its entry.
 pub const INDEX: usize = 4 * LOCKS;
-/// Threads of a process that are told apart, ended ones included.
+/// Entries for threads in a process, including ended ones.
 pub const THREADS: usize = 16_384;
-/// Pairs of a lock and a thread.
+/// Entries for pairs of a lock and a thread.
 pub const PAIRS: usize = 65_536;
-/// Pairs that have an [`Account`]; what is done by others is added up in the lock's entry.
+/// Pairs that have an [`Account`]. What other pairs do is added to the lock's entry.
 pub const ACCOUNTS: usize = 16_384;
-/// Call sites of an account; what is done at others is added up in [`Place::uses`].
+/// Call sites of an account. Waits at further sites are added to [`Place::uses`].
 pub const ACCOUNT_SITES: usize = 4;
-/// Pairs of a lock and a call site.
+/// Entries for pairs of a lock and a call site.
 pub const USES: usize = 65_536;
-/// Call sites.
+/// Entries for call sites.
 pub const SITES: usize = 4_096;
-/// Files that code lies in.
+/// Entries for files with code.
 pub const MODULES: usize = 256;
-/// The longest path of such a file that is kept; of longer ones the beginning.
+/// Bytes stored of such a file's path. Longer paths are truncated.
 pub const MODULE_PATH_BYTES: usize = 464;
 /// Buckets of a [`Spread`].
 pub const BUCKETS: usize = 128;
 
-/// Of uncontended acquisitions, one in so many has its hold time taken and its call site noted; and so has a lock's first.
+/// One in this many uncontended acquisitions is sampled: its hold time is measured and its call site recorded. A lock's first
+/// acquisition is sampled too.
 pub const SAMPLED_ONE_IN: u64 = 1_024;
 
-/// Whether an acquisition of this number, counted from 1, is one of them. They are as far apart as the golden ratio puts them, not
-/// evenly: who takes a lock for this and that in turns would otherwise be seen at one of both alone.
+/// Returns whether the acquisition with this number, counted from 1, is sampled. The distances between samples vary (multiples of the
+/// golden ratio): with equal distances, a thread that alternates between two uses of a lock would be sampled in one of them only.
 #[inline(always)]
 pub const fn is_sampled(acquisition: u64) -> bool {
     acquisition.wrapping_mul(GOLDEN) < u64::MAX / SAMPLED_ONE_IN
 }
 
-/// The beginning of the area.
+/// The beginning of the area: what all processes share.
 #[repr(C)]
 pub struct Head {
-    /// [`MAGIC`], written before anybody is told of the area.
+    /// [`MAGIC`], written before any process gets the path of the area.
     pub magic: AtomicU64,
-    /// How many places there are.
+    /// How many places exist.
     pub places: AtomicU32,
-    /// How many were asked for; those beyond `places` got none, and are not watched.
+    /// How many places were requested. Requests beyond `places` failed; those processes are not watched.
     pub taken: AtomicU32,
-    /// Processes that could not map theirs.
+    /// Processes that could not map their place.
     pub unmapped: AtomicU32,
 }
 
-/// What a process did.
+/// The record of one process.
 #[repr(C)]
 pub struct Place {
     /// The process.
     pub process: Process,
-    /// Where each lock that is used is found: `address << 16 | number of its entry`, open addressing from [`index_of`]. An entry that
-    /// was given up is [`GIVEN_UP`].
+    /// Hash table from lock addresses to entries: `address << 16 | index plus one`, open addressing from [`index_start`]. A removed
+    /// entry is a [`TOMBSTONE`].
     pub index: [AtomicU64; INDEX],
     /// The locks.
     pub locks: [Lock; LOCKS],
-    /// How long each was waited for, beside `locks`, as far as that is in no account.
+    /// Wait times of each lock, in the order of `locks`, without those in accounts.
     pub waits: [Spread; LOCKS],
-    /// How long each was held, of the holds that were taken, beside `locks`, likewise.
+    /// Measured hold times of each lock, in the order of `locks`, without those in accounts.
     pub holds: [Spread; LOCKS],
     /// The threads.
     pub threads: [Thread; THREADS],
-    /// Which thread did what with which lock, open addressing from [`pair_of`].
+    /// Which thread used which lock, open addressing from [`pair_start`].
     pub pairs: [Pair; PAIRS],
-    /// What threads waited for locks and held those they had waited for.
+    /// Contended acquisitions per lock and thread.
     pub accounts: [Account; ACCOUNTS],
-    /// From where each lock was taken, open addressing from [`pair_of`].
+    /// The call sites each lock was acquired at, open addressing from [`pair_start`].
     pub uses: [Use; USES],
-    /// Call sites, open addressing from [`site_of`].
+    /// Call sites, open addressing from [`site_start`].
     pub sites: [Site; SITES],
-    /// Files that code lies in.
+    /// Files with code.
     pub modules: [Module; MODULES],
 }
 
-/// The process that has a place.
+/// The process that claimed a place.
 #[repr(C)]
 pub struct Process {
-    /// Its number, as it sees it itself; written last when a place is begun.
+    /// Its pid in its own pid namespace; written last when a place is initialised.
     pub pid: AtomicU32,
-    /// How it began.
+    /// How it began: an [`Origin`].
     pub origin: AtomicU32,
-    /// When the watcher was there.
+    /// When the watcher was initialised.
     pub began: AtomicU64,
-    /// When it ended by exit(3) or the return of `main`; 0 where it was killed, left by _exit(2), executed another program, or runs.
+    /// When it ended by exit(3) or the return of `main`; 0 if it was killed, called _exit(2) or execve(2), or still runs.
     pub ended: AtomicU64,
-    /// Entries of `locks` that were begun.
+    /// Entries of `locks` that are or were in use.
     pub locks: AtomicU32,
-    /// Entries of `threads` that were begun. May be more than there are.
+    /// Entries of `threads` that were requested, which may exceed the table.
     pub threads: AtomicU32,
-    /// Entries of `modules` that were begun. May be more than there are.
+    /// Entries of `modules` that were requested, which may exceed the table.
     pub modules: AtomicU32,
-    /// Call sites for which there was no room.
+    /// Lookups of call sites that found no free entry.
     pub sites_lost: AtomicU32,
-    /// Pairs and uses for which there was no room: acquisitions of unknown threads or call sites.
+    /// Lookups of pairs and uses that found no free entry: acquisitions by unknown threads or at unknown call sites.
     pub pairs_lost: AtomicU64,
-    /// What was done with locks that have no entry (any more).
+    /// Totals of locks without an entry.
     pub folded: Folded,
-    /// Waiting by threads that have no entry.
+    /// Time waited by threads without an entry.
     pub other_threads_wait: AtomicU64,
-    /// CPU time of all its threads when it ended, by CLOCK_PROCESS_CPUTIME_ID; 0 where `ended` is.
+    /// CPU time of all its threads when it ended (CLOCK_PROCESS_CPUTIME_ID), in nanoseconds; 0 if `ended` is 0.
     pub cpu: AtomicU64,
-    /// Entries of `accounts` that were begun.
+    /// Entries of `accounts` in use.
     pub accounts: AtomicU64,
-    /// What a process has besides, for layouts to come.
+    /// Reserved for later layouts.
     pub unused: [AtomicU64; 30],
-    /// How long the path of its program is; written after that.
+    /// Length of `program` in bytes; written after it.
     pub program_length: AtomicU64,
-    /// That path, as readlink(2) tells it of /proc/self/exe; of a longer one the beginning.
+    /// Path of its program (readlink(2) of /proc/self/exe), truncated if longer.
     pub program: [AtomicU8; MODULE_PATH_BYTES],
 }
 
-/// Locks that have no entry, together.
+/// Totals of locks without an entry.
 #[repr(C)]
 pub struct Folded {
-    /// Locks that were destroyed and whose entry was given to another, and locks that began when there was no entry left, as far
-    /// as they can be told apart (initialised by a call, or destroyed).
+    /// Destroyed locks whose entry was reused, plus locks that appeared when no entry was left, if they can be counted (they were
+    /// initialised by a call, or destroyed).
     pub locks: AtomicU64,
-    /// How often they were taken.
+    /// Acquisitions.
     pub acquisitions: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub contended: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub wait: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub wait_most: AtomicU64,
 }
 
-/// What a lock is.
+/// The type of a synchronisation object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -160,203 +160,204 @@ pub enum Kind {
     Rwlock = 2,
     /// `pthread_spinlock_t`.
     Spinlock = 3,
-    /// `pthread_cond_t`: an acquisition is a wait that returned, and each is contended.
+    /// `pthread_cond_t`: an acquisition is a wait that returned, and all of them are contended.
     Condition = 4,
-    /// `sem_t`: an acquisition is a wait that took one.
+    /// `sem_t`: an acquisition is a wait that decremented it.
     Semaphore = 5,
 }
 
-/// A lock. How often it was taken is how often that was not contended and how often it was; what threads have in their accounts
-/// comes on top of what is here.
+/// A lock. Its acquisitions are `uncontended` plus `contended`; the [`Account`]s of threads come on top.
 ///
-/// What is done at each acquisition that nobody contends is done in the first of its lines of cache. Of a mutex and a spinlock their
-/// count is written by who has it, with plain reads and writes; all else with atomic additions.
+/// An uncontended acquisition writes only to the first cache line. The `uncontended` count of a mutex or spinlock is written by its
+/// holder alone, with plain loads and stores; everything else with atomic additions.
 #[repr(C, align(64))]
 pub struct Lock {
-    /// Where it is in the process; written last when an entry is begun.
+    /// Its address in the process; written last when an entry is initialised.
     pub address: AtomicU64,
-    /// How often it was taken without a wait, by whichever function; recursions count. That a mutex is taken again when a wait for a
-    /// condition returns is counted with the condition.
+    /// Acquisitions without a wait, by any function, recursive ones included. The mutex that a condition wait reacquires is counted
+    /// with the condition.
     pub uncontended: AtomicU64,
-    /// When the hold began that is being taken; 0 where none is. The lowest bit says that it was contended. Of a rwlock, one hold at
-    /// a time can be taken here, for reading or writing.
+    /// When the hold that is being measured began; 0 for none. The lowest bit is set if the acquisition was contended. Only one hold
+    /// of a rwlock, for reading or writing, can be measured here at a time.
     pub held_since: AtomicU64,
-    /// The thread that took it last, by its number plus one; [`NOBODY`] where none has, and whatever names no entry for a thread
-    /// that has none. Who waited for it is written here only where it waits again before it has given it back ([`Thread::waited_until`]).
+    /// The thread that acquired it last, as index plus one: [`NO_THREAD`] before the first acquisition, any number without an entry for
+    /// a thread that has none. A thread that waited for the lock is entered only if it waits again before it releases the lock
+    /// ([`Thread::waited_until`]).
     pub last: AtomicU64,
-    /// What it is: a [`Kind`].
+    /// Its [`Kind`].
     pub kind: AtomicU32,
-    /// 1 once it was destroyed: the same address may be another lock then, with an entry of its own.
+    /// 1 once it was destroyed. The same address may then be another lock with its own entry.
     pub destroyed: AtomicU32,
-    /// 1 once a thread was about to wait for it: its entry is never given to another.
+    /// 1 once a thread was about to wait for it. Such an entry is never reused.
     pub waited_for: AtomicU32,
-    /// The thread that has it, where its hold is being taken.
+    /// The thread that holds it, while its hold is measured.
     pub holder: AtomicU32,
     /// The call site that initialised it.
     pub made_at: AtomicU32,
-    /// The first of its pairs, and so on by [`Pair::next`].
+    /// Head of the list of its pairs, linked by [`Pair::next`].
     pub first_pair: AtomicU32,
-    /// The first of its uses, and so on by [`Use::next`].
+    /// Head of the list of its uses, linked by [`Use::next`].
     pub first_use: AtomicU32,
-    /// Nothing.
+    /// Padding.
     pub unused: AtomicU32,
-    /// How often somebody else had it, and it was waited for until it was got.
+    /// Acquisitions that had to wait for another holder.
     pub contended: AtomicU64,
-    /// Waiting of all threads together. Waits that ended without the lock (a timeout) are in it.
+    /// Time that all threads waited for it, including waits that ended without the lock (a timeout).
     pub wait: AtomicU64,
     /// The longest wait.
     pub wait_most: AtomicU64,
-    /// Waits that ended without the lock: timeouts, owners that died for good, deadlocks that were found, waits that were cancelled.
+    /// Waits that ended without the lock: timeout, deadlock error, unrecoverable mutex, cancellation.
     pub given_up: AtomicU64,
-    /// Holds that were taken because the acquisition was contended: of a mutex and a spinlock each of them.
+    /// Measured holds of contended acquisitions. For mutexes and spinlocks these are all of them.
     pub holds_contended: AtomicU64,
-    /// Their time.
+    /// Sum of their hold times.
     pub hold_contended: AtomicU64,
-    /// Holds of uncontended acquisitions that were taken: the first, and then those that [`is_sampled`].
+    /// Measured holds of uncontended acquisitions: the first one, and those that [`is_sampled`] selects.
     pub holds_sampled: AtomicU64,
-    /// Their time.
+    /// Sum of their hold times.
     pub hold_sampled: AtomicU64,
-    /// The longest of all holds that were taken.
+    /// The longest measured hold.
     pub hold_most: AtomicU64,
 }
 
-/// How long things took: how many fell into each of [`bucket_of`]'s buckets.
+/// A histogram of durations, in the buckets of [`bucket_of`].
 #[repr(C)]
 pub struct Spread {
     /// The counts.
     pub buckets: [AtomicU32; BUCKETS],
 }
 
-/// A thread. But for its end, what is waited for is all in the first of its lines of cache.
+/// A thread. Everything a wait writes before its end is in the first cache line.
 #[repr(C, align(64))]
 pub struct Thread {
-    /// Its number, written last when an entry is begun.
+    /// Its tid; written last when an entry is initialised.
     pub tid: AtomicU32,
-    /// The lock that it waits for right now; [`NO_ENTRY`] where that has no entry.
+    /// The lock it is waiting for; [`NO_ENTRY`] if that lock has no entry.
     pub waits_for: AtomicU32,
-    /// Since when it waits for that lock, or for another thread to end (then `waits_for` is 0). Written last when a wait begins; 0 where
-    /// none has.
+    /// When the current wait began, for a lock or for another thread to end (then `waits_for` is 0); 0 for none. Written last when a
+    /// wait begins.
     pub waits_since: AtomicU64,
-    /// When that wait was over, where it was one for a lock that this thread has had since: it is recorded once the lock is given back.
-    /// Until then 0.
+    /// When that wait ended, if the thread acquired the lock and still holds it: the wait is recorded when the lock is released. 0
+    /// otherwise.
     pub waited_until: AtomicU64,
-    /// The site of the call that waits.
+    /// The call site of the wait.
     pub waits_at: AtomicU32,
-    /// That function's site that it began with: of the address behind its first, so that what is before a site's address is the function.
+    /// The site of its start routine: of the address one byte behind the first, because the function is looked up before a site's
+    /// address, which is a return address.
     pub start_site: AtomicU32,
-    /// Waiting for mutexes, rwlocks and spinlocks.
+    /// Time waited for mutexes, rwlocks and spinlocks.
     pub wait: AtomicU64,
-    /// Waiting for conditions and semaphores.
+    /// Time waited for conditions and semaphores.
     pub wait_events: AtomicU64,
-    /// Waiting for other threads to end, by pthread_join(3) and its like.
+    /// Time waited for other threads to end, by pthread_join(3) and similar functions.
     pub wait_joins: AtomicU64,
     /// When it began, or was first seen.
     pub began: AtomicU64,
-    /// When it ended; 0 where that was not seen.
+    /// When it ended; 0 if that was not seen.
     pub ended: AtomicU64,
-    /// Its thread pointer.
+    /// Its thread pointer (FS base).
     pub pointer: AtomicU64,
-    /// The address of the function that it began with; 0 for the first.
+    /// Address of its start routine; 0 for the main thread.
     pub start: AtomicU64,
-    /// Its CPU time when it ended, by CLOCK_THREAD_CPUTIME_ID; 0 where `ended` is.
+    /// Its CPU time when it ended (CLOCK_THREAD_CPUTIME_ID), in nanoseconds; 0 if `ended` is 0.
     pub cpu: AtomicU64,
 }
 
-/// A thread and a lock that it has taken or waited for.
+/// A lock and a thread that has acquired or waited for it.
 #[repr(C)]
 pub struct Pair {
-    /// `lock << 32 | thread`, both by their number plus one; [`GIVEN_UP`] where the lock's entry was given to another.
+    /// `lock << 32 | thread`, both as index plus one; [`TOMBSTONE`] if the lock's entry was reused.
     pub key: AtomicU64,
-    /// How often it waited, as far as that is not in its account.
+    /// Contended acquisitions that are not in an account.
     pub contended: AtomicU64,
-    /// For how long, likewise.
+    /// Time waited that is not in an account.
     pub wait: AtomicU64,
     /// The lock's next pair.
     pub next: AtomicU32,
-    /// Its account; 0 before it waits, and where there is no room for one.
+    /// Its account; 0 before its first wait, and if no entry was free.
     pub account: AtomicU32,
 }
 
-/// What a thread waited for a lock, and how long it held it then. Nobody but the thread writes to it, so that CPUs do not take lines of
-/// cache from each other for it, with plain reads and writes.
+/// Waits of a thread for a lock, and the holds that followed. Only the thread itself writes to it, with plain loads and stores, so that
+/// CPUs do not contend for its cache lines.
 #[repr(C, align(64))]
 pub struct Account {
-    /// As of [`Pair`]; written last when it is begun.
+    /// As in [`Pair`]; written last when an account is initialised.
     pub key: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub contended: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub wait: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub wait_most: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub given_up: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub holds_contended: AtomicU64,
-    /// As of [`Lock`].
+    /// As in [`Lock`].
     pub hold_contended: AtomicU64,
     /// The longest of these holds.
     pub hold_most: AtomicU64,
-    /// From where it was waited for: the first sites that were seen.
+    /// The first call sites of waits that were seen.
     pub sites: [AccountSite; ACCOUNT_SITES],
-    /// How long the waits were.
+    /// Histogram of the waits.
     pub waits: Spread,
-    /// How long the holds were.
+    /// Histogram of the holds.
     pub holds: Spread,
 }
 
-/// A place in the code that a thread waited for a lock at.
+/// A call site at which a thread waited for a lock.
 #[repr(C)]
 pub struct AccountSite {
-    /// It, by its number plus one; 0 where there is none.
+    /// The site, as index plus one; 0 for none.
     pub site: AtomicU64,
-    /// As of [`Use`].
+    /// As in [`Use`].
     pub contended: AtomicU64,
-    /// As of [`Use`].
+    /// As in [`Use`].
     pub wait: AtomicU64,
 }
 
-/// A lock and a place in the code that it is taken at.
+/// A lock and a call site at which it is acquired.
 #[repr(C)]
 pub struct Use {
-    /// `lock << 32 | site`, both by their number plus one; [`GIVEN_UP`] where the lock's entry was given to another.
+    /// `lock << 32 | site`, both as index plus one; [`TOMBSTONE`] if the lock's entry was reused.
     pub key: AtomicU64,
-    /// Uncontended acquisitions there that were sampled: of each lock the first, and then those that [`is_sampled`].
+    /// Sampled uncontended acquisitions: each lock's first, and those that [`is_sampled`] selects.
     pub sampled: AtomicU64,
-    /// Contended ones, as far as they are in no account.
+    /// Contended acquisitions that are not in an account.
     pub contended: AtomicU64,
-    /// Waiting there, likewise.
+    /// Time waited that is not in an account.
     pub wait: AtomicU64,
     /// The lock's next use.
     pub next: AtomicU32,
-    /// Nothing.
+    /// Padding.
     pub unused: AtomicU32,
 }
 
-/// A place in the code.
+/// A call site.
 #[repr(C)]
 pub struct Site {
-    /// The address to which the call returns. What file that is in is found out next: one that lies in none, or for which that was
-    /// not known when the process ended, has no `module`.
+    /// The return address of the call. The file it lies in is found next; `module` stays 0 if there is none, or if the process ended
+    /// before it was found.
     pub address: AtomicU64,
-    /// Where that is in its file: what `address` has in the file that is mapped there, in bytes from its beginning.
+    /// The offset of `address` in that file, in bytes.
     pub offset: AtomicU64,
-    /// The file.
+    /// The file: its [`Module`], as index plus one.
     pub module: AtomicU32,
-    /// Nothing.
+    /// Padding.
     pub unused: AtomicU32,
 }
 
-/// A file that is mapped.
+/// A mapped file.
 #[repr(C)]
 pub struct Module {
-    /// Its inode, as /proc/PID/maps has it.
+    /// Its inode, as in /proc/PID/maps.
     pub inode: AtomicU64,
-    /// Its device, as there: `major << 32 | minor`.
+    /// Its device, as in /proc/PID/maps: `major << 32 | minor`.
     pub device: AtomicU64,
-    /// How long its path is; written last.
+    /// Length of its path in bytes; written last.
     pub length: AtomicU64,
-    /// Its path.
+    /// Its path, truncated if longer.
     pub path: [AtomicU8; MODULE_PATH_BYTES],
 }
 
@@ -370,45 +371,45 @@ pub enum Origin {
     Fork = 2,
 }
 
-/// An entry of the index, of the pairs or of the uses that another may have.
-pub const GIVEN_UP: u64 = u64::MAX;
+/// The key of a removed entry in the index, the pairs or the uses. The entry may be reused.
+pub const TOMBSTONE: u64 = u64::MAX;
 
-/// What [`Lock::last`] is before the lock was taken.
-pub const NOBODY: u64 = u64::MAX;
+/// The value of [`Lock::last`] before the first acquisition.
+pub const NO_THREAD: u64 = u64::MAX;
 
-/// A lock or a thread that has no entry, where an entry's number plus one is asked for.
+/// Stands for a lock or thread without an entry, where an index plus one is stored.
 pub const NO_ENTRY: u32 = u32::MAX;
 
-/// How far from its first place an entry may lie; what finds none has none.
-pub const FARTHEST: usize = 32;
+/// Entries probed before a lookup fails, in every table with open addressing.
+pub const MAX_PROBES: usize = 32;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Where in a table of so many entries, a power of two, the search for `key` begins.
+/// The entry at which the search for `key` begins, in a table of `entries`, a power of two.
 #[inline(always)]
-const fn first_of(key: u64, entries: usize) -> usize {
+const fn probe_start(key: u64, entries: usize) -> usize {
     (key.wrapping_mul(GOLDEN) >> (64 - entries.trailing_zeros())) as usize
 }
 
-/// Where in the index the search for the lock at `address` begins.
+/// The entry of the index at which the search for the lock at `address` begins.
 #[inline(always)]
-pub const fn index_of(address: u64) -> usize {
-    first_of(address, INDEX)
+pub const fn index_start(address: u64) -> usize {
+    probe_start(address, INDEX)
 }
 
-/// Where in a table of pairs or uses the search for `key` begins.
+/// The entry at which the search for `key` begins, in a table of `entries` pairs or uses.
 #[inline(always)]
-pub const fn pair_of(key: u64, entries: usize) -> usize {
-    first_of(key, entries)
+pub const fn pair_start(key: u64, entries: usize) -> usize {
+    probe_start(key, entries)
 }
 
-/// Where the search for a call site begins.
+/// The entry at which the search for a call site begins.
 #[inline(always)]
-pub const fn site_of(address: u64) -> usize {
-    first_of(address, SITES)
+pub const fn site_start(address: u64) -> usize {
+    probe_start(address, SITES)
 }
 
-/// The bucket of a time: four to each doubling from 64 ns on, so that its middle is within a tenth of what falls into it.
+/// The bucket of a duration: four per doubling from 64 ns on, so that a bucket's middle is within 10 % of every duration in it.
 #[inline(always)]
 pub const fn bucket_of(nanoseconds: u64) -> usize {
     let number = if nanoseconds < 64 { 64 } else { nanoseconds };
@@ -418,7 +419,7 @@ pub const fn bucket_of(nanoseconds: u64) -> usize {
     if bucket < BUCKETS { bucket } else { BUCKETS - 1 }
 }
 
-/// The least time that falls into a bucket; of the first, 0 does too.
+/// The shortest duration of a bucket, in nanoseconds. The first bucket also holds everything shorter.
 pub const fn least_of(bucket: usize) -> u64 {
     (4 + (bucket as u64 & 3)) << (bucket / 4 + 4)
 }

@@ -1,4 +1,4 @@
-//! What a thread waited for a lock and held it then, written down where nobody else writes.
+//! Records waits and the holds that follow them, in accounts that only their own thread writes to.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -9,47 +9,47 @@ use super::pairs;
 
 /// A wait that is over.
 #[derive(Clone, Copy)]
-pub(crate) struct Record {
-    /// Whether it ended with the lock, or what was waited for.
-    pub(crate) got: bool,
+pub(crate) struct FinishedWait {
+    /// Whether the wait succeeded: the thread acquired the lock, was notified or decremented the semaphore.
+    pub(crate) acquired: bool,
     pub(crate) wait: u64,
-    /// How long the lock was held then, if that is known.
+    /// How long the thread held the lock then, in nanoseconds, if known.
     pub(crate) hold: Option<u64>,
-    /// The number of the call site plus one; 0 where there is none.
+    /// The number of the call site plus one; 0 for none.
     pub(crate) site: u32,
 }
 
-/// Writes one down, by the thread with this number plus one, which is the running one.
+/// Records a wait of the running thread, whose number plus one is `thread`.
 #[inline(never)]
-pub(crate) fn write(place: &'static Place, entry: Entry, thread: u64, record: Record) {
+pub(crate) fn record(place: &'static Place, entry: Entry, thread: u64, record: FinishedWait) {
     let pair = pairs::pair(place, entry, thread);
     match pair.and_then(|pair| account(place, pair)) {
-        Some(account) => write_to(place, entry, account, record),
-        None => write_to_lock(place, entry, pair, record),
+        Some(account) => add_to_account(place, entry, account, record),
+        None => add_to_lock(place, entry, pair, record),
     }
 }
 
-/// The account of a pair, begun if there is none; none where there is no room.
+/// Returns the account of a pair, created if necessary; none if the table is full.
 fn account(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
     match pair.account.load(Relaxed) {
-        0 => begin(place, pair),
+        0 => create(place, pair),
         number => place.accounts.get(number as usize - 1),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
-    let begun = &place.process.accounts;
+fn create(place: &'static Place, pair: &Pair) -> Option<&'static Account> {
+    let used = &place.process.accounts;
     let next = |number: u64| ((number as usize) < ACCOUNTS).then_some(number + 1);
-    let number = begun.fetch_update(Relaxed, Relaxed, next).ok()?;
+    let number = used.fetch_update(Relaxed, Relaxed, next).ok()?;
     let account = place.accounts.get(number as usize)?;
     account.key.store(pair.key.load(Relaxed), Release);
     pair.account.store(number as u32 + 1, Relaxed);
     Some(account)
 }
 
-/// Adds what nobody else adds to.
+/// Adds to a counter that no other thread writes to.
 #[inline(always)]
 fn add(sum: &AtomicU64, more: u64) {
     sum.store(sum.load(Relaxed).wrapping_add(more), Relaxed);
@@ -62,15 +62,15 @@ fn add_to_spread(spread: &Spread, time: u64) {
 }
 
 #[inline(always)]
-fn raise(most: &AtomicU64, time: u64) {
-    if time > most.load(Relaxed) {
-        most.store(time, Relaxed);
+fn raise(maximum: &AtomicU64, time: u64) {
+    if time > maximum.load(Relaxed) {
+        maximum.store(time, Relaxed);
     }
 }
 
-fn write_to(place: &'static Place, entry: Entry, account: &Account, record: Record) {
-    let Record { got, wait, hold, site } = record;
-    add(if got { &account.contended } else { &account.given_up }, 1);
+fn add_to_account(place: &'static Place, entry: Entry, account: &Account, record: FinishedWait) {
+    let FinishedWait { acquired, wait, hold, site } = record;
+    add(if acquired { &account.contended } else { &account.given_up }, 1);
     add(&account.wait, wait);
     raise(&account.wait_most, wait);
     add_to_spread(&account.waits, wait);
@@ -86,7 +86,7 @@ fn write_to(place: &'static Place, entry: Entry, account: &Account, record: Reco
     for known in &account.sites {
         let number = known.site.load(Relaxed);
         if number == u64::from(site) || number == 0 {
-            add(&known.contended, got.into());
+            add(&known.contended, acquired.into());
             add(&known.wait, wait);
             if number == 0 {
                 known.site.store(site.into(), Release);
@@ -94,16 +94,16 @@ fn write_to(place: &'static Place, entry: Entry, account: &Account, record: Reco
             return;
         }
     }
-    write_to_use(place, entry, record);
+    add_to_use(place, entry, record);
 }
 
-/// Writes down what is in no account.
+/// Records a wait of a pair without an account, in the lock's entry.
 #[cold]
 #[inline(never)]
-fn write_to_lock(place: &'static Place, entry: Entry, pair: Option<&Pair>, record: Record) {
-    let Record { got, wait, hold, .. } = record;
+fn add_to_lock(place: &'static Place, entry: Entry, pair: Option<&Pair>, record: FinishedWait) {
+    let FinishedWait { acquired, wait, hold, .. } = record;
     let (lock, index) = (entry.lock, (entry.number as usize).wrapping_sub(1));
-    let count = if got { &lock.contended } else { &lock.given_up };
+    let count = if acquired { &lock.contended } else { &lock.given_up };
     count.fetch_add(1, Relaxed);
     lock.wait.fetch_add(wait, Relaxed);
     lock.wait_most.fetch_max(wait, Relaxed);
@@ -115,13 +115,14 @@ fn write_to_lock(place: &'static Place, entry: Entry, pair: Option<&Pair>, recor
         pair.wait.fetch_add(wait, Relaxed);
     }
     if let Some(hold) = hold {
-        add_hold(place, entry, [&lock.holds_contended, &lock.hold_contended], hold);
+        add_hold(place, entry, &lock.holds_contended, &lock.hold_contended, hold);
     }
-    write_to_use(place, entry, record);
+    add_to_use(place, entry, record);
 }
 
-/// A hold that is in no account, added to these counts of holds and of their time.
-pub(crate) fn add_hold(place: &Place, Entry { number, lock }: Entry, [count, sum]: [&AtomicU64; 2], hold: u64) {
+/// Adds a hold time to the lock's entry: to `count`, to `sum`, to the maximum and to the histogram.
+pub(crate) fn add_hold(place: &Place, entry: Entry, count: &AtomicU64, sum: &AtomicU64, hold: u64) {
+    let Entry { number, lock } = entry;
     count.fetch_add(1, Relaxed);
     sum.fetch_add(hold, Relaxed);
     if hold > lock.hold_most.load(Relaxed) {
@@ -134,11 +135,12 @@ pub(crate) fn add_hold(place: &Place, Entry { number, lock }: Entry, [count, sum
 
 #[cold]
 #[inline(never)]
-fn write_to_use(place: &'static Place, entry: Entry, Record { got, wait, site, .. }: Record) {
+fn add_to_use(place: &'static Place, entry: Entry, record: FinishedWait) {
+    let FinishedWait { acquired, wait, site, .. } = record;
     if site != 0
         && let Some(found) = pairs::use_at(place, entry, site)
     {
-        found.contended.fetch_add(got.into(), Relaxed);
+        found.contended.fetch_add(acquired.into(), Relaxed);
         found.wait.fetch_add(wait, Relaxed);
     }
 }

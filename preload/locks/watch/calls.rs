@@ -1,6 +1,6 @@
-//! System calls, without the C library: they leave errno alone, and are no points of cancellation.
+//! System calls without the C library: they leave errno alone and are no cancellation points.
 //!
-//! A program that gives up system calls (seccomp(2)) would end at the next one that it does not make itself. From then on none is made.
+//! A program that restricts its system calls (seccomp(2)) could be killed by ours, so none are made from then on.
 
 use core::arch::asm;
 use core::ffi::c_void;
@@ -21,31 +21,31 @@ const PRLIMIT64: usize = 302;
 const O_RDWR: usize = 2;
 const O_CLOEXEC: usize = 0o2_000_000;
 
-/// Whether the program has given up system calls.
-static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+/// Whether the program has restricted its system calls.
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// The program is about to give up system calls.
-pub(crate) fn give_up() {
-    GIVEN_UP.store(true, Relaxed);
+/// Makes all later system calls of this module fail, because the program is about to restrict its own.
+pub(crate) fn forbid() {
+    FORBIDDEN.store(true, Relaxed);
 }
 
-/// Whether none may be made any more.
-pub(crate) fn are_given_up() -> bool {
-    GIVEN_UP.load(Relaxed)
+/// Returns whether system calls are no longer allowed.
+pub(crate) fn are_forbidden() -> bool {
+    FORBIDDEN.load(Relaxed)
 }
 
-/// The call with this number and these arguments; none where it fails, or may not be made.
+/// Makes a system call. Returns none if it fails or is not allowed.
 ///
 /// # Safety
 ///
-/// As the call has it: pointers must be good for what it reads and writes.
+/// All pointers must be valid for what this call reads and writes.
 unsafe fn call(number: usize, arguments: [usize; 6]) -> Option<usize> {
-    if are_given_up() {
+    if are_forbidden() {
         return None;
     }
     let [one, two, three, four, five, six] = arguments;
     let result: isize;
-    // SAFETY: the kernel changes rcx, r11 and the result, and otherwise what the caller has vouched for.
+    // SAFETY: the kernel changes rcx, r11 and rax; the caller guarantees the rest.
     unsafe {
         asm!(
             "syscall",
@@ -58,101 +58,100 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Option<usize> {
     (!(-4095..0).contains(&result)).then_some(result as usize)
 }
 
-/// A descriptor, closed at its end.
+/// A file descriptor, closed when dropped.
 pub(crate) struct Descriptor(usize);
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and nobody else closes it.
+        // SAFETY: nothing else owns the descriptor.
         let _ = unsafe { call(CLOSE, [self.0, 0, 0, 0, 0, 0]) };
     }
 }
 
 impl Descriptor {
-    /// Opens a file by a path that ends with a zero.
+    /// Opens a file for reading, or for reading and writing.
     ///
     /// # Safety
     ///
-    /// It must.
+    /// `path` must be NUL-terminated.
     pub(crate) unsafe fn open(path: *const u8, write: bool) -> Option<Self> {
         const AT_FDCWD: usize = -100_isize as usize;
         let flags = if write { O_RDWR } else { 0 } | O_CLOEXEC;
-        // SAFETY: as the caller has it.
+        // SAFETY: guaranteed by the caller.
         unsafe { call(OPENAT, [AT_FDCWD, path as usize, flags, 0, 0, 0]) }.map(Descriptor)
     }
 
     pub(crate) fn read(&self, into: &mut [u8]) -> Option<usize> {
-        // SAFETY: the memory is ours, and so long.
+        // SAFETY: `into` is valid for writes of its length.
         unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
     }
 
-    /// Maps a part of it to be shared: anywhere, or over what is at `over`.
-    pub(crate) fn map(&self, from: usize, bytes: usize, over: Option<*mut c_void>) -> Option<*mut c_void> {
+    /// Maps `bytes` from `offset` on as shared memory, at any address or over the mapping at `over`.
+    pub(crate) fn map(&self, offset: usize, bytes: usize, over: Option<*mut c_void>) -> Option<*mut c_void> {
         const READ_WRITE: usize = 3;
         const SHARED: usize = 1;
         const FIXED: usize = 0x10;
         let flags = SHARED | if over.is_some() { FIXED } else { 0 };
-        let place = over.map_or(0, |place| place as usize);
-        // SAFETY: the kernel chooses the place, or it is one of ours.
-        let place = unsafe { call(MMAP, [place, bytes, READ_WRITE, flags, self.0, from]) }?;
-        leave_out_of_dumps(place, bytes);
-        Some(core::ptr::with_exposed_provenance_mut(place))
+        let address = over.map_or(0, |address| address as usize);
+        // SAFETY: the kernel chooses the address, or the mapping there is the watcher's own.
+        let address = unsafe { call(MMAP, [address, bytes, READ_WRITE, flags, self.0, offset]) }?;
+        exclude_from_dumps(address, bytes);
+        Some(core::ptr::with_exposed_provenance_mut(address))
     }
 }
 
-/// Has the kernel leave this memory of ours out when it dumps the core of the program: what is in it is no affair of the program's.
-/// Where it does not know how, dumps are larger.
-fn leave_out_of_dumps(place: usize, bytes: usize) {
+/// Excludes this memory from core dumps of the program. Failure only makes dumps larger.
+fn exclude_from_dumps(address: usize, bytes: usize) {
     const MADV_DONTDUMP: usize = 16;
-    // SAFETY: what is there is ours, and stays as it is.
-    let _ = unsafe { call(MADVISE, [place, bytes, MADV_DONTDUMP, 0, 0, 0]) };
+    // SAFETY: MADV_DONTDUMP does not change the contents.
+    let _ = unsafe { call(MADVISE, [address, bytes, MADV_DONTDUMP, 0, 0, 0]) };
 }
 
-/// Puts memory that nobody else sees over a mapping of ours, so that what leads there still does.
-pub(crate) fn map_nothing_over(place: *mut c_void, bytes: usize) {
+/// Replaces a mapping of the watcher by private memory, so that pointers into it stay valid.
+pub(crate) fn map_private_over(address: *mut c_void, bytes: usize) {
     const READ_WRITE: usize = 3;
     const PRIVATE_FIXED_ANONYMOUS_NORESERVE: usize = 2 | 0x10 | 0x20 | 0x4000;
-    let arguments = [place as usize, bytes, READ_WRITE, PRIVATE_FIXED_ANONYMOUS_NORESERVE, usize::MAX, 0];
-    // SAFETY: what is there is ours.
+    let arguments = [address as usize, bytes, READ_WRITE, PRIVATE_FIXED_ANONYMOUS_NORESERVE, usize::MAX, 0];
+    // SAFETY: the mapping is the watcher's own.
     let _ = unsafe { call(MMAP, arguments) };
-    leave_out_of_dumps(place as usize, bytes);
+    exclude_from_dumps(address as usize, bytes);
 }
 
-/// Has a shared mapping of ours show another part of its file, without the file being opened again. Whether it does.
-pub(crate) fn map_other_part(place: *mut c_void, bytes: usize, page: usize) -> bool {
-    // SAFETY: what is there is ours.
-    let does = unsafe { call(REMAP_FILE_PAGES, [place as usize, bytes, 0, page, 0, 0]) }.is_some();
-    leave_out_of_dumps(place as usize, bytes);
-    does
+/// Makes a shared mapping of the watcher show another part of its file, from `page` on. Returns whether it could.
+pub(crate) fn remap(address: *mut c_void, bytes: usize, page: usize) -> bool {
+    // SAFETY: the mapping is the watcher's own.
+    let remapped = unsafe { call(REMAP_FILE_PAGES, [address as usize, bytes, 0, page, 0, 0]) }.is_some();
+    exclude_from_dumps(address as usize, bytes);
+    remapped
 }
 
-pub(crate) fn unmap(place: *mut c_void, bytes: usize) {
-    // SAFETY: it is ours, and nothing leads there any more.
-    let _ = unsafe { call(MUNMAP, [place as usize, bytes, 0, 0, 0, 0]) };
+pub(crate) fn unmap(address: *mut c_void, bytes: usize) {
+    // SAFETY: the mapping is the watcher's own, and nothing points into it any more.
+    let _ = unsafe { call(MUNMAP, [address as usize, bytes, 0, 0, 0, 0]) };
 }
 
 pub(crate) fn getpid() -> u32 {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     unsafe { call(GETPID, [0; 6]) }.unwrap_or(0) as u32
 }
 
 pub(crate) fn gettid() -> u32 {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     unsafe { call(GETTID, [0; 6]) }.unwrap_or(0) as u32
 }
 
-/// What /proc/self/exe leads to, as much of it as there is room for.
-pub(crate) fn program(into: &mut [u8]) -> usize {
+/// Reads the target of /proc/self/exe, truncated to `into`. Returns its length; 0 on failure.
+pub(crate) fn read_program_path(into: &mut [u8]) -> usize {
     let path = c"/proc/self/exe".as_ptr() as usize;
-    // SAFETY: the path ends with a zero, and the memory is ours, and so long.
+    // SAFETY: the path is NUL-terminated, and `into` is valid for writes of its length.
     unsafe { call(READLINK, [path, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }.unwrap_or(0)
 }
 
-/// How much memory the process may map; all there is where that is not limited.
-pub(crate) fn most_memory() -> u64 {
+/// The soft limit of the address space, in bytes; the maximum if there is none.
+pub(crate) fn address_space_limit() -> u64 {
     const RLIMIT_AS: usize = 9;
     let mut limits = [u64::MAX; 2];
-    // SAFETY: the memory is ours, and two words, as a limit is.
+    // SAFETY: `limits` has the size of a `struct rlimit64`.
     let _ = unsafe { call(PRLIMIT64, [0, RLIMIT_AS, 0, (&raw mut limits) as usize, 0, 0]) };
     limits[0]
 }

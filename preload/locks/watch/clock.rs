@@ -1,8 +1,8 @@
-//! Clocks: as the program itself would read them, without the kernel where the C library knows how.
+//! Clocks: read through the C library, which avoids system calls where it can (vDSO).
 //!
-//! Where the kernel tells the time by the CPU's time stamp counter, the counter is read instead: the C library's reading waits until all
-//! that the CPU has begun is done, which takes longer than the rest of what is done about a lock, and that while others wait for it.
-//! Each thread counts from a reading of its own of the real clock, a tenth of a second old at most.
+//! If the kernel's clock source is the time stamp counter, the watcher reads the counter itself. clock_gettime(2) waits until all
+//! earlier instructions are done, which takes longer than the rest of the watcher's work on a lock, while other threads wait for that
+//! lock. Each thread counts from its own reading of the real clock, at most a tenth of a second old.
 
 use core::arch::x86_64::_rdtsc;
 use core::ffi::c_int;
@@ -15,7 +15,7 @@ const MONOTONIC: c_int = 1;
 const PROCESS_CPU: c_int = 2;
 const THREAD_CPU: c_int = 3;
 
-/// As time(7) has it.
+/// `struct timespec` (timespec(3type)).
 #[repr(C)]
 pub(crate) struct Timespec {
     pub(crate) seconds: i64,
@@ -28,7 +28,7 @@ fn read(clock: c_int) -> u64 {
     if function.is_null() {
         return 0;
     }
-    // SAFETY: the C library's function of this name has this type.
+    // SAFETY: clock_gettime(2) has this type.
     let function: extern "C" fn(c_int, *mut Timespec) -> c_int = unsafe { core::mem::transmute(function) };
     if function(clock, &raw mut time) != 0 {
         return 0;
@@ -36,26 +36,26 @@ fn read(clock: c_int) -> u64 {
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
 }
 
-/// Nanoseconds a tick of the counter, in 2^-32; 0 where it is not to be used.
+/// Nanoseconds per tick of the counter, times 2^32; 0 if the counter is not used.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
-/// So many ticks, some tenth of a second, are counted before the real clock is read again.
-const FARTHEST: u64 = 1 << 28;
+/// Ticks (some tenth of a second) after which the real clock is read again.
+const MAX_TICKS: u64 = 1 << 28;
 
 fn ticks() -> u64 {
-    // SAFETY: every CPU of the kind has the counter, and where it may not be read the C library's clocks may not be either.
+    // SAFETY: every x86-64 CPU has the counter; where user space may not read it, the vDSO may not either.
     unsafe { _rdtsc() }
 }
 
-/// Finds out whether the counter can be used, and how fast it is.
-pub(crate) fn begin() {
-    const LONG_ENOUGH: u64 = 100_000;
-    if !is_clock_of_kernel() {
+/// Finds out whether the counter can be used, and its rate.
+pub(crate) fn calibrate() {
+    const CALIBRATION_NANOSECONDS: u64 = 100_000;
+    if !is_kernel_clock_source() {
         return;
     }
     let (from, before) = (read(MONOTONIC), ticks());
     let mut now = from;
-    while now.wrapping_sub(from) < LONG_ENOUGH {
+    while now.wrapping_sub(from) < CALIBRATION_NANOSECONDS {
         now = read(MONOTONIC);
         if now < from || from == 0 {
             return;
@@ -65,40 +65,40 @@ pub(crate) fn begin() {
 }
 
 fn set_rate(nanoseconds: u64, ticks: u64) {
-    // Neither a counter of less than half a gigahertz, nor one that stands still or was not looked at for a long time.
+    // Reject a counter below 0.5 GHz, one that stands still, and intervals that are too long.
     if nanoseconds < 1 << 31 && ticks > nanoseconds / 2 {
         RATE.store((nanoseconds << 32) / ticks, Relaxed);
     }
 }
 
-/// Whether the kernel itself tells the time by it: only then it is the same on all CPUs, and never stands still.
-fn is_clock_of_kernel() -> bool {
+/// Returns whether the counter is the kernel's own clock source. Only then it is the same on all CPUs and never stops.
+fn is_kernel_clock_source() -> bool {
     const PATH: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let mut name = [0; 4];
-    // SAFETY: the path ends with a zero.
+    // SAFETY: the path is NUL-terminated.
     let file = unsafe { Descriptor::open(PATH.as_ptr().cast(), false) };
     file.and_then(|file| file.read(&mut name)) == Some(4) && &name == b"tsc\n"
 }
 
-/// Now, in nanoseconds.
+/// The current time of CLOCK_MONOTONIC, in nanoseconds.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     let (rate, from) = (RATE.load(Relaxed), thread::anchor_ticks());
     let counted = ticks().wrapping_sub(from);
-    if rate == 0 || from == 0 || counted > FARTHEST {
-        return now_by_clock(rate, from, counted);
+    if rate == 0 || from == 0 || counted > MAX_TICKS {
+        return resynchronise(rate, from, counted);
     }
     thread::anchor_time().wrapping_add(counted.wrapping_mul(rate) >> 32)
 }
 
-/// The same by the real clock, from which the thread counts from now on.
+/// Reads the real clock, from which the thread counts from now on.
 #[cold]
 #[inline(never)]
-fn now_by_clock(rate: u64, from: u64, counted: u64) -> u64 {
+fn resynchronise(rate: u64, from: u64, counted: u64) -> u64 {
     let now = read(MONOTONIC);
     if rate != 0 {
         let before = thread::anchor_time();
-        // First, so that who interrupts this does not count from one half of it.
+        // Clear this first, so that a signal handler that interrupts here does not use a half-updated anchor.
         thread::set_anchor_ticks(0);
         thread::set_anchor_time(now);
         thread::set_anchor_ticks(ticks());
@@ -109,17 +109,17 @@ fn now_by_clock(rate: u64, from: u64, counted: u64) -> u64 {
     now
 }
 
-/// CPU time of all threads.
-pub(crate) fn of_process() -> u64 {
-    of_kernel(PROCESS_CPU)
+/// CPU time of all threads, in nanoseconds; 0 if system calls are not allowed.
+pub(crate) fn process_cpu() -> u64 {
+    read_by_system_call(PROCESS_CPU)
 }
 
-/// CPU time of this thread.
-pub(crate) fn of_thread() -> u64 {
-    of_kernel(THREAD_CPU)
+/// CPU time of this thread, in nanoseconds; 0 if system calls are not allowed.
+pub(crate) fn thread_cpu() -> u64 {
+    read_by_system_call(THREAD_CPU)
 }
 
-/// A clock that takes a system call; 0 where none may be made.
-fn of_kernel(clock: c_int) -> u64 {
-    if calls::are_given_up() { 0 } else { read(clock) }
+/// Reads a clock that needs a system call.
+fn read_by_system_call(clock: c_int) -> u64 {
+    if calls::are_forbidden() { 0 } else { read(clock) }
 }

@@ -1,7 +1,7 @@
-//! How long locks are held: from when they were taken to their unlock, of those that are timed.
+//! Hold times: from acquisition to unlock, for the holds that are measured.
 //!
-//! The hold of a lock that was waited for is its thread's own affair until it ends: it begins with the end of the wait, and both are
-//! written down together once the lock was given back ([`Over`]).
+//! The hold of a contended acquisition is private to its thread until it ends: it begins when the wait ends, and both are recorded
+//! together after the lock was released ([`ContendedHold`]).
 
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,80 +9,79 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::accounts;
 use super::area::{Kind, Lock, Place};
 use super::entries::Entry;
-use super::{clock, index, taken, thread, wait};
+use super::{acquisition, clock, index, thread, wait};
 
-/// The lowest bit of `held_since`.
+/// The lowest bit of `held_since`: the acquisition was contended.
 const CONTENDED: u64 = 1;
 
-/// What a mutex is, as its initialisers have it: its kind, and how often it is held by who has it, where that may be more than once.
-struct Mutex {
+/// The state of a `pthread_mutex_t`: its `__kind`, and `__count`, which is the depth of a recursive mutex.
+struct MutexState {
     kind: i32,
     count: i32,
 }
 
-impl Mutex {
+impl MutexState {
     const RECURSIVE: i32 = 1;
 
-    /// As it is now.
+    /// Reads the current state.
     fn at(address: u64) -> Self {
         let words: *const AtomicI32 = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: it is a mutex, which is five words and more.
+        // SAFETY: `address` is that of a mutex, which has at least five words.
         let word = |number| unsafe { &*words.add(number) }.load(Relaxed);
-        Mutex { kind: word(4), count: word(1) }
+        MutexState { kind: word(4), count: word(1) }
     }
 
-    fn is_held_twice(&self) -> bool {
+    fn is_held_recursively(&self) -> bool {
         self.kind & 3 == Self::RECURSIVE && self.count > 1
     }
 
-    /// Whether an unlock by who does not have it fails.
-    fn knows_who_has_it(&self) -> bool {
+    /// Returns whether an unlock by another thread than the owner fails.
+    fn checks_owner(&self) -> bool {
         const ROBUST_OR_PI: i32 = 16 | 32;
         self.kind & 3 != 0 || self.kind & ROBUST_OR_PI != 0
     }
 }
 
-/// Whether there is somebody who holds it.
+/// Returns whether objects of this kind are held, that is, acquired and released.
 #[inline(always)]
-pub(crate) const fn is_held(kind: Kind) -> bool {
+pub(crate) const fn has_holder(kind: Kind) -> bool {
     matches!(kind, Kind::Mutex | Kind::Rwlock | Kind::Spinlock)
 }
 
-/// Whether the hold that begins is one: not of what is no lock, or is held already.
-pub(crate) fn can_be_taken(kind: Kind, address: u64) -> bool {
-    is_held(kind) && !(kind == Kind::Mutex && Mutex::at(address).is_held_twice())
+/// Returns whether a hold begins with this acquisition. It does not if the mutex was held already (a recursive acquisition).
+pub(crate) fn begins_with(kind: Kind, address: u64) -> bool {
+    has_holder(kind) && !(kind == Kind::Mutex && MutexState::at(address).is_held_recursively())
 }
 
-/// The hold of a lock begins; what the thread is known by must be known.
+/// Begins to measure a hold of this thread, which must be registered ([`thread::current`]).
 pub(crate) fn begin(kind: Kind, lock: &Lock, now: u64, contended: bool) {
     let since = now & !CONTENDED | u64::from(contended);
-    if taken::is_alone(kind) {
+    if acquisition::is_written_by_holder(kind) {
         lock.held_since.store(since, Relaxed);
     } else if lock.held_since.compare_exchange(0, since, Relaxed, Relaxed).is_err() {
         return;
     }
-    lock.holder.store(thread::known() as u32, Relaxed);
+    lock.holder.store(thread::current() as u32, Relaxed);
 }
 
-/// A lock that was waited for is being given back: its hold is over.
+/// A hold of a contended acquisition that ends now. Record it after the lock is released, because other threads may be waiting.
 #[must_use]
-pub(crate) struct Over {
+pub(crate) struct ContendedHold {
     place: &'static Place,
-    until: u64,
+    end: u64,
 }
 
-impl Over {
-    /// It was given back.
+impl ContendedHold {
     #[inline(always)]
-    pub(crate) fn write_down(self) {
-        wait::write_down(self.place, Some(self.until));
+    pub(crate) fn record(self) {
+        wait::record_acquired(self.place, Some(self.end));
     }
 }
 
-/// The lock at this address is about to be given back.
+/// Ends the measured hold of the lock at this address, just before the lock is released.
 #[inline(always)]
-pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<Over> {
-    if thread::held() == address {
+pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<ContendedHold> {
+    if thread::unrecorded() == address {
         return end_contended(place, kind, address);
     }
     if let Some(entry) = index::find(place, address) {
@@ -95,20 +94,20 @@ pub(crate) fn end(place: &'static Place, kind: Kind, address: u64) -> Option<Ove
 }
 
 #[inline(never)]
-fn end_contended(place: &'static Place, kind: Kind, address: u64) -> Option<Over> {
-    let goes_on = kind == Kind::Mutex && Mutex::at(address).is_held_twice();
-    (!goes_on).then(|| Over { place, until: clock::now() })
+fn end_contended(place: &'static Place, kind: Kind, address: u64) -> Option<ContendedHold> {
+    let goes_on = kind == Kind::Mutex && MutexState::at(address).is_held_recursively();
+    (!goes_on).then(|| ContendedHold { place, end: clock::now() })
 }
 
 #[cold]
 #[inline(never)]
 fn end_timed(place: &'static Place, kind: Kind, address: u64, entry: Entry, since: u64) {
     let lock = entry.lock;
-    let is_own = || u64::from(lock.holder.load(Relaxed)) == thread::known();
+    let is_own = || u64::from(lock.holder.load(Relaxed)) == thread::current();
     let ends = match kind {
         Kind::Mutex => {
-            let mutex = Mutex::at(address);
-            !mutex.is_held_twice() && (!mutex.knows_who_has_it() || is_own())
+            let mutex = MutexState::at(address);
+            !mutex.is_held_recursively() && (!mutex.checks_owner() || is_own())
         }
         Kind::Rwlock => is_own(),
         _ => true,
@@ -117,16 +116,16 @@ fn end_timed(place: &'static Place, kind: Kind, address: u64, entry: Entry, sinc
         return;
     }
     let time = clock::now().saturating_sub(since & !CONTENDED);
-    let sums = match since & CONTENDED {
-        CONTENDED => [&lock.holds_contended, &lock.hold_contended],
-        _ => [&lock.holds_sampled, &lock.hold_sampled],
+    let (count, sum) = match since & CONTENDED {
+        CONTENDED => (&lock.holds_contended, &lock.hold_contended),
+        _ => (&lock.holds_sampled, &lock.hold_sampled),
     };
-    accounts::add_hold(place, entry, sums, time);
+    accounts::add_hold(place, entry, count, sum, time);
 }
 
-/// The owner of a mutex died with it: what it held it for is not known.
+/// Discards the measured hold of a mutex whose owner died.
 #[cold]
-pub(crate) fn is_lost(place: &'static Place, address: u64) {
+pub(crate) fn discard(place: &'static Place, address: u64) {
     if let Some(entry) = index::find(place, address) {
         entry.lock.held_since.store(0, Relaxed);
     }

@@ -1,25 +1,25 @@
-//! Which entry is the lock's at an address.
+//! The hash index from the address of a lock to its entry.
 
 use core::hint;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use super::area::{FARTHEST, GIVEN_UP, INDEX, Kind, Place, index_of};
+use super::area::{INDEX, Kind, MAX_PROBES, Place, TOMBSTONE, index_start};
 use super::entries::{self, Entry};
 
-/// Below the address, the number of its entry plus one; 0 while that is being made.
+/// The low bits of an index word: the number of the entry plus one, 0 while the entry is being initialised.
 const NUMBER: u64 = 0xffff;
 
-/// The entry of the lock at this address, if it has one.
+/// Returns the entry of the lock at this address, if it has one.
 #[inline(always)]
 pub(crate) fn find(place: &'static Place, address: u64) -> Option<Entry> {
-    let found = place.index[index_of(address)].load(Acquire);
-    if found >> 16 == address { entries::entry(place, found & NUMBER) } else { find_farther(place, address) }
+    let found = place.index[index_start(address)].load(Acquire);
+    if found >> 16 == address { entries::entry(place, found & NUMBER) } else { probe(place, address) }
 }
 
 #[inline(never)]
-fn find_farther(place: &'static Place, address: u64) -> Option<Entry> {
-    for step in 1..FARTHEST {
+fn probe(place: &'static Place, address: u64) -> Option<Entry> {
+    for step in 1..MAX_PROBES {
         match slot(place, address, step).load(Acquire) {
             0 => return None,
             found if found >> 16 == address => return entries::entry(place, found & NUMBER),
@@ -30,28 +30,31 @@ fn find_farther(place: &'static Place, address: u64) -> Option<Entry> {
 }
 
 fn slot(place: &'static Place, address: u64, step: usize) -> &'static AtomicU64 {
-    &place.index[(index_of(address) + step) % INDEX]
+    &place.index[(index_start(address) + step) % INDEX]
 }
 
-/// What a search for an address came to.
+/// The result of a search for an address.
 enum Search {
     Found(Entry),
-    /// Another thread makes the entry right now.
-    BeingMade,
-    /// There is none, but room for one: where, and what is there now.
-    Free(usize, u64),
+    /// Another thread is initialising the entry.
+    BeingCreated,
+    /// There is none. A new one can go to this probe step.
+    Free {
+        step: usize,
+        found: u64,
+    },
     Full,
 }
 
 fn search(place: &'static Place, address: u64) -> Search {
     let mut free = None;
-    for step in 0..FARTHEST {
+    for step in 0..MAX_PROBES {
         let found = slot(place, address, step).load(SeqCst);
-        if found != GIVEN_UP && found >> 16 == address {
-            return entries::entry(place, found & NUMBER).map_or(Search::BeingMade, Search::Found);
+        if found != TOMBSTONE && found >> 16 == address {
+            return entries::entry(place, found & NUMBER).map_or(Search::BeingCreated, Search::Found);
         }
-        if found == 0 || found == GIVEN_UP {
-            free = free.or(Some(Search::Free(step, found)));
+        if found == 0 || found == TOMBSTONE {
+            free = free.or(Some(Search::Free { step, found }));
         }
         if found == 0 {
             break;
@@ -60,28 +63,28 @@ fn search(place: &'static Place, address: u64) -> Search {
     free.unwrap_or(Search::Full)
 }
 
-/// The entry of the lock at this address, made if there is none; none where there is no room. One of another kind is of a lock that
-/// was there before, and whose end was not told.
+/// Returns the entry of the lock at this address, created if necessary; none if the table is full. An entry of another kind belongs to
+/// an earlier lock that was never destroyed, and is released.
 #[cold]
 #[inline(never)]
-pub(crate) fn find_or_make(place: &'static Place, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
+pub(crate) fn find_or_create(place: &'static Place, address: u64, kind: Kind, made_at: Option<u64>) -> Option<Entry> {
     for _ in 0..10_000 {
         match search(place, address) {
             Search::Found(entry) if entry.lock.kind.load(Relaxed) == kind as u32 => return Some(entry),
-            Search::Found(entry) => end(place, address, entry),
-            Search::BeingMade => hint::spin_loop(),
-            Search::Free(step, was) => {
+            Search::Found(entry) => destroy_entry(place, address, entry),
+            Search::BeingCreated => hint::spin_loop(),
+            Search::Free { step, found } => {
                 let slot = slot(place, address, step);
-                if slot.compare_exchange(was, address << 16, SeqCst, Relaxed).is_err() {
+                if slot.compare_exchange(found, address << 16, SeqCst, Relaxed).is_err() {
                     continue;
                 }
-                // Another thread may have found a place nearer by while this one was looking.
+                // Another thread may have claimed an earlier slot for the same address since the search.
                 if (0..step).any(|step| self::slot(place, address, step).load(SeqCst) >> 16 == address) {
-                    slot.store(GIVEN_UP, SeqCst);
+                    slot.store(TOMBSTONE, SeqCst);
                     continue;
                 }
-                let entry = entries::begin(place, address, kind, made_at);
-                slot.store(entry.map_or(GIVEN_UP, |entry| address << 16 | entry.number), SeqCst);
+                let entry = entries::create(place, address, kind, made_at);
+                slot.store(entry.map_or(TOMBSTONE, |entry| address << 16 | entry.number), SeqCst);
                 return entry;
             }
             Search::Full => return None,
@@ -90,22 +93,23 @@ pub(crate) fn find_or_make(place: &'static Place, address: u64, kind: Kind, made
     None
 }
 
-/// The lock at this address is destroyed, or another one begins there. Whether it had an entry.
+/// Releases the entry of the lock at this address, because the lock is destroyed or another one is initialised there. Returns whether
+/// it had an entry.
 #[cold]
 #[inline(never)]
-pub(crate) fn ended(place: &'static Place, address: u64) -> bool {
+pub(crate) fn destroy(place: &'static Place, address: u64) -> bool {
     let entry = find(place, address);
     if let Some(entry) = entry {
-        end(place, address, entry);
+        destroy_entry(place, address, entry);
     }
     entry.is_some()
 }
 
-fn end(place: &'static Place, address: u64, entry: Entry) {
+fn destroy_entry(place: &'static Place, address: u64, entry: Entry) {
     let value = address << 16 | entry.number;
-    let slot = (0..FARTHEST).map(|step| slot(place, address, step));
-    // Only one of several ends it.
-    if { slot }.any(|slot| slot.compare_exchange(value, GIVEN_UP, SeqCst, Relaxed).is_ok()) {
-        entries::end(entry);
+    let slot = (0..MAX_PROBES).map(|step| slot(place, address, step));
+    // If several threads do this, one of them wins.
+    if { slot }.any(|slot| slot.compare_exchange(value, TOMBSTONE, SeqCst, Relaxed).is_ok()) {
+        entries::destroy(entry);
     }
 }

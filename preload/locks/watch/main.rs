@@ -1,59 +1,57 @@
-//! The watcher: counts what a program does with its locks, in whichever program it is preloaded into.
+//! The watcher: counts what a program does with its locks. It is preloaded into the program.
 //!
-//!     names (what it stands in for: pthread_mutex_..., sem_..., mtx_..., pthread_create ...)
-//!       -> taken: a try that succeeded is counted, with plain reads and writes where the lock itself keeps others out
-//!       -> wait: a try that did not is noted, timed around the real function, and recorded
-//!       -> hold: some holds are timed, from when a lock was taken to its unlock
-//!     all of which goes into the process's place of the area: index (address -> entry), pairs, sites, thread
+//!     names (the functions it interposes: pthread_mutex_..., sem_..., mtx_..., pthread_create ...)
+//!       -> acquisition: counts a successful trylock, with plain loads and stores where the lock itself excludes other writers
+//!       -> wait: publishes the beginning of a wait, times the real function, and records the wait
+//!       -> hold: times some holds, from acquisition to unlock
+//!     into the process's place in the area: index (address -> entry), pairs, sites, thread
 //!
-//! It runs inside every lock of a program, and so inside its allocator, its signal handlers and its last moments. It takes no
-//! locks, allocates nothing, calls the kernel only where something is seen for the first time, and never touches errno. What
-//! is returned, and what happens on the way, is what the real function makes of it.
+//! It runs inside every lock operation of a program, and therefore inside its allocator, its signal handlers and its exit. It takes
+//! no locks, allocates nothing, makes system calls only when it sees something for the first time, and leaves errno alone. The
+//! program gets the results and side effects of the real function.
 #![no_std]
 
 mod accounts;
+mod acquisition;
 #[allow(dead_code)]
 #[path = "../shared/area.rs"]
 mod area;
+mod attach;
 mod calls;
 mod clock;
 mod entries;
-mod fork;
 mod hold;
 mod index;
-mod mapped;
 mod names;
 mod pairs;
 mod real;
 mod sites;
-mod start;
-mod taken;
 mod thread;
 mod wait;
 
 use core::ffi::{c_char, c_int};
 
-/// What ld.so calls once the library is loaded. Locks that were taken earlier, as other libraries were made ready, have had it
-/// begin already.
+/// Called by ld.so once the library is loaded. If a constructor of another library took a lock earlier, that call has already
+/// attached the process.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
-    let _ = start::place();
+    let _ = attach::place();
 }
 
-/// What is called as the process ends by itself, after whatever the program has for that.
+/// Called when the process exits by itself, after the program's own exit handlers.
 #[used]
 #[unsafe(link_section = ".fini_array")]
-static DESTRUCTOR: extern "C" fn() = start::end;
+static DESTRUCTOR: extern "C" fn() = attach::on_exit;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     unsafe extern "C" {
-        /// Is nowhere: the library is linked only if nothing in it can panic.
+        /// Not defined anywhere: linking fails unless the compiler has proved that nothing in the library panics.
         fn the_watcher_never_panics() -> !;
     }
-    // SAFETY: it is never linked, let alone called.
+    // SAFETY: unreachable; the library does not link with a call to it.
     unsafe { the_watcher_never_panics() }
 }

@@ -1,4 +1,4 @@
-//! The real functions: those of the libraries behind this one, all found before anything is counted.
+//! The real functions, in the libraries after this one in the search order. All are looked up before anything is counted.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -10,48 +10,48 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// What a function returns that the C library does not have.
+/// The result of an interposed function that the C library does not have.
 pub(crate) const ENOSYS: c_int = 38;
 
-/// Finds one, and keeps it; null where there is none. Names end with a zero.
+/// Looks up the function `name`, which is NUL-terminated, and stores its address; null if there is none.
 ///
-/// Conditions have been of two kinds since version 2.3.2 of the C library, and some loaders give the old one to who does not ask
-/// for a version. Of what came later there is one kind. Nothing may be asked for in vain: the loader would allocate memory to say
-/// so, perhaps for an allocator that takes its very first lock right now.
+/// Condition variables exist in two versions since glibc 2.3.2, and some loaders return the old one for a name without a version. Later
+/// functions have one version. A lookup with dlvsym(3) must not fail: the loader would allocate memory for dlerror(3), possibly for
+/// an allocator that is taking its first lock.
 #[cold]
 #[inline(never)]
-pub(crate) fn find(place: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
+pub(crate) fn look_up(stored: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     let next: *mut c_void = ptr::without_provenance_mut(usize::MAX);
     let mut function = ptr::null_mut();
     if name.starts_with("pthread_cond_") && !name.starts_with("pthread_cond_clock") {
-        // SAFETY: the names end with a zero.
+        // SAFETY: both strings are NUL-terminated.
         function = unsafe { dlvsym(next, name.as_ptr().cast(), c"GLIBC_2.3.2".as_ptr()) };
     }
     if function.is_null() {
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name is NUL-terminated.
         function = unsafe { dlsym(next, name.as_ptr().cast()) };
     }
-    place.store(function, Ordering::Relaxed);
+    stored.store(function, Ordering::Relaxed);
     function
 }
 
-/// Where the C library says that there is one thread, or where nothing ever does.
+/// The address of `__libc_single_threaded`, or of a zero where the C library has no such variable.
 static SINGLE: AtomicPtr<c_void> = AtomicPtr::new((&raw const NOT_SINGLE).cast_mut().cast());
 static NOT_SINGLE: u8 = 0;
 
-/// Whether this is the only thread, as far as the C library knows.
+/// Returns whether this is the only thread, as far as the C library knows.
 #[inline(always)]
 pub(crate) fn is_single_threaded() -> bool {
-    let place: *const AtomicU8 = SINGLE.load(Ordering::Relaxed).cast_const().cast();
-    // SAFETY: it is the C library's, or our own.
-    unsafe { &*place }.load(Ordering::Relaxed) != 0
+    let flag: *const AtomicU8 = SINGLE.load(Ordering::Relaxed).cast_const().cast();
+    // SAFETY: the address is that of a byte of the C library or of this library.
+    unsafe { &*flag }.load(Ordering::Relaxed) != 0
 }
 
 fn find_single() {
-    // SAFETY: the name ends with a zero.
-    let place = unsafe { dlsym(ptr::null_mut(), c"__libc_single_threaded".as_ptr()) };
-    if !place.is_null() {
-        SINGLE.store(place, Ordering::Relaxed);
+    // SAFETY: the name is NUL-terminated.
+    let flag = unsafe { dlsym(ptr::null_mut(), c"__libc_single_threaded".as_ptr()) };
+    if !flag.is_null() {
+        SINGLE.store(flag, Ordering::Relaxed);
     }
 }
 
@@ -61,26 +61,26 @@ macro_rules! functions {
             /// The real function; null where there is none.
             #[inline(always)]
             pub(crate) fn $name() -> *mut c_void {
-                let function = found::$name.load(Ordering::Relaxed);
-                if function.is_null() { find(&found::$name, concat!(stringify!($name), "\0")) } else { function }
+                let function = addresses::$name.load(Ordering::Relaxed);
+                if function.is_null() { look_up(&addresses::$name, concat!(stringify!($name), "\0")) } else { function }
             }
         )*
 
         #[allow(non_upper_case_globals)]
-        mod found {
+        mod addresses {
             use super::{AtomicPtr, c_void, ptr};
             $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());)*
         }
 
-        /// Finds them all.
-        pub(crate) fn find_all() {
+        /// Looks up all functions.
+        pub(crate) fn look_up_all() {
             $(let _ = $name();)*
             find_single();
         }
     };
 }
 
-// What an allocator may call while others are looked for stands first.
+// An allocator may call the first ones while the others are looked up.
 functions! {
     pthread_mutex_lock pthread_mutex_unlock pthread_mutex_trylock pthread_mutex_init pthread_mutex_destroy
     clock_gettime
@@ -96,7 +96,7 @@ functions! {
     prctl syscall
 }
 
-/// Calls the real function of this name, which takes these and returns an int.
+/// Calls the real function of this name with these arguments. Returns its result, an int; ENOSYS if it does not exist.
 macro_rules! real {
     ($name:ident($($argument:ident: $type:ty),*)) => {{
         let function = $crate::real::$name();
@@ -106,7 +106,7 @@ macro_rules! real {
             type Real = unsafe extern "C" fn($($type),*) -> core::ffi::c_int;
             // SAFETY: the C library's function of this name has this type.
             let function: Real = unsafe { core::mem::transmute(function) };
-            // SAFETY: the caller gave what that function asks for.
+            // SAFETY: the arguments are those of the caller.
             unsafe { function($($argument),*) }
         }
     }};

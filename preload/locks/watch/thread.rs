@@ -1,9 +1,9 @@
-//! Threads: which one runs, when each began and ended.
+//! Threads: which one is running, when each began and ended.
 //!
-//! A thread knows its entry by a word of its own, in the memory that every thread is given with its stack: the first of a program's
-//! libraries have theirs where it costs one addition to find and nothing to make. The thread pointer would not do: it is the next
-//! thread's when this one has ended. Of its end a thread tells by the value of a key (pthread_key_create(3)), which works however
-//! it ends and, unlike a C++ destructor, needs no memory; until the last of the rounds in which such values are destroyed it may take locks.
+//! A thread finds its entry by a thread-local word (initial-exec TLS), which costs one addition and no set-up. The thread pointer is
+//! no alternative, because a later thread gets the same one. The end of a thread is seen by the destructor of a key
+//! (pthread_key_create(3)), which runs however the thread ends and, unlike a C++ destructor, needs no memory. A thread may take locks
+//! until the last of the rounds in which such destructors run.
 
 use core::arch::{asm, global_asm, naked_asm};
 use core::ffi::{c_int, c_void};
@@ -41,14 +41,14 @@ global_asm!(
     ".popsection",
 );
 
-/// A word that each thread has of its own, which nothing but this module leads to.
-macro_rules! own_word {
-    ($word:literal, $read:ident, $write:ident, $what:literal) => {
-        #[doc = $what]
+/// Defines access to a thread-local word.
+macro_rules! thread_word {
+    ($word:literal, $read:ident, $write:ident, $description:literal) => {
+        #[doc = $description]
         #[inline(always)]
         pub(crate) fn $read() -> u64 {
             let number: u64;
-            // SAFETY: reads the word.
+            // SAFETY: reads the thread's own word.
             unsafe {
                 asm!(
                     concat!("mov {0}, qword ptr [rip + ", $word, "@GOTTPOFF]"),
@@ -60,10 +60,10 @@ macro_rules! own_word {
             number
         }
 
-        #[doc = "Writes it."]
+        #[doc = concat!("Sets the word that [`", stringify!($read), "`] returns.")]
         #[inline(always)]
         pub(crate) fn $write(number: u64) {
-            // SAFETY: writes the word.
+            // SAFETY: writes the thread's own word.
             unsafe {
                 asm!(
                     concat!("mov {0}, qword ptr [rip + ", $word, "@GOTTPOFF]"),
@@ -77,74 +77,73 @@ macro_rules! own_word {
     };
 }
 
-own_word!(
+thread_word!(
     "steady_watcher_thread",
-    known,
-    set_known,
-    "The number of this thread's entry plus one; 0 where it is not known yet, [`NO_ENTRY`] where it has none."
+    current,
+    set_current,
+    "The number of this thread's entry plus one; 0 before it is registered, [`NO_ENTRY`] if the table was full."
 );
-own_word!(
+thread_word!(
     "steady_watcher_held",
-    held,
-    set_held,
-    "The address of the lock that this thread has and had waited for, where that is still to be written down; 0 where there is none."
+    unrecorded,
+    set_unrecorded,
+    "The address of the lock that this thread waited for and holds, until the wait is recorded; 0 for none."
 );
 
-own_word!(
+thread_word!(
     "steady_watcher_ticks",
     anchor_ticks,
     set_anchor_ticks,
-    "What the time stamp counter was when this thread read the real clock; 0 where it has not."
+    "The time stamp counter when this thread last read the real clock; 0 if it has not."
 );
-own_word!("steady_watcher_time", anchor_time, set_anchor_time, "What it read then.");
+thread_word!("steady_watcher_time", anchor_time, set_anchor_time, "The real clock at that moment, in nanoseconds.");
 
-/// The thread pointer.
+/// The thread pointer (FS base).
 fn pointer() -> u64 {
     let pointer: u64;
-    // SAFETY: what lies there is its own address.
+    // SAFETY: the first word at the thread pointer is its own address (x86-64 ABI).
     unsafe { asm!("mov {0}, qword ptr fs:[0]", out(reg) pointer, options(nostack, preserves_flags, readonly)) };
     pointer
 }
 
-/// As [`known`], with the thread entered if it was not.
-pub(crate) fn number(place: &'static Place) -> u64 {
-    let number = known();
-    if number == 0 { enter(place, 0, false) } else { number }
+/// Like [`current`], but registers the thread if necessary.
+pub(crate) fn current_or_register(place: &'static Place) -> u64 {
+    let number = current();
+    if number == 0 { register(place, 0, false) } else { number }
 }
 
-/// The entry with that number plus one.
+/// Returns the entry with this number plus one.
 pub(crate) fn entry(place: &'static Place, number: u64) -> Option<&'static Thread> {
     place.threads.get((number as usize).wrapping_sub(1))
 }
 
-/// The key, plus one.
+/// The key whose destructor sees threads end, plus one.
 static KEY: AtomicUsize = AtomicUsize::new(0);
 
-/// So many keys have a place in every thread; values of others are allocated.
-const WITHOUT_MEMORY: usize = 32;
+/// Values of the first 32 keys are in the thread's own structure; the C library allocates memory for others.
+const KEYS_WITHOUT_ALLOCATION: usize = 32;
 
-/// Has threads tell of their end.
-pub(crate) fn ask_to_be_told() {
+/// Creates the key.
+pub(crate) fn create_exit_key() {
     let mut key = 0;
-    // SAFETY: the watcher is never unloaded.
-    if unsafe { pthread_key_create(&raw mut key, ends) } == 0 {
+    // SAFETY: the destructor stays valid because the watcher is never unloaded.
+    if unsafe { pthread_key_create(&raw mut key, on_exit) } == 0 {
         KEY.store(key as usize + 1, Relaxed);
     }
 }
 
-/// Gives the running thread an entry. `at_rest` says whether it may allocate: not when it is in the middle of something, which might be
-/// an allocation.
+/// Gives the running thread an entry. `may_allocate` is false inside a lock function, which an allocator may have called.
 #[cold]
 #[inline(never)]
-pub(crate) fn enter(place: &'static Place, start: usize, at_rest: bool) -> u64 {
+pub(crate) fn register(place: &'static Place, start: usize, may_allocate: bool) -> u64 {
     let tid = calls::gettid();
-    let taken = place.process.threads.fetch_add(1, Relaxed);
-    let Some(thread) = place.threads.get(taken as usize).filter(|_| (taken as usize) < THREADS && tid != 0) else {
-        set_known(NO_ENTRY.into());
+    let index = place.process.threads.fetch_add(1, Relaxed);
+    let Some(thread) = place.threads.get(index as usize).filter(|_| (index as usize) < THREADS && tid != 0) else {
+        set_current(NO_ENTRY.into());
         return NO_ENTRY.into();
     };
-    let number = u64::from(taken) + 1;
-    set_known(number);
+    let number = u64::from(index) + 1;
+    set_current(number);
     thread.pointer.store(pointer(), Relaxed);
     thread.began.store(clock::now(), Relaxed);
     if start != 0 {
@@ -153,57 +152,57 @@ pub(crate) fn enter(place: &'static Place, start: usize, at_rest: bool) -> u64 {
     }
     thread.tid.store(tid, Release);
     let key = KEY.load(Relaxed);
-    if key != 0 && (at_rest || key <= WITHOUT_MEMORY) {
-        round(key, 1);
+    if key != 0 && (may_allocate || key <= KEYS_WITHOUT_ALLOCATION) {
+        arm_exit_key(key, 1);
     }
     number
 }
 
-/// Has the end of the thread told, for the round of so many.
-fn round(key: usize, number: usize) {
-    let value: *const c_void = core::ptr::without_provenance(number);
-    // SAFETY: the key is ours, and the value leads nowhere.
+/// Sets the value of the key, which is the number of the round in which its destructor runs next.
+fn arm_exit_key(key: usize, round: usize) {
+    let value: *const c_void = core::ptr::without_provenance(round);
+    // SAFETY: the key is ours, and its value is not used as a pointer.
     let _ = unsafe { pthread_setspecific(key as u32 - 1, value) };
 }
 
-/// Called in each of the rounds in which the values of a thread that ends are destroyed.
-extern "C" fn ends(value: *mut c_void) {
+/// The destructor of the key. Notes the end of the thread, again in every round of destructors.
+extern "C" fn on_exit(value: *mut c_void) {
     const ROUNDS: usize = 4;
-    let Some(place) = super::start::place() else { return };
-    if let Some(thread) = entry(place, known()) {
+    let Some(place) = super::attach::place() else { return };
+    if let Some(thread) = entry(place, current()) {
         if thread.waits_since.load(Relaxed) != 0 {
-            wait::close(place, thread, known(), None);
+            wait::close_pending(place, thread, current(), None);
         }
-        thread.cpu.store(clock::of_thread(), Relaxed);
+        thread.cpu.store(clock::thread_cpu(), Relaxed);
         thread.ended.store(clock::now(), Release);
     }
-    let (key, so_far) = (KEY.load(Relaxed), value.addr());
-    if so_far < ROUNDS {
-        round(key, so_far + 1);
+    let (key, round) = (KEY.load(Relaxed), value.addr());
+    if round < ROUNDS {
+        arm_exit_key(key, round + 1);
     }
 }
 
-/// In the child of fork(2): the thread is the first of another process.
-pub(crate) fn forget() {
-    set_known(0);
-    set_held(0);
+/// Resets the state of the running thread in the child of fork(2), where it gets another entry.
+pub(crate) fn reset_after_fork() {
+    set_current(0);
+    set_unrecorded(0);
 }
 
-/// What a thread began with, from its creation until it runs.
+/// The arguments of pthread_create(3), until the thread runs.
 struct Start {
-    /// 0 where nobody uses it, 1 where somebody does.
+    /// 1 while the entry is in use.
     used: AtomicU32,
     routine: AtomicUsize,
     argument: AtomicUsize,
 }
 
-/// As many threads as these can be on their way at once; of others the beginning is not seen.
+/// One entry per thread that is being created. If all are in use, the start of a thread is not seen.
 static STARTS: [Start; 1024] =
     [const { Start { used: AtomicU32::new(0), routine: AtomicUsize::new(0), argument: AtomicUsize::new(0) } }; 1024];
 static NEXT_START: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps what a thread is to begin with: what it is to be given instead, for [`begins`].
-pub(crate) fn keep(routine: usize, argument: *mut c_void) -> Option<*mut c_void> {
+/// Stores a thread's start routine and argument. Returns the argument for [`start_routine`]; none if no entry is free.
+pub(crate) fn store_start(routine: usize, argument: *mut c_void) -> Option<*mut c_void> {
     let first = NEXT_START.fetch_add(1, Relaxed);
     let all = STARTS.len();
     let free = (0..all).filter_map(|step| STARTS.get((first + step) % all));
@@ -213,39 +212,40 @@ pub(crate) fn keep(routine: usize, argument: *mut c_void) -> Option<*mut c_void>
     Some((&raw const *start).cast_mut().cast())
 }
 
-/// Gives up what was kept for a thread that is not created.
-pub(crate) fn give_up(kept: *mut c_void) {
-    // SAFETY: it came from `keep`.
-    unsafe { &*kept.cast::<Start>() }.used.store(0, Release);
+/// Frees the entry of a thread that could not be created.
+pub(crate) fn discard_start(stored: *mut c_void) {
+    // SAFETY: `stored` was returned by `store_start`.
+    unsafe { &*stored.cast::<Start>() }.used.store(0, Release);
 }
 
-/// What a thread begins with instead: what the program gave is called from nowhere but the C library, as it would be.
+/// The start routine of watched threads: jumps to the program's own with its argument, so that no frame is left between that and the
+/// C library.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn begins(kept: *mut c_void) -> *mut c_void {
+pub(crate) unsafe extern "C" fn start_routine(stored: *mut c_void) -> *mut c_void {
     naked_asm!(
         ".cfi_startproc",
         "sub rsp, 24",
         ".cfi_def_cfa_offset 32",
         "mov rsi, rsp",
-        "call {begun}",
+        "call {begin}",
         "mov rdi, qword ptr [rsp]",
         "add rsp, 24",
         ".cfi_def_cfa_offset 8",
         "jmp rax",
         ".cfi_endproc",
-        begun = sym begun,
+        begin = sym begin,
     )
 }
 
-/// Notes that a thread has begun: says what the program gave, and its argument.
-extern "C" fn begun(kept: &Start, argument: &mut usize) -> usize {
-    let routine = kept.routine.load(Relaxed);
-    *argument = kept.argument.load(Relaxed);
-    kept.used.store(0, Release);
-    if let Some(place) = super::start::place()
-        && known() == 0
+/// Registers the thread. Returns the program's start routine and stores its argument in `argument`.
+extern "C" fn begin(stored: &Start, argument: &mut usize) -> usize {
+    let routine = stored.routine.load(Relaxed);
+    *argument = stored.argument.load(Relaxed);
+    stored.used.store(0, Release);
+    if let Some(place) = super::attach::place()
+        && current() == 0
     {
-        enter(place, routine, true);
+        register(place, routine, true);
     }
     routine
 }

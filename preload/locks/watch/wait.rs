@@ -1,8 +1,8 @@
-//! Waiting: noted as it begins, so that it is seen where it never ends, and recorded when it is over.
+//! Waits: published when they begin, so that one that never ends is visible, and recorded when they are over.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::accounts::{self, Record};
+use super::accounts::{self, FinishedWait};
 use super::area::{Kind, NO_ENTRY, Place, Thread};
 use super::entries::{self, Entry};
 use super::{clock, hold, index, sites, thread};
@@ -11,28 +11,29 @@ use super::{clock, hold, index, sites, thread};
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     place: &'static Place,
+    /// None for a join.
     kind: Option<Kind>,
     address: u64,
-    /// The number of its entry plus one; [`NO_ENTRY`] where it has none.
+    /// The number of the lock's entry plus one; [`NO_ENTRY`] if it has none, 0 for a join.
     lock: u32,
     /// The number of the call site plus one.
     site: u32,
     since: u64,
 }
 
-/// How it ended.
+/// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With the lock, or what was waited for.
-    Got,
-    /// Without it: it took too long, or would have taken for ever.
-    GivenUp,
+    /// The lock was acquired, or the awaited event happened.
+    Acquired,
+    /// The call failed: timeout, deadlock error or unrecoverable mutex.
+    GaveUp,
 }
 
-/// A wait for the lock at this address begins, in the call that returns to `site`.
+/// Begins a wait for the lock at this address, in the call that returns to `site`.
 #[inline(never)]
 pub(crate) fn begin(place: &'static Place, kind: Kind, address: u64, site: u64) -> Wait {
-    let lock = match index::find_or_make(place, address, kind, None) {
+    let lock = match index::find_or_create(place, address, kind, None) {
         Some(entry) => {
             if entry.lock.waited_for.load(Relaxed) == 0 {
                 entry.lock.waited_for.store(1, Relaxed);
@@ -41,21 +42,21 @@ pub(crate) fn begin(place: &'static Place, kind: Kind, address: u64, site: u64) 
         }
         None => NO_ENTRY,
     };
-    note(Wait { place, kind: Some(kind), address, lock, site: sites::number(place, site), since: 0 })
+    publish(Wait { place, kind: Some(kind), address, lock, site: sites::number(place, site), since: 0 })
 }
 
-/// A wait for another thread's end begins, likewise.
+/// Begins a wait for another thread to end, in the call that returns to `site`.
 #[inline(never)]
 pub(crate) fn begin_join(place: &'static Place, site: u64) -> Wait {
-    note(Wait { place, kind: None, address: 0, lock: 0, site: sites::number(place, site), since: 0 })
+    publish(Wait { place, kind: None, address: 0, lock: 0, site: sites::number(place, site), since: 0 })
 }
 
 #[inline(always)]
-fn note(wait: Wait) -> Wait {
-    let number = thread::number(wait.place);
+fn publish(wait: Wait) -> Wait {
+    let number = thread::current_or_register(wait.place);
     let Some(thread) = thread::entry(wait.place, number) else { return Wait { since: clock::now(), ..wait } };
     if thread.waits_since.load(Relaxed) != 0 {
-        close(wait.place, thread, number, Some(wait.address));
+        close_pending(wait.place, thread, number, Some(wait.address));
     }
     thread.waits_for.store(wait.lock, Relaxed);
     thread.waits_at.store(wait.site, Relaxed);
@@ -65,40 +66,41 @@ fn note(wait: Wait) -> Wait {
 }
 
 impl Wait {
-    /// It is over. Where the lock was got, nothing is done but to note it, for others wait for what is done with it.
+    /// Ends the wait. If the lock was acquired, its end is only published: other threads may be waiting for this one to go on, so the
+    /// wait is recorded when the lock is released.
     #[inline(never)]
     pub(crate) fn end(self, end: End) {
         let Wait { place, kind, address, since, .. } = self;
         let now = clock::now();
-        let number = thread::known();
-        let Some(thread) = thread::entry(place, number) else { return self.end_of_unknown(end, number, now) };
-        if end == End::Got && self.lock != NO_ENTRY && kind.is_some_and(hold::is_held) {
+        let number = thread::current();
+        let Some(thread) = thread::entry(place, number) else { return self.end_unregistered(end, number, now) };
+        if end == End::Acquired && self.lock != NO_ENTRY && kind.is_some_and(hold::has_holder) {
             thread.waited_until.store(now, Release);
-            thread::set_held(address);
+            thread::set_unrecorded(address);
             return;
         }
         thread.waits_since.store(0, Release);
         let time = now.saturating_sub(since);
         add_to_thread(thread, kind, time);
-        self.write(end, number, time, None);
+        self.record(end, number, time, None);
     }
 
-    /// It is over with a mutex whose owner died with it.
+    /// Ends the wait for a mutex whose owner died.
     #[cold]
-    pub(crate) fn end_with_the_dead(self) {
-        hold::is_lost(self.place, self.address);
-        self.end(End::Got);
+    pub(crate) fn end_owner_dead(self) {
+        hold::discard(self.place, self.address);
+        self.end(End::Acquired);
     }
 
-    /// The thread has no entry: all is written down at once.
+    /// Ends the wait of a thread without an entry. It is recorded immediately.
     #[cold]
-    fn end_of_unknown(self, end: End, number: u64, now: u64) {
+    fn end_unregistered(self, end: End, number: u64, now: u64) {
         let Wait { place, kind, since, .. } = self;
         let time = now.saturating_sub(since);
         place.process.other_threads_wait.fetch_add(time, Relaxed);
-        self.write(end, number, time, None);
-        if end == End::Got
-            && let Some(kind) = kind.filter(|kind| hold::is_held(*kind))
+        self.record(end, number, time, None);
+        if end == End::Acquired
+            && let Some(kind) = kind.filter(|kind| hold::has_holder(*kind))
             && let Some(entry) = entries::entry(place, self.lock.into())
         {
             entry.lock.last.store(number, Relaxed);
@@ -106,19 +108,24 @@ impl Wait {
         }
     }
 
-    fn write(self, end: End, number: u64, wait: u64, hold: Option<u64>) {
+    fn record(self, end: End, number: u64, wait: u64, hold: Option<u64>) {
         let Wait { place, kind, lock, site, .. } = self;
         match entries::entry(place, lock.into()) {
-            Some(entry) => accounts::write(place, entry, number, Record { got: end == End::Got, wait, hold, site }),
-            None if kind.is_some() => record_folded(place, wait, end),
+            Some(entry) => accounts::record(
+                place,
+                entry,
+                number,
+                FinishedWait { acquired: end == End::Acquired, wait, hold, site },
+            ),
+            None if kind.is_some() => add_to_totals(place, wait, end),
             None => (),
         }
     }
 
-    /// It was none.
+    /// Discards the wait: the call failed before it waited.
     #[cold]
-    pub(crate) fn is_none(self) {
-        if let Some(thread) = thread::entry(self.place, thread::known()) {
+    pub(crate) fn discard(self) {
+        if let Some(thread) = thread::entry(self.place, thread::current()) {
             thread.waits_since.store(0, Release);
         }
     }
@@ -131,13 +138,13 @@ fn add_to_thread(thread: &Thread, kind: Option<Kind>, time: u64) {
         Some(Kind::Condition | Kind::Semaphore) => &thread.wait_events,
         None => &thread.wait_joins,
     };
-    // Nobody else writes there.
+    // No other thread writes there.
     sum.store(sum.load(Relaxed).wrapping_add(time), Relaxed);
 }
 
-fn record_folded(place: &Place, time: u64, end: End) {
+fn add_to_totals(place: &Place, time: u64, end: End) {
     let folded = &place.process.folded;
-    if end == End::Got {
+    if end == End::Acquired {
         folded.acquisitions.fetch_add(1, Relaxed);
         folded.contended.fetch_add(1, Relaxed);
     }
@@ -145,36 +152,37 @@ fn record_folded(place: &Place, time: u64, end: End) {
     folded.wait_most.fetch_max(time, Relaxed);
 }
 
-/// The lock that this thread waited for, and has had since, was given back, or is about to be: all of it is written down. `until` is
-/// when its hold ended, where that is known.
+/// Records the wait and the hold of the lock that this thread acquired last after waiting for it. `end` is when the hold ended, if
+/// known.
 #[inline(never)]
-pub(crate) fn write_down(place: &'static Place, until: Option<u64>) {
-    thread::set_held(0);
-    let number = thread::known();
+pub(crate) fn record_acquired(place: &'static Place, end: Option<u64>) {
+    thread::set_unrecorded(0);
+    let number = thread::current();
     let Some(thread) = thread::entry(place, number) else { return };
     let (since, over) = (thread.waits_since.load(Relaxed), thread.waited_until.load(Relaxed));
     let (lock, site) = (thread.waits_for.load(Relaxed), thread.waits_at.load(Relaxed));
-    // First, so that whoever is interrupted here does not write it down twice.
+    // Clear these first, so that a signal handler that interrupts here does not record the wait twice.
     thread.waits_since.store(0, Release);
     thread.waited_until.store(0, Release);
     let wait = over.saturating_sub(since);
-    let hold = until.map(|until| until.saturating_sub(over));
+    let hold = end.map(|end| end.saturating_sub(over));
     add_to_thread(thread, Some(Kind::Mutex), wait);
     if let Some(entry) = entries::entry(place, lock.into()) {
-        accounts::write(place, entry, number, Record { got: true, wait, hold, site });
+        accounts::record(place, entry, number, FinishedWait { acquired: true, wait, hold, site });
     }
 }
 
-/// Closes what the thread's entry still has of a wait, before it begins to wait for what is at `next` or ends.
+/// Records the wait that is still in the thread's entry, before the thread waits for the lock at `next` or ends.
 #[cold]
 #[inline(never)]
-pub(crate) fn close(place: &'static Place, thread: &Thread, number: u64, next: Option<u64>) {
+pub(crate) fn close_pending(place: &'static Place, thread: &Thread, number: u64, next: Option<u64>) {
     if thread.waited_until.load(Relaxed) == 0 {
         close_cancelled(place, thread, number);
     } else {
-        let (held, lock, over) = (thread::held(), thread.waits_for.load(Relaxed), thread.waited_until.load(Relaxed));
-        write_down(place, None);
-        // Who waits for it again did not keep it, unless it waits for itself.
+        let (held, lock, over) =
+            (thread::unrecorded(), thread.waits_for.load(Relaxed), thread.waited_until.load(Relaxed));
+        record_acquired(place, None);
+        // The thread still holds the earlier lock, unless it waits for that same one.
         if let Some(next) = next
             && let Some(entry) = index::find(place, held).filter(|entry| entry.number == lock.into())
             && let Some(kind) = kind_of(entry)
@@ -187,7 +195,7 @@ pub(crate) fn close(place: &'static Place, thread: &Thread, number: u64, next: O
     }
 }
 
-/// A wait that the thread never came back from, for it was cancelled or left by a jump, ends now at the latest.
+/// Records a wait that the thread never returned from, because it was cancelled or left by longjmp(3). It ends now at the latest.
 fn close_cancelled(place: &'static Place, thread: &Thread, number: u64) {
     let since = thread.waits_since.load(Relaxed);
     thread.waits_since.store(0, Release);
@@ -198,11 +206,11 @@ fn close_cancelled(place: &'static Place, thread: &Thread, number: u64) {
         (0, _) => add_to_thread(thread, None, wait),
         (_, Some((entry, kind))) => {
             add_to_thread(thread, Some(kind), wait);
-            accounts::write(place, entry, number, Record { got: false, wait, hold: None, site });
+            accounts::record(place, entry, number, FinishedWait { acquired: false, wait, hold: None, site });
         }
         (_, None) => {
             add_to_thread(thread, Some(Kind::Mutex), wait);
-            record_folded(place, wait, End::GivenUp);
+            add_to_totals(place, wait, End::GaveUp);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! A chain of dependent integer operations: touches no memory, so what moves it is the CPU's clock rate and who shares its units.
+//! The ruler "alu": a chain of dependent integer operations without memory accesses. It depends on the CPU's clock rate and on
+//! hardware threads that share its execution units.
 
 use core::hint::black_box;
 
-/// Each takes as long as a multiplication and two short operations.
+/// Each step takes as long as a multiplication and two short operations.
 const STEPS: u32 = 7_000;
 
 pub(super) fn run() {

@@ -1,8 +1,8 @@
-//! Seven hundred small functions, no two of them alike.
+//! Seven hundred small, different functions.
 
 pub(super) type Function = fn(u64) -> u64;
 
-/// Numbers that share no pattern with those they come from.
+/// A hash function (splitmix64).
 pub(super) const fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -10,8 +10,7 @@ pub(super) const fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The function with number `N`: its constants are its own, and stand in its code, so that it is of some length but takes only a
-/// few cycles.
+/// The function with number `N`. Its constants are immediate operands, so that its code is long but takes only a few cycles.
 #[inline(never)]
 fn function<const N: u64>(value: u64) -> u64 {
     let value = (value ^ const { mix(8 * N) }).rotate_left(19).wrapping_add(const { mix(8 * N + 1) });
@@ -20,7 +19,7 @@ fn function<const N: u64>(value: u64) -> u64 {
     (value ^ const { mix(8 * N + 6) }).rotate_left(37).wrapping_add(const { mix(8 * N + 7) })
 }
 
-/// Ten functions from ten times `$base` on.
+/// Ten functions, from number `10 * $base` on.
 macro_rules! ten {
     ($base:expr) => {
         [
@@ -38,7 +37,7 @@ macro_rules! ten {
     };
 }
 
-/// Ten times ten functions.
+/// A hundred functions, from number `100 * $base` on.
 macro_rules! hundred {
     ($base:expr) => {
         [

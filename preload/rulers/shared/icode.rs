@@ -1,11 +1,11 @@
-//! Calls of some seven hundred small functions in permuted order: the fetching of instructions, with all that a program that was
-//! just doing something else has to get back.
+//! The ruler "icode": calls seven hundred small functions in permuted order. It depends on instruction fetch, and on what a program that
+//! ran other code before has to load again.
 
 use core::hint::black_box;
 
 use super::functions::{FUNCTIONS, Function, mix};
 
-/// Any fixed order without a pattern would do; this one is drawn while compiling.
+/// A fixed permutation without a pattern, computed at compile time.
 static ORDER: [Function; FUNCTIONS.len()] = permuted(FUNCTIONS);
 
 const fn permuted<const N: usize>(mut functions: [Function; N]) -> [Function; N] {

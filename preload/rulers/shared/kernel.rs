@@ -1,8 +1,8 @@
-//! The functions of the C library that are called, with the few numbers of the kernel's that go with them.
+//! Functions of the C library and constants of the kernel.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
-/// As clock_gettime(2) has it.
+/// `struct timespec` (timespec(3type)).
 #[repr(C)]
 pub(super) struct Timespec {
     pub(super) seconds: c_long,

@@ -1,4 +1,5 @@
-//! Dependent loads from a working set that private caches do not hold: what is further out, and who else uses it.
+//! The ruler "memory": dependent loads from a working set that exceeds private caches. It depends on shared caches and memory, and on
+//! what else uses them.
 
 use core::hint::black_box;
 use core::sync::atomic::AtomicBool;
@@ -7,26 +8,26 @@ use core::sync::atomic::Ordering::Relaxed;
 
 const LINE_WORDS: usize = 64 / size_of::<usize>();
 const PAGE_LINES: usize = 64;
-/// A power of two, so that the order below comes by every line: 4 MiB.
+/// A power of two, so that the sequence of [`run`] visits every line: 4 MiB.
 const LINES: usize = 1 << 16;
-/// Each run goes on where the one before it ended, so a line is come back to after more than five hundred runs.
+/// A run continues where the previous one ended, so a line is visited again after more than 500 runs.
 const LOADS: usize = 120;
 
-/// All of it zero, which nobody but the compiler must know.
+/// The working set. All words are zero, which the compiler must not know.
 static SET: [AtomicUsize; LINES * LINE_WORDS] = [const { AtomicUsize::new(0) }; LINES * LINE_WORDS];
 static PLACE: AtomicUsize = AtomicUsize::new(0);
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
-/// Gives every page of the set memory of its own: until it is written to, it is one page of zeros that all of them share.
+/// Writes to every page of the set. Before that, all its pages share one page of zeros.
 pub(super) fn prepare() {
     if !PREPARED.load(Relaxed) {
         SET.iter().step_by(LINE_WORDS * PAGE_LINES).for_each(|word| word.store(0, Relaxed));
-        // Another thread may be at it too, and does the same.
+        // If another thread does this at the same time, the result is the same.
         PREPARED.store(true, Relaxed);
     }
 }
 
-/// From one line to the next: a linear congruence that comes by all of them. Where the next one is depends on what was loaded.
+/// Visits the lines in the order of a linear congruential generator, which reaches all of them. The next line depends on the loaded word.
 pub(super) fn run() {
     let mut place = black_box(PLACE.load(Relaxed));
     for _ in 0..LOADS {

@@ -1,9 +1,9 @@
-//! Rulers that run right before a request, on its thread: some tens of microseconds of a fixed work each, whose CPU time tells how
-//! a resource of the machine fares at that moment.
+//! Rulers: some tens of microseconds of fixed work each, run right before a request on its thread. The CPU time of a ruler shows how
+//! slow a resource of the machine is at that moment.
 //!
-//! This is compiled into the library for services and into the agent alike, so that their readings are of the same work. Nothing
-//! here allocates, takes a lock, or keeps anything of the process: any thread may call it, in a forked child too. [`VERSION`]
-//! changes whenever what a ruler does changes: readings of different versions are not to be compared.
+//! The library for services and the agent compile the same code, so that their readings are comparable. Nothing here allocates, takes
+//! a lock or depends on state of the process: any thread may call it, in a forked child too. [`VERSION`] changes whenever the work of
+//! a ruler changes; readings of different versions must not be compared.
 
 mod alu;
 mod clock;
@@ -16,14 +16,14 @@ mod syscall;
 
 pub use delay::run_delay;
 
-/// What the rulers do.
+/// The version of the rulers' work.
 pub const VERSION: i32 = 1;
 
-/// Their names, in the order of their numbers.
+/// The names of the rulers, in the order of their numbers.
 pub const KINDS: [&str; 4] = ["icode", "syscall", "alu", "memory"];
 
-/// Runs the ruler of a number once: the CPU time that it took this thread, in nanoseconds; nothing where there is no such ruler,
-/// or where it cannot be run or timed.
+/// Runs a ruler once. Returns the CPU time that it took this thread, in nanoseconds, at least 1; none if there is no such ruler, or
+/// if it cannot be run or timed.
 #[must_use]
 pub fn run(kind: usize) -> Option<u64> {
     match kind {
@@ -38,10 +38,10 @@ pub fn run(kind: usize) -> Option<u64> {
     }
 }
 
-/// The CPU time of what always succeeds.
+/// The CPU time of work that cannot fail, in nanoseconds.
 fn timed(work: impl FnOnce()) -> Option<u64> {
-    let begin = clock::of_thread()?;
+    let begin = clock::thread_cpu()?;
     work();
-    // What was too short for the clock was still there.
-    Some(clock::of_thread()?.saturating_sub(begin).max(1))
+    // Time below the resolution of the clock is not zero.
+    Some(clock::thread_cpu()?.saturating_sub(begin).max(1))
 }

@@ -1,7 +1,7 @@
-//! System calls: short ones, and a byte through a pipe.
+//! The ruler "syscall": short system calls, and a byte through a pipe.
 //!
-//! The pipe lives for one run. One that is kept would have to be told from what a program that closes all descriptors has opened
-//! in its place, and from the parent's in a forked child; to make it is no part of what is measured.
+//! Each run creates its own pipe, outside the measurement. A pipe kept between runs could be replaced by other files in a program that
+//! closes all descriptors, and would be shared with forked children.
 
 use core::ffi::{c_int, c_void};
 
@@ -9,7 +9,7 @@ use super::kernel::{F_DUPFD_CLOEXEC, O_CLOEXEC, O_NONBLOCK, close, fcntl, getppi
 use super::timed;
 
 const SHORT_CALLS: usize = 30;
-/// Below are standard input, output and errors; where a program has closed them, nothing of ours is to be taken for them.
+/// The lowest descriptor to use, so that no pipe becomes a standard stream of a program that has closed those.
 const LOWEST: c_int = 3;
 
 pub(super) fn run() -> Option<u64> {
@@ -17,7 +17,7 @@ pub(super) fn run() -> Option<u64> {
     let mut passed = false;
     let time = timed(|| {
         for _ in 0..SHORT_CALLS {
-            // SAFETY: it takes nothing and always succeeds.
+            // SAFETY: takes no arguments and always succeeds.
             unsafe { getppid() };
         }
         passed = pipe.pass();
@@ -33,7 +33,7 @@ struct Pipe {
 impl Pipe {
     fn new() -> Option<Pipe> {
         let mut ends = [-1; 2];
-        // SAFETY: it writes two numbers to where there is room for two.
+        // SAFETY: `ends` is valid for writes of two descriptors.
         if unsafe { pipe2(ends.as_mut_ptr(), O_CLOEXEC | O_NONBLOCK) } != 0 {
             return None;
         }
@@ -42,12 +42,12 @@ impl Pipe {
         (lift(&mut pipe.from) && lift(&mut pipe.to)).then_some(pipe)
     }
 
-    /// Sends a byte through it; whether it came out.
+    /// Sends a byte through the pipe. Returns whether it arrived.
     fn pass(&self) -> bool {
         let mut byte = 1_u8;
-        // SAFETY: one byte is read from there.
+        // SAFETY: `byte` is valid for reads of one byte.
         let written = unsafe { write(self.to, (&raw const byte).cast::<c_void>(), 1) };
-        // SAFETY: one byte may be written there.
+        // SAFETY: `byte` is valid for writes of one byte.
         let got = unsafe { read(self.from, (&raw mut byte).cast::<c_void>(), 1) };
         written == 1 && got == 1
     }
@@ -55,7 +55,7 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // SAFETY: both are this pipe's, and nobody uses them any more.
+        // SAFETY: the descriptors belong to this pipe.
         unsafe {
             close(self.from);
             close(self.to);
@@ -63,17 +63,17 @@ impl Drop for Pipe {
     }
 }
 
-/// Moves a descriptor beyond the standard ones; whether it is there.
+/// Moves a descriptor above the standard streams. Returns whether it could.
 fn lift(descriptor: &mut c_int) -> bool {
     if *descriptor >= LOWEST {
         return true;
     }
-    // SAFETY: the command takes a number.
+    // SAFETY: this command takes an integer.
     let higher = unsafe { fcntl(*descriptor, F_DUPFD_CLOEXEC, LOWEST) };
     if higher < 0 {
         return false;
     }
-    // SAFETY: it is ours, and its copy is used from here on.
+    // SAFETY: the descriptor is ours and was replaced by its duplicate.
     unsafe { close(*descriptor) };
     *descriptor = higher;
     true

@@ -1,4 +1,4 @@
-// Starts the program argv[2] by the way that argv[1] names, with the arguments "a" and "b".
+// Starts the program argv[2] with the arguments "a" and "b", in the way argv[1].
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void *spawn_some(void *unused) {
 }
 
 static int many_threads(void) {
-    // Small stacks, as small as they may be.
+    // The smallest stack.
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 16384);
@@ -73,7 +73,7 @@ static void *spawn_and_end(void *unused) {
 
 static void *do_nothing(void *unused) { return unused; }
 
-// Creates threads for as long as another thread starts programs.
+// Creates threads while another thread starts programs.
 static int threads_besides(void) {
     pthread_t spawning, thread;
     if (pthread_create(&spawning, NULL, spawn_and_end, NULL)) return failed("thread");
@@ -84,7 +84,7 @@ static int threads_besides(void) {
     return pthread_join(spawning, NULL);
 }
 
-// A page that ends with a text without an end, and one behind it that is not there.
+// A readable page filled with a string that has no NUL, followed by an unmapped page.
 static char *endless(void) {
     char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(pages + 4096, 4096);
@@ -128,7 +128,7 @@ static void *on_stack(void *status) {
     return NULL;
 }
 
-// By `way`, in a thread with the smallest stack; or, with room, how much of a painted stack is used.
+// Runs `way` in a thread with the smallest stack, or prints how much of a large, painted stack it uses.
 static int on_small_stack(const char *way, int measures) {
     int status = 99;
     size_t bytes = measures ? PAINTED : SMALLEST;
@@ -139,7 +139,7 @@ static int on_small_stack(const char *way, int measures) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stack, bytes);
-    // What is looked up once is looked up the first time.
+    // Do lazy lookups before the measurement.
     for (int turn = 0; turn < 1 + measures; turn++) {
         memset(stack, PAINT, bytes);
         pthread_t thread;
@@ -152,8 +152,7 @@ static int on_small_stack(const char *way, int measures) {
     return status;
 }
 
-// How many mappings there are more after so many launches from vfork(2).
-static int lines_of_maps(void) {
+static int count_mappings(void) {
     int lines = 0, letter;
     FILE *maps = fopen("/proc/self/maps", "r");
     while ((letter = fgetc(maps)) != EOF) lines += letter == '\n';
@@ -161,17 +160,18 @@ static int lines_of_maps(void) {
     return lines;
 }
 
+// Prints how many mappings are added by repeated launches from vfork(2).
 static int leaves_mappings(void) {
     way_on_stack = "execve";
     try_on_stack();
-    int before = lines_of_maps();
+    int before = count_mappings();
     for (int turn = 0; turn < 20; turn++) try_on_stack();
-    printf("more mappings: %d\n", lines_of_maps() - before);
+    printf("more mappings: %d\n", count_mappings() - before);
     return 0;
 }
 
 static void huge(void) {
-    // Eight thousand arguments of 250 bytes: the most that the kernel takes is a quarter of the stack's limit.
+    // 8000 arguments of 250 bytes: the kernel's limit is a quarter of the stack limit.
     static char *many[8003];
     char *word = malloc(251);
     memset(word, 'w', 250);
@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
     if (is(way, "execlp")) execlp(program, "x", "a", "b", NULL);
     if (is(way, "execle")) execle(program, "x", "a", "b", NULL, environ);
     if (is(way, "execle-many")) execle(program, "x", "1", "2", "3", "4", "5", "6", "7", "8", NULL, environ);
-    if (is(way, "execle-tells")) execle(program, "x", "a", "b", NULL, (char *[]){"LD_BIND_NOW=1", NULL});
+    if (is(way, "execle-environment")) execle(program, "x", "a", "b", NULL, (char *[]){"LD_BIND_NOW=1", NULL});
     if (is(way, "execv")) execv(program, arguments);
     if (is(way, "execve")) execve(program, arguments, environ);
     if (is(way, "execve-no-environment")) execve(program, arguments, NULL);

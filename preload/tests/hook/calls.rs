@@ -1,4 +1,4 @@
-//! Each function that the hook stands in for, called from a program in C.
+//! Each interposed function, called from a C program.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn call(fake: &Fake, way: &str, program: &str) -> String {
 }
 
 #[test]
-fn by_a_path() {
+fn programs_by_path() {
     let fake = Fake::new();
     let ways =
         ["execl", "execlp", "execle", "execv", "execve", "execvp", "execvpe", "execveat", "execve-no-environment"];
@@ -33,7 +33,7 @@ fn by_a_path() {
 }
 
 #[test]
-fn by_a_name() {
+fn programs_by_name() {
     let fake = Fake::new();
     for (times, way) in (1..).zip(["execlp", "execvp", "execvpe", "spawnp", "spawnp-dup2"]) {
         assert_eq!(call(&fake, way, "tool"), "warm a b\n", "{way}");
@@ -42,39 +42,39 @@ fn by_a_name() {
 }
 
 #[test]
-fn without_a_card() {
+fn programs_without_a_card() {
     let fake = Fake::empty();
     for way in
         ["execl", "execlp", "execle", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat", "spawn", "spawnp"]
     {
         assert_eq!(call(&fake, way, fake.tool.to_str().unwrap()), "cold a b\n", "{way}");
-        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{way}");
-        fake.forget_wishes();
+        assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool), "{way}");
+        fake.clear_requests();
     }
     assert_eq!(call(&fake, "execl-many", "bin/tool"), "cold 1 2 3 4 5 6 7 8 9 10 11\n");
     assert_eq!(call(&fake, "execle-many", "bin/tool"), "cold 1 2 3 4 5 6 7 8\n");
-    // By a descriptor, and relative to a folder's: the wish names the path all the same.
+    // By a descriptor, or relative to a directory's: the request contains the path.
     for way in ["execveat-folder", "execveat-file"] {
-        fake.forget_wishes();
+        fake.clear_requests();
         assert_eq!(call(&fake, way, "bin/tool"), "cold a b\n", "{way}");
-        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{way}");
+        assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool), "{way}");
     }
 }
 
 #[test]
-fn what_is_left_to_the_real_functions() {
+fn unsupported_calls_use_the_real_functions() {
     let fake = Fake::new();
-    for way in ["execle-tells", "execveat-nofollow", "execve-no-arguments"] {
+    for way in ["execle-environment", "execveat-nofollow", "execve-no-arguments"] {
         let said = call(&fake, way, "bin/tool");
         assert!(said.starts_with("cold"), "{way}: {said}");
     }
-    // Where the path may be another one once the actions are done.
+    // File actions may change where the path leads.
     assert_eq!(call(&fake, "spawn-dup2", "bin/tool"), "cold a b\n");
     assert_eq!(call(&fake, "spawn-chdir", "./tool"), "cold a b\n");
     assert_eq!(call(&fake, "spawn-dup2", "/proc/self/cwd/bin/tool"), "cold a b\n");
     assert_eq!(fake.count(Outcome::OtherWay), 4);
     assert_eq!(call(&fake, "spawn", "bin/tool"), "warm a b\n");
-    // An empty vector of arguments is the kernel's to fill.
+    // The kernel fills an empty vector of arguments.
     assert_eq!(call(&fake, "execve-empty-arguments", "bin/tool"), "warm\n");
     assert_eq!(fake.count(Outcome::Warm), 2);
 }
@@ -129,12 +129,12 @@ fn errors_are_those_of_the_real_functions() {
 }
 
 #[test]
-fn actions_are_done_once() {
+fn file_actions_are_performed_once() {
     let fake = Fake::new();
     let program = fake.tool.to_str().unwrap();
     assert_eq!(call(&fake, "spawn-once", program), "warm a b\n");
     fs::remove_file(fake.folder.join("once")).unwrap();
-    // Nor are they done for a snapshot that is not there.
+    // They are not performed for a missing snapshot either.
     fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
     assert_eq!(call(&fake, "spawn-once", program), "cold a b\n");
     assert_eq!((fake.count(Outcome::Warm), fake.count(Outcome::OtherName)), (1, 1));
@@ -155,13 +155,13 @@ fn closed_streams() {
 }
 
 #[test]
-fn many_threads_at_once() {
+fn many_threads_start_programs_concurrently() {
     let fake = Fake::new();
     assert_eq!(call(&fake, "threads", fake.tool.to_str().unwrap()), "warm a b\n".repeat(320));
     assert_eq!(fake.count(Outcome::Warm), 320);
 }
 
-/// No thread is refused (EAGAIN) because another one starts a program.
+/// Creating a thread does not fail with EAGAIN while another thread starts a program.
 #[test]
 fn new_threads_while_another_spawns() {
     let fake = Fake::new();
@@ -169,10 +169,9 @@ fn new_threads_while_another_spawns() {
     assert_eq!(fake.count(Outcome::Warm), 60);
 }
 
-/// All ways that a thread can start a program, in the smallest stack that a thread can have; and what of the stack the hook
-/// takes there.
+/// Every way to start a program from a thread works on the smallest stack, and the hook uses little of the stack.
 #[test]
-fn small_stacks() {
+fn small_stacks_suffice() {
     const MOST: i64 = 2560;
     let fake = Fake::new();
     let script = script(&fake, "tools", None);
@@ -182,7 +181,7 @@ fn small_stacks() {
     };
     let used = |said: &str| -> i64 {
         let line = said.lines().find_map(|line| line.strip_prefix("used "));
-        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("it does not say: {said}"))
+        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("stack use is not printed: {said}"))
     };
     let (tool, script) = (fake.tool.to_str().unwrap().to_owned(), script.to_str().unwrap().to_owned());
     let ways =
@@ -191,19 +190,19 @@ fn small_stacks() {
     let by_name = ["spawnp", "execlp", "execvp", "execvpe"].into_iter().map(|way| (way, "tool"));
     let scripts = ["spawn", "execv", "execlp", "execve-many"].into_iter().map(|way| (way, script.as_str()));
     for (way, program) in by_path.chain(by_name).chain(scripts) {
-        // The environment of this one does not name the hook.
+        // With an environment that does not contain the hook.
         let small = call(&fake, &format!("small-{way}"), program);
         assert!(small.starts_with("warm"), "{way} {program}: {small}");
         let usual = used(&without(&format!("painted-{way}"), program));
         let hooked = used(&call(&fake, &format!("painted-{way}"), program));
-        // Two hundred arguments of a script are put together on the stack.
+        // 200 arguments of a script are copied to the stack.
         let most = if way == "execve-many" { MOST + 2048 } else { MOST };
         assert!(hooked - usual < most, "{way} {program}: {usual} bytes of stack, {hooked} with the hook");
     }
 }
 
 #[test]
-fn nothing_stays_mapped() {
+fn no_mapping_is_leaked() {
     let fake = Fake::new();
     let said = call(&fake, "leaves-mappings", fake.tool.to_str().unwrap());
     assert!(said.ends_with("more mappings: 0\n"), "{said}");

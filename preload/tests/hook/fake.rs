@@ -1,4 +1,4 @@
-//! A store with a program in it, and the programs that are started from it.
+//! A store with snapshots of a test program, and programs that run with the hook.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,7 +14,7 @@ use steady_preload::card::{COUNTERS, FIRST_PROGRAM, Outcome};
 use steady_preload::identity::{Identity, Time};
 use steady_preload::{CardDraft, HOOK, WarmDraft};
 
-/// Says its first word, all its arguments, and what the kernel calls it by where it is asked to.
+/// Prints its first word and all arguments; if requested, the name of the process first.
 const SAYS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The store, and beside it a folder `bin` with the program `tool`.
+/// A store, and next to it a directory `bin` with the program `tool`.
 pub(crate) struct Fake {
     pub(crate) folder: PathBuf,
     pub(crate) tool: PathBuf,
@@ -42,7 +42,7 @@ impl Drop for Fake {
     }
 }
 
-/// A folder for one test.
+/// A new directory.
 fn scratch() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -51,13 +51,13 @@ fn scratch() -> PathBuf {
     fs::canonicalize(folder).expect("it is there")
 }
 
-/// Compiles a program in C, once for all tests.
+/// Compiles a C program.
 pub(crate) fn compiled(name: &str, source: &str, options: &[&str]) -> PathBuf {
     let folder = scratch();
     let (text, program) = (folder.join(format!("{name}.c")), folder.join(name));
     fs::write(&text, source).expect("it can be written");
     let status = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(&text).args(options).status();
-    assert!(status.expect("what links Rust is there").success(), "{name} does not compile");
+    assert!(status.expect("there is a C compiler").success(), "{name} does not compile");
     program
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn text(path: &Path) -> CString {
 }
 
 impl Fake {
-    /// A store without any card.
+    /// A store without cards.
     pub(crate) fn empty() -> Self {
         let folder = scratch();
         let store = folder.join("store");
@@ -119,12 +119,12 @@ impl Fake {
         self.store().join("hook.so")
     }
 
-    /// The two snapshots of a program, and its card, with something changed.
+    /// Makes two snapshots of a program, and its card with a change.
     pub(crate) fn keep_warm(&self, program: &Path, change: impl FnOnce(&mut WarmDraft)) {
         self.keep_warm_from(program, &WARM, change);
     }
 
-    /// The same, with snapshots that are copies of another program.
+    /// Like [`keep_warm`](Fake::keep_warm), with copies of another program as snapshots.
     pub(crate) fn keep_warm_from(&self, program: &Path, snapshot: &Path, change: impl FnOnce(&mut WarmDraft)) {
         let program = fs::canonicalize(program).expect("it is there");
         let name = Path::new(program.file_name().expect("it has a name"));
@@ -161,18 +161,18 @@ impl Fake {
         ["0", "1"].map(|copy| identity(&self.copies(program).join(copy).join(name))).into()
     }
 
-    /// Writes the card again, for the snapshots that are there now.
+    /// Writes the card again, with the current identities of the snapshots.
     pub(crate) fn accept_images(&self, program: &Path) {
         self.write_warm(program, |_| ());
     }
 
-    /// The folder of a program's snapshots.
+    /// The directory of a program's snapshots.
     pub(crate) fn copies(&self, program: &Path) -> PathBuf {
         self.store().join("snapshots").join(identity(program).key().as_str())
     }
 
-    /// Gives the snapshots of a program one name more.
-    pub(crate) fn call(&self, program: &Path, name: &str) {
+    /// Gives the snapshots of a program another name.
+    pub(crate) fn add_name(&self, program: &Path, name: &str) {
         for copy in ["0", "1"] {
             let folder = self.copies(program).join(copy);
             let own = folder.join(program.file_name().expect("it has a name"));
@@ -194,7 +194,7 @@ impl Fake {
         fs::write(card, bytes).expect("it can be written");
     }
 
-    /// Writes an executable file beside `tool`.
+    /// Writes an executable file next to `tool`.
     pub(crate) fn script(&self, name: &str, content: &str) -> PathBuf {
         let path = self.folder.join("bin").join(name);
         let draft = path.with_extension("draft");
@@ -205,7 +205,7 @@ impl Fake {
         path
     }
 
-    /// How often launches went so.
+    /// The counter of launches with this outcome.
     pub(crate) fn count(&self, outcome: Outcome) -> u64 {
         self.counter(outcome as usize)
     }
@@ -215,21 +215,21 @@ impl Fake {
         u64::from_ne_bytes(counts[8 * place..8 * place + 8].try_into().expect("eight bytes"))
     }
 
-    /// What is wished of the test's own programs: where the links lead.
-    pub(crate) fn wishes(&self) -> Vec<PathBuf> {
+    /// The paths of the programs of this test for which snapshots are requested.
+    pub(crate) fn requests(&self) -> Vec<PathBuf> {
         let links = fs::read_dir(self.store().join("wanted")).expect("it is there");
-        let wishes = links.map(|link| fs::read_link(link.expect("it is there").path()).expect("a link"));
-        wishes.filter(|path| path.starts_with(&self.folder)).collect()
+        let requests = links.map(|link| fs::read_link(link.expect("it is there").path()).expect("a link"));
+        requests.filter(|path| path.starts_with(&self.folder)).collect()
     }
 
-    /// As the keeper does once it has read them.
-    pub(crate) fn forget_wishes(&self) {
+    /// Removes all requests, as the keeper does when it has read them.
+    pub(crate) fn clear_requests(&self) {
         let wanted = self.store().join("wanted");
         fs::remove_dir_all(&wanted).expect("it is there");
         fs::create_dir(wanted).expect("it is gone");
     }
 
-    /// A program with the hook in it, that finds `tool`.
+    /// A command with the hook preloaded and `tool` in PATH.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = format!("{}:{}", self.folder.join("bin").display(), std::env::var("PATH").unwrap_or_default());
@@ -238,19 +238,19 @@ impl Fake {
         command
     }
 
-    /// Runs a program with these words: what it says on both streams.
+    /// Runs a command. Returns its output on both streams.
     pub(crate) fn run(&self, words: &[&str]) -> String {
         said(self.command(words[0]).args(&words[1..]).output().expect("it starts"))
     }
 
-    /// Runs a script of the shell.
+    /// Runs a shell script.
     pub(crate) fn sh(&self, script: &str) -> String {
         self.run(&["/bin/bash", "-c", script])
     }
 }
 
-/// Copies a program by a process of its own. A descriptor of this process that is open for writing would reach the children
-/// that other tests start meanwhile, and until they execute, the copy could not be executed (ETXTBSY).
+/// Copies a program in another process. If this process had the copy open for writing, children that other tests start concurrently would
+/// inherit the descriptor, and executing the copy would fail with ETXTBSY until they call execve(2).
 pub(crate) fn copy_program(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("--preserve=mode").arg(from).arg(to).status().expect("cp starts");
     assert!(status.success(), "{} cannot be copied", from.display());
@@ -260,11 +260,11 @@ pub(crate) fn said(output: Output) -> String {
     String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
 }
 
-/// Whether there is such a program here; says so if there is none.
+/// Returns whether a program is installed; reports the test as skipped otherwise.
 pub(crate) fn there_is(test: &str, program: &str) -> bool {
     let there = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().expect("sh starts");
     if !there.status.success() {
-        eprintln!("skipped: {test}: there is no {program}");
+        eprintln!("skipped: {test}: {program} is not installed");
     }
     there.status.success()
 }

@@ -1,13 +1,13 @@
-//! The hook in programs that start others, on a made store: whether what is started is the snapshot, or the program
-//! itself where anything speaks against that.
+//! The hook, in programs that start others, with a store made by the test. The program starts from the snapshot, or normally if any
+//! condition is not met.
 //!
-//! Programs are made: the real one says `cold` and its arguments, its snapshot says `warm` and what it is given.
-#![allow(clippy::print_stderr, reason = "skips are told aloud")]
+//! The test programs print `cold` if the program itself is started and `warm` if its snapshot is, and their arguments.
+#![allow(clippy::print_stderr, reason = "skipped tests say so")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod calls;
-mod doubts;
 mod fake;
+mod fallbacks;
 mod own;
 mod sandbox;
 mod scripts;

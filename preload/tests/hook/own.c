@@ -1,5 +1,4 @@
-// Looks at the path argv[3] in the way that argv[1] names. As the first code of a snapshot does, it says that the program's
-// path is argv[2].
+// Looks at the path argv[3] in the way argv[1]. Like the stub of a snapshot, it first sets the program's path (AT_EXECFN) to argv[2].
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>

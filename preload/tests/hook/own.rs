@@ -1,4 +1,4 @@
-//! A program's own file, by way of `/proc`: in a snapshot with the hook in it, it is the program's, not the snapshot's.
+//! The links `/proc/PID/exe` of processes that run from a snapshot with the hook: they lead to the program, not to the snapshot.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ static CHECKED: LazyLock<PathBuf> =
 const BY_NAME: [&str; 5] = ["readlink", "readlinkat", "realpath", "canonicalize", "readlink-short"];
 const BY_NUMBER: [&str; 6] = ["open", "openat", "fopen", "fstatat", "stat", "statx"];
 
-/// Looks from a snapshot.
+/// Runs the program from a snapshot, to look at `path`.
 fn look(fake: &Fake, way: &str, path: &str) -> String {
     fake.run(&["env", "tool", way, fake.tool.to_str().unwrap(), path])
 }
@@ -28,7 +28,7 @@ fn with(program: &Path) -> Fake {
 }
 
 #[test]
-fn it_is_the_programs_own() {
+fn own_link_leads_to_the_program() {
     for program in [&*OWN, &*CHECKED] {
         let fake = with(program);
         let path = fake.tool.to_str().unwrap();
@@ -51,7 +51,7 @@ fn it_is_the_programs_own() {
 }
 
 #[test]
-fn all_else_is_what_it_is() {
+fn other_paths_are_unchanged() {
     let fake = with(&OWN);
     std::os::unix::fs::symlink("tool", fake.folder.join("bin/link")).unwrap();
     assert_eq!(look(&fake, "readlink", "bin/link"), "4 tool\n");
@@ -60,33 +60,33 @@ fn all_else_is_what_it_is() {
     for way in BY_NUMBER {
         assert_eq!(look(&fake, way, "/proc/version"), other, "{way}");
     }
-    // Another process's own file is that process's.
+    // The link of another process leads to that process's program.
     let shell = format!("env tool readlink {} /proc/$$/exe", fake.tool.display());
     assert_eq!(fake.sh(&format!("{shell}; true")), "13 /usr/bin/bash\n");
-    // What is created has the rights that it was to have.
+    // A file that is created gets the requested mode.
     assert!(look(&fake, "create", "made").ends_with("\n640\n"));
-    // A program that does not run from a snapshot is shown what there is.
+    // A program that does not run from a snapshot gets the real answer.
     let direct = fake.run(&[OWN.to_str().unwrap(), "readlink", "/nothing", "/proc/self/exe"]);
     assert_eq!(direct, format!("{} {}\n", OWN.as_os_str().len(), OWN.display()));
 }
 
 #[test]
-fn it_starts_itself_again() {
+fn a_program_can_start_itself_by_the_link() {
     let fake = with(&OWN);
     let path = fake.tool.to_str().unwrap();
     assert_eq!(look(&fake, "execv", "/proc/self/exe"), format!("{} {path}\n", path.len()));
     assert_eq!(fake.count(Outcome::Warm), 2);
 }
 
-/// A program that looks for a service finds its file, whichever way it looks, if it has the hook in it.
+/// A program that looks for a running service finds its file by every function.
 #[test]
-fn other_programs_are_found_by_their_files() {
+fn links_of_other_processes_lead_to_their_programs() {
     use std::io::Read;
     let fake = with(&OWN);
     let path = fake.tool.to_str().unwrap();
     let mut waits = fake.command("env");
     let mut waits = waits.args(["tool", "wait", path, "x"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    waits.stdout.as_mut().expect("it has an output").read_exact(&mut [0; 6]).expect("it says that it waits");
+    waits.stdout.as_mut().expect("it has an output").read_exact(&mut [0; 6]).expect("it reports that it waits");
     let exe = format!("/proc/{}/exe", waits.id());
     let seen = fs::read_link(&exe).unwrap();
     assert!(seen.starts_with(fake.store()), "it does not run from a snapshot: {}", seen.display());

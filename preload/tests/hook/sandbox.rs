@@ -1,10 +1,10 @@
-//! Sandboxes that forbid what the hook asks the kernel: whatever cannot be known speaks against a snapshot.
+//! Sandboxes that forbid system calls of the hook: if a condition cannot be checked, no snapshot is used.
 
 use steady_preload::card::Outcome;
 
 use crate::fake::{Fake, said, there_is};
 
-/// What is started where this system call is forbidden.
+/// Starts the program with this system call forbidden. Returns its output.
 fn without(fake: &Fake, number: u32) -> String {
     let number = number.to_string();
     let mut command = fake.command("python3");
@@ -13,18 +13,18 @@ fn without(fake: &Fake, number: u32) -> String {
 }
 
 #[test]
-fn what_is_forbidden() {
-    if !there_is("what_is_forbidden", "python3") {
+fn forbidden_system_calls() {
+    if !there_is("forbidden_system_calls", "python3") {
         return;
     }
     let fake = Fake::new();
     let (faccessat2, getrandom) = (439, 318);
     if without(&fake, getrandom).contains("AssertionError") {
-        eprintln!("skipped: what_is_forbidden: a sandbox cannot be had here");
+        eprintln!("skipped: forbidden_system_calls: sandboxes are not available here");
         return;
     }
     let fake = Fake::new();
-    // There is another way to ask whether a file may be executed; and any snapshot is as good as another.
+    // faccessat(2) is used instead; without random numbers the first snapshot is selected.
     for number in [faccessat2, getrandom] {
         assert_eq!(without(&fake, number), "warm a b\n", "{number}");
     }
@@ -36,5 +36,5 @@ fn what_is_forbidden() {
     let symlink = 88;
     let fake = Fake::empty();
     assert_eq!(without(&fake, symlink), "cold a b\n");
-    assert_eq!((fake.count(Outcome::NoCard) > 0, fake.wishes().len()), (true, 0));
+    assert_eq!((fake.count(Outcome::NoCard) > 0, fake.requests().len()), (true, 0));
 }

@@ -1,4 +1,4 @@
-//! Scripts: the interpreter's snapshot, with the arguments that the kernel would have given it.
+//! Scripts: the interpreter's snapshot is started, with the arguments that the kernel would pass.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use steady_preload::card::Outcome;
 
 use crate::fake::{Fake, identity, text};
 
-/// A script with a card, and what its interpreter is called by so.
+/// Makes a script with a card, and gives the interpreter's snapshots its name.
 pub(crate) fn script(fake: &Fake, name: &str, argument: Option<&str>) -> std::path::PathBuf {
     let interpreter = fake.tool.to_str().unwrap();
     let line = argument.map_or(format!("#!{interpreter}\n"), |argument| format!("#!{interpreter} {argument}\n"));
     let path = fake.script(name, &line);
     write_card(fake, &path, &fake.tool, argument);
-    fake.call(&fake.tool, name);
+    fake.add_name(&fake.tool, name);
     path
 }
 
@@ -29,12 +29,12 @@ fn write_card(fake: &Fake, path: &Path, interpreter: &Path, argument: Option<&st
 }
 
 #[test]
-fn the_interpreter_gets_what_the_kernel_gives_it() {
+fn the_interpreter_gets_the_kernels_arguments() {
     let fake = Fake::new();
     fake.sh("ln bin/tool bin/keep");
     fake.keep_warm(&fake.tool, |_| ());
     let plain = script(&fake, "plain", None);
-    script(&fake, "told", Some("-x y z"));
+    script(&fake, "with_argument", Some("-x y z"));
     for (how, shown) in
         [("plain a b", plain.to_str().unwrap()), ("bin/plain a b", "bin/plain"), ("./bin/plain a b", "./bin/plain")]
     {
@@ -43,17 +43,17 @@ fn the_interpreter_gets_what_the_kernel_gives_it() {
         assert_eq!(fake.sh(how), cold.replace("cold", "warm"));
         assert_eq!(fake.run(&["env", how.split(' ').next().unwrap(), "a", "b"]), cold.replace("cold", "warm"));
     }
-    let cold = fake.sh("LD_BIND_NOW=1 told a b");
-    assert_eq!(cold, format!("cold -x y z {} a b\n", fake.folder.join("bin/told").display()));
-    assert_eq!(fake.sh("told a b"), cold.replace("cold", "warm"));
-    // And its process is called by the script's name.
+    let cold = fake.sh("LD_BIND_NOW=1 with_argument a b");
+    assert_eq!(cold, format!("cold -x y z {} a b\n", fake.folder.join("bin/with_argument").display()));
+    assert_eq!(fake.sh("with_argument a b"), cold.replace("cold", "warm"));
+    // The process gets the name of the script.
     let cold = fake.sh("LD_BIND_NOW=1 SAY_NAME=1 plain");
     assert_eq!(cold, format!("plain cold {}\n", plain.display()));
     assert_eq!(fake.sh("SAY_NAME=1 plain"), cold.replace("cold", "warm"));
 }
 
 #[test]
-fn as_many_arguments_as_there_is_room_for() {
+fn the_number_of_arguments_is_limited() {
     let fake = Fake::new();
     script(&fake, "plain", None);
     for (number, word) in [(254, "warm"), (255, "warm"), (256, "cold"), (3000, "cold")] {
@@ -64,43 +64,43 @@ fn as_many_arguments_as_there_is_room_for() {
 }
 
 #[test]
-fn a_script_that_was_changed() {
+fn modified_scripts() {
     let fake = Fake::new();
     let path = script(&fake, "plain", None);
     fs::write(&path, "#!/bin/echo\n").unwrap();
     assert_eq!(fake.sh("plain a"), format!("{} a\n", path.display()));
-    assert_eq!((fake.count(Outcome::Changed), fake.wishes()), (1, vec![path]));
+    assert_eq!((fake.count(Outcome::Changed), fake.requests()), (1, vec![path]));
 }
 
 #[test]
-fn an_interpreter_without_a_card() {
+fn interpreters_without_a_card() {
     let fake = Fake::empty();
     let path = fake.script("plain", &format!("#!{}\n", fake.tool.display()));
     write_card(&fake, &path, &fake.tool, None);
     assert_eq!(fake.sh("plain"), format!("cold {}\n", path.display()));
-    assert_eq!((fake.count(Outcome::NoCard), fake.wishes()), (1, vec![fake.tool.clone()]));
+    assert_eq!((fake.count(Outcome::NoCard), fake.requests()), (1, vec![fake.tool.clone()]));
 }
 
 #[test]
-fn a_script_of_a_script_or_of_nothing() {
+fn nested_and_invalid_scripts() {
     let fake = Fake::new();
     let inner = script(&fake, "inner", None);
     let outer = fake.script("outer", &format!("#!{}\n", inner.display()));
     write_card(&fake, &outer, &inner, None);
     assert_eq!(fake.sh("outer a"), format!("cold {} {} a\n", inner.display(), outer.display()));
     assert_eq!(fake.count(Outcome::OtherWay), 1);
-    // What the kernel takes for the interpreter's name ends with the line: with the carriage return in it.
+    // The kernel's interpreter path includes the carriage return.
     let lines = fake.script("lines", &format!("#!{}\r\n", fake.tool.display()));
     write_card(&fake, &lines, Path::new(&format!("{}\r", fake.tool.display())), None);
     assert!(fake.run(&["env", "lines"]).contains("No such file or directory"));
-    // One without any is nothing that the kernel executes; the shell reads it, or execvp(3) has it read.
-    fake.script("none", "echo it is read: $1\n");
-    assert_eq!(fake.sh("none a"), "it is read: a\n");
-    assert_eq!(fake.run(&["env", "none", "a"]), "it is read: a\n");
+    // The kernel rejects files without `#!`; the shell and execvp(3) run them with sh.
+    fake.script("none", "echo run by sh: $1\n");
+    assert_eq!(fake.sh("none a"), "run by sh: a\n");
+    assert_eq!(fake.run(&["env", "none", "a"]), "run by sh: a\n");
 }
 
 #[test]
-fn a_script_that_may_not_be_executed() {
+fn scripts_without_execute_permission() {
     let fake = Fake::new();
     let path = script(&fake, "plain", None);
     fake.sh("chmod 644 bin/plain");

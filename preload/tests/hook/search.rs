@@ -1,4 +1,4 @@
-//! Programs that are searched for in PATH: the snapshot is that of the program that the C library would have found.
+//! Programs found in PATH: the snapshot is that of the program that the C library finds.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use steady_preload::card::Outcome;
 use crate::calls::CALLS;
 use crate::fake::{COLD, Fake, copy_program, said};
 
-/// What is started by `tool` where this is searched, in the folder `bin`; with the hook and without.
+/// Starts `tool` with this PATH, with and without the hook. Returns both outputs.
 fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
     [true, false].map(|hook| {
         let mut command = fake.command(&*CALLS);
@@ -23,7 +23,7 @@ fn found(fake: &Fake, way: &str, path: Option<&str>) -> [String; 2] {
     })
 }
 
-/// A folder that is searched first, and what it has by the name of `tool`.
+/// Makes a directory that precedes others in PATH, with an entry `tool`.
 fn first(fake: &Fake, name: &str, make: impl FnOnce(&std::path::Path)) {
     let folder = fake.folder.join(name);
     fs::create_dir(&folder).unwrap();
@@ -31,7 +31,7 @@ fn first(fake: &Fake, name: &str, make: impl FnOnce(&std::path::Path)) {
 }
 
 #[test]
-fn the_snapshot_is_of_what_is_found() {
+fn the_snapshot_is_of_the_program_found() {
     let fake = Fake::new();
     first(&fake, "other", |tool| copy_program(&COLD, tool));
     first(&fake, "empty", |_| ());
@@ -43,7 +43,7 @@ fn the_snapshot_is_of_what_is_found() {
             let [with, without] = found(&fake, way, Some(path));
             assert_eq!((with.as_str(), without.as_str()), ("warm a b\n", "cold a b\n"), "{way} {path}");
         }
-        // Another program of that name, before this one; and a path that is too long for the hook.
+        // Another program of that name comes first; a path is too long for the hook.
         for path in ["@/other:@/bin", &long] {
             let [with, without] = found(&fake, way, Some(path));
             assert_eq!((with.as_str(), without.as_str()), ("cold a b\n", "cold a b\n"), "{way} {path}");
@@ -53,7 +53,7 @@ fn the_snapshot_is_of_what_is_found() {
 }
 
 #[test]
-fn what_is_not_clear_is_left_to_the_c_library() {
+fn ambiguous_searches_are_left_to_the_c_library() {
     let fake = Fake::new();
     first(&fake, "locked", |tool| fs::write(tool, "not to be executed").unwrap());
     first(&fake, "folder", |tool| fs::create_dir(tool).unwrap());

@@ -1,4 +1,4 @@
-//! Programs that start others, each in its own way.
+//! Programs that start others, in various ways.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use steady_preload::card::{FIRST_PROGRAM, Outcome};
 
 use crate::fake::{Fake, there_is};
 
-/// What these words start is the snapshot, and so often.
+/// Checks that this command starts the snapshot that many times.
 fn starts_warm(times: u64, words: &[&str]) {
     let fake = Fake::new();
     let said = fake.run(words);
@@ -34,7 +34,7 @@ fn busybox() {
     } else if shared("/bin/busybox") {
         starts_warm(2, &["busybox", "sh", "-c", "tool a b; tool a b"]);
     } else {
-        eprintln!("skipped: busybox: it is static, so that nothing can be loaded into it");
+        eprintln!("skipped: busybox: it is linked statically, so nothing can be preloaded");
     }
 }
 
@@ -46,7 +46,7 @@ fn programs_that_start_one() {
     starts_warm(1, &["timeout", "10", "tool", "a", "b"]);
     starts_warm(1, &["xargs", "tool", "a", "b"]);
     starts_warm(1, &["find", "bin", "-name", "tool", "-exec", "tool", "a", "b", ";"]);
-    // From an empty environment the snapshot is started as well: it is `env` that has the hook.
+    // From an empty environment too: the hook is in `env`.
     starts_warm(1, &["env", "-i", "./bin/tool", "a", "b"]);
 }
 
@@ -84,14 +84,14 @@ fn python() {
     }
 }
 
-/// The interpreter behind whatever wrappers there are.
+/// The path of the interpreter itself, not of a wrapper.
 fn python_itself() -> String {
     let found = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
     String::from_utf8(found.expect("it is there").stdout).expect("text")
 }
 
 #[test]
-fn many_at_once() {
+fn many_concurrent_starts() {
     let fake = Fake::new();
     let said = fake.sh("for turn in 1 2 3 4; do for one in $(seq 50); do tool a b & done; wait; done");
     assert_eq!(said, "warm a b\n".repeat(200));
@@ -106,7 +106,7 @@ fn both_snapshots_are_used() {
     crate::fake::copy_program(&crate::fake::COLD, &second);
     fake.accept_images(&fake.tool);
     let said = fake.sh("for one in $(seq 60); do tool; done");
-    // Each is drawn 30 times in the mean; 60 fair coins fall alike once in 2^59.
+    // Each is selected 30 times on average. With fair coins, all 60 are equal once in 2^59 runs.
     assert!(said.contains("warm\n") && said.contains("cold\n"), "{said}");
     assert_eq!(fake.count(Outcome::Warm), 60);
 }

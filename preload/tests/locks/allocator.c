@@ -1,4 +1,4 @@
-// A library: an allocator that takes a lock for whatever it is asked, from its very first call on: who allocates while it is taken hangs.
+// A library with an allocator that locks a mutex in every call, the first one in a constructor. A nested allocation would deadlock.
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Mutexes, conditions and threads of threads.h: says what each call returns; four threads count together.
+// Mutexes, conditions and threads of threads.h: prints what each call returns; four threads increment a counter.
 #include <stdio.h>
 #include <threads.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-// argv[1] threads each take a lock of the kind argv[2] argv[3] times, and hold it for argv[4] ns by their own clock. Says how many
-// times a lock was not free, and for how long it was waited for and held, all as the program itself saw it from outside the calls.
+// argv[1] threads each acquire a lock of type argv[2] argv[3] times, and hold it for argv[4] ns by their own clock. Prints the
+// nanoseconds that all threads together waited and held the lock, as they measured them around the calls.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static pthread_mutex_t *chosen(void) {
     return &mutex;
 }
 
-static int take(long number) {
+static int acquire(long number) {
     struct timespec far = {.tv_sec = time(NULL) + 1000};
     int more = number % 3;
     if (!strcmp(kind, "write")) return more == 2 ? pthread_rwlock_timedwrlock(&rwlock, &far) : pthread_rwlock_wrlock(&rwlock);
@@ -51,7 +51,7 @@ static int take(long number) {
     return pthread_mutex_lock(chosen());
 }
 
-static int give(void) {
+static int release(void) {
     if (!strcmp(kind, "write") || !strcmp(kind, "read")) return pthread_rwlock_unlock(&rwlock);
     if (!strcmp(kind, "spin")) return pthread_spin_unlock(&spinlock);
     if (!strcmp(kind, "semaphore")) return sem_post(&semaphore);
@@ -61,11 +61,11 @@ static int give(void) {
 static void *work(void *nothing) {
     for (long number = 0; number < times; number++) {
         long before = now();
-        if (take(number)) abort();
+        if (acquire(number)) abort();
         long after = now();
         while (hold && now() - after < hold) ;
         long end = now();
-        if (give()) abort();
+        if (release()) abort();
         waited += after - before;
         held += end - after;
     }
@@ -90,7 +90,7 @@ static void initialise(void) {
 int main(int argc, char **argv) {
     if (argc < 5) return 2;
     initialise();
-    // Its ceiling is the least of the priorities of threads that have one.
+    // PTHREAD_PRIO_PROTECT: the default ceiling is the lowest real-time priority.
     struct sched_param least = {.sched_priority = 1};
     if (!strcmp(argv[2], "protecting") && sched_setscheduler(0, SCHED_FIFO, &least)) return 77;
     kind = argv[2], times = atol(argv[3]), hold = atol(argv[4]);

@@ -1,4 +1,4 @@
-//! Known answers: so many threads take a lock so many times each.
+//! Known numbers: each of several threads acquires a lock a given number of times.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 
 use steady_preload::area::{Kind, is_sampled};
 
-use crate::watched::{Area, Asked, compiled, get, numbers, within};
+use crate::watched::{Area, Queries, compiled, get, numbers, within};
 
 pub(crate) static COUNTED: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("counted.c")));
 
-/// Each way to lock, and what it is called in the program.
-const WAYS: [(&str, Kind); 11] = [
+/// The lock types of the program, by its names for them.
+const TYPES: [(&str, Kind); 11] = [
     ("mutex", Kind::Mutex),
     ("recursive", Kind::Mutex),
     ("checking", Kind::Mutex),
@@ -25,23 +25,23 @@ const WAYS: [(&str, Kind); 11] = [
     ("semaphore", Kind::Semaphore),
 ];
 
-/// Those that can be tried here: to have a priority takes a right.
-fn ways(test: &str) -> impl Iterator<Item = (&'static str, Kind)> {
+/// The lock types that can be used here: PTHREAD_PRIO_PROTECT needs the right to set a priority.
+fn types(test: &str) -> impl Iterator<Item = (&'static str, Kind)> {
     let bare = Command::new(&*COUNTED).args(["1", "protecting", "1", "0"]).output().expect("it starts");
     if !bare.status.success() {
-        eprintln!("skipped: {test}, mutexes that protect priorities: threads may not have one here ({})", bare.status);
+        eprintln!("skipped: {test}: protecting: threads may not have a real-time priority here ({})", bare.status);
     }
-    WAYS.into_iter().filter(move |(way, _)| *way != "protecting" || bare.status.success())
+    TYPES.into_iter().filter(move |(way, _)| *way != "protecting" || bare.status.success())
 }
 
 #[test]
 fn counts_are_exact() {
-    for (way, kind) in ways("counts_are_exact") {
+    for (way, kind) in types("counts_are_exact") {
         let area = Area::new(1);
         let (threads, times) = (4, 20_000_u64);
         area.run(&COUNTED, &[&threads.to_string(), way, &times.to_string(), "0"]);
         let place = area.place(0);
-        let number = used(&place, kind).first().expect("it was used").0;
+        let number = used(&place, kind).first().expect("the lock was used").0;
         let lock = place.totals(number);
         assert_eq!(used(&place, kind).len(), 1, "{way}");
         assert_eq!(lock.acquisitions, threads as u64 * times, "{way}");
@@ -53,12 +53,12 @@ fn counts_are_exact() {
 }
 
 fn used(place: &steady_preload::area::Place, kind: Kind) -> Vec<(usize, &steady_preload::area::Lock)> {
-    Asked::locks(place, kind).into_iter().filter(|(number, _)| place.totals(*number).acquisitions > 0).collect()
+    Queries::locks(place, kind).into_iter().filter(|(number, _)| place.totals(*number).acquisitions > 0).collect()
 }
 
 #[test]
 fn one_thread_never_waits_and_is_sampled_as_stated() {
-    for (way, kind) in ways("one_thread_never_waits_and_is_sampled_as_stated") {
+    for (way, kind) in types("one_thread_never_waits_and_is_sampled_as_stated") {
         let area = Area::new(1);
         let times = 100_000;
         area.run(&COUNTED, &["1", way, &times.to_string(), "0"]);
@@ -72,18 +72,18 @@ fn one_thread_never_waits_and_is_sampled_as_stated() {
         assert_eq!((get(&lock.holds_sampled), totals.holds), (holds, 0), "{way}");
         let uses: u64 = place.uses.iter().map(|found| get(&found.sampled)).sum();
         assert_eq!(uses, sampled, "{way}");
-        // No more call sites than there are calls in the program.
+        // There cannot be more call sites than there are calls in the program.
         assert!((1..=4).contains(&place.uses.iter().filter(|found| get(&found.key) != 0).count()), "{way}");
     }
 }
 
 #[test]
-fn waits_are_as_long_as_the_program_finds_them() {
-    // Who has a priority runs until it has to wait: whoever does not get a CPU meanwhile does not come as far as the lock.
-    for (way, kind) in WAYS.into_iter().filter(|(way, _)| !["read", "protecting"].contains(way)) {
-        // Where the machine is busy a thread may be stopped between its clock and the call: the best of a few.
+fn waits_match_those_the_program_measures() {
+    // Threads with a priority run until they have to wait, so that others may not get as far as the lock.
+    for (way, kind) in TYPES.into_iter().filter(|(way, _)| !["read", "protecting"].contains(way)) {
+        // On a busy machine a thread may be preempted between its clock and the call, so the best of five counts.
         let mut last = String::new();
-        let well = (0..5).any(|_| {
+        let matches = (0..5).any(|_| {
             let area = Area::new(1);
             let said = numbers(&area.run(&COUNTED, &["3", way, "400", "100000"]));
             let place = area.place(0);
@@ -95,6 +95,6 @@ fn waits_are_as_long_as_the_program_finds_them() {
             assert_eq!(lock.holds, if kind == Kind::Semaphore { 0 } else { contended }, "{way}");
             contended > 0 && within(10, lock.wait, said[0])
         });
-        assert!(well, "{last}");
+        assert!(matches, "{last}");
     }
 }

@@ -1,6 +1,6 @@
-// Two threads each take a lock and then wait for the other's; the first waits for the second to end.
-// With `had`, a thread waits for a lock that the first one has, gets it, and keeps it, while the first waits for it in turn. With
-// `count FILE`, four threads take a lock for ever and count in the file that they do.
+// A deadlock: two threads each acquire a lock and then wait for the other's; the main thread joins one of them.
+// `had`: a thread waits for a lock of the main thread, acquires it and keeps it, while the main thread waits for it in turn.
+// `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@ static void *locks(void *first) {
 }
 
 // Whether the second thread is about to wait.
-static volatile int comes;
+static volatile int about_to_wait;
 
 static void *keeps(void *nothing) {
-    comes = 1;
+    about_to_wait = 1;
     pthread_mutex_lock(&one);
     printf("had\n");
     fflush(stdout);
@@ -35,7 +35,7 @@ static int had(void) {
     pthread_t thread;
     pthread_mutex_lock(&one);
     pthread_create(&thread, NULL, keeps, NULL);
-    while (!comes) usleep(1000);
+    while (!about_to_wait) usleep(1000);
     usleep(100000);
     pthread_mutex_unlock(&one);
     usleep(50000);

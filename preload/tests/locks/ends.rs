@@ -1,4 +1,4 @@
-//! A program that is killed: what it had done until then is there, and who waits for whom.
+//! Programs that are killed: what they did is in the area, and so are the waits that had not ended.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -7,35 +7,35 @@ use std::time::Duration;
 
 use steady_preload::area::Kind;
 
-use crate::watched::{Area, Asked, compiled, get};
+use crate::watched::{Area, Queries, compiled, get};
 
 #[test]
-fn a_deadlock_that_is_killed_shows_who_waits_for_whom() {
+fn a_killed_deadlock_shows_which_thread_waits_for_which() {
     let program = compiled(include_str!("ends.c"));
     let area = Area::new(1);
     let mut child = area.command(&program).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut said = [0];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it says where its locks are");
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it reports that its locks are held");
     std::thread::sleep(Duration::from_millis(100));
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     let place = area.place(0);
     assert_eq!(get(&place.process.ended), 0);
-    let locks = Asked::locks(&*place, Kind::Mutex);
+    let locks = Queries::locks(&*place, Kind::Mutex);
     assert_eq!(locks.len(), 2);
     assert!(locks.iter().all(|(number, _)| place.totals(*number).acquisitions == 101));
     let threads = place.threads();
     let [first, second] = [1, 2].map(|number| threads[number].waits_for.load(Relaxed) as usize);
     assert_eq!((first.min(second), first.max(second)), (1, 2));
     for (number, thread) in threads.iter().enumerate() {
-        assert!(get(&thread.waits_since) > get(&thread.began), "each waits, the first for another's end");
+        assert!(get(&thread.waits_since) > get(&thread.began), "all threads wait, the first one for another's end");
         if number > 0 {
             let lock = locks[thread.waits_for.load(Relaxed) as usize - 1].1;
-            assert_eq!(get(&lock.last), 4 - (number as u64 + 1) + 1, "which the other had last");
+            assert_eq!(get(&lock.last), 4 - (number as u64 + 1) + 1, "the other thread acquired it last");
         }
     }
     assert_eq!(threads[0].waits_for.load(Relaxed), 0);
-    // Each from the one line that the second lock is taken at, and the first from where it joins.
+    // Both threads wait at the same line, and the first thread where it joins.
     let at = |number: usize| threads[number].waits_at.load(Relaxed) as usize;
     assert!(at(1) > 0 && at(1) == at(2) && at(0) > 0 && at(0) != at(1));
     let address = |number: usize| get(&place.sites[number - 1].address);
@@ -43,13 +43,13 @@ fn a_deadlock_that_is_killed_shows_who_waits_for_whom() {
 }
 
 #[test]
-fn who_waited_for_a_lock_and_has_it_is_seen_with_its_wait() {
+fn a_contended_lock_that_is_still_held_shows_its_wait() {
     let program = compiled(include_str!("ends.c"));
     let area = Area::new(1);
     let mut child = area.command(&program).arg("had").stdout(Stdio::piped()).spawn().expect("it starts");
     let mut said = [0];
-    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it says that it has the lock");
-    // Until the first thread waits in turn, which it does 50 ms later.
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it reports that it holds the lock");
+    // The first thread waits for the lock in turn, 50 ms later.
     let waits = || get(&area.place(0).threads()[0].waits_since) > 0;
     assert!((0..6_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
@@ -58,18 +58,18 @@ fn who_waited_for_a_lock_and_has_it_is_seen_with_its_wait() {
     child.kill().expect("it runs");
     child.wait().expect("it ends");
     let place = area.place(0);
-    let (number, lock) = Asked::locks(&*place, Kind::Mutex)[0];
+    let (number, lock) = Queries::locks(&*place, Kind::Mutex)[0];
     let (thread, first) = (place.threads()[1], place.threads()[0]);
     assert_eq!(thread.waits_for.load(Relaxed) as usize, number + 1);
     let waited = get(&thread.waited_until) - get(&thread.waits_since);
     assert!((50_000_000..5_000_000_000).contains(&waited), "{waited}");
-    // It is nowhere else yet; the first thread, which had it before, waits for it.
+    // The wait is not counted yet. The first thread, which acquired the lock before, waits for it.
     assert_eq!((place.totals(number).contended, get(&lock.uncontended), get(&lock.last)), (0, 1, 1));
     assert!(first.waits_for.load(Relaxed) as usize == number + 1 && get(&first.waited_until) == 0);
 }
 
 #[test]
-fn nothing_is_lost_by_a_kill_but_what_is_being_written() {
+fn a_kill_loses_at_most_what_is_being_recorded() {
     let program = compiled(include_str!("ends.c"));
     for after in [3, 10, 30, 50, 100] {
         let area = Area::new(1);
@@ -79,14 +79,14 @@ fn nothing_is_lost_by_a_kill_but_what_is_being_written() {
         child.kill().expect("it runs");
         child.wait().expect("it ends");
         let place = area.place(0);
-        let Some(&(number, _)) = Asked::locks(&*place, Kind::Mutex).first() else { continue };
+        let Some(&(number, _)) = Queries::locks(&*place, Kind::Mutex).first() else { continue };
         let waiting = |thread: &&&steady_preload::area::Thread| get(&thread.waited_until) != 0;
         let threads = place.threads();
         let over = threads.iter().filter(waiting).count() as u64;
-        // What the program counted itself, with the lock: in memory that outlives it.
+        // The program's own count, made under the lock, in a file.
         let counted = std::fs::read(counted).map_or(0, |bytes| word(&bytes));
-        let told = place.totals(number).acquisitions + over;
-        assert!(told.abs_diff(counted) <= threads.len() as u64, "{told} of {counted}, {over} over");
+        let recorded = place.totals(number).acquisitions + over;
+        assert!(recorded.abs_diff(counted) <= threads.len() as u64, "{recorded} of {counted}, {over} over");
     }
 }
 

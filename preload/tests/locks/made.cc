@@ -1,4 +1,4 @@
-// Locks as C++ has them, exceptions through them, and a wait that something ends.
+// C++ locks, exceptions thrown while they are held, and a wait that is notified.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>

@@ -1,8 +1,8 @@
-//! The watcher, in the programs that it is preloaded into: what it counts is what they did, and they do what they would without it.
+//! The watcher, preloaded into programs: its counts match what the programs did, and the programs behave as without it.
 //!
-//! Programs are made, and say on their standard output what they did and how long it took by their own clock. The area is a file.
-#![allow(clippy::print_stderr, reason = "skips are told aloud")]
-#![allow(unsafe_code, reason = "what lies in the area is read as what it is")]
+//! The programs are compiled by the tests. They print what they did, and how long it took by their own clock. The area is a file.
+#![allow(clippy::print_stderr, reason = "skipped tests say so")]
+#![allow(unsafe_code, reason = "the tests read the area as the structures that are in it")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
 mod counted;

@@ -1,16 +1,16 @@
-// argv[1] "threads": so many threads, a few at a time, each of which takes a lock once. "locks": so many locks are initialised, taken
-// twice and destroyed, each at an address of its own, or all at one ("reused"). "kept": so many that are never destroyed.
+// argv[2] threads or mutexes, as argv[1] says. "threads": eight threads at a time, each of which acquires a mutex once. "locks": each
+// mutex is initialised, acquired twice and destroyed, at its own address, or all at the same one ("reused"). "kept": none is destroyed.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long taken;
+static long acquired;
 
-static void *takes(void *nothing) {
+static void *acquire_once(void *nothing) {
     pthread_mutex_lock(&lock);
-    taken++;
+    acquired++;
     pthread_mutex_unlock(&lock);
     return nothing;
 }
@@ -21,10 +21,10 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "threads")) {
         pthread_t threads[8];
         for (long number = 0; number < count; number += 8) {
-            for (int one = 0; one < 8; one++) if (pthread_create(&threads[one], NULL, takes, NULL)) abort();
+            for (int one = 0; one < 8; one++) if (pthread_create(&threads[one], NULL, acquire_once, NULL)) abort();
             for (int one = 0; one < 8; one++) pthread_join(threads[one], NULL);
         }
-        printf("%ld\n", taken);
+        printf("%ld\n", acquired);
         return 0;
     }
     pthread_mutex_t *locks = calloc(count, sizeof *locks);

@@ -1,4 +1,4 @@
-//! Many threads and many locks: memory is bounded, and whatever has no entry of its own is counted all the same.
+//! Many threads and many locks: memory is bounded, and what has no entry is still counted.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use steady_preload::area::{Kind, LOCKS, PLACE_BYTES};
 
-use crate::watched::{Area, Asked, compiled, get};
+use crate::watched::{Area, Queries, compiled, get};
 
 static MANY: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("many.c")));
 
@@ -20,9 +20,9 @@ fn ten_thousand_threads_over_time() {
     let threads = place.threads();
     assert_eq!(threads.len(), 10_001);
     assert!(threads[1..].iter().all(|thread| get(&thread.ended) >= get(&thread.began) && get(&thread.start) != 0));
-    let locks = Asked::locks(&*place, Kind::Mutex);
+    let locks = Queries::locks(&*place, Kind::Mutex);
     assert_eq!((locks.len(), place.totals(locks[0].0).acquisitions), (1, 10_000));
-    // Stacks, and with them thread pointers, are used again; each thread is told apart all the same.
+    // Stacks are reused, and thread pointers with them, but each thread has its own entry.
     assert_eq!(place.threads_of(locks[0].0) as u64 + get(&place.process.pairs_lost), 10_000);
     assert!(get(&place.process.pairs_lost) < 10);
 }

@@ -1,4 +1,4 @@
-// How a process can become another, by the way argv[1]. Each counts with locks of its own and says where it was.
+// argv[1] is the way in which processes are created or share locks. Each process acquires its own locks a known number of times.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static volatile int done, go_on;
 static void *locks(void *nothing) {
     lock(1000);
     done = 1;
-    // It is there while the process forks, and has nothing.
+    // This thread exists while the process forks, and holds nothing.
     while (!go_on) usleep(1000);
     return nothing;
 }
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
         for (int number = 0; number < 2; number++) {
             pid_t child = fork();
             if (!child) {
-                // Whoever is forked has no descriptors that lead to the area, and may not find it any more.
+                // The second child cannot open the area any more, and has no descriptor of it.
                 if (number && chroot("/proc/self/fdinfo")) perror("chroot");
                 pid_t grandchild = fork();
                 if (!grandchild) lock(7), exit(0);
@@ -89,6 +89,6 @@ int main(int argc, char **argv) {
             dlclose(library);
         }
     }
-    puts("well");
+    puts("ok");
     return 0;
 }

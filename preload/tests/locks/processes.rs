@@ -1,4 +1,4 @@
-//! Processes that become others: each has a place of its own, and nothing is counted twice.
+//! fork(2) and execve(2): each process has its own place, and nothing is counted twice.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use steady_preload::area::{Kind, Origin};
 
-use crate::watched::{Area, Asked, Bytes, compiled, compiled_by, get};
+use crate::watched::{Area, Bytes, Queries, compiled, compiled_by, get};
 
 static PROCESSES: LazyLock<PathBuf> = LazyLock::new(|| compiled(include_str!("processes.c")));
 
-/// How a process began, what it took, how many threads it had, and whether its end was seen.
+/// How a process began, how often it acquired locks, how many threads it had, and whether its end was seen.
 fn did(place: &Bytes<steady_preload::area::Place>) -> (u32, u64, u32, bool) {
     let process = &place.process;
     let (origin, threads) = (process.origin.load(Relaxed), process.threads.load(Relaxed));
@@ -21,11 +21,11 @@ const EXEC: u32 = Origin::Exec as u32;
 const FORK: u32 = Origin::Fork as u32;
 
 #[test]
-fn forked_ones_count_for_themselves() {
+fn forked_processes_are_counted_separately() {
     let area = Area::new(8);
     let said = area.run(&PROCESSES, &["fork"]);
     if said.contains("chroot") {
-        eprintln!("skipped: forked_ones_count_for_themselves, out of reach of the area: {said}");
+        eprintln!("skipped: forked_processes_are_counted_separately: after chroot: {said}");
     }
     let all: Vec<_> = (0..5).map(|number| did(&area.place(number))).collect();
     assert_eq!(all[0], (EXEC, 1010, 2, true));
@@ -35,7 +35,7 @@ fn forked_ones_count_for_themselves() {
 }
 
 #[test]
-fn those_without_a_place_run_all_the_same() {
+fn processes_without_a_place_run_normally() {
     let area = Area::new(2);
     area.run(&PROCESSES, &["fork"]);
     assert_eq!(did(&area.place(0)), (EXEC, 1010, 2, true));
@@ -43,9 +43,9 @@ fn those_without_a_place_run_all_the_same() {
 }
 
 #[test]
-fn executed_ones_begin_anew() {
+fn executed_programs_get_a_place() {
     let area = Area::new(8);
-    assert_eq!(area.run(&PROCESSES, &["vfork"]), "well\nwell\n");
+    assert_eq!(area.run(&PROCESSES, &["vfork"]), "ok\nok\n");
     assert_eq!(did(&area.place(0)), (EXEC, 11, 1, true));
     assert_eq!(did(&area.place(1)), (EXEC, 3, 1, true));
     let program = area.place(1);
@@ -55,12 +55,12 @@ fn executed_ones_begin_anew() {
 }
 
 #[test]
-fn a_shared_lock_is_each_processes_own() {
+fn a_process_shared_lock_is_counted_in_each_process() {
     let area = Area::new(8);
-    assert_eq!(area.run(&PROCESSES, &["shared"]), "well\n");
+    assert_eq!(area.run(&PROCESSES, &["shared"]), "ok\n");
     assert_eq!([0, 1].map(|number| did(&area.place(number)).1), [1, 50]);
     let place = area.place(1);
-    let lock = place.totals(Asked::locks(&*place, Kind::Mutex)[0].0);
+    let lock = place.totals(Queries::locks(&*place, Kind::Mutex)[0].0);
     assert_eq!(lock.contended, 1);
     assert!((20_000_000..10_000_000_000).contains(&lock.wait), "{}", lock.wait);
 }
@@ -71,7 +71,7 @@ fn locks_of_a_library_that_is_unloaded() {
                \nvoid lock_own(void) { pthread_mutex_lock(&own); pthread_mutex_unlock(&own); }";
     let library = compiled_by("cc", own, &["-shared", "-fPIC"]);
     let area = Area::new(1);
-    assert_eq!(area.run(&PROCESSES, &["library", library.to_str().unwrap()]), "well\n");
+    assert_eq!(area.run(&PROCESSES, &["library", library.to_str().unwrap()]), "ok\n");
     let place = area.place(0);
     assert_eq!(place.acquisitions(), 3);
     let length = |number: usize| get(&place.modules[number].length) as usize;

@@ -1,4 +1,4 @@
-// Says what each function returns and what it leaves in errno, in cases good and bad, and who is cancelled where.
+// Prints what each function returns and leaves in errno, in success and failure, and which threads are cancelled where.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static void *other(void *given) {
 static void run(void *(*routine)(void *), void *given) {
     pthread_t thread;
     void *result;
-    // Nothing is said meanwhile, for both would be in an order of their own.
+    // Print nothing here: two threads run, and their order varies.
     int created = pthread_create(&thread, NULL, routine, given), joined = pthread_join(thread, &result);
     SAY(created);
     SAY(joined);
@@ -256,10 +256,10 @@ static void *in_join(void *name) {
     return NULL;
 }
 
-// Whether the thread that is to be cancelled has been.
+// Whether pthread_cancel(3) was called.
 static volatile int is_cancelled;
 
-// Cancelled before it comes to a semaphore that could be taken: which stays as it is.
+// Cancelled before sem_wait(3), which must not decrement the semaphore then.
 static void *before_semaphore(void *name) {
     pthread_setspecific(key, name);
     pthread_cleanup_push(clean, name);
@@ -273,7 +273,7 @@ static void *before_semaphore(void *name) {
     return NULL;
 }
 
-// A lock is no point of cancellation.
+// pthread_mutex_lock(3) is no cancellation point.
 static void *in_lock(void *name) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);

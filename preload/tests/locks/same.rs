@@ -1,13 +1,13 @@
-//! A program does what it does without the watcher: each result, each errno, each thread that is cancelled.
+//! A program behaves as without the watcher: all results, errno values and cancellations are the same.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use steady_preload::area::{Kind, VARIABLE};
 
-use crate::watched::{Area, Asked, compiled, compiled_by, get, there_is};
+use crate::watched::{Area, Queries, compiled, compiled_by, get, there_is};
 
-/// What a command says on both streams, and how it ends.
+/// The output of a command on both streams, and its exit status.
 fn whole(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("it starts");
     let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
@@ -21,7 +21,7 @@ fn results_are_the_same() {
     assert!(without.ends_with("the first thread has ended\nexit status: 3"), "{without}");
     let area = Area::new(1);
     assert_eq!(whole(&mut area.command(&program)), without);
-    // It was watched: each thread's end was seen but that of the one that sleeps, and nobody waits that has ended.
+    // It was watched: the end of every thread was seen, except for two that still run, and no ended thread waits.
     let place = area.place(0);
     let all = place.threads();
     assert!(all.len() > 60, "{}", all.len());
@@ -30,9 +30,9 @@ fn results_are_the_same() {
     assert!(get(&place.process.ended) > 0);
 }
 
-/// What keeps the watcher from counting: the program runs all the same.
+/// If the watcher cannot count, the program runs as without it.
 #[test]
-fn where_nothing_can_be_counted_it_runs_as_it_is() {
+fn a_program_that_is_not_watched_runs_normally() {
     let program = compiled(include_str!("same.c"));
     let without = whole(&mut Command::new(&program));
     let area = Area::new(0);
@@ -61,18 +61,18 @@ fn descriptors_are_the_programs_own() {
 }
 
 #[test]
-fn locks_of_threads_h_are_these() {
+fn locks_of_threads_h_are_counted() {
     let program = compiled(include_str!("c11.c"));
     let without = whole(&mut Command::new(&program));
     let area = Area::new(1);
     assert_eq!(whole(&mut area.command(&program)), without);
     let place = area.place(0);
-    let all: Vec<_> = Asked::locks(&*place, Kind::Mutex).iter().map(|(number, _)| place.totals(*number)).collect();
-    // The four threads' and one more each of the first thread and the last.
+    let all: Vec<_> = Queries::locks(&*place, Kind::Mutex).iter().map(|(number, _)| place.totals(*number)).collect();
+    // Those of the four threads, and one each of the first and the last thread.
     assert!(all.iter().any(|lock| lock.acquisitions == 40_002), "{without}");
-    assert!(all.iter().any(|lock| (lock.acquisitions, lock.given_up) == (1, 1)), "one wait took too long");
-    assert!(all.iter().any(|lock| lock.acquisitions == 2), "one was taken twice");
-    let condition = place.totals(Asked::locks(&*place, Kind::Condition)[0].0);
+    assert!(all.iter().any(|lock| (lock.acquisitions, lock.given_up) == (1, 1)), "one wait timed out");
+    assert!(all.iter().any(|lock| lock.acquisitions == 2), "one was acquired twice");
+    let condition = place.totals(Queries::locks(&*place, Kind::Condition)[0].0);
     assert!(condition.acquisitions >= 1 && condition.given_up == 1);
     let threads = place.threads();
     assert!(threads.len() == 6 && threads[1..].iter().all(|thread| get(&thread.start) != 0 && get(&thread.ended) != 0));
@@ -81,25 +81,27 @@ fn locks_of_threads_h_are_these() {
 
 #[test]
 fn an_allocator_may_take_locks() {
-    // The library is made ready before the watcher is.
+    // The constructor of the library runs before that of the watcher.
     let allocator = compiled_by("cc", include_str!("allocator.c"), &["-shared", "-fPIC", "-fno-builtin"]);
     let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\
         for (int number = 0; number < 1000; number++) free(malloc(16));\
-        return puts(\"well\") < 0; }";
+        return puts(\"ok\") < 0; }";
     let program = compiled_by("cc", source, &["-fno-builtin", allocator.to_str().unwrap()]);
     let area = Area::new(3);
     let said = whole(area.command("timeout").arg("20").arg(&program));
-    assert_eq!(said, "well\nexit status: 0");
+    assert_eq!(said, "ok\nexit status: 0");
     assert!((0..3).any(|number| area.place(number).acquisitions() >= 1_001));
 }
 
 #[test]
-fn who_gives_up_system_calls_lives_on() {
+fn a_program_that_restricts_system_calls_survives() {
     let program = compiled(include_str!("sandbox.c"));
     for way in ["prctl", "syscall"] {
         let without = whole(Command::new(&program).arg(way));
-        if without != "well\nexit status: 5" {
-            eprintln!("skipped: who_gives_up_system_calls_lives_on: it does not without: {without}");
+        if without != "ok\nexit status: 5" {
+            eprintln!(
+                "skipped: a_program_that_restricts_system_calls_survives: it fails without the watcher: {without}"
+            );
             return;
         }
         let area = Area::new(1);
@@ -110,9 +112,9 @@ fn who_gives_up_system_calls_lives_on() {
     }
 }
 
-/// A program that dumps its core writes what it would write without, not the area.
+/// The core dump of a program does not contain the area.
 #[test]
-fn the_area_is_left_out_of_dumps() {
+fn the_area_is_excluded_from_core_dumps() {
     let area = Area::new(1);
     let maps = whole(area.command("cat").arg("/proc/self/smaps"));
     let path = area.path().display().to_string();
@@ -121,15 +123,15 @@ fn the_area_is_left_out_of_dumps() {
     let mut rest = maps.as_str();
     for _ in 0..of_area {
         rest = &rest[rest.find(&path).expect("it is there")..];
-        rest = &rest[rest.find("VmFlags:").expect("the kernel tells them")..];
+        rest = &rest[rest.find("VmFlags:").expect("the kernel reports flags")..];
         let flags = rest.lines().next().expect("a line");
         assert!(flags.split_whitespace().any(|flag| flag == "dd"), "{flags}");
     }
 }
 
 #[test]
-fn cxx_locks_are_these() {
-    if !there_is("cxx_locks_are_these", "g++") {
+fn cxx_locks_are_counted() {
+    if !there_is("cxx_locks_are_counted", "g++") {
         return;
     }
     let program = compiled_by("g++", include_str!("made.cc"), &[]);
@@ -137,7 +139,7 @@ fn cxx_locks_are_these() {
     assert_eq!(area.run(&program, &[]), "40000 thrown\n");
     let place = area.place(0);
     let most = |kind| {
-        Asked::locks(&*place, kind).iter().map(|(number, _)| place.totals(*number).acquisitions).max().unwrap_or(0)
+        Queries::locks(&*place, kind).iter().map(|(number, _)| place.totals(*number).acquisitions).max().unwrap_or(0)
     };
     assert!(most(Kind::Mutex) >= 40_000, "{}", most(Kind::Mutex));
     assert!(most(Kind::Condition) >= 1);

@@ -1,5 +1,5 @@
-// Gives up all system calls but those that threads take, by the way argv[1], and goes on to take locks: at places and by threads that
-// were not seen before. Any other call is its end.
+// Allows no system calls but those that threads need, by the function argv[1], and then acquires locks at call sites and in threads that
+// were not seen before. Any other system call kills it.
 #define _GNU_SOURCE
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -22,7 +22,7 @@ static const int allowed[] = {
 };
 enum { COUNT = sizeof allowed / sizeof *allowed };
 
-static int give_up(const char *way) {
+static int restrict_calls(const char *way) {
     struct sock_filter filter[COUNT + 3];
     filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int at = 0; at < COUNT; at++)
@@ -44,10 +44,10 @@ int main(int argc, char **argv) {
     pthread_t threads[3];
     pthread_mutex_lock(&lock);
     pthread_mutex_unlock(&lock);
-    if (argc < 2 || give_up(argv[1])) return 77;
+    if (argc < 2 || restrict_calls(argv[1])) return 77;
     for (int number = 0; number < 3; number++)
         if (pthread_create(&threads[number], NULL, work, NULL)) return 2;
     for (int number = 0; number < 3; number++) pthread_join(threads[number], NULL);
-    printf("well\n");
+    printf("ok\n");
     return 5;
 }

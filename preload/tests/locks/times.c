@@ -1,5 +1,5 @@
-// Two threads take a lock of the kind argv[1] in turns, so that the one always waits while the other holds it: the first for 2 ms,
-// the second for 3 ms, argv[2] times. Says for how long the second waited and held it, by its own clock; and for how long the first did.
+// Two threads acquire a lock of type argv[1] alternately, argv[2] times, so that the second always waits while the first holds it for 2
+// ms, and then holds it for 3 ms. Prints how long the second waited and held it, by its own clock, and how long the first held it.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
@@ -25,7 +25,7 @@ static long now(void) {
     return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
-static void take(void) {
+static void acquire(void) {
     if (!strcmp(kind, "rwlock")) pthread_rwlock_wrlock(&rwlock);
     else if (!strcmp(kind, "read")) pthread_rwlock_rdlock(&rwlock);
     else if (!strcmp(kind, "spin")) pthread_spin_lock(&spinlock);
@@ -33,7 +33,7 @@ static void take(void) {
     else pthread_mutex_lock(&mutex);
 }
 
-static void give(void) {
+static void release(void) {
     if (!strcmp(kind, "rwlock") || !strcmp(kind, "read")) pthread_rwlock_unlock(&rwlock);
     else if (!strcmp(kind, "spin")) pthread_spin_unlock(&spinlock);
     else if (!strcmp(kind, "recursive")) pthread_mutex_unlock(&nested);
@@ -44,11 +44,11 @@ static void *second(void *nothing) {
     for (long number = 0; number < times; number++) {
         sem_wait(&begin);
         long before = now();
-        take();
+        acquire();
         long after = now();
         usleep(3000);
         held += now() - after, waited += after - before;
-        give();
+        release();
         sem_post(&end);
     }
     return nothing;
@@ -83,12 +83,12 @@ int main(int argc, char **argv) {
             pthread_mutex_unlock(&gate);
         } else {
             if (!strcmp(kind, "read")) pthread_rwlock_wrlock(&rwlock);
-            else take();
+            else acquire();
             long after = now();
             sem_post(&begin);
             usleep(2000);
             first += now() - after;
-            give();
+            release();
         }
         sem_wait(&end);
     }

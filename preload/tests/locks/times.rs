@@ -1,13 +1,13 @@
-//! Times: each wait and each hold of a program in which every other acquisition is contended, for sure.
+//! Durations: a program in which every other acquisition is contended measures its waits and holds itself.
 
 use steady_preload::area::{Kind, Place, bucket_of};
 
-use crate::watched::{Area, Asked, Bytes, compiled, get, numbers, within};
+use crate::watched::{Area, Bytes, Queries, compiled, get, numbers, within};
 
 const TIMES: u64 = 100;
 
 #[test]
-fn waits_and_holds_are_as_long_as_the_program_finds_them() {
+fn waits_and_holds_match_those_the_program_measures() {
     let program = compiled(include_str!("times.c"));
     for (way, kind) in [
         ("mutex", Kind::Mutex),
@@ -16,20 +16,20 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
         ("read", Kind::Rwlock),
         ("spin", Kind::Spinlock),
     ] {
-        // Where the machine is busy a thread may come too late to wait, or be stopped between its clock and the call: then once more.
+        // On a busy machine a thread may come too late to wait, or be preempted between its clock and the call, so retry.
         let attempt = || {
             let area = Area::new(1);
             let said = numbers(&area.run(&program, &[way, &TIMES.to_string()]));
             (said, area.place(0))
         };
-        let is_well = |(said, place): &(Vec<u64>, Bytes<Place>)| {
-            let used = Asked::locks(&**place, kind);
+        let is_complete = |(said, place): &(Vec<u64>, Bytes<Place>)| {
+            let used = Queries::locks(&**place, kind);
             let all = used.iter().map(|(number, _)| place.totals(*number));
             let lock = { all }.find(|lock| lock.acquisitions > 0).expect("it was used");
             lock.contended == TIMES && within(10, lock.wait, said[0]) && within(10, lock.hold, said[1])
         };
-        let (said, place) = (0..20).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
-        let used = Asked::locks(&*place, kind);
+        let (said, place) = (0..20).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
+        let used = Queries::locks(&*place, kind);
         let (number, lock) =
             *used.iter().find(|(number, _)| place.totals(*number).acquisitions > 0).expect("it was used");
         let totals = place.totals(number);
@@ -39,7 +39,7 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
         assert!(within(10, wait, said[0]), "{way}: waited {wait} of {}", said[0]);
         assert!(within(10, hold, said[1]), "{way}: held {hold} of {}", said[1]);
         assert_eq!(totals.holds, TIMES, "{way}");
-        // The first acquisition was the only one that was sampled, but for those that fell to it by number.
+        // The first acquisition is sampled, and those that `is_sampled` selects.
         assert!((1..5).contains(&get(&lock.holds_sampled)), "{way}");
         let mean = get(&lock.hold_sampled) / get(&lock.holds_sampled);
         assert!((2_000_000..said[2]).contains(&mean), "{way}: {mean}");
@@ -50,27 +50,27 @@ fn waits_and_holds_are_as_long_as_the_program_finds_them() {
 }
 
 #[test]
-fn conditions_semaphores_and_joins_are_waited_for() {
+fn waits_for_conditions_semaphores_and_joins_are_measured() {
     let program = compiled(include_str!("times.c"));
-    // Where the machine is busy a thread may come so late that what it would wait for has happened: then once more.
+    // On a busy machine a thread may come so late that the event has already happened, so retry.
     let attempt = || {
         let area = Area::new(1);
         let said = numbers(&area.run(&program, &["condition", &TIMES.to_string()]));
         (said, area.place(0))
     };
-    let is_well = |(_, place): &(Vec<u64>, Bytes<Place>)| {
-        let conditions = Asked::locks(&**place, Kind::Condition);
+    let is_complete = |(_, place): &(Vec<u64>, Bytes<Place>)| {
+        let conditions = Queries::locks(&**place, Kind::Condition);
         conditions.iter().any(|(number, _)| place.totals(*number).acquisitions >= TIMES)
     };
-    let (said, place) = (0..5).map(|_| attempt()).find(is_well).unwrap_or_else(attempt);
-    let conditions = Asked::locks(&*place, Kind::Condition);
+    let (said, place) = (0..5).map(|_| attempt()).find(is_complete).unwrap_or_else(attempt);
+    let conditions = Queries::locks(&*place, Kind::Condition);
     let condition = place.totals(conditions[0].0);
     assert_eq!((conditions.len(), condition.contended), (1, condition.acquisitions));
     assert!(condition.acquisitions >= TIMES);
     assert!(within(10, condition.wait, said[0]), "{} of {}", condition.wait, said[0]);
-    let gate = place.totals(Asked::locks(&*place, Kind::Mutex)[0].0);
+    let gate = place.totals(Queries::locks(&*place, Kind::Mutex)[0].0);
     assert_eq!(gate.acquisitions, TIMES + 1);
-    // Nobody held the mutex as long as the condition was waited for.
+    // No thread held the mutex while it waited for the condition.
     assert!(gate.hold_most < condition.wait / 10);
     let threads = place.threads();
     assert!(get(&threads[1].wait_events) >= condition.wait);

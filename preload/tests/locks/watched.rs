@@ -1,4 +1,4 @@
-//! An area, and programs that are watched.
+//! The area, and programs that are watched.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use steady_preload::WATCHER;
 use steady_preload::area::{
-    Account, BUCKETS, GIVEN_UP, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Spread, Thread, VARIABLE,
+    Account, BUCKETS, HEAD_BYTES, Kind, Lock, MAGIC, PLACE_BYTES, Place, Spread, TOMBSTONE, Thread, VARIABLE,
 };
 
-/// A folder for one test.
+/// A new directory.
 fn scratch() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Relaxed);
@@ -28,7 +28,7 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     library
 });
 
-/// Compiles a program once for all tests, by the compiler of this name.
+/// Compiles a program with this compiler.
 pub(crate) fn compiled_by(compiler: &str, source: &str, options: &[&str]) -> PathBuf {
     let folder = scratch();
     let (text, program) = (folder.join(if compiler == "cc" { "made.c" } else { "made.cc" }), folder.join("made"));
@@ -39,12 +39,12 @@ pub(crate) fn compiled_by(compiler: &str, source: &str, options: &[&str]) -> Pat
     program
 }
 
-/// Compiles one in C.
+/// Compiles a program in C.
 pub(crate) fn compiled(source: &str) -> PathBuf {
     compiled_by("cc", source, &["-Wno-deprecated-declarations"])
 }
 
-/// An area for so many processes.
+/// A file that serves as an area.
 pub(crate) struct Area {
     folder: PathBuf,
 }
@@ -69,38 +69,38 @@ impl Area {
         self.folder.join("area")
     }
 
-    /// A program that is watched.
+    /// A command that runs a program with the watcher.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("LD_PRELOAD", &*LIBRARY).env(VARIABLE, self.path()).stdin(Stdio::null());
         command
     }
 
-    /// Runs one with these words: what it says, once it has ended well.
+    /// Runs a program with the watcher and these arguments. Returns its output; it must succeed.
     pub(crate) fn run(&self, program: &Path, words: &[&str]) -> String {
         said(self.command(program).args(words).output().expect("it starts"))
     }
 
-    /// What the process with this place did.
+    /// The place with this number.
     pub(crate) fn place(&self, number: usize) -> Bytes<Place> {
         Bytes::read(&self.path(), HEAD_BYTES + number * PLACE_BYTES)
     }
 }
 
-/// What it said, once it has ended well.
+/// The output of a command on both streams; it must have succeeded.
 pub(crate) fn said(output: Output) -> String {
     let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
     assert!(output.status.success(), "{}: {text}", output.status);
     text
 }
 
-/// As much as a line of cache, and as aligned.
+/// A cache line.
 #[repr(align(64))]
 struct Line {
     _words: [u64; 8],
 }
 
-/// A struct of the area, copied out of it.
+/// A copy of a structure of the area.
 pub(crate) struct Bytes<T> {
     lines: Vec<Line>,
     of: std::marker::PhantomData<T>,
@@ -124,12 +124,13 @@ impl<T> Deref for Bytes<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: it is as long as T, aligned to a line of cache as nothing in it asks for more, and any bytes are one: all numbers.
+        // SAFETY: the lines are at least as large as T and aligned to 64 bytes, as T is at most. T consists of integers, which are valid
+        // for any bytes.
         unsafe { &*self.lines.as_ptr().cast() }
     }
 }
 
-/// What was counted of a lock: of contended acquisitions and waits that were given up.
+/// The counts of a lock, in its entry and in all accounts.
 pub(crate) struct Totals {
     pub(crate) acquisitions: u64,
     pub(crate) contended: u64,
@@ -148,24 +149,24 @@ impl Totals {
     }
 }
 
-/// What the tests ask of a place.
-pub(crate) trait Asked {
-    /// The locks of a kind that are there or were, with the number of each.
+/// Queries on a place.
+pub(crate) trait Queries {
+    /// The locks of a kind that have an entry, with its number.
     fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)>;
-    /// The threads that began.
+    /// The threads that have an entry.
     fn threads(&self) -> Vec<&Thread>;
-    /// What was counted of a lock, by its number, with what its threads have in their accounts.
+    /// The counts of the lock with this number.
     fn totals(&self, lock: usize) -> Totals;
-    /// How many threads a lock had.
+    /// How many threads have a pair with a lock.
     fn threads_of(&self, lock: usize) -> usize;
-    /// What was added up of all locks, folded ones included.
+    /// The acquisitions of all locks, including those without an entry.
     fn acquisitions(&self) -> u64;
 }
 
-impl Asked for Place {
+impl Queries for Place {
     fn locks(&self, kind: Kind) -> Vec<(usize, &Lock)> {
-        let begun = self.process.locks.load(Relaxed) as usize;
-        let all = self.locks.iter().enumerate().take(begun);
+        let used = self.process.locks.load(Relaxed) as usize;
+        let all = self.locks.iter().enumerate().take(used);
         all.filter(|(_, lock)| lock.kind.load(Relaxed) == kind as u32 && lock.address.load(Relaxed) != 0).collect()
     }
 
@@ -175,7 +176,7 @@ impl Asked for Place {
 
     fn totals(&self, lock: usize) -> Totals {
         let entry = &self.locks[lock];
-        let begun = get(&self.process.accounts) as usize;
+        let used = get(&self.process.accounts) as usize;
         let own = |account: &&Account| get(&account.key) >> 32 == lock as u64 + 1;
         let mut totals = Totals {
             contended: get(&entry.contended),
@@ -188,7 +189,7 @@ impl Asked for Place {
             acquisitions: 0,
         };
         totals.add_waits(&self.waits[lock]);
-        for account in self.accounts.iter().take(begun).filter(own) {
+        for account in self.accounts.iter().take(used).filter(own) {
             totals.contended += get(&account.contended);
             totals.given_up += get(&account.given_up);
             totals.wait += get(&account.wait);
@@ -203,13 +204,13 @@ impl Asked for Place {
 
     fn threads_of(&self, lock: usize) -> usize {
         let keys = self.pairs.iter().map(|pair| pair.key.load(Relaxed));
-        keys.filter(|&key| key != GIVEN_UP && key >> 32 == lock as u64 + 1).count()
+        keys.filter(|&key| key != TOMBSTONE && key >> 32 == lock as u64 + 1).count()
     }
 
     fn acquisitions(&self) -> u64 {
         let all: u64 = self.locks.iter().map(|lock| get(&lock.uncontended) + get(&lock.contended)).sum();
-        let begun = get(&self.process.accounts) as usize;
-        let accounts: u64 = self.accounts.iter().take(begun).map(|account| get(&account.contended)).sum();
+        let used = get(&self.process.accounts) as usize;
+        let accounts: u64 = self.accounts.iter().take(used).map(|account| get(&account.contended)).sum();
         all + accounts + get(&self.process.folded.acquisitions)
     }
 }
@@ -218,21 +219,21 @@ pub(crate) fn get(number: &AtomicU64) -> u64 {
     number.load(Relaxed)
 }
 
-/// The numbers that a program said, in the order in which it did.
+/// The numbers in the output of a program.
 pub(crate) fn numbers(said: &str) -> Vec<u64> {
     said.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
 }
 
-/// Whether one is within so many percent of the other.
+/// Whether two numbers differ by at most this percentage of the second one.
 pub(crate) fn within(percent: u64, one: u64, other: u64) -> bool {
     one.abs_diff(other) * 100 <= other * percent
 }
 
-/// Whether there is such a program here; says so if there is none.
+/// Returns whether a program is installed; reports the test as skipped otherwise.
 pub(crate) fn there_is(test: &str, program: &str) -> bool {
     let there = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().expect("sh starts");
     if !there.status.success() {
-        eprintln!("skipped: {test}: there is no {program}");
+        eprintln!("skipped: {test}: {program} is not installed");
     }
     there.status.success()
 }

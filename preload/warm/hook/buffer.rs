@@ -1,21 +1,21 @@
-//! Texts of limited length, on the stack: paths are put together here.
+//! Strings of limited length in fixed buffers, for building paths.
 
 use core::ffi::CStr;
 
-/// A text with so many bytes at most, less the zero at its end.
+/// A NUL-terminated string in a buffer of `LONGEST` bytes.
 pub(crate) struct Text<const LONGEST: usize> {
     bytes: [u8; LONGEST],
     length: usize,
-    overflown: bool,
+    overflowed: bool,
 }
 
-/// A path being put together; what is longer is left to the real functions.
+/// A path. Longer paths are left to the real functions.
 pub(crate) type PathBuffer = Text<1024>;
-/// What stands behind `#!`: the kernel has no longer one.
+/// The line behind `#!`, which the kernel truncates to this length.
 pub(crate) type ShortText = Text<257>;
 
-/// The link in `/proc` that leads to what a descriptor is open on.
-pub(crate) fn of_descriptor(descriptor: i32) -> Text<32> {
+/// The path of the link in `/proc` to a descriptor's file.
+pub(crate) fn descriptor_link(descriptor: i32) -> Text<32> {
     let mut link = Text::empty();
     link.push(b"/proc/self/fd/").push(NumberText::new(descriptor as u32).bytes());
     link
@@ -23,57 +23,57 @@ pub(crate) fn of_descriptor(descriptor: i32) -> Text<32> {
 
 impl<const LONGEST: usize> Text<LONGEST> {
     pub(crate) fn empty() -> Self {
-        Text { bytes: [0; LONGEST], length: 0, overflown: false }
+        Text { bytes: [0; LONGEST], length: 0, overflowed: false }
     }
 
-    /// Adds to the end; what does not fit makes it no path any more.
+    /// Appends bytes. If they do not fit, the value becomes invalid: [`path`](Text::path) returns none.
     pub(crate) fn push(&mut self, more: &[u8]) -> &mut Self {
         let end = self.length.wrapping_add(more.len());
-        // One byte stays for the zero.
+        // One byte is reserved for the NUL.
         match self.bytes.get_mut(self.length..end) {
-            Some(place) if end < LONGEST => {
-                for (to, from) in place.iter_mut().zip(more) {
+            Some(target) if end < LONGEST => {
+                for (to, from) in target.iter_mut().zip(more) {
                     *to = *from;
                 }
-                self.end_at(end);
+                self.set_length(end);
             }
-            _ => self.overflown = true,
+            _ => self.overflowed = true,
         }
         self
     }
 
-    fn end_at(&mut self, end: usize) {
-        if let Some(place) = self.bytes.get_mut(end) {
-            *place = 0;
+    fn set_length(&mut self, end: usize) {
+        if let Some(terminator) = self.bytes.get_mut(end) {
+            *terminator = 0;
             self.length = end;
         }
     }
 
-    /// Begins anew.
+    /// Empties the string and makes it valid again.
     pub(crate) fn clear(&mut self) -> &mut Self {
-        self.end_at(0);
-        self.overflown = false;
+        self.set_length(0);
+        self.overflowed = false;
         self
     }
 
-    /// Fills it from a call that writes so many bytes into what it is given; whether all of it had room.
+    /// Fills the buffer with a function that returns the number of bytes it wrote. Returns whether the result was not truncated.
     pub(crate) fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> bool {
         self.clear();
         match write(&mut self.bytes) {
-            // What is cut off fills all.
-            Ok(length) if length < LONGEST => self.end_at(length),
-            _ => self.overflown = true,
+            // A truncated result fills the buffer completely.
+            Ok(length) if length < LONGEST => self.set_length(length),
+            _ => self.overflowed = true,
         }
-        !self.overflown
+        !self.overflowed
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&[])
     }
 
-    /// The path so far; none if not all of it found room.
+    /// The string; none if it did not fit.
     pub(crate) fn path(&self) -> Option<&CStr> {
-        if self.overflown {
+        if self.overflowed {
             return None;
         }
         CStr::from_bytes_with_nul(self.bytes.get(..=self.length)?).ok()
@@ -89,9 +89,9 @@ pub(crate) struct NumberText {
 impl NumberText {
     pub(crate) fn new(mut number: u32) -> Self {
         let mut text = NumberText { digits: [b'0'; 10], first: 9 };
-        for (place, digit) in text.digits.iter_mut().enumerate().rev() {
+        for (position, digit) in text.digits.iter_mut().enumerate().rev() {
             *digit = b'0' + (number % 10) as u8;
-            text.first = place;
+            text.first = position;
             number /= 10;
             if number == 0 {
                 break;

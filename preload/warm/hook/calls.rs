@@ -1,11 +1,11 @@
-//! System calls, without the C library: they leave errno alone, and are no points of cancellation.
+//! System calls without the C library: they leave errno alone and are no cancellation points.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use super::identity::{Identity, Time};
 
-/// What the kernel says went wrong: an errno.
+/// An errno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Error(pub(crate) i32);
 
@@ -47,15 +47,15 @@ const EXECVEAT: usize = 322;
 const STATX: usize = 332;
 const FACCESSAT2: usize = 439;
 
-/// The call with this number and these arguments.
+/// Makes a system call.
 ///
 /// # Safety
 ///
-/// As the call has it: pointers must be good for what it reads and writes.
+/// All pointers must be valid for what this call reads and writes.
 unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
     let [one, two, three, four, five, six] = arguments;
     let result: isize;
-    // SAFETY: the kernel changes rcx, r11 and the result, and otherwise what the caller has vouched for.
+    // SAFETY: the kernel changes rcx, r11 and rax; the caller guarantees the rest.
     unsafe {
         asm!(
             "syscall",
@@ -110,17 +110,17 @@ struct Statx {
 }
 
 impl Statx {
-    /// What is asked for: `STATX_BASIC_STATS`, and `STATX_MNT_ID_UNIQUE`, which kernels before 6.8 take no notice of.
+    /// `STATX_BASIC_STATS`, `STATX_MNT_ID`, and `STATX_MNT_ID_UNIQUE`, which kernels before 6.8 ignore.
     const MASK: usize = 0x7ff | 0x1000 | 0x4000;
 
-    /// As makedev(3) composes it.
+    /// The device number, as makedev(3) composes it.
     fn device(&self) -> u64 {
         let [major, minor] = self.device.map(u64::from);
         (major & 0xffff_f000) << 32 | (major & 0xfff) << 8 | (minor & 0xffff_ff00) << 12 | minor & 0xff
     }
 }
 
-/// What is used of [`Statx`], which would take much of a small stack.
+/// The fields of [`Statx`] that are used, because the whole structure is large for a small stack.
 pub(crate) struct Stat {
     pub(crate) identity: Identity,
     pub(crate) uid: u32,
@@ -133,7 +133,7 @@ impl Stat {
         self.identity.bytes
     }
 
-    /// What it takes of its disk.
+    /// Allocated size in bytes.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.blocks.saturating_mul(512)
     }
@@ -142,17 +142,17 @@ impl Stat {
         self.mode & 0o170_000 == 0o100_000
     }
 
-    pub(crate) fn is_folder(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         self.mode & 0o170_000 == 0o040_000
     }
 }
 
 #[inline(never)]
-pub(crate) fn stat_at(folder: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
+pub(crate) fn stat_at(directory: c_int, path: &CStr, flags: c_int) -> Result<Stat, Error> {
     let mut found = Statx::default();
-    let place = &raw mut found as usize;
-    // SAFETY: the path ends with a zero, and the struct is the kernel's.
-    unsafe { call(STATX, [folder as usize, path.as_ptr() as usize, flags as usize, Statx::MASK, place, 0]) }?;
+    let buffer = &raw mut found as usize;
+    // SAFETY: the path is NUL-terminated, and `found` is valid for writes of a `struct statx`.
+    unsafe { call(STATX, [directory as usize, path.as_ptr() as usize, flags as usize, Statx::MASK, buffer, 0]) }?;
     let identity = Identity {
         device: found.device(),
         inode: found.inode,
@@ -168,87 +168,88 @@ pub(crate) fn stat(path: &CStr) -> Result<Stat, Error> {
     stat_at(AT_FDCWD, path, 0)
 }
 
-/// Whether the file may be executed, as [`executable`], and is not open for writing (ETXTBSY), as far as the kernel says so.
+/// Checks that the file may be executed, as [`check_access`] does, and that it is not open for writing (ETXTBSY), as far as the kernel
+/// reports that.
 ///
-/// Kernels since 6.8 open the file before they look at the arguments, so that execve(2) with arguments that lead nowhere ends with
-/// EFAULT exactly if the file could be opened; older ones always end with EFAULT. The check that Linux 6.14 has for this
-/// (`AT_EXECVE_CHECK`) goes further, and makes pthread_create(3) fail in other threads of the process at that moment.
-pub(crate) fn would_execute(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
+/// Since Linux 6.8, execve(2) opens the file before it reads the arguments. With invalid pointers to arguments it fails with EFAULT
+/// only if the file could be opened. Earlier kernels always fail with EFAULT. `AT_EXECVE_CHECK` of Linux 6.14 is no alternative: while
+/// it runs, pthread_create(3) fails in other threads of the process.
+pub(crate) fn check_executable(directory: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const NOWHERE: usize = !7;
-    let arguments = [folder as usize, path.as_ptr() as usize, NOWHERE, 0, flags as usize, 0];
-    // SAFETY: the path ends with a zero. Nothing is executed: the arguments would be read first, and are no address of a program.
+    let arguments = [directory as usize, path.as_ptr() as usize, NOWHERE, 0, flags as usize, 0];
+    // SAFETY: the path is NUL-terminated. Nothing is executed, because the argument vector is not at a user-space address.
     match unsafe { call(EXECVEAT, arguments) } {
         Err(ETXTBSY) => Err(ETXTBSY),
-        _ => executable(folder, path, flags),
+        _ => check_access(directory, path, flags),
     }
 }
 
-/// Adds 1 to or takes 1 from a number that other processes change too, atomically. The kernel does it (`FUTEX_WAKE_OP` of futex(2)),
-/// so that memory whose file has become shorter is an error here rather than a signal that ends the program.
+/// Atomically adds 1 to, or subtracts 1 from, a number in memory shared with other processes. The kernel does it (`FUTEX_WAKE_OP` of
+/// futex(2)), so that a truncated file causes an error instead of SIGBUS.
 ///
 /// # Safety
 ///
-/// If the address is mapped, it must be a number that may be changed so.
-pub(crate) unsafe fn add(number: *const u32, less: bool) -> Result<(), Error> {
+/// If the address is mapped, it must be that of a number that may be changed this way.
+pub(crate) unsafe fn add(number: *const u32, subtract: bool) -> Result<(), Error> {
     const WAKE_OP_PRIVATE: usize = 5 | 128;
     const ADD: usize = 1 << 28;
-    let amount: usize = if less { 0xfff } else { 1 };
-    let place = number.expose_provenance();
-    // SAFETY: the caller vouches for the number; nobody waits for it, so that nobody is woken.
-    unsafe { call(FUTEX, [place, WAKE_OP_PRIVATE, 0, 0, place, ADD | amount << 12]) }.map(|_| ())
+    let amount: usize = if subtract { 0xfff } else { 1 };
+    let address = number.expose_provenance();
+    // SAFETY: guaranteed by the caller. Nothing waits on this futex.
+    unsafe { call(FUTEX, [address, WAKE_OP_PRIVATE, 0, 0, address, ADD | amount << 12]) }.map(|_| ())
 }
 
-/// Whether the file may be executed, by this process's effective users, where it is mounted.
+/// Checks that the file may be executed by the effective user and group, and that its mount allows it.
 ///
-/// Kernels before 5.8, and some sandboxes, do not know that question; of a path they are asked about the real users, and
-/// nothing is started from a snapshot where those are others.
-pub(crate) fn executable(folder: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
+/// faccessat2(2) is missing before Linux 5.8 and forbidden in some sandboxes. For paths, faccessat(2) is asked then, about the real
+/// ids; snapshots are only executed if those are the same.
+pub(crate) fn check_access(directory: c_int, path: &CStr, flags: c_int) -> Result<(), Error> {
     const X_OK: usize = 1;
-    let [folder, place] = [folder as usize, path.as_ptr() as usize];
-    // SAFETY: the path ends with a zero.
-    let answer = unsafe { call(FACCESSAT2, [folder, place, X_OK, (flags | AT_EACCESS) as usize, 0, 0]) };
+    let [directory, address] = [directory as usize, path.as_ptr() as usize];
+    // SAFETY: the path is NUL-terminated.
+    let answer = unsafe { call(FACCESSAT2, [directory, address, X_OK, (flags | AT_EACCESS) as usize, 0, 0]) };
     let answer = match answer {
         // SAFETY: as above.
-        Err(ENOSYS | EPERM) if flags == 0 => unsafe { call(FACCESSAT, [folder, place, X_OK, 0, 0, 0]) },
+        Err(ENOSYS | EPERM) if flags == 0 => unsafe { call(FACCESSAT, [directory, address, X_OK, 0, 0, 0]) },
         answer => answer,
     };
     answer.map(|_| ())
 }
 
-/// A descriptor, closed at its end.
+/// A file descriptor, closed when dropped.
 pub(crate) struct Descriptor(usize);
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and nobody else closes it.
+        // SAFETY: nothing else owns the descriptor.
         let _ = unsafe { call(CLOSE, [self.0, 0, 0, 0, 0, 0]) };
     }
 }
 
-/// Closes a descriptor of the caller's.
+/// Closes a descriptor of the caller.
 pub(crate) fn close(number: c_int) {
     drop(Descriptor(number as usize));
 }
 
 impl Descriptor {
-    fn open(folder: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
-        // A FIFO in the place of a file would keep the process waiting for somebody who writes to it.
+    fn open(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, Error> {
+        // O_NONBLOCK prevents blocking if a FIFO has taken the place of the file.
         let flags = (flags | O_CLOEXEC | O_NONBLOCK) as usize;
-        // SAFETY: the path ends with a zero.
-        unsafe { call(OPENAT, [folder as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
+        // SAFETY: the path is NUL-terminated.
+        unsafe { call(OPENAT, [directory as usize, path.as_ptr() as usize, flags, 0, 0, 0]) }.map(Descriptor)
     }
 
-    pub(crate) fn to_read(path: &CStr) -> Result<Self, Error> {
+    pub(crate) fn open_read(path: &CStr) -> Result<Self, Error> {
         Self::open(AT_FDCWD, path, 0)
     }
 
-    pub(crate) fn to_write(path: &CStr) -> Result<Self, Error> {
+    pub(crate) fn open_write(path: &CStr) -> Result<Self, Error> {
         Self::open(AT_FDCWD, path, O_RDWR)
     }
 
-    /// Of a file that is neither read nor written.
-    pub(crate) fn of_path(folder: c_int, path: &CStr) -> Result<Self, Error> {
-        Self::open(folder, path, O_PATH)
+    /// Opens a file with O_PATH.
+    pub(crate) fn open_path(directory: c_int, path: &CStr) -> Result<Self, Error> {
+        Self::open(directory, path, O_PATH)
     }
 
     pub(crate) fn number(&self) -> c_int {
@@ -260,56 +261,56 @@ impl Descriptor {
     }
 
     pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Error> {
-        // SAFETY: the memory is ours, and so long.
+        // SAFETY: `into` is valid for writes of its length.
         unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
     }
 
-    /// Maps so much of its beginning, to be read and written, in shared memory.
+    /// Maps the first `bytes` for reading and writing, shared.
     pub(crate) fn map(&self, bytes: usize) -> Result<*mut c_void, Error> {
         const READ_AND_WRITE: usize = 3;
         const SHARED: usize = 1;
-        // SAFETY: the kernel chooses the place.
-        let place = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, SHARED, self.0, 0]) }?;
-        Ok(core::ptr::with_exposed_provenance_mut(place))
+        // SAFETY: the kernel chooses the address.
+        let address = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, SHARED, self.0, 0]) }?;
+        Ok(core::ptr::with_exposed_provenance_mut(address))
     }
 }
 
-/// Maps so much memory, all zeros.
+/// Maps zeroed memory.
 pub(crate) fn map_memory(bytes: usize) -> Result<*mut c_void, Error> {
     const READ_AND_WRITE: usize = 3;
     const PRIVATE_AND_ANONYMOUS: usize = 0x22;
-    // SAFETY: the kernel chooses the place.
-    let place = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, usize::MAX, 0]) }?;
-    Ok(core::ptr::with_exposed_provenance_mut(place))
+    // SAFETY: the kernel chooses the address.
+    let address = unsafe { call(MMAP, [0, bytes, READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, usize::MAX, 0]) }?;
+    Ok(core::ptr::with_exposed_provenance_mut(address))
 }
 
-/// Whether the page that begins at this address can be read. The kernel reads a set of signals from there before it finds that it
-/// is asked to do nothing with it.
+/// Returns whether the page at this address can be read. rt_sigprocmask(2) reads the signal set there before it rejects the invalid
+/// operation.
 pub(crate) fn can_read(page: usize) -> bool {
     const NO_SUCH_CHANGE: usize = usize::MAX;
     const SET_BYTES: usize = 8;
-    // SAFETY: no signal is held back, and nothing is written.
+    // SAFETY: no signal is blocked, and nothing is written.
     let answer = unsafe { call(RT_SIGPROCMASK, [NO_SUCH_CHANGE, page, 0, SET_BYTES, 0, 0]) };
     answer == Err(EINVAL)
 }
 
-/// Takes away what was mapped.
+/// Unmaps memory.
 ///
 /// # Safety
 ///
-/// Nobody may use it any more.
-pub(crate) unsafe fn unmap(place: *const c_void, bytes: usize) {
-    // SAFETY: the caller vouches for it.
-    let _ = unsafe { call(MUNMAP, [place as usize, bytes, 0, 0, 0, 0]) };
+/// Nothing may use the memory any more.
+pub(crate) unsafe fn unmap(address: *const c_void, bytes: usize) {
+    // SAFETY: guaranteed by the caller.
+    let _ = unsafe { call(MUNMAP, [address as usize, bytes, 0, 0, 0, 0]) };
 }
 
-/// Returns only if the program could not be executed.
+/// Returns only on failure.
 ///
 /// # Safety
 ///
-/// The two vectors must be such, each with a null pointer at its end.
+/// Both vectors must be null-terminated.
 pub(crate) unsafe fn execve(path: &CStr, arguments: *const *const c_char, environment: *const *const c_char) -> Error {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     match unsafe { call(EXECVE, [path.as_ptr() as usize, arguments as usize, environment as usize, 0, 0, 0]) } {
         Ok(_) => Error(0),
         Err(error) => error,
@@ -317,63 +318,63 @@ pub(crate) unsafe fn execve(path: &CStr, arguments: *const *const c_char, enviro
 }
 
 pub(crate) fn symlink(target: &CStr, path: &CStr) {
-    // SAFETY: both end with a zero. Whoever made it first was as good.
+    // SAFETY: both strings are NUL-terminated. If the link exists already, another process has made it.
     let _ = unsafe { call(SYMLINK, [target.as_ptr() as usize, path.as_ptr() as usize, 0, 0, 0, 0]) };
 }
 
-/// How many bytes the link holds; as many as there is room for.
+/// Reads the target of a symbolic link, truncated to `into`. Returns its length.
 pub(crate) fn readlink(path: &CStr, into: &mut [u8]) -> Result<usize, Error> {
-    // SAFETY: the path ends with a zero; the memory is ours, and so long.
+    // SAFETY: the path is NUL-terminated, and `into` is valid for writes of its length.
     unsafe { call(READLINK, [path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
 }
 
-/// How many bytes the working directory's path has, with the zero at its end.
+/// Reads the path of the working directory. Returns its length with the terminating NUL.
 pub(crate) fn getcwd(into: &mut [u8]) -> Result<usize, Error> {
-    // SAFETY: the memory is ours, and so long.
+    // SAFETY: `into` is valid for writes of its length.
     unsafe { call(GETCWD, [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0]) }
 }
 
 pub(crate) fn getpid() -> u32 {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     unsafe { call(GETPID, [0; 6]) }.map_or(0, |pid| pid as u32)
 }
 
-/// The real, the effective and the saved user.
+/// The real, effective and saved user id.
 pub(crate) fn users() -> Result<[u32; 3], Error> {
-    three_of(GETRESUID)
+    get_ids(GETRESUID)
 }
 
-/// The real, the effective and the saved group.
+/// The real, effective and saved group id.
 pub(crate) fn groups() -> Result<[u32; 3], Error> {
-    three_of(GETRESGID)
+    get_ids(GETRESGID)
 }
 
-fn three_of(number: usize) -> Result<[u32; 3], Error> {
+fn get_ids(number: usize) -> Result<[u32; 3], Error> {
     let [mut one, mut two, mut three] = [0_u32; 3];
-    let places = [&raw mut one as usize, &raw mut two as usize, &raw mut three as usize, 0, 0, 0];
-    // SAFETY: the three numbers are ours.
-    unsafe { call(number, places) }?;
+    let pointers = [&raw mut one as usize, &raw mut two as usize, &raw mut three as usize, 0, 0, 0];
+    // SAFETY: the pointers are valid for writes.
+    unsafe { call(number, pointers) }?;
     Ok([one, two, three])
 }
 
-/// The soft limit with this number.
+/// The soft limit of a resource (RLIMIT_...).
 pub(crate) fn soft_limit(resource: usize) -> Result<u64, Error> {
     let mut limits = [0_u64; 2];
-    // SAFETY: the two numbers are ours; no new limit is given.
+    // SAFETY: `limits` has the size of a `struct rlimit64`; no new limit is passed.
     unsafe { call(PRLIMIT64, [0, resource, 0, &raw mut limits as usize, 0, 0]) }?;
     Ok(limits[0])
 }
 
 pub(crate) fn personality() -> Result<usize, Error> {
-    // SAFETY: this number only asks.
+    // SAFETY: this argument only queries.
     unsafe { call(PERSONALITY, [0xffff_ffff, 0, 0, 0, 0, 0]) }
 }
 
-/// A random number; 0 where the kernel has none yet.
+/// A random number; 0 if the kernel's generator is not initialised.
 pub(crate) fn random() -> u32 {
     const GRND_NONBLOCK: usize = 1;
     let mut number = 0_u32;
-    // SAFETY: the number is ours.
+    // SAFETY: `number` is valid for writes of four bytes.
     let _ = unsafe { call(GETRANDOM, [&raw mut number as usize, 4, GRND_NONBLOCK, 0, 0, 0]) };
     number
 }

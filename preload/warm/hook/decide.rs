@@ -1,111 +1,111 @@
-//! Whether a program may be executed from a snapshot: all that its card asks for.
+//! Decides whether a program may be executed from a snapshot: checks all conditions of its card.
 //!
-//! What costs least is asked first; the files that it loads are looked at last, one system call each.
+//! Cheap checks come first. The files that the program loads come last, with one system call each.
 
 use core::ffi::{CStr, c_int};
 
-use super::buffer::{PathBuffer, of_descriptor};
+use super::buffer::{PathBuffer, descriptor_link};
 use super::calls::{self, AT_EMPTY_PATH, AT_FDCWD, Descriptor, ENOENT, ENOTDIR};
 use super::card::{Card, Dependencies, Outcome, demand};
 use super::identity::{Identity, Key};
-use super::script::Script;
-use super::start::{self, Doubt, Wanted};
+use super::launch::{self, Script};
+use super::start::Fallback;
 use super::store::{Lookup, Store};
-use super::{counted, environment, launch, process};
+use super::target::{self, Target};
+use super::{counters, environment, process};
 
 /// A snapshot that may be executed.
-pub(crate) struct Ready<'a> {
-    /// Whose it is.
+pub(crate) struct Selected<'a> {
+    /// The key of its program.
     pub(crate) key: Key,
-    /// Which one.
+    /// Its number.
     pub(crate) copy: u32,
-    /// The file that it must be.
+    /// The identity that its file must have.
     pub(crate) image: Identity,
-    /// What it is called there.
+    /// Its name: the process is named after it.
     pub(crate) name: &'a [u8],
-    /// Where it is counted.
+    /// The index of the program's counter of launches from a snapshot; 0 for none.
     pub(crate) slot: u32,
 }
 
-/// Where launches as usual of a program are counted, beside those from a snapshot.
-pub(crate) fn as_usual(slot: u32) -> u32 {
+/// The index of the program's counter of normal launches; 0 for none.
+pub(crate) fn normal_counter(slot: u32) -> u32 {
     if slot == 0 { 0 } else { slot + 1 }
 }
 
-/// Which snapshot may be executed in place of what is wanted. Of a script it is the interpreter's, and the script says with
-/// which arguments.
+/// Selects the snapshot that may be executed in place of the target. For a script it is the interpreter's, and `script` is set.
 #[inline(never)]
 pub(crate) fn decide<'a>(
-    wanted: &Wanted<'a>,
+    target: &Target<'a>,
     identity: &Identity,
     store: &mut Store<'_>,
     memory: &'a mut [u8],
     script: &mut Script,
     link: &mut PathBuffer,
-) -> Result<Ready<'a>, Doubt> {
+) -> Result<Selected<'a>, Fallback> {
     let key = identity.key();
-    let program = Program { folder: wanted.folder, path: wanted.path, flags: wanted.flags };
+    let program = ProgramFile { directory: target.directory, path: target.path, flags: target.flags };
     let length = read_card(&key, store, memory)?;
-    if !is_script(first(memory, length), identity, Some(script))? {
-        return warm_program(&program, key, first(memory, length), wanted, store, link);
+    if !is_script(prefix(memory, length), identity, Some(script))? {
+        return select(&program, key, prefix(memory, length), target, store, link);
     }
-    // By a descriptor it would be given another path.
-    let by_path = wanted.flags == 0 && wanted.folder == AT_FDCWD;
-    if !by_path || !launch::has_room(wanted.arguments) {
-        return Err(Doubt::new(Outcome::OtherWay));
+    // The kernel passes a script another path if it is executed by a descriptor.
+    let by_path = target.flags == 0 && target.directory == AT_FDCWD;
+    if !by_path || !launch::is_supported(target.arguments) {
+        return Err(Fallback::new(Outcome::OtherWay));
     }
-    program.may_be_executed()?;
-    interpreter_of(script, wanted, store, memory, link)
+    program.check_executable()?;
+    select_interpreter(script, target, store, memory, link)
 }
 
-/// Whether these bytes are the card of a script rather than of a warm program; what that says is kept then, where it may be one.
-/// It must be a card of this very file that is not refused.
+/// Returns whether these bytes are the card of a script, which is then copied to `script`, rather than of a program with snapshots. Fails
+/// if they are no valid card of this file, or if the file was refused.
 #[inline(never)]
-fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>) -> Result<bool, Doubt> {
+fn is_script(card_bytes: &[u8], identity: &Identity, script: Option<&mut Script>) -> Result<bool, Fallback> {
     let card = &Card::parse(card_bytes);
-    let Some(card) = card else { return Err(Doubt::new(Outcome::Broken)) };
+    let Some(card) = card else { return Err(Fallback::new(Outcome::Broken)) };
     if card.identity() != identity {
-        return Err(Doubt::new(Outcome::Changed));
+        return Err(Fallback::new(Outcome::Changed));
     }
     match card {
         Card::Warm(_) => Ok(false),
-        Card::Refused { dependencies, .. } => Err(refused(dependencies)),
+        Card::Refused { dependencies, .. } => Err(refusal(dependencies)),
         Card::Script { interpreter, argument, .. } => {
             let kept = script.is_some_and(|script| script.set(interpreter, *argument));
-            if kept { Ok(true) } else { Err(Doubt::new(Outcome::OtherWay)) }
+            if kept { Ok(true) } else { Err(Fallback::new(Outcome::OtherWay)) }
         }
     }
 }
 
-/// The interpreter of a script: a program by its path, called by the script's name.
-fn interpreter_of<'a>(
+/// Selects a snapshot of the interpreter of a script, with the script's name.
+fn select_interpreter<'a>(
     script: &Script,
-    wanted: &Wanted<'a>,
+    target: &Target<'a>,
     store: &mut Store<'_>,
     memory: &'a mut [u8],
     link: &mut PathBuffer,
-) -> Result<Ready<'a>, Doubt> {
-    let path = script.interpreter().ok_or(Doubt::new(Outcome::OtherWay))?;
-    let identity = identity_of(path).map_err(|_| Doubt::of_nothing())?;
-    let program = Program { folder: AT_FDCWD, path, flags: 0 };
+) -> Result<Selected<'a>, Fallback> {
+    let path = script.interpreter().ok_or(Fallback::new(Outcome::OtherWay))?;
+    let identity = identity_of(path).map_err(|_| Fallback::uncounted())?;
+    let program = ProgramFile { directory: AT_FDCWD, path, flags: 0 };
     let key = identity.key();
     let checked = read_card(&key, store, memory)
-        // The kernel knows how to go on from a script to a script.
-        .and_then(|length| is_script(first(memory, length), &identity, None).map(|_| length));
+        // Nested scripts are left to the kernel.
+        .and_then(|length| is_script(prefix(memory, length), &identity, None).map(|_| length));
     match checked {
-        Ok(length) => warm_program(&program, key, first(memory, length), wanted, store, link),
-        Err(doubt) => Err(wished(doubt, &identity, path, store)),
+        Ok(length) => select(&program, key, prefix(memory, length), target, store, link),
+        Err(fallback) => Err(request_interpreter(fallback, &identity, path, store)),
     }
 }
 
-/// Makes the wish of a doubt, for the interpreter rather than for the script.
+/// Requests a snapshot of the interpreter, rather than of the script.
 #[inline(never)]
-fn wished(doubt: Doubt, interpreter: &Identity, path: &CStr, store: &mut Store<'_>) -> Doubt {
-    if doubt.wish {
-        counted::add_at(store, demand(interpreter));
-        store.wish(&interpreter.key(), path);
+fn request_interpreter(fallback: Fallback, interpreter: &Identity, path: &CStr, store: &mut Store<'_>) -> Fallback {
+    if fallback.request {
+        counters::increment(store, demand(interpreter));
+        store.request(&interpreter.key(), path);
     }
-    Doubt { wish: false, ..doubt }
+    Fallback { request: false, ..fallback }
 }
 
 #[inline(never)]
@@ -113,98 +113,99 @@ pub(crate) fn identity_of(path: &CStr) -> Result<Identity, calls::Error> {
     calls::stat(path).map(|stat| stat.identity)
 }
 
-/// Reads the card with this key, and returns its length.
-fn read_card(key: &Key, store: &mut Store<'_>, memory: &mut [u8]) -> Result<usize, Doubt> {
+/// Reads the card with this key. Returns its length.
+fn read_card(key: &Key, store: &mut Store<'_>, memory: &mut [u8]) -> Result<usize, Fallback> {
     match store.card(key.as_bytes(), memory) {
         Lookup::Card(length) => Ok(length),
-        Lookup::None => Err(Doubt::new(Outcome::NoCard)),
-        Lookup::Broken => Err(Doubt::new(Outcome::Broken)),
-        Lookup::Unknown => Err(Doubt { wish: false, ..Doubt::new(Outcome::Broken) }),
+        Lookup::None => Err(Fallback::new(Outcome::NoCard)),
+        Lookup::Broken => Err(Fallback::new(Outcome::Broken)),
+        Lookup::Unknown => Err(Fallback { request: false, ..Fallback::new(Outcome::Broken) }),
     }
 }
 
-fn first(memory: &[u8], length: usize) -> &[u8] {
+fn prefix(memory: &[u8], length: usize) -> &[u8] {
     memory.get(..length).unwrap_or(&[])
 }
 
 #[inline(never)]
-fn warm_program<'a>(
-    program: &Program<'_>,
+fn select<'a>(
+    program: &ProgramFile<'_>,
     key: Key,
     card_bytes: &'a [u8],
-    wanted: &Wanted<'a>,
+    target: &Target<'a>,
     store: &Store<'_>,
     link: &mut PathBuffer,
-) -> Result<Ready<'a>, Doubt> {
-    let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Doubt::new(Outcome::Broken)) };
-    let slot = as_usual(warm.slot);
-    let doubt = |outcome: Outcome| Doubt { slot, ..Doubt::new(outcome) };
-    if start::is_excepted(wanted, warm.program) {
-        return Err(Doubt::of_nothing());
+) -> Result<Selected<'a>, Fallback> {
+    let Some(Card::Warm(warm)) = Card::parse(card_bytes) else { return Err(Fallback::new(Outcome::Broken)) };
+    let slot = normal_counter(warm.slot);
+    let fallback = |outcome: Outcome| Fallback { slot, ..Fallback::new(outcome) };
+    if target::is_excepted(target, warm.program) {
+        return Err(Fallback::uncounted());
     }
-    if warm.uid != store.user || !process::has_room(&warm) {
-        return Err(doubt(Outcome::Limits));
+    if warm.uid != store.user || !process::has_matching_limits(&warm) {
+        return Err(fallback(Outcome::Limits));
     }
-    if !environment::fits(wanted.environment, store.hook, &warm) {
-        return Err(doubt(Outcome::Environment));
+    if !environment::allows(target.environment, store.hook, &warm) {
+        return Err(fallback(Outcome::Environment));
     }
-    if !program.is_called(warm.program, link) {
-        return Err(doubt(Outcome::OtherName));
+    if !program.has_path(warm.program, link) {
+        return Err(fallback(Outcome::OtherName));
     }
-    program.may_be_executed()?;
-    if !warm.dependencies().all(|file| is_still(file.path, file.identity.as_ref())) {
-        return Err(doubt(Outcome::Changed));
+    program.check_executable()?;
+    if !warm.dependencies().all(|file| is_unchanged(file.path, file.identity.as_ref())) {
+        return Err(fallback(Outcome::Changed));
     }
     let copy = if warm.copies == 1 { 0 } else { calls::random().checked_rem(warm.copies).unwrap_or(0) };
-    let image = warm.images().nth(copy as usize).ok_or(doubt(Outcome::Broken))?;
-    Ok(Ready { key, copy, image, name: wanted.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
+    let image = warm.images().nth(copy as usize).ok_or(fallback(Outcome::Broken))?;
+    Ok(Selected { key, copy, image, name: target.name.unwrap_or(warm.name.to_bytes()), slot: warm.slot })
 }
 
-/// A refusal holds as long as the files that it is based on are what they were.
+/// The outcome for a refused program. A refusal is valid while the files that it is based on are unchanged.
 #[inline(never)]
-fn refused(dependencies: &Dependencies<'_>) -> Doubt {
-    let holds = dependencies.iter().all(|file| is_still(file.path, file.identity.as_ref()));
-    Doubt::new(if holds { Outcome::Refused } else { Outcome::Changed })
+fn refusal(dependencies: &Dependencies<'_>) -> Fallback {
+    let holds = dependencies.iter().all(|file| is_unchanged(file.path, file.identity.as_ref()));
+    Fallback::new(if holds { Outcome::Refused } else { Outcome::Changed })
 }
 
-/// Whether a file is what it was, or as absent as it was.
+/// Returns whether a file has this identity, or does not exist if that is none.
 #[inline(never)]
-fn is_still(path: &CStr, was: Option<&Identity>) -> bool {
+fn is_unchanged(path: &CStr, expected: Option<&Identity>) -> bool {
     match identity_of(path) {
-        Ok(identity) => was == Some(&identity),
-        Err(ENOENT | ENOTDIR) => was.is_none(),
+        Ok(identity) => expected == Some(&identity),
+        Err(ENOENT | ENOTDIR) => expected.is_none(),
         Err(_) => false,
     }
 }
 
-/// A file that is there, as execveat(2) has it.
-struct Program<'a> {
-    folder: c_int,
+/// An existing file, in the terms of execveat(2).
+struct ProgramFile<'a> {
+    directory: c_int,
     path: &'a CStr,
     flags: c_int,
 }
 
-impl Program<'_> {
-    /// The real function says what is wrong, if anything is.
-    fn may_be_executed(&self) -> Result<(), Doubt> {
-        calls::would_execute(self.folder, self.path, self.flags).map_err(|_| Doubt::of_nothing())
+impl ProgramFile<'_> {
+    /// Checks that the file may be executed. If not, the real function reports the error.
+    fn check_executable(&self) -> Result<(), Fallback> {
+        calls::check_executable(self.directory, self.path, self.flags).map_err(|_| Fallback::uncounted())
     }
 
-    /// Whether this is its path once symbolic links are followed: libraries may be found by where their program lies.
-    fn is_called(&self, path: &CStr, link: &mut PathBuffer) -> bool {
+    /// Returns whether this is the file's path without symbolic links. Libraries may be found relative to that.
+    fn has_path(&self, path: &CStr, link: &mut PathBuffer) -> bool {
         if self.path == path {
             return true;
         }
         if self.flags & AT_EMPTY_PATH != 0 {
-            return leads_to(self.folder, path, link);
+            return descriptor_has_path(self.directory, path, link);
         }
-        Descriptor::of_path(self.folder, self.path).is_ok_and(|file| leads_to(file.number(), path, link))
+        Descriptor::open_path(self.directory, self.path)
+            .is_ok_and(|file| descriptor_has_path(file.number(), path, link))
     }
 }
 
-/// Whether a descriptor's file has this path.
-fn leads_to(descriptor: c_int, path: &CStr, link: &mut PathBuffer) -> bool {
-    let found = of_descriptor(descriptor);
-    found.path().is_some_and(|found| link.fill(|place| calls::readlink(found, place)))
+/// Returns whether a descriptor's file has this path.
+fn descriptor_has_path(descriptor: c_int, path: &CStr, link: &mut PathBuffer) -> bool {
+    let found = descriptor_link(descriptor);
+    found.path().is_some_and(|found| link.fill(|buffer| calls::readlink(found, buffer)))
         && link.bytes() == path.to_bytes()
 }

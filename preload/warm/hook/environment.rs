@@ -1,54 +1,54 @@
-//! What an environment says against a snapshot.
+//! Checks whether an environment allows a snapshot.
 
 use core::ffi::{CStr, c_char};
 
 use super::card::Warm;
 
-/// Names that change how a program is loaded or how its C library sets itself up, and so what was taken.
-const TOLD_BY_NAME: [&[u8]; 3] = [b"GLIBC_TUNABLES=", b"LOCPATH=", b"GCONV_PATH="];
-/// And beginnings of such names.
-const TOLD_BY_BEGINNING: [&[u8]; 2] = [b"LD_", b"MALLOC_"];
+/// Variables that change how ld.so loads a program or how its C library initialises itself, and therefore the snapshot.
+const AFFECTING_NAMES: [&[u8]; 3] = [b"GLIBC_TUNABLES=", b"LOCPATH=", b"GCONV_PATH="];
+/// Prefixes of such variables.
+const AFFECTING_PREFIXES: [&[u8]; 2] = [b"LD_", b"MALLOC_"];
 
-/// The entries of an environment that can be read; none where it is null.
+/// The entries of an environment; none if it is null.
 pub(crate) fn entries<'a>(environment: *const *const c_char) -> impl Iterator<Item = &'a CStr> {
-    let mut place = environment;
+    let mut position = environment;
     core::iter::from_fn(move || {
-        if place.is_null() {
+        if position.is_null() {
             return None;
         }
-        // SAFETY: an environment is a vector of texts with a null pointer at its end, behind which we never go.
+        // SAFETY: an environment is a null-terminated vector of strings; `position` never passes its end.
         unsafe {
-            let entry = *place;
+            let entry = *position;
             if entry.is_null() {
                 return None;
             }
-            place = place.add(1);
+            position = position.add(1);
             Some(CStr::from_ptr(entry))
         }
     })
 }
 
-/// What a variable is set to: the first one of that name.
+/// The value of the first variable with this name.
 pub(crate) fn value<'a>(environment: *const *const c_char, name: &[u8]) -> Option<&'a [u8]> {
     entries(environment).find_map(|entry| entry.to_bytes().strip_prefix(name)?.strip_prefix(b"="))
 }
 
-/// Whether nothing in the environment speaks against a snapshot: nothing that the loader or the C library would heed but
-/// the hook itself, and all that the program's libraries asked for is as it was.
-pub(crate) fn fits(environment: *const *const c_char, hook: &[u8], warm: &Warm<'_>) -> bool {
-    entries(environment).all(|entry| harmless(entry.to_bytes(), hook))
+/// Returns whether the environment allows a snapshot: ld.so and the C library ignore everything in it but the hook, and the variables that
+/// the program read have the same values.
+pub(crate) fn allows(environment: *const *const c_char, hook: &[u8], warm: &Warm<'_>) -> bool {
+    entries(environment).all(|entry| is_harmless(entry.to_bytes(), hook))
         && warm
             .conditions()
             .all(|condition| value(environment, condition.name.to_bytes()) == condition.value.map(CStr::to_bytes))
 }
 
-fn harmless(entry: &[u8], hook: &[u8]) -> bool {
-    // Most entries are told by their first letter.
+fn is_harmless(entry: &[u8], hook: &[u8]) -> bool {
+    // The first letter rules out most entries.
     if !matches!(entry.first(), Some(b'L' | b'G' | b'M')) {
         return true;
     }
     if let Some(preloaded) = entry.strip_prefix(b"LD_PRELOAD=") {
         return preloaded == hook;
     }
-    !TOLD_BY_NAME.iter().chain(&TOLD_BY_BEGINNING).any(|told| entry.starts_with(told))
+    !AFFECTING_NAMES.iter().chain(&AFFECTING_PREFIXES).any(|prefix| entry.starts_with(prefix))
 }

@@ -1,16 +1,16 @@
-//! Pointers that a caller gave. execve(2) says EFAULT of one that leads nowhere, and so must the program with the hook in it:
-//! the kernel is asked whether a page can be read before it is.
+//! Checks pointers of the caller. execve(2) fails with EFAULT for invalid pointers, and so must the program with the hook: before a page is
+//! read, the kernel is asked whether it is readable.
 
 use core::ffi::{CStr, c_char};
 
 use super::calls;
-use super::start::Texts;
+use super::target::Strings;
 
 const PAGE: usize = 4096;
 
-/// Reads memory that may not be there. What lies in one page needs one question.
+/// Reads memory that may not be mapped, with one system call per page.
 pub(crate) struct Prober {
-    /// A page that can be read; 0 for none.
+    /// A readable page; 0 for none.
     page: usize,
 }
 
@@ -28,53 +28,53 @@ impl Prober {
         true
     }
 
-    /// The text at this address; none if the pointer is null or not all of the text can be read.
+    /// Returns the string at this address; none if the pointer is null or part of the string is not readable.
     pub(crate) fn text<'a>(&mut self, text: *const c_char) -> Option<&'a CStr> {
         let mut length = 0;
         loop {
-            let place = text.wrapping_add(length);
-            if !self.can_read(place.addr()) {
+            let position = text.wrapping_add(length);
+            if !self.can_read(position.addr()) {
                 return None;
             }
-            for letter in 0..PAGE - place.addr() % PAGE {
-                // SAFETY: this page can be read.
-                if unsafe { place.add(letter).read() } == 0 {
-                    // SAFETY: all bytes up to this zero can be read. Callers do not change them during the call.
+            for letter in 0..PAGE - position.addr() % PAGE {
+                // SAFETY: this page is readable.
+                if unsafe { position.add(letter).read() } == 0 {
+                    // SAFETY: all bytes up to this NUL are readable. Callers do not change them during the call.
                     return Some(unsafe { CStr::from_ptr(text) });
                 }
             }
-            length += PAGE - place.addr() % PAGE;
+            length += PAGE - position.addr() % PAGE;
         }
     }
 
-    /// The entry of a vector at this address; none if it cannot be read.
-    fn entry(&mut self, place: Texts) -> Option<*const c_char> {
-        let last = place.addr().wrapping_add(size_of::<*const c_char>() - 1);
-        // SAFETY: its first and its last byte can be read.
-        (self.can_read(place.addr()) && self.can_read(last)).then(|| unsafe { place.read_unaligned() })
+    /// Returns the entry of a vector at this address; none if it is not readable.
+    fn entry(&mut self, position: Strings) -> Option<*const c_char> {
+        let last = position.addr().wrapping_add(size_of::<*const c_char>() - 1);
+        // SAFETY: its first and its last byte are readable.
+        (self.can_read(position.addr()) && self.can_read(last)).then(|| unsafe { position.read_unaligned() })
     }
 }
 
-/// Whether a vector of texts can be read up to the null pointer at its end.
-pub(crate) fn is_vector(vector: Texts) -> bool {
+/// Returns whether a vector is readable up to its null pointer.
+pub(crate) fn is_vector(vector: Strings) -> bool {
     all_entries(vector, |_| true)
 }
 
-/// The same, and all of its texts. An environment may be null.
-pub(crate) fn is_vector_of_texts(vector: Texts) -> bool {
-    let mut texts = Prober::new();
-    vector.is_null() || all_entries(vector, |entry| texts.text(entry).is_some())
+/// Returns whether a vector and all its strings are readable. It may be null, as an environment may.
+pub(crate) fn is_vector_of_strings(vector: Strings) -> bool {
+    let mut strings = Prober::new();
+    vector.is_null() || all_entries(vector, |entry| strings.text(entry).is_some())
 }
 
-fn all_entries(vector: Texts, mut holds: impl FnMut(*const c_char) -> bool) -> bool {
+fn all_entries(vector: Strings, mut holds: impl FnMut(*const c_char) -> bool) -> bool {
     let mut vectors = Prober::new();
-    let mut place = vector;
+    let mut position = vector;
     loop {
-        match vectors.entry(place) {
+        match vectors.entry(position) {
             None => return false,
             Some(entry) if entry.is_null() => return true,
             Some(entry) if !holds(entry) => return false,
-            Some(_) => place = place.wrapping_add(1),
+            Some(_) => position = position.wrapping_add(1),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The real functions: those of the libraries behind this one, found when they are first needed.
+//! The real functions, in the libraries after this one in the search order. They are looked up when they are first needed.
 //!
-//! dlsym(3) takes a lock of the loader's that fork(2) makes anew in the child, and whose owner's child by vfork(2) may take
-//! it again; so it can be called wherever a program is started. What was found is stored with one write, and is the same
-//! whoever finds it.
+//! dlsym(3) takes a lock of the loader. fork(2) resets it in the child. The lock is recursive, and the child of vfork(2) has the thread
+//! control block of its owner, so it can take the lock again. Therefore dlsym(3) can be called wherever a program is started. A result
+//! is stored with one write, and is the same for every thread.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -20,14 +20,14 @@ fn rtld_next() -> *mut c_void {
     ptr::without_provenance_mut(usize::MAX)
 }
 
-/// What was found, or is found now. Names end with a zero.
+/// Looks up the NUL-terminated `name` unless the result is already stored.
 #[inline(never)]
-fn found(place: &AtomicPtr<c_void>, handle: *mut c_void, name: &str) -> *mut c_void {
-    let mut function = place.load(Ordering::Relaxed);
+fn look_up(stored: &AtomicPtr<c_void>, handle: *mut c_void, name: &str) -> *mut c_void {
+    let mut function = stored.load(Ordering::Relaxed);
     if function.is_null() {
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name is NUL-terminated.
         function = unsafe { dlsym(handle, name.as_ptr().cast()) };
-        place.store(function, Ordering::Relaxed);
+        stored.store(function, Ordering::Relaxed);
     }
     function
 }
@@ -38,12 +38,12 @@ macro_rules! functions {
             /// The real function; null where there is none.
             pub(crate) fn $name() -> *mut c_void {
                 static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-                found(&FOUND, rtld_next(), concat!(stringify!($name), "\0"))
+                look_up(&FOUND, rtld_next(), concat!(stringify!($name), "\0"))
             }
         )*
 
-        /// Finds them all.
-        pub(crate) fn find_all() {
+        /// Looks up all functions.
+        pub(crate) fn look_up_all() {
             environ();
             $(let _ = $name();)*
         }
@@ -57,23 +57,23 @@ functions! {
     stat stat64 fstatat fstatat64 statx
 }
 
-/// The environment of the process.
+/// The environment of the process: `environ` of the C library.
 pub(crate) fn environ() -> *const *const c_char {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-    let place = found(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
-    // SAFETY: it is the C library's own variable, or none.
-    if place.is_null() { ptr::null() } else { unsafe { *place } }
+    let variable = look_up(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
+    // SAFETY: the address is that of the C library's variable, or null.
+    if variable.is_null() { ptr::null() } else { unsafe { *variable } }
 }
 
-/// What a function returns that the C library does not have.
+/// The result of an interposed function that the C library does not have: sets ENOSYS and returns -1.
 pub(crate) fn missing() -> c_int {
     const ENOSYS: c_int = 38;
-    // SAFETY: each thread has its own errno.
+    // SAFETY: errno is a variable of this thread.
     unsafe { *__errno_location() = ENOSYS };
     -1
 }
 
-/// Calls the real function of this name, which has this type.
+/// Calls the real function of this name, which has this type; evaluates `$missing` if it does not exist.
 macro_rules! real {
     ($name:ident($($argument:expr),*) as fn($($type:ty),*) -> $result:ty, else $missing:expr) => {{
         let function = $crate::real::$name();
@@ -82,7 +82,7 @@ macro_rules! real {
         } else {
             // SAFETY: the C library's function of this name has this type.
             let function: unsafe extern "C" fn($($type),*) -> $result = unsafe { core::mem::transmute(function) };
-            // SAFETY: the caller gave what that function asks for.
+            // SAFETY: the arguments are those of the caller.
             unsafe { function($($argument),*) }
         }
     }};

@@ -1,6 +1,6 @@
-//! Memory for what is too large for the smallest stacks.
+//! Memory for data that is too large for the smallest stacks.
 //!
-//! It is given back before the program is executed: the child of vfork(2) has the memory of its parent, which goes on with it.
+//! It is released before a program is executed, because the child of vfork(2) shares its parent's memory.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -8,23 +8,22 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::buffer::PathBuffer;
 use super::calls;
 use super::card::LONGEST_CARD;
-use super::launch::Launch;
-use super::script::Script;
+use super::launch::{Launch, Script};
 
-/// What a decision needs. All of it is zeros in the beginning. The first fields are the ones that each launch uses.
+/// What a decision needs. Zeroed memory is a valid value. The fields that every launch uses come first.
 #[repr(C)]
 pub(crate) struct Memory {
     /// A path in the store.
     pub(crate) store: PathBuffer,
-    /// What the first line of a script says.
+    /// The first line of a script.
     pub(crate) script: Script,
-    /// The card of a program.
+    /// The bytes of a card.
     pub(crate) card: [u8; LONGEST_CARD],
-    /// What a symbolic link holds, or a working directory.
+    /// The target of a symbolic link, or a working directory.
     pub(crate) link: PathBuffer,
 }
 
-/// The same, with room for the path of a program that was searched for, and what is executed in the end.
+/// [`Memory`], with a buffer for the path of a program found in PATH, and what is going to be executed.
 #[repr(C)]
 pub(crate) struct Scratch {
     pub(crate) launch: Launch,
@@ -33,7 +32,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Forgets what it was used for before.
+    /// Resets a value that was used before.
     fn clear(&mut self) {
         let Memory { store, script, link, .. } = &mut self.memory;
         self.launch.clear();
@@ -44,14 +43,14 @@ impl Scratch {
     }
 }
 
-/// One that nobody uses now: the next launch saves the mapping. It is null while it is used.
+/// A mapping that is not in use, kept for the next launch; null for none.
 static KEPT: AtomicPtr<Scratch> = AtomicPtr::new(ptr::null_mut());
 
-/// A mapping that holds a [`Scratch`], kept or unmapped at its end.
+/// A mapping that holds a [`Scratch`]. When dropped, it is kept for the next launch or unmapped.
 pub(crate) struct Mapped(*mut Scratch);
 
 impl Mapped {
-    /// The one that is kept, or a new one; `None` where there is no memory, or a limit on it.
+    /// Returns the kept mapping, or a new one; none if memory cannot be mapped.
     pub(crate) fn new() -> Option<Self> {
         let kept = KEPT.swap(ptr::null_mut(), Ordering::AcqRel);
         if !kept.is_null() {
@@ -59,11 +58,11 @@ impl Mapped {
             mapped.get().clear();
             return Some(mapped);
         }
-        calls::map_memory(size_of::<Scratch>()).ok().map(|place| Mapped(place.cast()))
+        calls::map_memory(size_of::<Scratch>()).ok().map(|address| Mapped(address.cast()))
     }
 
     pub(crate) fn get(&mut self) -> &mut Scratch {
-        // SAFETY: the mapping is this long and this value's own; zeros are a valid `Scratch`.
+        // SAFETY: this value owns the mapping, which has the size of a `Scratch`; zeroed memory is a valid one.
         unsafe { &mut *self.0 }
     }
 }
@@ -71,7 +70,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         if KEPT.compare_exchange(ptr::null_mut(), self.0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // SAFETY: what was borrowed from it is gone.
+            // SAFETY: nothing borrows from the mapping any more.
             unsafe { calls::unmap(self.0.cast(), size_of::<Scratch>()) };
         }
     }

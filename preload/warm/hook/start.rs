@@ -1,240 +1,217 @@
-//! Starts a program from a snapshot, if it can be; otherwise counts why not.
+//! Starts a program from a snapshot if possible, and counts the outcome.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char};
+use core::ptr;
 
-use super::buffer::{NumberText, PathBuffer};
+use super::buffer::NumberText;
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
-use super::card::{EXCEPT_VARIABLE, Outcome, excepts};
-use super::decide::{self, Ready};
-use super::launch::{self, Launch};
-use super::pointers::{is_vector, is_vector_of_texts};
+use super::card::Outcome;
+use super::counters::{self, LaunchCounters};
+use super::decide::{self, Selected};
+use super::launch::{self, Launch, Script};
+use super::pointers::{is_vector, is_vector_of_strings};
 use super::scratch::{Mapped, Memory, Scratch};
-use super::script::Script;
-use super::store::Store;
-use super::{alone, counted, environment, own, process, search, wish};
+use super::store::{self, Store};
+use super::target::{Invocation, Program, Strings, Target, is_excepted, request_snapshot};
+use super::{environment, process};
 
-/// A vector of texts with a null pointer at its end.
-pub(crate) type Texts = *const *const c_char;
+/// The function that executes a path with arguments and environment. Returns an errno. Functions like posix_spawn(3) return
+/// [`SUCCESS`].
+pub(crate) type Execute<'a> = &'a mut dyn FnMut(&CStr, Strings, Strings) -> Error;
 
-/// A program as a caller names it.
-#[derive(Clone, Copy)]
-pub(crate) enum Program<'a> {
-    /// By its path.
-    Path(&'a CStr),
-    /// By a name that is searched for, as execvp(3) does.
-    Name(&'a CStr),
-    /// As execveat(2) has it: relative to a folder; or a descriptor, with the flag AT_EMPTY_PATH.
-    At { folder: c_int, path: &'a CStr, flags: c_int },
-}
+pub(crate) const SUCCESS: Error = Error(0);
 
-/// What else a caller gives.
-#[derive(Clone, Copy)]
-pub(crate) struct Given {
-    pub(crate) arguments: Texts,
-    pub(crate) environment: Texts,
-    /// Whether something is done before the program is executed that changes what a path leads to, and must not be done twice.
-    pub(crate) acts: bool,
-}
-
-/// A program that is about to be started, as execveat(2) has it.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    /// What the path is relative to: a folder; or the program itself, where the flags say AT_EMPTY_PATH.
-    pub(crate) folder: c_int,
-    pub(crate) path: &'a CStr,
-    pub(crate) flags: c_int,
-    pub(crate) arguments: Texts,
-    pub(crate) environment: Texts,
-    /// What the process is called by; the program's own name where that is not known.
-    pub(crate) name: Option<&'a [u8]>,
-}
-
-impl<'a> Wanted<'a> {
-    /// The program; none where it is not found. `found` has room for its path.
-    fn new(program: Program<'a>, given: Given, found: &'a mut PathBuffer) -> Option<Self> {
-        let Given { arguments, environment, .. } = given;
-        let (folder, path, flags) = match program {
-            Program::Path(path) => (AT_FDCWD, path, 0),
-            Program::Name(name) => (AT_FDCWD, search::find(name, found)?, 0),
-            Program::At { folder, path, flags } => (folder, path, flags),
-        };
-        if let Some(path) = own::instead(path).filter(|_| flags == 0) {
-            return Some(Wanted { folder, path, flags, arguments, environment, name: None });
-        }
-        let name = path.to_bytes().rsplit(|&letter| letter == b'/').next().filter(|_| flags == 0);
-        Some(Wanted { folder, path, flags, arguments, environment, name })
-    }
-
-    /// Whether its path leads to the same file whatever descriptors and working directory it has.
-    fn is_settled(&self) -> bool {
-        let path = self.path.to_bytes();
-        path.starts_with(b"/") && !path.starts_with(b"/proc/") && !path.starts_with(b"/dev/")
-    }
-}
-
-/// How it is started: given the path, the arguments and the environment, says what went wrong; nothing (0) did if it
-/// returns though all went well, as posix_spawn(3) does.
-pub(crate) type How<'a> = &'a mut dyn FnMut(&CStr, Texts, Texts) -> Error;
-
-/// What went well.
-pub(crate) const WELL: Error = Error(0);
-
-/// How a program can be started.
+/// How a program is going to be started.
 enum Prepared {
     /// By the real function.
-    AsUsual,
-    /// From a snapshot; it is counted there.
+    Normal,
+    /// From a snapshot. `slot` is the index of the program's counter.
     Warm { slot: u32 },
-    /// Without the hook.
-    Alone,
+    /// By its own path, but without the hook.
+    WithoutHook,
 }
 
-/// Whether it was started: from a snapshot, as a rule.
+/// Starts the program from a snapshot, or without the hook. Returns whether it was started; if not, the real function must be called.
 #[inline(never)]
-pub(crate) fn start(program: Program<'_>, given: Given, how: How<'_>) -> bool {
-    let Given { arguments, environment, acts } = given;
-    // The kernel looks at the texts of arguments itself; but it must not find out after something was done that is not done twice.
-    let readable = is_vector(arguments) && (!acts || is_vector_of_texts(arguments)) && is_vector_of_texts(environment);
+pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execute<'_>) -> bool {
+    let Invocation { arguments, environment, has_file_actions } = invocation;
+    // The kernel checks the strings of arguments, but with file actions that would be too late, after they were performed.
+    let readable = is_vector(arguments)
+        && (!has_file_actions || is_vector_of_strings(arguments))
+        && is_vector_of_strings(environment);
     if !readable {
         return false;
     }
     let Some(mut mapped) = Mapped::new() else { return false };
-    let prepared = prepare(program, given, mapped.get());
+    let prepared = prepare(program, invocation, mapped.get());
     match prepared {
-        Prepared::AsUsual => false,
-        Prepared::Alone => alone::start(mapped, given, how),
-        Prepared::Warm { slot } => execute(mapped, slot, given, how),
+        Prepared::Normal => false,
+        Prepared::WithoutHook => start_without_hook(mapped, invocation, execute),
+        Prepared::Warm { slot } => execute_snapshot(mapped, slot, invocation, execute),
     }
 }
 
-/// Executes a snapshot, once the scratch memory is given back.
+/// Executes a snapshot. The scratch memory is released before that.
 #[inline(never)]
-fn execute(mut mapped: Mapped, slot: u32, given: Given, how: How<'_>) -> bool {
+fn execute_snapshot(mut mapped: Mapped, slot: u32, invocation: Invocation, execute: Execute<'_>) -> bool {
     let launch = mapped.get().launch.clone();
     drop(mapped);
-    let started = launch.execute(given.arguments, given.environment, how) == WELL;
+    let started = launch.execute(invocation.arguments, invocation.environment, execute) == SUCCESS;
     if !started {
-        counted::correct([Outcome::Warm as u32, slot], [Outcome::NotExecuted as u32, decide::as_usual(slot)]);
+        let counted = LaunchCounters { outcome: Outcome::Warm, program: slot };
+        let actual = LaunchCounters { outcome: Outcome::NotExecuted, program: decide::normal_counter(slot) };
+        counters::correct(counted, actual);
     }
     started
 }
 
-/// Whether the user has excepted the program at a path (`steady warm --except`).
-pub(crate) fn is_excepted(wanted: &Wanted<'_>, path: &CStr) -> bool {
-    environment::value(wanted.environment, EXCEPT_VARIABLE.as_bytes())
-        .is_some_and(|list| excepts(list, path.to_bytes()))
-}
-
-/// Counts a launch by a way that is left to the real function.
-pub(crate) fn other_way() {
+/// Counts a launch that is left to the real function because the hook does not support its form.
+pub(crate) fn count_unsupported() {
     if let Some(mut mapped) = Mapped::new()
         && let Some(mut store) = Store::open(&mut mapped.get().memory.store)
     {
-        counted::add(&mut store, Outcome::OtherWay);
+        counters::count(&mut store, Outcome::OtherWay);
     }
 }
 
-/// What speaks against a snapshot.
+/// Why a program is not started from a snapshot.
 #[derive(Clone, Copy)]
-pub(crate) struct Doubt {
-    /// How it is counted; not at all where it is no launch, or nothing is known of it.
+pub(crate) struct Fallback {
+    /// The outcome to count; none if the launch fails or nothing is known about the program.
     pub(crate) outcome: Option<Outcome>,
-    /// Whether the keeper should look at the program.
-    pub(crate) wish: bool,
-    /// Where else it is counted.
+    /// Whether to request a snapshot from the keeper.
+    pub(crate) request: bool,
+    /// The index of the program's counter to increment; 0 for none.
     pub(crate) slot: u32,
 }
 
-impl Doubt {
+impl Fallback {
     pub(crate) fn new(outcome: Outcome) -> Self {
-        let wish = matches!(outcome, Outcome::NoCard | Outcome::Changed | Outcome::Broken);
-        Doubt { outcome: Some(outcome), wish, slot: 0 }
+        let request = matches!(outcome, Outcome::NoCard | Outcome::Changed | Outcome::Broken);
+        Fallback { outcome: Some(outcome), request, slot: 0 }
     }
 
-    /// Left to the real function, which says what is wrong if anything is.
-    pub(crate) fn of_nothing() -> Self {
-        Doubt { outcome: None, wish: false, slot: 0 }
+    /// Leaves the program to the real function, which reports the error if there is one.
+    pub(crate) fn uncounted() -> Self {
+        Fallback { outcome: None, request: false, slot: 0 }
     }
 }
 
-/// Finds out how the program can be started, and what is executed then.
+/// Finds out how the program can be started. Stores what to execute in the scratch memory.
 #[inline(never)]
-fn prepare(program: Program<'_>, given: Given, scratch: &mut Scratch) -> Prepared {
+fn prepare(program: Program<'_>, invocation: Invocation, scratch: &mut Scratch) -> Prepared {
     let Scratch { launch, memory, found } = scratch;
-    let Some(wanted) = Wanted::new(program, given, found) else { return Prepared::AsUsual };
-    if is_excepted(&wanted, wanted.path) {
-        return Prepared::AsUsual;
+    let Some(target) = Target::new(program, invocation, found) else { return Prepared::Normal };
+    if is_excepted(&target, target.path) {
+        return Prepared::Normal;
     }
     let Memory { store, script, card, link } = memory;
-    if process::starts_services() || (given.acts && !wanted.is_settled()) {
+    if process::starts_services() || (invocation.has_file_actions && !target.is_stable()) {
         if let Some(mut store) = Store::open(store) {
-            counted::add(&mut store, Outcome::OtherWay);
+            counters::count(&mut store, Outcome::OtherWay);
         }
-        return Prepared::AsUsual;
+        return Prepared::Normal;
     }
-    let Ok(stat) = calls::stat_at(wanted.folder, wanted.path, wanted.flags) else { return Prepared::AsUsual };
+    let Ok(stat) = calls::stat_at(target.directory, target.path, target.flags) else { return Prepared::Normal };
     if !stat.is_file() {
-        return Prepared::AsUsual;
+        return Prepared::Normal;
     }
     let Some(mut store) = Store::open(store) else {
-        let alone = !given.acts && alone::prepare(&wanted, launch);
-        return if alone { Prepared::Alone } else { Prepared::AsUsual };
+        let without_hook = !invocation.has_file_actions && prepare_without_hook(&target, launch);
+        return if without_hook { Prepared::WithoutHook } else { Prepared::Normal };
     };
-    let ready = &decide::decide(&wanted, &stat.identity, &mut store, card, script, link);
-    let prepared = match ready {
-        Ok(ready) => put_together(&wanted, ready, &mut store, script, launch),
-        Err(doubt) => Err(*doubt),
+    let selected = &decide::decide(&target, &stat.identity, &mut store, card, script, link);
+    let prepared = match selected {
+        Ok(selected) => assemble(&target, selected, &mut store, script, launch),
+        Err(fallback) => Err(*fallback),
     };
-    let doubt = match prepared {
+    let fallback = match prepared {
         Ok(slot) => return Prepared::Warm { slot },
-        Err(doubt) => doubt,
+        Err(fallback) => fallback,
     };
-    if doubt.wish {
-        wish::make(&wanted, &stat.identity, &mut store, link);
+    if fallback.request {
+        request_snapshot(&target, &stat.identity, &mut store, link);
     }
-    if let Some(outcome) = doubt.outcome {
-        counted::add(&mut store, outcome);
-        counted::add_at(&mut store, doubt.slot);
+    if let Some(outcome) = fallback.outcome {
+        counters::count(&mut store, outcome);
+        counters::increment(&mut store, fallback.slot);
     }
-    Prepared::AsUsual
+    Prepared::Normal
 }
 
-/// Puts together what is executed, and counts the launch, which cannot be done any more once it is. Returns where else it is
-/// counted.
+/// Stores the path and arguments to execute in `launch`, and counts the launch, which is not possible after the execve(2). Returns the
+/// index of the program's counter.
 #[inline(never)]
-fn put_together(
-    wanted: &Wanted<'_>,
-    ready: &Ready<'_>,
+fn assemble(
+    target: &Target<'_>,
+    selected: &Selected<'_>,
     store: &mut Store<'_>,
     script: &Script,
     launch: &mut Launch,
-) -> Result<u32, Doubt> {
-    let slot = ready.slot;
-    let failed = |outcome, wish| Doubt { outcome: Some(outcome), wish, slot: decide::as_usual(slot) };
-    let copy = NumberText::new(ready.copy);
-    let parts: [&[u8]; 6] = [b"/snapshots/", ready.key.as_bytes(), b"/", copy.bytes(), b"/", ready.name];
+) -> Result<u32, Fallback> {
+    let slot = selected.slot;
+    let failed = |outcome, request| Fallback { outcome: Some(outcome), request, slot: decide::normal_counter(slot) };
+    let copy = NumberText::new(selected.copy);
+    let parts: [&[u8]; 6] = [b"/snapshots/", selected.key.as_bytes(), b"/", copy.bytes(), b"/", selected.name];
     let path = store.path(&parts).ok_or(failed(Outcome::NotExecuted, false))?;
     match decide::identity_of(path) {
-        // It was written to, cut off or replaced: the keeper makes it again.
-        Ok(identity) if identity != ready.image => return Err(failed(Outcome::Broken, true)),
+        // It was modified, truncated or replaced: the keeper captures it again.
+        Ok(identity) if identity != selected.image => return Err(failed(Outcome::Broken, true)),
         Ok(_) => {}
-        // Where it has no such name, the keeper gives it one.
+        // The snapshot has no such name yet: the keeper adds it.
         Err(ENOENT) => return Err(failed(Outcome::OtherName, true)),
         Err(_) => return Err(failed(Outcome::NotExecuted, false)),
     }
-    calls::executable(AT_FDCWD, path, 0).map_err(|_| failed(Outcome::NotExecuted, false))?;
+    calls::check_access(AT_FDCWD, path, 0).map_err(|_| failed(Outcome::NotExecuted, false))?;
     let mut complete = launch.add(path.to_bytes());
     if let Some(interpreter) = script.interpreter() {
-        complete = complete && launch::has_room(wanted.arguments) && launch.add(interpreter.to_bytes());
+        complete = complete && launch::is_supported(target.arguments) && launch.add(interpreter.to_bytes());
         if let Some(argument) = script.argument() {
             complete = complete && launch.add(argument.to_bytes());
         }
-        complete = complete && launch.add(wanted.path.to_bytes());
+        complete = complete && launch.add(target.path.to_bytes());
     }
     if !complete {
         return Err(failed(Outcome::OtherWay, false));
     }
-    counted::add(store, Outcome::Warm);
-    counted::add_at(store, slot);
+    counters::count(store, Outcome::Warm);
+    counters::increment(store, slot);
     Ok(slot)
+}
+
+/// Limits the stack needed for the copy of the environment. The hook is not removed from longer ones.
+const FEW_VARIABLES: usize = 64;
+const MOST_VARIABLES: usize = 512;
+
+/// Prepares a start without the hook in the environment. After chroot(2), in another mount namespace or as another user, ld.so could not
+/// open the hook and would print an error. Returns whether this is possible.
+fn prepare_without_hook(target: &Target<'_>, launch: &mut Launch) -> bool {
+    target.flags == 0 && target.directory == AT_FDCWD && launch.add(target.path.to_bytes())
+}
+
+/// Starts the program. Returns whether it could.
+fn start_without_hook(mapped: Mapped, invocation: Invocation, execute: Execute<'_>) -> bool {
+    match environment::entries(invocation.environment).take(MOST_VARIABLES).count() {
+        0..FEW_VARIABLES => execute_without_hook::<FEW_VARIABLES>(mapped, invocation, execute),
+        FEW_VARIABLES..MOST_VARIABLES => execute_without_hook::<MOST_VARIABLES>(mapped, invocation, execute),
+        _ => false,
+    }
+}
+
+#[inline(never)]
+fn execute_without_hook<const ROOM: usize>(mut mapped: Mapped, invocation: Invocation, execute: Execute<'_>) -> bool {
+    let Some(hook) = store::hook_path() else { return false };
+    let Invocation { arguments, environment, .. } = invocation;
+    let launch = mapped.get().launch.clone();
+    drop(mapped);
+    let mut kept = [ptr::null::<c_char>(); ROOM];
+    let is_hook = |entry: &[u8]| entry.strip_prefix(b"LD_PRELOAD=") == Some(hook.to_bytes());
+    let others = environment::entries(environment).filter(|entry| !is_hook(entry.to_bytes()));
+    let mut count = 0;
+    for (entry, slot) in others.zip(kept.iter_mut().take(ROOM - 1)) {
+        *slot = entry.as_ptr();
+        count += 1;
+    }
+    // Only if the hook was in the environment.
+    count < environment::entries(environment).count() && launch.execute(arguments, kept.as_ptr(), execute) == SUCCESS
 }

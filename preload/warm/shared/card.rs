@@ -1,21 +1,22 @@
-//! What is known of a program that may be warm: a small file, read by the hook at every launch.
+//! The format of a store and of the cards in it. A card says whether and how a program can be started from a snapshot. The hook reads
+//! it at every launch.
 //!
-//! A store is a folder, one for each user, boot and version of this format. In it:
+//! A store is a directory, one per user, boot and version of this format. It contains:
 //!
-//! - `hook.so`: the hook, which finds its store by where it lies. It stays there as long as it may be named in somebody's
-//!   `LD_PRELOAD`: of one that is gone ld.so complains at each start of a program;
-//! - `cards/KEY`: the [`Card`] of a program or script, replaced whole or not at all; a [key](super::identity::Key) is made of the numbers of
-//!   the file's device, inode and mount;
-//! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is what the program is called by, for that is what the kernel calls
-//!   a process by: the last part of the path that the caller gave, so that a program with several names (`dash`, and
-//!   `sh` by a symbolic link) has the same file there under several (symbolic links, so that the ctime of the file stays what
-//!   the card says), and so have its scripts' names. Where the caller gave a descriptor, it is the card's own name;
-//! - `wanted/KEY`: a symbolic link to a program or script that was started without a card, with one that does not hold
-//!   any more, or by a name that its snapshots do not have yet: made by the hook in one system call, read and removed by
-//!   the keeper. It leads to the path that the caller gave, made absolute;
-//! - `counts`: [`COUNTERS`] numbers that the hook adds to in shared memory, and never truncated.
+//! - `hook.so`: the hook, which finds its store by its own path. It is never removed while any `LD_PRELOAD` may name it, because
+//!   ld.so prints an error at each start of a program if the file is missing;
+//! - `cards/KEY`: the [`Card`] of a program or script, replaced atomically. A [key](super::identity::Key) consists of the numbers of the
+//!   file's device, inode and mount;
+//! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is the last part of the path that the caller executes, because the kernel
+//!   names the process after it. For each name of a program (`dash`, and `sh` by a symbolic link) and of its scripts there is a
+//!   symbolic link to the same file, whose ctime in the card stays valid that way. If the caller passes a descriptor, NAME is that
+//!   of the card;
+//! - `wanted/KEY`: a request to the keeper: a symbolic link to the absolute path of a program or script that was started without a
+//!   valid card, or by a name that its snapshots do not have yet. The hook creates it with one system call; the keeper reads and
+//!   removes it;
+//! - `counts`: [`COUNTERS`] numbers that the hook increments in shared memory. The file is never truncated.
 //!
-//! Numbers in a card are in the order of this machine's bytes.
+//! Numbers in a card have native byte order.
 
 use core::ffi::CStr;
 
@@ -23,44 +24,44 @@ pub use super::counts::{COUNTERS, FIRST_PROGRAM, Outcome, PROGRAM_COUNTERS, dema
 use super::identity::Identity;
 use super::reader::Reader;
 
-/// The version of the format of a store: stands in its folder's name.
+/// Version of the format of a store. It is part of the directory's name.
 pub const VERSION: u32 = 2;
-/// How long a card is at most.
+/// Maximum length of a card, in bytes.
 pub const LONGEST_CARD: usize = 16 << 10;
-/// How many snapshots a program has at most.
+/// Maximum number of snapshots of a program.
 pub const MOST_COPIES: u32 = 64;
-/// How every card begins.
+/// The first word of a card.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steady2c");
-/// What precedes the content: magic, length, kind and checksum.
+/// Length of the header, in bytes: magic, length, kind and checksum.
 pub const HEADER_BYTES: usize = 24;
-/// The variable that stands in the environment of a program while it is taken, so that the hook in it finds its ways
-/// beforehand, and they are part of what is taken.
+/// The environment variable that is set while a snapshot of a program is captured. The hook then does all its lookups when it is
+/// loaded, so that their results are part of the snapshot.
 pub const TAKE_VARIABLE: &str = "STEADY_WARM_TAKE";
 
-/// The variable that names programs that always start as usual, as [`excepts`] reads it.
+/// The environment variable with the programs that always start normally, as [`excepts`] parses it.
 pub const EXCEPT_VARIABLE: &str = "STEADY_WARM_EXCEPT";
 
-/// Returns whether a list of paths and names, separated by colons, has this path or its last part.
+/// Returns whether a list of paths and names, separated by colons, contains this path or its last part.
 #[must_use]
 pub fn excepts(list: &[u8], path: &[u8]) -> bool {
     let name = path.rsplit(|&letter| letter == b'/').next().unwrap_or(path);
     list.split(|&letter| letter == b':').any(|entry| !entry.is_empty() && (entry == path || entry == name))
 }
 
-/// What is known of a file.
+/// What is known about a program or script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Card<'a> {
     /// It can be started from a snapshot.
     Warm(Warm<'a>),
-    /// It is started as usual, as long as it and the files that the refusal is based on stay what they are.
+    /// It is started normally while it and the files that the refusal is based on are unchanged.
     Refused {
-        /// The file that was refused.
+        /// The refused file.
         identity: Identity,
         /// Its path.
         program: &'a CStr,
-        /// Why.
+        /// The reason for the refusal.
         reason: &'a CStr,
-        /// The files that it had asked for when it was refused.
+        /// The files that the program had loaded or looked for when it was refused.
         dependencies: Dependencies<'a>,
     },
     /// It begins with `#!`.
@@ -69,28 +70,28 @@ pub enum Card<'a> {
         identity: Identity,
         /// Its path.
         program: &'a CStr,
-        /// What interprets it, as it stands there.
+        /// The interpreter, as written behind `#!`.
         interpreter: &'a CStr,
-        /// What else stands there: one argument, as the kernel takes it.
+        /// The rest of that line: a single argument, as the kernel passes it.
         argument: Option<&'a CStr>,
     },
 }
 
-/// A program with snapshots, and what must hold for one to be executed in its place.
+/// A program with snapshots, and the conditions under which one may be executed in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warm<'a> {
     /// The program itself.
     pub identity: Identity,
-    /// Whose it is: who took it, and who alone may start it so.
+    /// The user who captured the snapshots. Only that user may execute them.
     pub uid: u32,
     /// How many snapshots there are, at least one.
     pub copies: u32,
     images: List<'a>,
-    /// Where in `counts` its own [`PROGRAM_COUNTERS`] begin; 0 where it has none.
+    /// Index of its [`PROGRAM_COUNTERS`] in `counts`; 0 if it has none.
     pub slot: u32,
-    /// Whether the hook is part of its snapshots.
+    /// Whether the snapshots contain the hook.
     pub hook_inside: bool,
-    /// The lowest and the highest soft limit of the stack that it may be started with, in bytes; the largest number is none.
+    /// The lowest and the highest soft limit of the stack with which it may be started, in bytes; `u64::MAX` is no limit.
     pub stack_limits: [u64; 2],
     /// The last part of its path.
     pub name: &'a CStr,
@@ -100,29 +101,29 @@ pub struct Warm<'a> {
     conditions: List<'a>,
 }
 
-/// A file that the program loaded or asked for before it was taken.
+/// A file that the program loaded or looked for before its snapshot was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependency<'a> {
-    /// Its path, absolute.
+    /// Its absolute path.
     pub path: &'a CStr,
-    /// What it must still be; absent where it must not be there.
+    /// The identity that it must still have; none if it must not exist.
     pub identity: Option<Identity>,
 }
 
-/// A variable of the environment that the program asked for before it was taken.
+/// An environment variable that the program read before its snapshot was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition<'a> {
     /// Its name.
     pub name: &'a CStr,
-    /// What it must be; absent where it must not be set.
+    /// The value that it must have; none if it must not be set.
     pub value: Option<&'a CStr>,
 }
 
-/// Files, checked already.
+/// A validated list of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependencies<'a>(List<'a>);
 
-/// So many entries, checked already.
+/// A validated list of entries, still encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct List<'a> {
     entries: u32,
@@ -134,7 +135,7 @@ pub(crate) const KIND_REFUSED: u32 = 2;
 pub(crate) const KIND_SCRIPT: u32 = 3;
 
 impl<'a> Card<'a> {
-    /// Reads a card: all of it is checked, and it must be nothing but a card.
+    /// Parses a card. Returns none unless `bytes` are exactly one valid card.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut from = Reader::new(bytes);
@@ -165,7 +166,7 @@ impl<'a> Card<'a> {
         from.is_empty().then_some(card)
     }
 
-    /// The file that the card is about.
+    /// The file that the card describes.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         match self {
@@ -198,8 +199,8 @@ impl<'a> Warm<'a> {
         (counted && named && copies && warm.program.to_bytes().starts_with(b"/")).then_some(warm)
     }
 
-    /// Whether it may be started with this soft limit of the stack. Where it may be with several, the first code of its
-    /// snapshots writes the limit where it is kept, in whole pages.
+    /// Returns whether the program may be started with this soft limit of the stack. If several limits are possible, the stub patches
+    /// the limit into the C library's variable, which holds whole pages.
     #[must_use]
     pub fn takes_stack(&self, limit: u64) -> bool {
         const PAGE: u64 = 4096;
@@ -207,31 +208,30 @@ impl<'a> Warm<'a> {
         (lowest..=highest).contains(&limit) && (lowest == highest || limit.is_multiple_of(PAGE))
     }
 
-    /// The snapshots as they were written: a file that is another one must not be executed.
+    /// The identities of the snapshots when they were written. A file with another identity must not be executed.
     pub fn images(&self) -> impl Iterator<Item = Identity> + use<'a> {
         self.images.iter(Reader::identity)
     }
 
-    /// The files that must be as they were.
+    /// The files that must be unchanged.
     pub fn dependencies(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
         self.dependencies.iter(Dependency::parse)
     }
 
-    /// The variables that must be as they were.
+    /// The environment variables that must be unchanged.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'a>> + use<'a> {
         self.conditions.iter(Condition::parse)
     }
 }
 
 impl<'a> Dependencies<'a> {
-    /// One by one.
+    /// Iterates over the files.
     pub fn iter(&self) -> impl Iterator<Item = Dependency<'a>> + use<'a> {
         self.0.iter(Dependency::parse)
     }
 }
 
-/// A checksum of a card, without the place of the checksum itself. Any change of a single word changes it, because each step
-/// is invertible.
+/// The checksum of a card, without the checksum field. It detects any change of a single word, because each step is invertible.
 #[must_use]
 pub fn checksum(card: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -242,7 +242,7 @@ pub fn checksum(card: &[u8]) -> u64 {
     let (start, content) = card.split_at_checked(HEADER_BYTES).unwrap_or((card, &[]));
     let (start, _) = start.split_at_checked(HEADER_BYTES - 8).unwrap_or((start, &[]));
     start.chunks(8).chain(content.chunks(8)).fold(card.len() as u64, |sum, bytes| {
-        // The last one may be shorter.
+        // The last chunk may be shorter.
         step(sum, bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
     })
 }
@@ -260,7 +260,7 @@ impl<'a> Condition<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Their number and then each; all are read once, so that the iterator has them all.
+    /// Parses the number of entries and each entry, so that iterating cannot fail later.
     fn parse<T>(from: &mut Reader<'a>, mut entry: impl FnMut(&mut Reader<'a>) -> Option<T>) -> Option<Self> {
         let entries = from.u32()?;
         let start = from.rest();

@@ -1,47 +1,47 @@
-//! What the hook counts, in the file `counts` of its store.
+//! The counters of the hook, in the file `counts` of its store.
 
 use super::identity::Identity;
 
-/// How many 64-bit numbers `counts` holds: the first are of the store as a whole ([`Outcome`]), then come launches of programs
-/// that have no snapshots yet ([`demand`]), then those of programs that have, at the place that the card says.
+/// How many 64-bit counters `counts` holds. The first are for all launches by [`Outcome`], then come launches of programs without
+/// snapshots ([`demand`]), then launches of programs with snapshots, at the index in their card.
 pub const COUNTERS: usize = 8192;
-/// Where launches of programs without snapshots are counted.
+/// Index of the first counter of launches of programs without snapshots.
 const FIRST_DEMAND: usize = 64;
 const DEMANDS: usize = 1024;
-/// Where counters of programs with snapshots begin.
+/// Index of the first counter of programs with snapshots.
 pub const FIRST_PROGRAM: usize = FIRST_DEMAND + DEMANDS;
-/// How many a program has: how often it was started from a snapshot, and how often as usual, though it had a card.
+/// Counters of a program with snapshots: launches from a snapshot, and normal launches.
 pub const PROGRAM_COUNTERS: usize = 2;
 
-/// How a launch went, as counted by the hook for all programs.
+/// The outcome of a launch. "Normal" means that the program was started by the real function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Outcome {
-    /// From a snapshot.
+    /// Started from a snapshot.
     Warm = 0,
-    /// As usual, for there was no card yet.
+    /// Normal: there is no card yet.
     NoCard = 1,
-    /// As usual, for the program was refused a snapshot.
+    /// Normal: the program was refused.
     Refused = 2,
-    /// As usual, for the program or a file that it loads has changed.
+    /// Normal: the program or a file that it loads has changed.
     Changed = 3,
-    /// As usual, for a variable of the environment speaks against it.
+    /// Normal: an environment variable does not allow it.
     Environment = 4,
-    /// As usual, for a limit, the personality or the users of the process speak against it.
+    /// Normal: a limit, the personality or the user ids of the process do not allow it.
     Limits = 5,
-    /// As usual, for the snapshot could not be executed.
+    /// Normal: the snapshot could not be executed.
     NotExecuted = 6,
-    /// As usual, for the card could not be read or makes no sense, or the snapshot is not the file that was written.
+    /// Normal: the card cannot be read or is invalid, or the snapshot is not the file that was written.
     Broken = 7,
-    /// As usual: by a way that the hook does not know of, as a script with very many arguments.
+    /// Normal: the program is started in a way that the hook does not support, such as a script with very many arguments.
     OtherWay = 8,
-    /// As usual, for the program has another path than the one that it was taken by (a hard link, a bind mount), or its
-    /// snapshots do not have the name yet that it was called by.
+    /// Normal: the program is executed by another path than the one in its card (a hard link, a bind mount), or its snapshots do not
+    /// have the caller's name yet.
     OtherName = 9,
 }
 
-/// Where launches of a program are counted that should have snapshots and has none: what is launched most is captured first. Programs
-/// may share a place by chance, which only makes their order less good.
+/// Index of the counter of launches of a program that has no snapshots. Programs that are launched most are captured first. Two
+/// programs may share a counter, which only affects that order.
 #[must_use]
 pub fn demand(program: &Identity) -> u32 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;

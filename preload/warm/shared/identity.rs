@@ -1,42 +1,41 @@
-//! What tells a file from any other, and from itself before it was written to.
+//! The identity of a version of a file.
 
-/// A file as statx(2) reports it. ctime(3type) cannot be set, so whatever is done to a file changes its identity. The mount is
-/// part of it because an image that is mounted in the place of another may have files with the same numbers and times.
+/// A file as statx(2) reports it. The ctime cannot be set, so every modification changes the identity. The mount is part of it because
+/// an image that is mounted in place of another may have files with equal inode numbers and times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The number of its device.
+    /// Its device number.
     pub device: u64,
-    /// The number of its inode.
+    /// Its inode number.
     pub inode: u64,
-    /// The number of the mount that it was found by: since Linux 6.8 no other mount ever has the same number until the next
-    /// boot. 0 before Linux 5.8.
+    /// The unique id of its mount. Since Linux 6.8, no other mount gets the same id until the next boot. 0 before Linux 5.8.
     pub mount: u64,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// When its content was last changed.
+    /// The time of the last change of its content (mtime).
     pub modified: Time,
-    /// When its content, its rights or its names were last changed.
+    /// The time of the last change of its content, mode or links (ctime).
     pub changed: Time,
 }
 
-/// A time of day of the file system.
+/// A timestamp of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Time {
-    /// Whole seconds since 1970.
+    /// Whole seconds since the epoch (1970).
     pub seconds: i64,
-    /// And so many nanoseconds.
+    /// Nanoseconds of the current second.
     pub nanoseconds: i64,
 }
 
 impl Identity {
-    /// What the file is called by in a store.
+    /// The name for the file in a store.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(self.device, self.inode, self.mount)
     }
 }
 
-/// The name of a file in a store: the numbers of its device, inode and mount, hexadecimal, with `-` between them.
+/// The name for a file in a store: the numbers of its device, inode and mount, in hexadecimal, separated by `-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     text: [u8; 50],
@@ -56,13 +55,13 @@ impl Key {
         key
     }
 
-    /// Its letters.
+    /// The key as bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.bytes).unwrap_or(&[])
     }
 
-    /// Its letters, as text.
+    /// The key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(self.as_bytes()).unwrap_or("")

@@ -1,10 +1,10 @@
-//! Reads the parts of a card one after the other; what is not there, or not whole, is none.
+//! Parses the fields of a card in order. Every function returns none if its field is incomplete or invalid.
 
 use core::ffi::CStr;
 
 use super::identity::{Identity, Time};
 
-/// What has not been read yet.
+/// The bytes that have not been parsed yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_ne_bytes)
     }
 
-    /// A number that is 0 or 1.
+    /// A 32-bit number that must be 0 or 1.
     pub(crate) fn flag(&mut self) -> Option<bool> {
         match self.u32()? {
             0 => Some(false),
@@ -50,12 +50,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A flag, and what follows it where it is set.
+    /// A flag, and a value behind it if the flag is set.
     pub(crate) fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { read(self).map(Some) } else { Some(None) }
     }
 
-    /// Its length with the zero at its end, and the text.
+    /// A length that includes the terminating NUL, and that many bytes.
     pub(crate) fn text(&mut self) -> Option<&'a CStr> {
         let length = self.u32()? as usize;
         let (text, rest) = self.rest.split_at_checked(length)?;

@@ -1,61 +1,60 @@
-//! What the stub of a snapshot is told to do: memory that lies behind its code, written with the snapshot.
+//! The table: what the stub of a snapshot has to do. It lies behind the stub's code and is written with the snapshot.
 //!
-//! All addresses are of the program as it runs; all of it is in the order of this machine's bytes.
+//! All addresses are those of the running program. Numbers have native byte order.
 
-/// Where tables begin: at a multiple of this many bytes.
+/// Alignment of tables, in bytes.
 pub const ALIGNMENT: u64 = 64;
-/// How many random words a launch draws at most.
+/// Maximum number of random words per launch.
 pub const MOST_DRAWN: usize = 8;
 /// The first word of every table.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"steady1w");
 
-/// What to do, besides the patches and protections that follow it, in this order.
+/// The steps of the stub. The patches, protections and prefault ranges follow, in this order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// [`MAGIC`].
     pub magic: u64,
-    /// Where the program is entered once all is done.
+    /// The address at which the program continues once everything is done.
     pub entry: u64,
-    /// What rdx holds then: the function that ld.so wants called at the end.
+    /// The value of rdx at that point: the function that ld.so registers with atexit(3).
     pub at_exit: u64,
-    /// The thread's pointer: FS.
+    /// The thread pointer (FS base).
     pub thread: u64,
-    /// For set_tid_address(2).
+    /// The argument of set_tid_address(2).
     pub tid_address: u64,
-    /// For set_robust_list(2); 0 for none.
+    /// The argument of set_robust_list(2); 0 for no call.
     pub robust_list: u64,
-    /// Its length in bytes.
+    /// The length of the list head, in bytes.
     pub robust_list_bytes: u64,
-    /// For rseq(2); 0 for none.
+    /// The area for rseq(2); 0 for no call.
     pub rseq: u64,
-    /// Its length in bytes.
+    /// The length of the area, in bytes.
     pub rseq_bytes: u32,
-    /// Its signature.
+    /// The signature for rseq(2).
     pub rseq_signature: u32,
-    /// What AT_PHDR, AT_PHNUM, AT_ENTRY and AT_BASE say where the program is loaded as usual.
+    /// AT_PHDR of the program when it is loaded normally.
     pub program_headers: u64,
-    /// AT_PHNUM.
+    /// AT_PHNUM of the program when it is loaded normally.
     pub program_header_count: u64,
-    /// AT_ENTRY.
+    /// AT_ENTRY of the program when it is loaded normally.
     pub program_entry: u64,
-    /// AT_BASE.
+    /// AT_BASE of the program when it is loaded normally.
     pub interpreter: u64,
-    /// AT_EXECFN: the program's path, which lies in the snapshot. It is what is executed after all where the stub cannot
-    /// do what it is told.
+    /// AT_EXECFN: the address of the program's path, in the snapshot. The stub executes this path if it fails.
     pub program_path: u64,
-    /// What FLDENV loads: the x87's control, status and tag words, and the address of its last instruction and operand.
+    /// The operand of FLDENV: the x87 control, status and tag words, and the pointers of its last instruction and operand.
     pub x87: [u32; 7],
-    /// The control and status word of SSE.
+    /// The MXCSR register (SSE).
     pub mxcsr: u32,
-    /// Where the program's code begins and ends, and its data: for `/proc/PID/stat` and prctl(2).
+    /// Start and end of the program's code, for prctl(2) with PR_SET_MM.
     pub code: [u64; 2],
-    /// Where its data begin and end.
+    /// Start and end of the program's data, for prctl(2) with PR_SET_MM.
     pub data: [u64; 2],
-    /// The part of the program's file that holds its headers: address, length, offset in the file. It is mapped from the file
-    /// itself, by which unwinders and debuggers find that file; length 0 for none.
+    /// The part of the program's file with its headers: address, length, file offset. It is mapped from the file, which unwinders and
+    /// debuggers find that way; length 0 for none.
     pub headers: [u64; 3],
-    /// What the file must be for that: device, inode, length, and time of its last change in seconds and nanoseconds.
+    /// The file that this mapping requires: device, inode, length, and mtime in seconds and nanoseconds.
     pub file: [u64; 5],
     /// How many random words are drawn.
     pub drawn: u64,
@@ -67,78 +66,78 @@ pub struct Table {
     pub ahead: u64,
 }
 
-/// One word of the program that is different at each launch.
+/// A word of the program that differs from launch to launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
-    /// What it becomes: one of [`kind`].
+    /// Its value: one of [`kind`].
     pub kind: u32,
-    /// How many bytes of it are written: 4 or 8.
+    /// How many bytes are written: 4 or 8.
     pub bytes: u32,
-    /// Added to it, wrapping; for [`kind::MANGLED`] the pointer itself.
+    /// Added to the value, wrapping. For [`kind::MANGLED`], the pointer itself.
     pub addend: u64,
 }
 
-/// Memory that may be written only until the program is entered.
+/// A range of memory that gets another protection before the program continues.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// Where it begins.
+    /// The start address.
     pub address: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
-    /// As mprotect(2) has it.
+    /// The protection, as in mprotect(2).
     pub protection: u64,
 }
 
-/// Memory that is going to be written: it is got ready at once, rather than page by page as it is touched.
+/// A range of memory that is going to be written. Its pages are prefaulted together.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ahead {
-    /// Where it begins.
+    /// The start address.
     pub address: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
-/// What a word becomes.
+/// Values of patched words.
 pub mod kind {
     /// The address of argc on the stack.
     pub const STACK: u32 = 1;
     /// The number of arguments.
     pub const ARGC: u32 = 2;
-    /// The address of the arguments' pointers.
+    /// The address of argv.
     pub const ARGV: u32 = 3;
-    /// The address of the environment's pointers.
+    /// The address of envp.
     pub const ENVIRONMENT: u32 = 4;
     /// The address of the auxiliary vector.
     pub const AUXILIARY: u32 = 5;
-    /// The address of the 16 random bytes.
+    /// AT_RANDOM: the address of 16 random bytes.
     pub const RANDOM: u32 = 6;
-    /// The address of the platform's name (AT_PLATFORM).
+    /// AT_PLATFORM: the address of the platform's name.
     pub const PLATFORM: u32 = 7;
-    /// The address of the program's path (AT_EXECFN).
+    /// AT_EXECFN: the address of the program's path.
     pub const EXECFN: u32 = 8;
-    /// The address of the first argument; of nothing where there is none.
+    /// The address of the first argument; 0 if there is none.
     pub const ARGV0: u32 = 9;
-    /// The address of its last part, behind the last slash.
+    /// The address of the first argument's last part, behind the last slash.
     pub const ARGV0_NAME: u32 = 10;
-    /// The address of the kernel's shared object.
+    /// AT_SYSINFO_EHDR: the address of the vDSO.
     pub const VDSO: u32 = 11;
-    /// The canary that guards the stack.
+    /// The stack canary.
     pub const CANARY: u32 = 12;
-    /// What mangles pointers.
+    /// The C library's pointer guard.
     pub const POINTER_GUARD: u32 = 13;
-    /// A pointer, mangled.
+    /// A pointer, mangled with the pointer guard.
     pub const MANGLED: u32 = 14;
-    /// The number of the thread.
+    /// The thread id.
     pub const TID: u32 = 15;
-    /// The end of the heap, as brk(0) tells it.
+    /// The program break, as brk(0) returns it.
     pub const BREAK: u32 = 16;
-    /// A random word: the addend says which of those that are drawn at the launch.
+    /// A random word. The addend is the index of the drawn word.
     pub const DRAWN: u32 = 17;
-    /// The soft limit on the stack in bytes, which the C library makes the stacks of threads by.
+    /// The soft limit of the stack in bytes, from which the C library derives the size of thread stacks.
     pub const STACK_LIMIT: u32 = 18;
 }

@@ -1,4 +1,4 @@
-//! What the kernel has laid on the fresh stack.
+//! The initial process stack, as the kernel prepares it for an executed program.
 
 use crate::calls;
 use crate::table::Table;
@@ -13,35 +13,38 @@ const AT_RANDOM: u64 = 25;
 const AT_EXECFN: u64 = 31;
 const AT_SYSINFO_EHDR: u64 = 33;
 
-/// This launch: addresses are 0 where the kernel tells none.
+/// The contents of the initial stack. Addresses that the kernel does not provide are 0.
 pub(crate) struct Launch {
-    /// The address of the number of arguments.
+    /// The address of argc.
     pub(crate) stack: *mut u64,
-    /// That number.
+    /// The number of arguments.
     pub(crate) count: u64,
-    /// The address of the arguments' pointers.
+    /// argv.
     pub(crate) arguments: *const u64,
-    /// Of the environment's.
+    /// envp.
     pub(crate) environment: *const u64,
-    /// Of the auxiliary vector.
+    /// The auxiliary vector.
     pub(crate) auxiliary: *mut [u64; 2],
-    /// Of 16 random bytes.
+    /// AT_RANDOM: 16 random bytes.
     pub(crate) random: *const u64,
-    /// Of the platform's name.
+    /// AT_PLATFORM: the platform's name.
     pub(crate) platform: u64,
-    /// Of the kernel's shared object.
+    /// AT_SYSINFO_EHDR: the vDSO.
     pub(crate) vdso: u64,
-    /// Whether the program is not to trust its environment.
+    /// AT_SECURE: whether the program must not trust its environment.
     pub(crate) secure: bool,
-    /// The number of the thread, once it is known.
+    /// The thread id, once it is known.
     pub(crate) thread: u64,
 }
 
 impl Launch {
+    /// Parses the stack.
+    ///
     /// # Safety
-    /// `stack` is as the kernel hands it over to a program that it starts.
+    /// `stack` must be the initial stack pointer of the process.
     pub(crate) unsafe fn read(stack: *mut u64) -> Launch {
-        // SAFETY: the number, so many pointers, a zero, pointers up to a zero, pairs up to one of kind 0.
+        // SAFETY: the stack contains argc, that many pointers, a null pointer, environment pointers up to a null pointer, and
+        // pairs up to one of kind AT_NULL.
         unsafe {
             let count = stack.read();
             let arguments = stack.add(1);
@@ -63,17 +66,17 @@ impl Launch {
                 secure: false,
                 thread: 0,
             };
-            launch.note_auxiliary();
+            launch.read_auxiliary();
             launch
         }
     }
 
     /// # Safety
-    /// The auxiliary vector is the kernel's.
-    unsafe fn note_auxiliary(&mut self) {
+    /// `self.auxiliary` must be the kernel's vector.
+    unsafe fn read_auxiliary(&mut self) {
         let mut pair = self.auxiliary;
         loop {
-            // SAFETY: it ends with a pair of kind 0.
+            // SAFETY: the vector ends with a pair of kind AT_NULL.
             let [kind, value] = unsafe { pair.read() };
             match kind {
                 0 => return,
@@ -87,14 +90,14 @@ impl Launch {
         }
     }
 
-    /// Has the auxiliary vector say of the program what it says of the snapshot.
+    /// Replaces the values that describe the snapshot's file by those of the program.
     ///
     /// # Safety
-    /// The auxiliary vector is the kernel's.
-    pub(crate) unsafe fn tell_of_the_program(&mut self, table: &Table) {
+    /// `self.auxiliary` must be the kernel's vector.
+    pub(crate) unsafe fn restore_auxiliary(&mut self, table: &Table) {
         let mut pair = self.auxiliary;
         loop {
-            // SAFETY: it ends with a pair of kind 0, and is the program's own memory.
+            // SAFETY: the vector ends with a pair of kind AT_NULL and is writable memory of the process.
             unsafe {
                 let value = &mut (*pair)[1];
                 match (*pair)[0] {
@@ -111,14 +114,13 @@ impl Launch {
         }
     }
 
-    /// Has the kernel show of the process what it would show of the program: in `/proc/PID/auxv` and core dumps, by which
-    /// debuggers find the program and its libraries.
+    /// Sets the memory layout that the kernel reports to that of the program: in `/proc/PID/auxv` and core dumps, by which debuggers
+    /// find the program and its libraries.
     ///
     /// # Safety
-    /// The arguments, the environment and the auxiliary vector are the kernel's.
-    pub(crate) unsafe fn show(&self, table: &Table) {
-        // SAFETY: all three vectors end with a null pointer, or a pair of kind 0; their texts lie one behind the other, and end with
-        // zeros.
+    /// The arguments, the environment and the auxiliary vector must be the kernel's.
+    pub(crate) unsafe fn set_memory_map(&self, table: &Table) {
+        // SAFETY: the vectors end with a null pointer or a pair of kind AT_NULL. Their strings are contiguous and NUL-terminated.
         unsafe {
             let mut pairs = 1;
             while (*self.auxiliary.wrapping_add(pairs - 1))[0] != 0 {
@@ -127,16 +129,16 @@ impl Launch {
             let first = if self.count == 0 { 0 } else { self.arguments.read() };
             let arguments_end = match self.environment.read() {
                 0 if self.count == 0 => return,
-                0 => end_of(self.arguments.wrapping_add(self.count as usize - 1).read()),
+                0 => end_of_string(self.arguments.wrapping_add(self.count as usize - 1).read()),
                 variable => variable,
             };
             let variables = self.auxiliary.cast::<u64>().addr().wrapping_sub(self.environment.addr()) / 8 - 1;
             let environment_end = match variables {
                 0 => arguments_end,
-                _ => end_of(self.environment.wrapping_add(variables - 1).read()),
+                _ => end_of_string(self.environment.wrapping_add(variables - 1).read()),
             };
             let heap = calls::heap_end();
-            calls::show(&calls::Shown {
+            calls::set_memory_map(&calls::MemoryMap {
                 code: table.code,
                 data: table.data,
                 heap: [heap, heap],
@@ -151,13 +153,13 @@ impl Launch {
     }
 }
 
-/// The address behind the zero at the end of a text.
+/// Returns the address behind the terminating NUL of a string.
 ///
 /// # Safety
-/// It is a text.
-unsafe fn end_of(text: u64) -> u64 {
+/// `text` must be the address of a NUL-terminated string.
+unsafe fn end_of_string(text: u64) -> u64 {
     let mut at = text;
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     while unsafe { (at as *const u8).read() } != 0 {
         at += 1;
     }

@@ -1,8 +1,7 @@
-//! The first code of a snapshot: makes of the memory that the kernel has just mapped the program as it would stand at its
-//! entry, and enters it.
+//! The first code of a snapshot. The kernel has mapped the snapshot's memory; the stub adapts it to this launch and jumps to the program.
 //!
-//! It runs without a C library, before the thread has a pointer, and calls nothing that could need either. Where it cannot
-//! do what it is told it executes the program itself, in the usual way, as if there were no snapshot.
+//! It runs without a C library, before the thread pointer is set, and calls nothing that could need either. If it fails, it executes the
+//! program's own file, as if there were no snapshot.
 #![no_std]
 #![no_main]
 
@@ -19,7 +18,7 @@ use core::arch::naked_asm;
 use launch::Launch;
 use table::{Ahead, MAGIC, Patch, Protection, Table};
 
-/// Called by the kernel: rsp is the address of the number of arguments. The table begins where the stub ends.
+/// The entry point. rsp is the address of argc; the table begins at the next aligned address behind the stub.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _start() -> ! {
@@ -56,33 +55,33 @@ unsafe extern "C" fn _start() -> ! {
     )
 }
 
-/// Does all that the table says.
+/// Executes the table.
 ///
 /// # Safety
-/// To be called once, with the fresh stack and the table of the snapshot that this is the stub of.
+/// Must be called once, with the initial stack and the table of this snapshot.
 unsafe extern "C" fn prepare(stack: *mut u64, table: *const Table) {
-    // SAFETY: the kernel made the stack, and the image put the table there.
+    // SAFETY: the kernel prepared the stack, and the table is part of the snapshot.
     let (mut launch, table) = unsafe { (Launch::read(stack), &*table) };
     if table.magic != MAGIC {
         calls::exit(127);
     }
-    // SAFETY: the table tells what is mapped, as the caller says.
-    let done = !launch.secure && unsafe { do_all(&mut launch, table) };
+    // SAFETY: guaranteed by the caller.
+    let done = !launch.secure && unsafe { execute(&mut launch, table) };
     if !done {
-        // SAFETY: the path lies in the snapshot, and arguments and environment are the kernel's. Only the auxiliary
-        // vector may have been changed, which no exec looks at.
+        // SAFETY: the path is in the snapshot, and arguments and environment are the kernel's. Only the auxiliary vector may have been
+        // changed, which execve(2) does not read.
         unsafe { calls::execve(table.program_path, launch.arguments, launch.environment) };
         calls::exit(127);
     }
 }
 
-/// Whether all could be done.
+/// Returns whether every step succeeded.
 ///
 /// # Safety
 /// As for [`prepare`].
-unsafe fn do_all(launch: &mut Launch, table: &Table) -> bool {
+unsafe fn execute(launch: &mut Launch, table: &Table) -> bool {
     let after = (&raw const *table).wrapping_add(1);
-    // SAFETY: all three lie behind the table, as many as it says.
+    // SAFETY: the three lists follow the table, with the lengths in it.
     let (patches, protections, ahead) = unsafe {
         let patches = core::slice::from_raw_parts(after.cast::<Patch>(), table.patches as usize);
         let behind = patches.as_ptr_range().end.cast::<Protection>();
@@ -90,9 +89,9 @@ unsafe fn do_all(launch: &mut Launch, table: &Table) -> bool {
         let behind = protections.as_ptr_range().end.cast::<Ahead>();
         (patches, protections, core::slice::from_raw_parts(behind, table.ahead as usize))
     };
-    // SAFETY: all of it is mapped.
-    ahead.iter().for_each(|it| unsafe { calls::get_ready(it.address, it.bytes) });
-    // SAFETY: the thread's memory is mapped, for it is the program's.
+    // SAFETY: the snapshot maps these ranges.
+    ahead.iter().for_each(|range| unsafe { calls::prefault(range.address, range.bytes) });
+    // SAFETY: the addresses are in the program's memory, which the snapshot maps.
     unsafe {
         calls::set_thread_pointer(table.thread);
         launch.thread = calls::set_tid_address(table.tid_address);
@@ -100,21 +99,22 @@ unsafe fn do_all(launch: &mut Launch, table: &Table) -> bool {
             calls::set_robust_list(table.robust_list, table.robust_list_bytes);
         }
     }
-    // SAFETY: all that is patched is mapped and can be written until it is protected below.
-    if !unsafe { patch::all(patches, launch, table) } {
+    // SAFETY: the patched words are mapped, and writable until they are protected below.
+    if !unsafe { patch::apply(patches, launch, table) } {
         return false;
     }
     if table.rseq != 0 {
-        // SAFETY: the area is the thread's own.
+        // SAFETY: the area belongs to the thread.
         unsafe { calls::register_rseq(table.rseq, table.rseq_bytes, table.rseq_signature) };
     }
-    // SAFETY: nothing that this stub has borrowed lies there.
-    let protected = protections.iter().all(|it| unsafe { calls::mprotect(it.address, it.bytes, it.protection) });
+    // SAFETY: the stub holds no references into these ranges.
+    let protected =
+        protections.iter().all(|range| unsafe { calls::mprotect(range.address, range.bytes, range.protection) });
     if protected {
-        // SAFETY: the vector is the kernel's, on this stack; the headers are mapped, and nothing has been changed in them.
+        // SAFETY: the vector is the kernel's, on this stack. The headers are mapped and unchanged.
         unsafe {
-            launch.tell_of_the_program(table);
-            launch.show(table);
+            launch.restore_auxiliary(table);
+            launch.set_memory_map(table);
             let [address, bytes, offset] = table.headers;
             if bytes != 0 {
                 calls::map_file(table.program_path, &table.file, address, bytes, offset);

@@ -1,24 +1,24 @@
-//! The words that are different at each launch.
+//! Patches the words that differ from launch to launch.
 
 use crate::calls;
 use crate::launch::Launch;
 use crate::table::{MOST_DRAWN, Patch, Table, kind};
 
-/// How far a mangled pointer is turned to the left.
-const TURN: u32 = 17;
+/// The C library rotates mangled pointers left by this many bits.
+const ROTATION: u32 = 17;
 
-/// Writes all of them, and says whether it could; else some are not written.
+/// Writes all patches. Returns whether it could; on failure, some may have been written.
 ///
 /// # Safety
-/// Each is 4 or 8 bytes of memory that can be written, and nothing of this stub's own.
-pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> bool {
+/// Each patch must be 4 or 8 bytes of writable memory outside the stub.
+pub(crate) unsafe fn apply(patches: &[Patch], launch: &Launch, table: &Table) -> bool {
     let mut heap_end = 0;
     let mut drawn = [0; MOST_DRAWN];
     let wanted = table.drawn as usize;
     if wanted > MOST_DRAWN || launch.random.is_null() || (wanted > 0 && !calls::draw(&mut drawn[..wanted])) {
         return false;
     }
-    // SAFETY: AT_RANDOM is the address of 16 bytes, a multiple of nothing in particular.
+    // SAFETY: AT_RANDOM is the address of 16 bytes, which need not be aligned.
     let (canary, guard) =
         unsafe { (launch.random.read_unaligned() & !0xff, launch.random.wrapping_add(1).read_unaligned()) };
     for patch in patches {
@@ -31,14 +31,14 @@ pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> b
             kind::RANDOM => launch.random as u64,
             kind::PLATFORM if launch.platform != 0 => launch.platform,
             kind::EXECFN => table.program_path,
-            // SAFETY: the arguments end with a null pointer, which stands first where there are none.
+            // SAFETY: argv ends with a null pointer.
             kind::ARGV0 => unsafe { launch.arguments.read() },
-            // SAFETY: likewise.
+            // SAFETY: as above.
             kind::ARGV0_NAME => unsafe { last_part(launch.arguments.read()) },
             kind::VDSO if launch.vdso != 0 => launch.vdso,
             kind::CANARY => canary,
             kind::POINTER_GUARD => guard,
-            kind::MANGLED => (patch.addend ^ guard).rotate_left(TURN).wrapping_sub(patch.addend),
+            kind::MANGLED => (patch.addend ^ guard).rotate_left(ROTATION).wrapping_sub(patch.addend),
             kind::TID => launch.thread,
             kind::BREAK => {
                 if heap_end == 0 {
@@ -47,7 +47,7 @@ pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> b
                 heap_end
             }
             kind::STACK_LIMIT => match calls::stack_limit() {
-                // Where it is not known, or none, the C library would have taken another number.
+                // With an unknown limit or none, the C library would have used another value.
                 0 | u64::MAX => return false,
                 limit => limit,
             },
@@ -57,7 +57,7 @@ pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> b
             _ => return false,
         };
         let value = base.wrapping_add(patch.addend);
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match patch.bytes {
                 8 => (patch.address as *mut u64).write(value),
@@ -68,15 +68,15 @@ pub(crate) unsafe fn all(patches: &[Patch], launch: &Launch, table: &Table) -> b
     true
 }
 
-/// What stands behind the last slash of a text; 0 of nothing.
+/// Returns the address behind the last slash of a string; 0 for 0.
 ///
 /// # Safety
-/// `text` is 0 or the address of a text that ends with a zero.
+/// `text` must be 0 or the address of a NUL-terminated string.
 unsafe fn last_part(text: u64) -> u64 {
     let mut part = text;
     let mut at = text;
     if text != 0 {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         while let letter @ 1.. = unsafe { (at as *const u8).read() } {
             at += 1;
             if letter == b'/' {

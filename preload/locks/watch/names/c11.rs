@@ -1,16 +1,16 @@
-//! The mutexes, conditions and threads of threads.h: those of POSIX threads under other names, and with other results. The C library
-//! makes the one into the other by calls of its own, which nothing can stand in for.
+//! Mutexes, conditions and threads of threads.h: those of POSIX threads under other names and with other results. The C library
+//! implements them by internal calls, which cannot be interposed.
 
 use core::ffi::{c_int, c_void};
 
 use crate::area::Kind;
+use crate::attach;
 use crate::clock::Timespec;
-use crate::names::through::{Call, passages};
-use crate::names::{self, conditions, entrances, mutexes, threads};
+use crate::names::cancellation::{Call, cancellable};
+use crate::names::{self, conditions, entry_points, mutexes, threads};
 use crate::real::{self, real};
-use crate::start;
 
-entrances! {
+entry_points! {
     mtx_init -> init, "rdx";
     mtx_destroy -> destroy, "rsi";
     mtx_lock -> lock, "rsi";
@@ -21,19 +21,19 @@ entrances! {
     thrd_create -> create, "rcx";
 }
 
-passages! {
+cancellable! {
     cnd_wait -> before_wait, after;
     cnd_timedwait -> before_timedwait, after;
     thrd_join -> before_join, after_join;
 }
 
-/// What threads.h calls a result.
-fn told(result: c_int) -> c_int {
+/// Converts an errno to a result of threads.h (`thrd_success` and so on).
+fn to_c11(result: c_int) -> c_int {
     const EBUSY: c_int = 16;
     const ENOMEM: c_int = 12;
     const ETIMEDOUT: c_int = 110;
     match result {
-        names::WELL => 0,
+        names::SUCCESS => 0,
         EBUSY => 1,
         ENOMEM => 3,
         ETIMEDOUT => 4,
@@ -43,41 +43,41 @@ fn told(result: c_int) -> c_int {
 
 unsafe extern "C" fn init(mutex: *mut c_void, kind: c_int, site: u64) -> c_int {
     let result = real!(mtx_init(mutex: *mut c_void, kind: c_int));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::begins(place, Kind::Mutex, mutex.expose_provenance() as u64, site);
+        names::initialised(place, Kind::Mutex, mutex.expose_provenance() as u64, site);
     }
     result
 }
 
 unsafe extern "C" fn destroy(mutex: *mut c_void, site: u64) {
-    // SAFETY: the caller gave a mutex.
+    // SAFETY: guaranteed by the caller.
     let _ = unsafe { mutexes::destroy(mutex, site) };
 }
 
 unsafe extern "C" fn lock(mutex: *mut c_void, site: u64) -> c_int {
-    // SAFETY: the caller gave a mutex.
-    told(unsafe { mutexes::lock(mutex, site) })
+    // SAFETY: guaranteed by the caller.
+    to_c11(unsafe { mutexes::lock(mutex, site) })
 }
 
 unsafe extern "C" fn timedlock(mutex: *mut c_void, time: *const Timespec, site: u64) -> c_int {
-    // SAFETY: the caller gave a mutex and a time.
-    told(unsafe { mutexes::timedlock(mutex, time, site) })
+    // SAFETY: guaranteed by the caller.
+    to_c11(unsafe { mutexes::timedlock(mutex, time, site) })
 }
 
 unsafe extern "C" fn trylock(mutex: *mut c_void, site: u64) -> c_int {
-    // SAFETY: the caller gave a mutex.
-    told(unsafe { mutexes::trylock(mutex, site) })
+    // SAFETY: guaranteed by the caller.
+    to_c11(unsafe { mutexes::trylock(mutex, site) })
 }
 
 unsafe extern "C" fn unlock(mutex: *mut c_void, site: u64) -> c_int {
-    // SAFETY: the caller gave a mutex.
-    told(unsafe { mutexes::unlock(mutex, site) })
+    // SAFETY: guaranteed by the caller.
+    to_c11(unsafe { mutexes::unlock(mutex, site) })
 }
 
 unsafe extern "C" fn destroy_condition(condition: *mut c_void, site: u64) {
-    // SAFETY: the caller gave a condition.
+    // SAFETY: guaranteed by the caller.
     let _ = unsafe { conditions::destroy(condition, site) };
 }
 
@@ -90,11 +90,11 @@ extern "C" fn before_timedwait(call: &mut Call) -> *const c_void {
 }
 
 extern "C" fn after(call: &Call, result: c_int) -> c_int {
-    told(conditions::after(call, result))
+    to_c11(conditions::after(call, result))
 }
 
 unsafe extern "C" fn create(thread: *mut c_void, routine: usize, argument: *mut c_void, _: u64) -> c_int {
-    threads::created(
+    threads::create_with(
         routine,
         argument,
         |routine, argument| real!(thrd_create(thread: *mut c_void, routine: usize, argument: *mut c_void)),

@@ -1,18 +1,18 @@
-//! Conditions: every wait is one. The mutex is given back for its time, and taken again at its end by the C library itself.
+//! Condition variables. Every call waits. The C library itself releases the mutex for the wait and reacquires it.
 
 use core::ffi::{c_int, c_void};
 
 use crate::area::Kind;
-use crate::names::through::{Call, passages, real_or_missing};
-use crate::names::{self, entrances};
+use crate::names::cancellation::{Call, cancellable, real_or_missing};
+use crate::names::{self, entry_points};
 use crate::real::{self, real};
-use crate::{hold, start, wait};
+use crate::{attach, hold, wait};
 
-entrances! {
+entry_points! {
     pthread_cond_destroy -> destroy, "rsi";
 }
 
-passages! {
+cancellable! {
     pthread_cond_wait -> before_wait, after;
     pthread_cond_timedwait -> before_timedwait, after;
     pthread_cond_clockwait -> before_clockwait, after;
@@ -32,9 +32,9 @@ extern "C" fn before_clockwait(call: &mut Call) -> *const c_void {
 
 fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
     let (condition, mutex, site) = (call.address(0), call.address(1), call.site);
-    let wait = start::place().map(|place| {
-        if let Some(over) = hold::end(place, Kind::Mutex, mutex) {
-            over.write_down();
+    let wait = attach::place().map(|place| {
+        if let Some(hold) = hold::end(place, Kind::Mutex, mutex) {
+            hold.record();
         }
         wait::begin(place, Kind::Condition, condition, site)
     });
@@ -44,17 +44,17 @@ fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
 
 pub(super) extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        names::waited(wait, result);
+        names::end_wait(wait, result);
     }
     result
 }
 
 pub(super) unsafe extern "C" fn destroy(condition: *mut c_void, _: u64) -> c_int {
     let result = real!(pthread_cond_destroy(condition: *mut c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::ends(place, condition.expose_provenance() as u64);
+        names::destroyed(place, condition.expose_provenance() as u64);
     }
     result
 }

@@ -1,5 +1,5 @@
-//! Mutexes. Of nearly every type a try and then a lock comes to what the lock does alone: both take a mutex that is free, one more
-//! time one that is recursive, and one whose owner died; and whatever else a try says, the lock is asked itself.
+//! Mutexes. For nearly every type a trylock followed by a lock does the same as the lock alone: both acquire a free mutex, a recursive
+//! one again, and one whose owner died. For any other result of the trylock, the real lock function is called.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicI32;
@@ -7,11 +7,11 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::area::Kind;
 use crate::clock::Timespec;
-use crate::names::{self, First, entrances, locking, trying};
+use crate::names::{self, Approach, entry_points, lock_function, trylock_function};
 use crate::real::real;
-use crate::{hold, real, start, taken, wait};
+use crate::{acquisition, attach, hold, real, wait};
 
-entrances! {
+entry_points! {
     pthread_mutex_init -> init, "rdx";
     pthread_mutex_destroy -> destroy, "rsi";
     pthread_mutex_lock -> lock, "rsi";
@@ -23,64 +23,64 @@ entrances! {
 
 unsafe extern "C" fn init(mutex: *mut c_void, attributes: *const c_void, site: u64) -> c_int {
     let result = real!(pthread_mutex_init(mutex: *mut c_void, attributes: *const c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::begins(place, Kind::Mutex, mutex.expose_provenance() as u64, site);
+        names::initialised(place, Kind::Mutex, mutex.expose_provenance() as u64, site);
     }
     result
 }
 
 pub(super) unsafe extern "C" fn destroy(mutex: *mut c_void, _: u64) -> c_int {
     let result = real!(pthread_mutex_destroy(mutex: *mut c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::ends(place, mutex.expose_provenance() as u64);
+        names::destroyed(place, mutex.expose_provenance() as u64);
     }
     result
 }
 
-/// What is done first.
+/// Returns what to do first.
 ///
-/// One that is free and that nobody but the one thread of this process could take is not tried, for a try costs more than a lock
-/// there. Nor is one that raises priorities: a try that may not do that leaves the C library believing that it was done. Whether
-/// somebody has it is told by sight.
+/// A free mutex of a single-threaded process is not tried, because the C library's trylock is slower than its lock there. A
+/// PTHREAD_PRIO_PROTECT mutex is not tried either: if a trylock may not raise the priority, the C library believes afterwards that it
+/// did. Whether such a mutex is held is read from its owner field.
 #[inline(always)]
-fn first(mutex: *mut c_void) -> First {
-    const PROTECTING: i32 = 64;
-    const FOR_OTHERS: i32 = 16 | 32 | PROTECTING | 128;
+fn first(mutex: *mut c_void) -> Approach {
+    const PRIO_PROTECT: i32 = 64;
+    const SPECIAL: i32 = 16 | 32 | PRIO_PROTECT | 128;
     const OWNER: i32 = (1 << 19) - 1;
     let words: *const AtomicI32 = mutex.cast_const().cast();
-    // SAFETY: it is a mutex, whose first word says whether it is taken, and whose fifth what it is.
-    let [taken, kind] = unsafe { [(*words).load(Relaxed), (*words.add(4)).load(Relaxed)] };
-    if kind & FOR_OTHERS == 0 {
-        return if real::is_single_threaded() && taken == 0 { First::Call } else { First::Try };
+    // SAFETY: `mutex` points to a mutex: word 0 is its lock word, word 4 its kind.
+    let [lock_word, kind] = unsafe { [(*words).load(Relaxed), (*words.add(4)).load(Relaxed)] };
+    if kind & SPECIAL == 0 {
+        return if real::is_single_threaded() && lock_word == 0 { Approach::Call } else { Approach::Try };
     }
-    match (kind & PROTECTING, taken & OWNER) {
-        (0, _) => First::Try,
-        (_, 0) => First::Call,
-        _ => First::Wait,
+    match (kind & PRIO_PROTECT, lock_word & OWNER) {
+        (0, _) => Approach::Try,
+        (_, 0) => Approach::Call,
+        _ => Approach::Wait,
     }
 }
 
-locking!(lock, Kind::Mutex, pthread_mutex_lock, pthread_mutex_trylock, (lock), first(lock));
-locking!(timedlock, Kind::Mutex, pthread_mutex_timedlock, pthread_mutex_trylock, (lock, time: *const Timespec), first(lock));
-locking!(
+lock_function!(lock, Kind::Mutex, pthread_mutex_lock, pthread_mutex_trylock, (lock), first(lock));
+lock_function!(timedlock, Kind::Mutex, pthread_mutex_timedlock, pthread_mutex_trylock, (lock, time: *const Timespec), first(lock));
+lock_function!(
     clocklock,
     Kind::Mutex,
     pthread_mutex_clocklock,
     pthread_mutex_trylock,
     (lock, clock: c_int, time: *const Timespec),
-    if names::is_clock(clock) { first(lock) } else { First::Call }
+    if names::is_supported_clock(clock) { first(lock) } else { Approach::Call }
 );
-trying!(trylock, Kind::Mutex, pthread_mutex_trylock);
+trylock_function!(trylock, Kind::Mutex, pthread_mutex_trylock);
 
 pub(super) unsafe extern "C" fn unlock(mutex: *mut c_void, _: u64) -> c_int {
-    let over = start::place().and_then(|place| hold::end(place, Kind::Mutex, mutex.expose_provenance() as u64));
+    let hold = attach::place().and_then(|place| hold::end(place, Kind::Mutex, mutex.expose_provenance() as u64));
     let result = real!(pthread_mutex_unlock(mutex: *mut c_void));
-    if let Some(over) = over {
-        over.write_down();
+    if let Some(hold) = hold {
+        hold.record();
     }
     result
 }

@@ -1,14 +1,14 @@
-//! Read-write locks. A time that is none is told before the lock is looked at.
+//! Read-write locks. An invalid timeout is an error even if the lock is free.
 
 use core::ffi::{c_int, c_void};
 
 use crate::area::Kind;
 use crate::clock::Timespec;
-use crate::names::{self, First, entrances, locking, trying};
+use crate::names::{self, Approach, entry_points, lock_function, trylock_function};
 use crate::real::real;
-use crate::{hold, start, taken, wait};
+use crate::{acquisition, attach, hold, wait};
 
-entrances! {
+entry_points! {
     pthread_rwlock_init -> init, "rdx";
     pthread_rwlock_destroy -> destroy, "rsi";
     pthread_rwlock_rdlock -> rdlock, "rsi";
@@ -24,69 +24,69 @@ entrances! {
 
 unsafe extern "C" fn init(lock: *mut c_void, attributes: *const c_void, site: u64) -> c_int {
     let result = real!(pthread_rwlock_init(lock: *mut c_void, attributes: *const c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::begins(place, Kind::Rwlock, lock.expose_provenance() as u64, site);
+        names::initialised(place, Kind::Rwlock, lock.expose_provenance() as u64, site);
     }
     result
 }
 
 unsafe extern "C" fn destroy(lock: *mut c_void, _: u64) -> c_int {
     let result = real!(pthread_rwlock_destroy(lock: *mut c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::ends(place, lock.expose_provenance() as u64);
+        names::destroyed(place, lock.expose_provenance() as u64);
     }
     result
 }
 
 const KIND: Kind = Kind::Rwlock;
 
-locking!(rdlock, KIND, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (lock), First::Try);
-locking!(
+lock_function!(rdlock, KIND, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (lock), Approach::Try);
+lock_function!(
     timedrdlock,
     KIND,
     pthread_rwlock_timedrdlock,
     pthread_rwlock_tryrdlock,
     (lock, time: *const Timespec),
-    First::if_well(names::is_valid(time))
+    Approach::try_if(names::is_valid_time(time))
 );
-locking!(
+lock_function!(
     clockrdlock,
     KIND,
     pthread_rwlock_clockrdlock,
     pthread_rwlock_tryrdlock,
     (lock, clock: c_int, time: *const Timespec),
-    First::if_well(names::is_clock(clock) && names::is_valid(time))
+    Approach::try_if(names::is_supported_clock(clock) && names::is_valid_time(time))
 );
-trying!(tryrdlock, KIND, pthread_rwlock_tryrdlock);
+trylock_function!(tryrdlock, KIND, pthread_rwlock_tryrdlock);
 
-locking!(wrlock, KIND, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (lock), First::Try);
-locking!(
+lock_function!(wrlock, KIND, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (lock), Approach::Try);
+lock_function!(
     timedwrlock,
     KIND,
     pthread_rwlock_timedwrlock,
     pthread_rwlock_trywrlock,
     (lock, time: *const Timespec),
-    First::if_well(names::is_valid(time))
+    Approach::try_if(names::is_valid_time(time))
 );
-locking!(
+lock_function!(
     clockwrlock,
     KIND,
     pthread_rwlock_clockwrlock,
     pthread_rwlock_trywrlock,
     (lock, clock: c_int, time: *const Timespec),
-    First::if_well(names::is_clock(clock) && names::is_valid(time))
+    Approach::try_if(names::is_supported_clock(clock) && names::is_valid_time(time))
 );
-trying!(trywrlock, KIND, pthread_rwlock_trywrlock);
+trylock_function!(trywrlock, KIND, pthread_rwlock_trywrlock);
 
 unsafe extern "C" fn unlock(lock: *mut c_void, _: u64) -> c_int {
-    let over = start::place().and_then(|place| hold::end(place, Kind::Rwlock, lock.expose_provenance() as u64));
+    let hold = attach::place().and_then(|place| hold::end(place, Kind::Rwlock, lock.expose_provenance() as u64));
     let result = real!(pthread_rwlock_unlock(lock: *mut c_void));
-    if let Some(over) = over {
-        over.write_down();
+    if let Some(hold) = hold {
+        hold.record();
     }
     result
 }

@@ -1,14 +1,14 @@
-//! Semaphores. A wait is a point of cancellation even where it does not have to wait, and tells what went wrong by errno, which is as
-//! the real function leaves it.
+//! Semaphores. A wait is a cancellation point even if it does not block, and reports errors by errno, which is left as the real
+//! function sets it.
 
 use core::ffi::{c_int, c_uint, c_void};
 
 use crate::area::Kind;
-use crate::names::through::{Call, passages, real_or_missing};
-use crate::names::{self, entrances};
+use crate::names::cancellation::{Call, cancellable, real_or_missing};
+use crate::names::{self, entry_points};
 use crate::real::{self, real};
 use crate::wait::{self, End};
-use crate::{start, taken};
+use crate::{acquisition, attach};
 
 #[link(name = "c")]
 unsafe extern "C" {
@@ -16,60 +16,60 @@ unsafe extern "C" {
     fn pthread_testcancel();
 }
 
-entrances! {
+entry_points! {
     sem_init -> init, "rcx";
     sem_destroy -> destroy, "rsi";
     sem_trywait -> trywait, "rsi";
 }
 
-passages! {
-    sem_wait -> is_good ? pthread_testcancel, before_wait, after;
-    sem_timedwait -> is_good_time ? pthread_testcancel, before_timedwait, after;
-    sem_clockwait -> is_good_clock ? pthread_testcancel, before_clockwait, after;
+cancellable! {
+    sem_wait -> is_valid ? pthread_testcancel, before_wait, after;
+    sem_timedwait -> is_valid_timedwait ? pthread_testcancel, before_timedwait, after;
+    sem_clockwait -> is_valid_clockwait ? pthread_testcancel, before_clockwait, after;
 }
 
 unsafe extern "C" fn init(semaphore: *mut c_void, shared: c_int, value: c_uint, site: u64) -> c_int {
     let result = real!(sem_init(semaphore: *mut c_void, shared: c_int, value: c_uint));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::begins(place, Kind::Semaphore, semaphore.expose_provenance() as u64, site);
+        names::initialised(place, Kind::Semaphore, semaphore.expose_provenance() as u64, site);
     }
     result
 }
 
 unsafe extern "C" fn destroy(semaphore: *mut c_void, _: u64) -> c_int {
     let result = real!(sem_destroy(semaphore: *mut c_void));
-    if result == names::WELL
-        && let Some(place) = start::place()
+    if result == names::SUCCESS
+        && let Some(place) = attach::place()
     {
-        names::ends(place, semaphore.expose_provenance() as u64);
+        names::destroyed(place, semaphore.expose_provenance() as u64);
     }
     result
 }
 
 unsafe extern "C" fn trywait(semaphore: *mut c_void, site: u64) -> c_int {
-    let place = start::place();
+    let place = attach::place();
     let result = real!(sem_trywait(semaphore: *mut c_void));
-    if result == names::WELL
+    if result == names::SUCCESS
         && let Some(place) = place
     {
-        taken::count(place, Kind::Semaphore, semaphore.expose_provenance() as u64, site);
+        acquisition::count(place, Kind::Semaphore, semaphore.expose_provenance() as u64, site);
     }
     result
 }
 
-/// Whether a wait can be one: what is asked for is. Who was cancelled is to find that out before a semaphore is taken.
-extern "C" fn is_good(_: &Call) -> c_int {
+/// Returns whether the arguments of the wait are valid. If they are, cancellation must be checked before the semaphore is decremented.
+extern "C" fn is_valid(_: &Call) -> c_int {
     1
 }
 
-extern "C" fn is_good_time(call: &Call) -> c_int {
-    names::is_valid(call.pointer(1)).into()
+extern "C" fn is_valid_timedwait(call: &Call) -> c_int {
+    names::is_valid_time(call.pointer(1)).into()
 }
 
-extern "C" fn is_good_clock(call: &Call) -> c_int {
-    (names::is_clock(call.address(1) as c_int) && names::is_valid(call.pointer(2))).into()
+extern "C" fn is_valid_clockwait(call: &Call) -> c_int {
+    (names::is_supported_clock(call.address(1) as c_int) && names::is_valid_time(call.pointer(2))).into()
 }
 
 extern "C" fn before_wait(call: &mut Call) -> *const c_void {
@@ -77,26 +77,26 @@ extern "C" fn before_wait(call: &mut Call) -> *const c_void {
 }
 
 extern "C" fn before_timedwait(call: &mut Call) -> *const c_void {
-    let good = is_good_time(call) != 0;
-    before(call, real::sem_timedwait(), good)
+    let valid = is_valid_timedwait(call) != 0;
+    before(call, real::sem_timedwait(), valid)
 }
 
 extern "C" fn before_clockwait(call: &mut Call) -> *const c_void {
-    let good = is_good_clock(call) != 0;
-    before(call, real::sem_clockwait(), good)
+    let valid = is_valid_clockwait(call) != 0;
+    before(call, real::sem_clockwait(), valid)
 }
 
-fn before(call: &mut Call, real: *mut c_void, good: bool) -> *const c_void {
+fn before(call: &mut Call, real: *mut c_void, valid: bool) -> *const c_void {
     call.set_wait(None);
-    let Some(place) = start::place().filter(|_| good) else { return real_or_missing(real) };
+    let Some(place) = attach::place().filter(|_| valid) else { return real_or_missing(real) };
     let semaphore: *const c_void = call.pointer(0);
-    // SAFETY: each thread has its own errno.
+    // SAFETY: takes no arguments.
     let errno = unsafe { __errno_location() };
-    // SAFETY: as above.
+    // SAFETY: errno is a variable of this thread.
     let before = unsafe { *errno };
-    if real!(sem_trywait(semaphore: *const c_void)) == names::WELL {
-        taken::count(place, Kind::Semaphore, call.address(0), call.site);
-        return already as *const c_void;
+    if real!(sem_trywait(semaphore: *const c_void)) == names::SUCCESS {
+        acquisition::count(place, Kind::Semaphore, call.address(0), call.site);
+        return acquired_already as *const c_void;
     }
     // SAFETY: as above.
     unsafe { *errno = before };
@@ -104,14 +104,14 @@ fn before(call: &mut Call, real: *mut c_void, good: bool) -> *const c_void {
     real_or_missing(real)
 }
 
-/// What is called where it was taken at once.
-extern "C" fn already() -> c_int {
-    names::WELL
+/// Called in place of the real function when the semaphore was decremented without a wait.
+extern "C" fn acquired_already() -> c_int {
+    names::SUCCESS
 }
 
 extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        wait.end(if result == names::WELL { End::Got } else { End::GivenUp });
+        wait.end(if result == names::SUCCESS { End::Acquired } else { End::GaveUp });
     }
     result
 }

@@ -1,18 +1,18 @@
-//! Threads: when they begin, and who waits for their end.
+//! Threads: their creation, and waits for their end.
 
 use core::ffi::{c_int, c_void};
 
-use crate::names::through::{Call, passages, real_or_missing};
-use crate::names::{self, entrances};
+use crate::names::cancellation::{Call, cancellable, real_or_missing};
+use crate::names::{self, entry_points};
 use crate::real::{self, real};
 use crate::wait::{self, End};
-use crate::{start, thread};
+use crate::{attach, thread};
 
-entrances! {
+entry_points! {
     pthread_create -> create, "r8";
 }
 
-passages! {
+cancellable! {
     pthread_join -> before_join, after;
     pthread_timedjoin_np -> before_timedjoin, after;
     pthread_clockjoin_np -> before_clockjoin, after;
@@ -25,21 +25,25 @@ unsafe extern "C" fn create(
     argument: *mut c_void,
     _: u64,
 ) -> c_int {
-    created(
+    create_with(
         routine,
         argument,
         |routine, argument| real!(pthread_create(thread: *mut c_void, attributes: *const c_void, routine: usize, argument: *mut c_void)),
     )
 }
 
-/// A thread that is to begin with this is created, by who is told what it begins with instead.
-pub(super) fn created(routine: usize, argument: *mut c_void, create: impl Fn(usize, *mut c_void) -> c_int) -> c_int {
-    let Some(kept) = start::place().and_then(|_| thread::keep(routine, argument)) else {
+/// Creates a thread by `create`, which gets [`thread::start_routine`] in place of the program's start routine.
+pub(super) fn create_with(
+    routine: usize,
+    argument: *mut c_void,
+    create: impl Fn(usize, *mut c_void) -> c_int,
+) -> c_int {
+    let Some(stored) = attach::place().and_then(|_| thread::store_start(routine, argument)) else {
         return create(routine, argument);
     };
-    let result = create((thread::begins as *const c_void).expose_provenance(), kept);
-    if result != names::WELL {
-        thread::give_up(kept);
+    let result = create((thread::start_routine as *const c_void).expose_provenance(), stored);
+    if result != names::SUCCESS {
+        thread::discard_start(stored);
     }
     result
 }
@@ -58,13 +62,13 @@ extern "C" fn before_clockjoin(call: &mut Call) -> *const c_void {
 
 pub(super) fn before(call: &mut Call, real: *mut c_void) -> *const c_void {
     let site = call.site;
-    call.set_wait(start::place().map(|place| wait::begin_join(place, site)));
+    call.set_wait(attach::place().map(|place| wait::begin_join(place, site)));
     real_or_missing(real)
 }
 
 pub(super) extern "C" fn after(call: &Call, result: c_int) -> c_int {
     if let Some(wait) = call.wait() {
-        wait.end(End::Got);
+        wait.end(End::Acquired);
     }
     result
 }

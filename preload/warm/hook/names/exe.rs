@@ -1,47 +1,46 @@
-//! Functions that look at a file: where that is a snapshot that a process runs from, by way of `/proc/PID/exe`, programs are shown the
-//! file of the process's program in its place. So they find services by their files.
-//!
+//! Functions that take the path of a file: if that is `/proc/PID/exe` of a process that runs from a snapshot, they use the program's file
+//! instead of the snapshot. Programs find services by these links.
+
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 
 use crate::calls::AT_FDCWD;
-use crate::own::{self, File};
 use crate::pointers::Prober;
+use crate::proc_exe::{self, ProgramFile};
 use crate::real::{self, real};
 
 type Path = *const c_char;
 
-/// The program's file, if the path leads to a snapshot by way of `/proc`.
+/// The program's file, if the path is a link in `/proc` to a snapshot.
 ///
 /// # Safety
 ///
-/// The path is a text.
-unsafe fn file(folder: c_int, path: Path) -> Option<File> {
-    // SAFETY: the caller vouches for it.
-    own::instead_of_any(folder, unsafe { CStr::from_ptr(path) })
+/// The path must be a NUL-terminated string.
+unsafe fn program_file(directory: c_int, path: Path) -> Option<ProgramFile> {
+    // SAFETY: guaranteed by the caller.
+    proc_exe::program_of_link(directory, unsafe { CStr::from_ptr(path) })
 }
 
-/// What the link holds, where it leads to a snapshot: the path of the program's file; otherwise what `real` makes of it, which is given how many
-/// bytes it may write.
-fn link(folder: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
-    let mut file = Prober::new().text(path).and_then(|path| own::instead_of_any(folder, path));
-    let Some(program) = file.as_mut().and_then(File::path).map(CStr::to_bytes) else {
+/// Implements readlink(2): writes the program's path if the link leads to a snapshot, otherwise calls `real` with the size of the buffer.
+fn read_link(directory: c_int, path: Path, into: *mut c_char, bytes: usize, real: impl Fn(usize) -> isize) -> isize {
+    let mut file = Prober::new().text(path).and_then(|path| proc_exe::program_of_link(directory, path));
+    let Some(program) = file.as_mut().and_then(ProgramFile::path).map(CStr::to_bytes) else {
         return real(bytes);
     };
-    // It says whether there is such memory, of which no more is changed than should be.
+    // The real function checks the buffer. It changes no more bytes of it than the result has.
     let length = program.len().min(bytes);
     let written = real(length);
     if written < 0 {
         return written;
     }
-    // SAFETY: the caller has room for so many bytes, and what lies within this library is not there.
+    // SAFETY: the buffer has that many bytes and does not overlap this library's memory.
     unsafe { ptr::copy_nonoverlapping(program.as_ptr().cast(), into, length) };
     length as isize
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(
+    read_link(
         AT_FDCWD,
         path,
         into,
@@ -51,10 +50,10 @@ unsafe extern "C" fn readlink(path: Path, into: *mut c_char, bytes: usize) -> is
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn readlinkat(folder: c_int, path: Path, into: *mut c_char, bytes: usize) -> isize {
-    link(folder, path, into, bytes, |bytes| {
+unsafe extern "C" fn readlinkat(directory: c_int, path: Path, into: *mut c_char, bytes: usize) -> isize {
+    read_link(directory, path, into, bytes, |bytes| {
         real!(
-            readlinkat(folder, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
+            readlinkat(directory, path, into, bytes) as fn(c_int, Path, *mut c_char, usize) -> isize,
             else real::missing() as isize
         )
     })
@@ -63,10 +62,10 @@ unsafe extern "C" fn readlinkat(folder: c_int, path: Path, into: *mut c_char, by
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __readlink_chk(path: Path, into: *mut c_char, bytes: usize, room: usize) -> isize {
     if bytes <= room {
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: the buffer has that many bytes.
         return unsafe { readlink(path, into, bytes) };
     }
-    // It ends the program.
+    // The real function aborts the program.
     real!(
         __readlink_chk(path, into, bytes, room) as fn(Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
@@ -75,37 +74,36 @@ unsafe extern "C" fn __readlink_chk(path: Path, into: *mut c_char, bytes: usize,
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __readlinkat_chk(
-    folder: c_int,
+    directory: c_int,
     path: Path,
     into: *mut c_char,
     bytes: usize,
     room: usize,
 ) -> isize {
     if bytes <= room {
-        // SAFETY: there is room for so many bytes.
-        return unsafe { readlinkat(folder, path, into, bytes) };
+        // SAFETY: the buffer has that many bytes.
+        return unsafe { readlinkat(directory, path, into, bytes) };
     }
-    // It ends the program.
+    // The real function aborts the program.
     real!(
-        __readlinkat_chk(folder, path, into, bytes, room) as fn(c_int, Path, *mut c_char, usize, usize) -> isize,
+        __readlinkat_chk(directory, path, into, bytes, room) as fn(c_int, Path, *mut c_char, usize, usize) -> isize,
         else real::missing() as isize
     )
 }
 
-/// The folder that a path is relative to.
-macro_rules! folder_of {
+/// The directory that a path is relative to.
+macro_rules! directory_of {
     () => {
         AT_FDCWD
     };
-    ($folder:ident) => {
-        $folder
+    ($directory:ident) => {
+        $directory
     };
 }
 
-/// Functions that are called again with the program's own path if they have succeeded with the snapshot's: then the path can
-/// be read. Where a function takes a mode only sometimes, it is handed on always: it comes in a register, which nobody looks at where none
-/// was given.
-macro_rules! looking {
+/// Defines functions that are called again with the program's own path if they succeed with the snapshot's. The path is known to be
+/// readable then. `mode` is always passed on, even where it is optional: it is in a register, which the real function ignores then.
+macro_rules! path_functions {
     ($($name:ident([$($before:ident: $before_type:ty)?] $(, $after:ident: $after_type:ty)*) -> $result:ty, by $kind:ident;)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($before: $before_type,)? path: Path $(, $after: $after_type)*) -> $result {
@@ -120,8 +118,8 @@ macro_rules! looking {
                 return result;
             }
             // SAFETY: the kernel has read the path.
-            let mut file = unsafe { file(folder_of!($($before)?), path) };
-            match file.as_mut().and_then(File::path) {
+            let mut file = unsafe { program_file(directory_of!($($before)?), path) };
+            match file.as_mut().and_then(ProgramFile::path) {
                 None => result,
                 Some(program) => {
                     $kind::undo(result);
@@ -133,7 +131,7 @@ macro_rules! looking {
 }
 
 /// Functions that return a descriptor.
-mod opening {
+mod descriptor {
     use super::{c_int, real};
 
     pub(super) fn missing() -> c_int {
@@ -150,14 +148,14 @@ mod opening {
 }
 
 /// Functions that return 0.
-mod asking {
-    pub(super) use super::opening::{failed, missing};
+mod status {
+    pub(super) use super::descriptor::{failed, missing};
 
     pub(super) fn undo(_: super::c_int) {}
 }
 
 /// Functions that return a stream.
-mod streaming {
+mod stream {
     use super::{c_int, c_void, ptr, real};
 
     pub(super) fn missing() -> *mut c_void {
@@ -174,39 +172,39 @@ mod streaming {
     }
 }
 
-/// realpath(3) and its like, which read the path themselves: they are called with another path instead.
-macro_rules! naming {
+/// Defines realpath(3) and similar functions, which read the path themselves: they are called with the program's path instead.
+macro_rules! realpath_functions {
     ($($name:ident([] $(, $after:ident: $after_type:ty)*);)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(path: Path $(, $after: $after_type)*) -> *mut c_void {
-            // SAFETY: what is not null is a text.
-            let mut file = if path.is_null() { None } else { unsafe { file(AT_FDCWD, path) } };
-            let path = file.as_mut().and_then(File::path).map_or(path, CStr::as_ptr);
-            real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else streaming::missing())
+            // SAFETY: a pointer that is not null is a string.
+            let mut file = if path.is_null() { None } else { unsafe { program_file(AT_FDCWD, path) } };
+            let path = file.as_mut().and_then(ProgramFile::path).map_or(path, CStr::as_ptr);
+            real!($name(path $(, $after)*) as fn(Path $(, $after_type)*) -> *mut c_void, else stream::missing())
         }
     )*};
 }
 
-naming! {
+realpath_functions! {
     realpath([], into: *mut c_char);
     __realpath_chk([], into: *mut c_char, room: usize);
     canonicalize_file_name([]);
 }
 
-looking! {
-    open([], flags: c_int, mode: c_uint) -> c_int, by opening;
-    open64([], flags: c_int, mode: c_uint) -> c_int, by opening;
-    __open_2([], flags: c_int) -> c_int, by opening;
-    __open64_2([], flags: c_int) -> c_int, by opening;
-    openat([folder: c_int], flags: c_int, mode: c_uint) -> c_int, by opening;
-    openat64([folder: c_int], flags: c_int, mode: c_uint) -> c_int, by opening;
-    __openat_2([folder: c_int], flags: c_int) -> c_int, by opening;
-    __openat64_2([folder: c_int], flags: c_int) -> c_int, by opening;
-    stat([], into: *mut c_void) -> c_int, by asking;
-    stat64([], into: *mut c_void) -> c_int, by asking;
-    fstatat([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, by asking;
-    fstatat64([folder: c_int], into: *mut c_void, flags: c_int) -> c_int, by asking;
-    statx([folder: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, by asking;
-    fopen([], mode: Path) -> *mut c_void, by streaming;
-    fopen64([], mode: Path) -> *mut c_void, by streaming;
+path_functions! {
+    open([], flags: c_int, mode: c_uint) -> c_int, by descriptor;
+    open64([], flags: c_int, mode: c_uint) -> c_int, by descriptor;
+    __open_2([], flags: c_int) -> c_int, by descriptor;
+    __open64_2([], flags: c_int) -> c_int, by descriptor;
+    openat([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor;
+    openat64([directory: c_int], flags: c_int, mode: c_uint) -> c_int, by descriptor;
+    __openat_2([directory: c_int], flags: c_int) -> c_int, by descriptor;
+    __openat64_2([directory: c_int], flags: c_int) -> c_int, by descriptor;
+    stat([], into: *mut c_void) -> c_int, by status;
+    stat64([], into: *mut c_void) -> c_int, by status;
+    fstatat([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status;
+    fstatat64([directory: c_int], into: *mut c_void, flags: c_int) -> c_int, by status;
+    statx([directory: c_int], flags: c_int, mask: c_uint, into: *mut c_void) -> c_int, by status;
+    fopen([], mode: Path) -> *mut c_void, by stream;
+    fopen64([], mode: Path) -> *mut c_void, by stream;
 }

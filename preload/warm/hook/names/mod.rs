@@ -1,4 +1,4 @@
-//! What the hook stands in for: functions of the C library, by their own names.
+//! The interposed functions of the C library.
 
 mod exe;
 mod exec;

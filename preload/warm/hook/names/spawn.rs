@@ -1,41 +1,42 @@
-//! posix_spawn(3): the real one, with the snapshot's path in place of the program's.
+//! posix_spawn(3): calls the real function with the snapshot's path in place of the program's.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use crate::calls::Error;
 use crate::pointers::Prober;
 use crate::real::{self, real};
-use crate::start::{self, Given, Program, Texts};
+use crate::start;
+use crate::target::{Invocation, Program, Strings};
 
-/// What is done to descriptors and folders before the program is executed, as the C library has it.
+/// `posix_spawn_file_actions_t`: its first two fields.
 #[repr(C)]
 struct FileActions {
     allocated: c_int,
     used: c_int,
 }
 
-/// The arguments that are handed on as they are.
+/// The arguments that are passed on unchanged.
 #[derive(Clone, Copy)]
-struct Others {
+struct OtherArguments {
     pid: *mut c_int,
     actions: *const FileActions,
     attributes: *const c_void,
 }
 
-/// Whether it was started from a snapshot.
-fn attempt(program: Program<'_>, others: Others, arguments: Texts, environment: Texts) -> bool {
-    // SAFETY: where it is not null it is such a struct.
-    let acts = !others.actions.is_null() && unsafe { (*others.actions).used } != 0;
-    let given = Given { arguments, environment, acts };
-    start::start(program, given, &mut |path, arguments, environment| {
+/// Starts a program from a snapshot. Returns whether it was started.
+fn attempt(program: Program<'_>, others: OtherArguments, arguments: Strings, environment: Strings) -> bool {
+    // SAFETY: if not null, it points to such a structure.
+    let has_file_actions = !others.actions.is_null() && unsafe { (*others.actions).used } != 0;
+    let invocation = Invocation { arguments, environment, has_file_actions };
+    start::start(program, invocation, &mut |path, arguments, environment| {
         Error(real_spawn(path.as_ptr(), others, arguments, environment))
     })
 }
 
-fn real_spawn(path: *const c_char, others: Others, arguments: Texts, environment: Texts) -> c_int {
+fn real_spawn(path: *const c_char, others: OtherArguments, arguments: Strings, environment: Strings) -> c_int {
     real!(
         posix_spawn(others.pid, path, others.actions, others.attributes, arguments, environment)
-            as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Texts, Texts) -> c_int,
+            as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Strings, Strings) -> c_int,
         else real::missing()
     )
 }
@@ -46,10 +47,10 @@ unsafe extern "C" fn posix_spawn(
     path: *const c_char,
     actions: *const FileActions,
     attributes: *const c_void,
-    arguments: Texts,
-    environment: Texts,
+    arguments: Strings,
+    environment: Strings,
 ) -> c_int {
-    let others = Others { pid, actions, attributes };
+    let others = OtherArguments { pid, actions, attributes };
     if let Some(path) = Prober::new().text(path)
         && attempt(Program::Path(path), others, arguments, environment)
     {
@@ -64,10 +65,10 @@ unsafe extern "C" fn posix_spawnp(
     name: *const c_char,
     actions: *const FileActions,
     attributes: *const c_void,
-    arguments: Texts,
-    environment: Texts,
+    arguments: Strings,
+    environment: Strings,
 ) -> c_int {
-    let others = Others { pid, actions, attributes };
+    let others = OtherArguments { pid, actions, attributes };
     if let Some(name) = Prober::new().text(name)
         && attempt(Program::Name(name), others, arguments, environment)
     {
@@ -75,7 +76,7 @@ unsafe extern "C" fn posix_spawnp(
     }
     real!(
         posix_spawnp(pid, name, actions, attributes, arguments, environment)
-            as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Texts, Texts) -> c_int,
+            as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Strings, Strings) -> c_int,
         else real::missing()
     )
 }

@@ -1,8 +1,8 @@
-//! Functions in which a thread may be cancelled: it then never comes back from the real one, and what called that is unwound.
+//! Functions that are cancellation points. A cancelled thread never returns from the real one, and its callers are unwound.
 //!
-//! The language has no such calls in a library that aborts on a panic. So they are made between two functions that are over by then:
-//! one that says what to call, and one that is told how it ended. What is unwound is the few instructions in between, which the tables
-//! beside them describe, and which have nothing to clean up.
+//! Rust code of a library that aborts on panic cannot be unwound. An assembly function therefore calls, one after the other, `before`,
+//! which returns the function to call, that function, and `after`, which gets its result. Only the assembly is unwound; it has CFI
+//! and nothing to clean up.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -10,47 +10,47 @@ use core::mem::MaybeUninit;
 use crate::real;
 use crate::wait::Wait;
 
-/// A call on its way; the assembly below knows where its first six words are.
+/// A call in progress. The assembly below depends on the layout of the first six words.
 #[repr(C, align(16))]
 pub(crate) struct Call {
-    /// What was given; as many as there are, the rest is what happened to be there.
+    /// The argument registers. Those beyond the function's own arguments have arbitrary values.
     pub(crate) arguments: [u64; 5],
-    /// Where it returns to.
+    /// The return address of the call.
     pub(crate) site: u64,
-    /// The wait that has begun, if one has.
-    waits: u64,
+    /// Whether `wait` is initialised: 0 or 1. The assembly leaves both uninitialised.
+    has_wait: u64,
     wait: MaybeUninit<Wait>,
 }
 
 pub(crate) const CALL_BYTES: usize = size_of::<Call>();
 
 impl Call {
-    /// What an argument leads to.
+    /// An argument that is a pointer.
     pub(crate) fn pointer<T>(&self, number: usize) -> *const T {
         core::ptr::with_exposed_provenance(self.address(number) as usize)
     }
 
-    /// An argument as it is.
+    /// An argument as a number.
     pub(crate) fn address(&self, number: usize) -> u64 {
         self.arguments.get(number).map_or(0, |argument| *argument)
     }
 
-    /// Notes the wait; what was in the memory before is nothing.
+    /// Sets the wait. Must be called before [`wait`](Call::wait), because the memory is uninitialised.
     pub(crate) fn set_wait(&mut self, wait: Option<Wait>) {
-        self.waits = wait.is_some().into();
+        self.has_wait = wait.is_some().into();
         if let Some(wait) = wait {
             self.wait.write(wait);
         }
     }
 
-    /// The wait, where one had begun.
+    /// The wait that began with this call, if any.
     pub(crate) fn wait(&self) -> Option<Wait> {
-        // SAFETY: then it was written.
-        (self.waits != 0).then(|| unsafe { self.wait.assume_init() })
+        // SAFETY: `set_wait` initialised it.
+        (self.has_wait != 0).then(|| unsafe { self.wait.assume_init() })
     }
 }
 
-/// What is to be called: the real function, or where there is none one that says so.
+/// The real function to call, or [`missing`] if it does not exist.
 pub(crate) fn real_or_missing(function: *mut c_void) -> *const c_void {
     if function.is_null() { missing as *const c_void } else { function.cast_const() }
 }
@@ -59,22 +59,23 @@ extern "C" fn missing() -> c_int {
     real::ENOSYS
 }
 
-/// Where such a function is entered: `before` is told the call, and says what to call; `after` is told its result, and says what to
-/// return. The function in front of `before`, if any, is the C library's and may not return either; `wants` says whether it is called.
-macro_rules! passages {
+/// Defines cancellation points: `before` gets the call and returns the function to call, `after` gets that function's result and returns
+/// the final one. In the second form, `first` is a function of the C library that may be unwound too. It is called before `before` if
+/// `condition` returns non-zero.
+macro_rules! cancellable {
     ($($name:ident -> $before:ident, $after:ident;)*) => {
-        $($crate::names::through::passages!(@ $name, $before, $after, "",);)*
+        $($crate::names::cancellation::cancellable!(@ $name, $before, $after, "",);)*
     };
-    ($($name:ident -> $wants:ident ? $first:ident, $before:ident, $after:ident;)*) => {
-        $($crate::names::through::passages!(
+    ($($name:ident -> $condition:ident ? $first:ident, $before:ident, $after:ident;)*) => {
+        $($crate::names::cancellation::cancellable!(
             @ $name, $before, $after,
             "mov rdi, rsp
-             call {wants}
+             call {condition}
              test eax, eax
              je 2f
              call qword ptr [rip + {first}@GOTPCREL]
              2:",
-            wants = sym $wants, first = sym $first,
+            condition = sym $condition, first = sym $first,
         );)*
     };
     (@ $name:ident, $before:ident, $after:ident, $first:expr, $($more:tt)*) => {
@@ -112,7 +113,7 @@ macro_rules! passages {
                 ".cfi_def_cfa rsp, 8",
                 "ret",
                 ".cfi_endproc",
-                bytes = const $crate::names::through::CALL_BYTES,
+                bytes = const $crate::names::cancellation::CALL_BYTES,
                 before = sym $before,
                 after = sym $after,
                 $($more)*
@@ -120,4 +121,4 @@ macro_rules! passages {
         }
     };
 }
-pub(crate) use passages;
+pub(crate) use cancellable;

@@ -1,5 +1,5 @@
-//! Whatever speaks against a snapshot: the program itself is started, it is counted why, and what the keeper should look
-//! at is wished.
+//! Conditions under which a program is started normally: the reason is counted, and the keeper is asked to look at the program if that can
+//! help.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,7 +13,7 @@ use steady_preload::{CardDraft, WarmDraft};
 
 use crate::fake::{Fake, copy_program, identity, said, text, there_is};
 
-/// The program itself is started, which is counted so.
+/// Checks that the program is started normally, with this outcome.
 fn starts_cold(fake: &Fake, outcome: Outcome) {
     starts_cold_by(fake, "tool a b", outcome);
 }
@@ -35,19 +35,19 @@ fn with(change: impl FnOnce(&mut WarmDraft)) -> Fake {
 fn no_card() {
     let fake = Fake::empty();
     starts_cold(&fake, Outcome::NoCard);
-    assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool));
-    // The wish is made once.
+    assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool));
+    // A second request has no effect.
     starts_cold(&fake, Outcome::NoCard);
-    assert_eq!(fake.wishes().len(), 1);
+    assert_eq!(fake.requests().len(), 1);
 }
 
 #[test]
-fn a_wish_is_absolute() {
+fn requests_contain_absolute_paths() {
     let fake = Fake::empty();
     starts_cold_by(&fake, "cd bin; ./tool a b", Outcome::NoCard);
-    let [wish] = &fake.wishes()[..] else { panic!("one wish") };
-    assert_eq!(wish.canonicalize().unwrap(), fake.tool);
-    assert!(wish.is_absolute());
+    let [request] = &fake.requests()[..] else { panic!("not exactly one request") };
+    assert_eq!(request.canonicalize().unwrap(), fake.tool);
+    assert!(request.is_absolute());
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn refused() {
     let reason = c"setuid".into();
     fake.write_card(&fake.tool, &CardDraft::Refused { identity, program, reason, dependencies: vec![] });
     starts_cold(&fake, Outcome::Refused);
-    assert_eq!(fake.wishes().len(), 0);
+    assert_eq!(fake.requests().len(), 0);
 }
 
-/// A refusal holds as long as each file that it is based on is what it was.
+/// A refusal is valid while all files that it is based on are unchanged.
 #[test]
 fn refused_because_of_a_library() {
     for change in ["touch library", "rm library", "touch absent"] {
@@ -73,16 +73,16 @@ fn refused_because_of_a_library() {
         let card = CardDraft::Refused { identity, program, reason: c"it starts a thread".into(), dependencies };
         fake.write_card(&fake.tool, &card);
         starts_cold(&fake, Outcome::Refused);
-        assert_eq!(fake.wishes().len(), 0);
+        assert_eq!(fake.requests().len(), 0);
         fake.sh(change);
         starts_cold(&fake, Outcome::Changed);
-        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
+        assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool), "{change}");
     }
 }
 
-/// A snapshot that is not the file that was written is not executed, whatever was done to it.
+/// A snapshot with another identity than in the card is not executed.
 #[test]
-fn snapshots_that_were_changed() {
+fn modified_snapshots() {
     for change in [
         "truncate -s 100 $f",
         "printf x | dd of=$f bs=1 seek=5000 conv=notrunc status=none",
@@ -98,19 +98,19 @@ fn snapshots_that_were_changed() {
         let before = fake.count(Outcome::Warm);
         assert_eq!(fake.sh("tool a b"), "cold a b\n", "{change}");
         assert_eq!((fake.count(Outcome::Broken), fake.count(Outcome::Warm)), (1, before), "{change}");
-        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
+        assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool), "{change}");
     }
 }
 
-/// The file of counts is cut off while programs have it mapped: they go on.
+/// Programs survive if the file of counters is truncated while they have it mapped.
 #[test]
-fn counts_that_were_cut_off() {
+fn truncated_counters() {
     let fake = Fake::new();
     let starter = "import os
 for length in [None, 65536, 100, 0]:
     if length is not None: os.truncate('store/counts', length)
     for _ in range(3): os.waitpid(os.posix_spawn('bin/tool', ['tool', str(length)], os.environ), 0)";
-    if !there_is("counts_that_were_cut_off", "python3") {
+    if !there_is("truncated_counters", "python3") {
         return;
     }
     let lines = |length: &str| format!("warm {length}\n").repeat(3);
@@ -118,14 +118,14 @@ for length in [None, 65536, 100, 0]:
     assert_eq!(fake.run(&["python3", "-c", starter]), expected);
 }
 
-/// As without the hook: the kernel does not execute what is open for writing.
+/// As without the hook, a file that is open for writing is not executed.
 #[test]
-fn a_program_that_is_open_for_writing() {
+fn programs_open_for_writing() {
     let script = "exec 3>>bin/tool; bin/tool a b; exec 3>&-; bin/tool a b";
     let fake = Fake::new();
     let usual = said(Command::new("/bin/bash").args(["-c", script]).current_dir(&fake.folder).output().unwrap());
     if !usual.contains("Text file busy") || !opens_first() {
-        eprintln!("skipped: a_program_that_is_open_for_writing: this kernel does not say so");
+        eprintln!("skipped: programs_open_for_writing: this kernel does not report it");
         return;
     }
     assert_eq!(fake.sh(script), usual.replace("cold", "warm"));
@@ -135,14 +135,14 @@ file = os.open('bin/tool', os.O_RDONLY)
 writer = os.open('bin/tool', os.O_WRONLY)
 try: os.execve(file, ['tool'], os.environ)
 except OSError as error: print(error.strerror)";
-    if there_is("a_program_that_is_open_for_writing", "python3") {
+    if there_is("programs_open_for_writing", "python3") {
         assert_eq!(fake.run(&["python3", "-c", by_descriptor]), "Text file busy\n");
         let by_spawn = by_descriptor.replace("os.execve(file,", "os.posix_spawn('bin/tool',");
         assert_eq!(fake.run(&["python3", "-c", &by_spawn]), "Text file busy\n");
     }
 }
 
-/// Whether the kernel opens programs before it looks at their arguments (Linux 6.8).
+/// Returns whether the kernel opens a program before it reads the arguments (Linux 6.8).
 fn opens_first() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers =
@@ -151,11 +151,11 @@ fn opens_first() -> bool {
 }
 
 #[test]
-fn the_program_was_replaced_or_touched() {
+fn replaced_and_touched_programs() {
     let fake = Fake::new();
     assert_eq!(fake.sh("tool"), "warm\n");
     assert_eq!(fake.sh("touch bin/tool; tool"), "cold\n");
-    assert_eq!((fake.count(Outcome::Changed), fake.wishes()), (1, vec![fake.tool.clone()]));
+    assert_eq!((fake.count(Outcome::Changed), fake.requests()), (1, vec![fake.tool.clone()]));
 
     let fake = Fake::new();
     fake.sh("cp bin/tool bin/new; mv bin/new bin/tool");
@@ -167,7 +167,7 @@ fn the_program_was_replaced_or_touched() {
 }
 
 #[test]
-fn what_it_loads_was_changed() {
+fn modified_dependencies() {
     let library = |fake: &Fake| fake.folder.join("library");
     let warm = || {
         let fake = Fake::empty();
@@ -193,7 +193,7 @@ fn what_it_loads_was_changed() {
         let fake = warm();
         fake.sh(change);
         starts_cold(&fake, Outcome::Changed);
-        assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool), "{change}");
+        assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool), "{change}");
         assert_eq!(fake.counter(FIRST_PROGRAM + 1), 1, "{change}");
     }
 }
@@ -206,19 +206,19 @@ fn the_environment() {
         let fake = Fake::new();
         let said = fake.sh(&format!("{variable} tool a b 2>/dev/null"));
         assert_eq!((said.as_str(), fake.count(Outcome::Environment)), ("cold a b\n", 1), "{variable}");
-        assert_eq!(fake.wishes().len(), 0);
+        assert_eq!(fake.requests().len(), 0);
     }
     for variable in ["LDFLAGS=x", "L=x", "MALLOC=", "GCONV=", "LOCPATHS=x"] {
         assert_eq!(Fake::new().sh(&format!("{variable} tool")), "warm\n", "{variable}");
     }
-    // Another library beside the hook is not dropped.
+    // Libraries that are preloaded in addition to the hook are kept.
     let fake = Fake::new();
     let both = format!("{} /lib/x86_64-linux-gnu/libm.so.6", fake.hook().display());
     let command = fake.command("/bin/bash").args(["-c", "tool"]).env("LD_PRELOAD", both).output();
     assert_eq!((said(command.unwrap()).as_str(), fake.count(Outcome::Environment)), ("cold\n", 1));
 }
 
-/// Programs that the user excepts are neither started from snapshots nor wished for nor counted.
+/// Programs excepted by the user are started normally, not requested and not counted.
 #[test]
 fn excepted_programs() {
     let fake = Fake::new();
@@ -238,11 +238,11 @@ fn excepted_programs() {
     }
     let fake = Fake::empty();
     assert_eq!(fake.sh("STEADY_WARM_EXCEPT=tool tool"), "cold\n");
-    assert_eq!((fake.count(Outcome::NoCard), fake.wishes().len()), (0, 0));
+    assert_eq!((fake.count(Outcome::NoCard), fake.requests().len()), (0, 0));
 }
 
 #[test]
-fn what_is_launched_without_snapshots_is_counted() {
+fn launches_without_snapshots_are_counted() {
     let fake = Fake::empty();
     let place = demand(&identity(&fake.tool)) as usize;
     assert!(place < FIRST_PROGRAM);
@@ -257,7 +257,7 @@ fn what_is_launched_without_snapshots_is_counted() {
 }
 
 #[test]
-fn what_its_libraries_asked_for() {
+fn variables_that_the_program_read() {
     let fake = with(|warm| {
         let set = |name: &str, value: Option<&str>| {
             (CString::new(name).unwrap(), value.map(|value| CString::new(value).unwrap()))
@@ -279,12 +279,12 @@ fn limits_and_personality() {
     for change in ["ulimit -Ss 4096;", "ulimit -Sv 4000000;", "ulimit -Sd 4000000;", "exec setarch -R"] {
         let fake = with(|warm| warm.slot = 0);
         starts_cold_by(&fake, &format!("{change} tool a b"), Outcome::Limits);
-        assert_eq!(fake.wishes().len(), 0, "{change}");
+        assert_eq!(fake.requests().len(), 0, "{change}");
     }
     let fake = with(|warm| warm.stack_limits = [4 << 20; 2]);
     starts_cold(&fake, Outcome::Limits);
     assert_eq!(fake.sh("ulimit -Ss 4096; tool"), "warm\n");
-    // With several limits, but in whole pages.
+    // A range of limits, of which only whole pages are allowed.
     let fake = with(|warm| warm.stack_limits = [1 << 20, 16 << 20]);
     assert_eq!(fake.sh("ulimit -Ss 4096; tool; ulimit -Ss 1024; tool; ulimit -Ss 1025; tool"), "warm\nwarm\ncold\n");
     assert_eq!(fake.sh("ulimit -Ss 1020; tool; ulimit -Ss unlimited; tool"), "cold\ncold\n");
@@ -293,23 +293,22 @@ fn limits_and_personality() {
 }
 
 #[test]
-fn another_name() {
-    // By a hard link libraries may be found elsewhere.
+fn other_names_of_a_program() {
+    // A program may find its libraries relative to the path of a hard link.
     let fake = Fake::new();
     fs::hard_link(&fake.tool, fake.folder.join("tool")).unwrap();
     fake.keep_warm(&fake.tool, |_| ());
     starts_cold_by(&fake, "./tool a b", Outcome::OtherName);
     assert_eq!(fake.sh("tool"), "warm\n");
-    // By a symbolic link it is the same program, but its process has another name: there is a snapshot of that name or
-    // there is none, and then it is wished for.
+    // A symbolic link is the same program, but its process gets another name. If the snapshots do not have that name, it is requested.
     let fake = Fake::new();
     std::os::unix::fs::symlink(&fake.tool, fake.folder.join("bin/other")).unwrap();
     starts_cold_by(&fake, "SAY_NAME= other a b | sed 's/^other //'", Outcome::OtherName);
-    assert_eq!(fake.wishes(), [fake.folder.join("bin/other")]);
-    fake.call(&fake.tool, "other");
+    assert_eq!(fake.requests(), [fake.folder.join("bin/other")]);
+    fake.add_name(&fake.tool, "other");
     assert_eq!(fake.sh("SAY_NAME=1 other a b; SAY_NAME=1 tool a b"), "other warm a b\ntool warm a b\n");
     assert_eq!(fake.count(Outcome::Warm), 2);
-    // By a folder with another name it is the same in all.
+    // A symbolic link to the directory makes no difference.
     std::os::unix::fs::symlink("bin", fake.folder.join("links")).unwrap();
     assert_eq!(fake.sh("links/tool; bin/../bin/tool"), "warm\nwarm\n");
 }
@@ -328,31 +327,31 @@ fn snapshots_that_cannot_be_executed() {
     let fake = Fake::new();
     fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
     starts_cold(&fake, Outcome::OtherName);
-    assert_eq!(fake.wishes(), std::slice::from_ref(&fake.tool));
+    assert_eq!(fake.requests(), std::slice::from_ref(&fake.tool));
 }
 
 #[test]
-fn cards_that_are_none() {
+fn truncated_cards() {
     let fake = Fake::new();
     let whole = fs::read(fake.card(&fake.tool)).unwrap();
     assert!(Card::parse(&whole).is_some());
     for end in 0..whole.len() {
         fake.write_card_bytes(&fake.tool, &whole[..end]);
-        fake.forget_wishes();
-        // One process for all of them would not do: each has to read the card.
+        fake.clear_requests();
+        // A new process for each card.
         let mut command = fake.command("env");
         assert_eq!(said(command.args(["tool", "a"]).output().unwrap()), "cold a\n", "{end} bytes");
-        assert_eq!((fake.count(Outcome::Broken), fake.wishes().len()), (end as u64 + 1, 1));
+        assert_eq!((fake.count(Outcome::Broken), fake.requests().len()), (end as u64 + 1, 1));
     }
 }
 
 #[test]
-fn a_fifo_in_the_place_of_a_card() {
+fn a_fifo_in_place_of_a_card() {
     let fake = Fake::new();
     let card = fake.card(&fake.tool);
     fs::remove_file(&card).unwrap();
     assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&card).status().unwrap().success());
-    // Nobody ever writes to it.
+    // Nothing ever writes to the FIFO.
     let mut command = fake.command("timeout");
     assert_eq!(said(command.args(["60", "env", "tool", "a"]).output().unwrap()), "cold a\n");
     assert_eq!(fake.count(Outcome::Broken), 1);
@@ -374,12 +373,12 @@ fn a_long_card() {
 }
 
 #[test]
-fn a_store_that_others_may_write() {
+fn stores_accessible_to_other_users() {
     for mode in [0o750, 0o701, 0o722, 0o777] {
         let fake = Fake::new();
         fs::set_permissions(fake.store(), fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!((fake.sh("tool"), fake.count(Outcome::Warm)), ("cold\n".into(), 0), "{mode:o}");
-        assert_eq!(fake.wishes().len(), 0);
+        assert_eq!(fake.requests().len(), 0);
     }
     let fake = Fake::new();
     fs::set_permissions(fake.card(&fake.tool), fs::Permissions::from_mode(0o666)).unwrap();
@@ -387,13 +386,13 @@ fn a_store_that_others_may_write() {
 }
 
 #[test]
-fn another_user() {
+fn stores_of_another_user() {
     let fake = Fake::new();
     if identity(&fake.store()) == Identity::default() || fs::metadata("/root").is_err() || !is_root() {
-        eprintln!("skipped: another_user: only root may become another user");
+        eprintln!("skipped: stores_of_another_user: only root can change the owner");
         return;
     }
-    // The folder itself can be searched, so that it is the hook that sees whose it is.
+    // The directory above is accessible, so that the check of the hook itself is tested.
     for folder in [&fake.folder, &fake.store()] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
     }
@@ -408,14 +407,14 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn a_store_that_goes_away() {
-    // Of a library that is gone, ld.so says so where it is to be preloaded.
+fn stores_that_disappear() {
+    // ld.so prints an error if a preloaded library is missing.
     let fake = Fake::new();
     assert_eq!(fake.sh("exec 2>/dev/null; tool; rm -r store/cards; tool; rm -r store; tool"), "warm\ncold\ncold\n");
     let fake = Fake::new();
     let script = "exec 2>/dev/null; tool; mv store old; tool; mkdir -m 700 store; tool; mv old/* store; tool";
     assert_eq!(fake.sh(script), "warm\ncold\ncold\nwarm\n");
-    // Without counts nothing is counted.
+    // Without a file of counters nothing is counted.
     let fake = Fake::new();
     let script = "rm store/counts; tool; : >store/counts; tool; truncate -s 65536 store/counts; tool";
     assert_eq!(fake.sh(script), "warm\nwarm\nwarm\n");
@@ -423,7 +422,7 @@ fn a_store_that_goes_away() {
 }
 
 #[test]
-fn what_cannot_be_executed_fails_as_usual() {
+fn errors_of_execve_are_the_usual_ones() {
     let fake = Fake::new();
     fake.sh("chmod 600 bin/tool");
     fake.keep_warm(&fake.tool, |_| ());
@@ -431,12 +430,12 @@ fn what_cannot_be_executed_fails_as_usual() {
     assert!(fake.sh("./bin").contains("Is a directory"));
     assert!(fake.sh("./nothing").contains("No such file or directory"));
     assert!(fake.run(&["env", "nothing"]).contains("No such file or directory"));
-    assert_eq!((fake.count(Outcome::Warm), fake.wishes().len()), (0, 0));
+    assert_eq!((fake.count(Outcome::Warm), fake.requests().len()), (0, 0));
 }
 
-/// Programs of services are started as usual: others find out by their files whether they run.
+/// Programs that start services start others normally, because a service is found by the file of its process.
 #[test]
-fn what_starts_services() {
+fn programs_that_start_services() {
     let fake = Fake::new();
     let sh = |script: &str| fake.sh(script);
     assert_eq!(sh("bin/tool a"), "warm a\n");

@@ -1,42 +1,37 @@
-//! Locks that were taken: counted, and some looked at more closely.
+//! Acquisitions: counts them and samples some.
 
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::area::{Kind, Lock, Place, is_sampled};
 use super::entries::Entry;
 use super::{clock, hold, index, pairs, sites, thread};
 
-/// Whether what is counted of such a lock at each acquisition is written by nobody else meanwhile.
+/// Returns whether only the holder of such a lock writes its `uncontended` count.
 #[inline(always)]
-pub(crate) const fn is_alone(kind: Kind) -> bool {
+pub(crate) const fn is_written_by_holder(kind: Kind) -> bool {
     matches!(kind, Kind::Mutex | Kind::Spinlock)
 }
 
-/// Counts an acquisition of the lock at `address`, by the call that returns to `site`, that nobody was waited for.
+/// Counts an acquisition without a wait, of the lock at `address`, by the call that returns to `site`.
 #[inline(always)]
 pub(crate) fn count(place: &'static Place, kind: Kind, address: u64, site: u64) {
     if let Some(entry) = index::find(place, address)
-        && entry.lock.last.load(Relaxed) == thread::known()
+        && entry.lock.last.load(Relaxed) == thread::current()
         && entry.lock.kind.load(Relaxed) == kind as u32
     {
-        if is_sampled(one_more(kind, entry.lock)) {
+        if is_sampled(increment(kind, entry.lock)) {
             sample(place, kind, entry, address, site);
         }
     } else {
-        count_first(place, kind, address, site);
+        count_by_new_thread(place, kind, address, site);
     }
 }
 
-/// Adds one to the acquisitions that nobody contended.
+/// Increments the count of uncontended acquisitions. Returns the new count.
 #[inline(always)]
-fn one_more(kind: Kind, lock: &Lock) -> u64 {
-    one_more_of(&lock.uncontended, is_alone(kind))
-}
-
-#[inline(always)]
-fn one_more_of(count: &AtomicU64, alone: bool) -> u64 {
-    if alone {
+fn increment(kind: Kind, lock: &Lock) -> u64 {
+    let count = &lock.uncontended;
+    if is_written_by_holder(kind) {
         let number = count.load(Relaxed).wrapping_add(1);
         count.store(number, Relaxed);
         number
@@ -45,24 +40,24 @@ fn one_more_of(count: &AtomicU64, alone: bool) -> u64 {
     }
 }
 
-/// The same where it was not this thread that had it last.
+/// Like [`count`], for a thread that was not the last one to acquire the lock.
 #[inline(never)]
-fn count_first(place: &'static Place, kind: Kind, address: u64, site: u64) {
+fn count_by_new_thread(place: &'static Place, kind: Kind, address: u64, site: u64) {
     let entry = index::find(place, address).filter(|entry| entry.lock.kind.load(Relaxed) == kind as u32);
-    let Some(entry) = entry.or_else(|| index::find_or_make(place, address, kind, None)) else {
+    let Some(entry) = entry.or_else(|| index::find_or_create(place, address, kind, None)) else {
         place.process.folded.acquisitions.fetch_add(1, Relaxed);
         return;
     };
-    is_last(place, entry);
-    let number = one_more(kind, entry.lock);
+    set_last(place, entry);
+    let number = increment(kind, entry.lock);
     if number == 1 || is_sampled(number) {
         sample(place, kind, entry, address, site);
     }
 }
 
-/// Notes who has the lock; the pair of both, if there is one.
-pub(crate) fn is_last(place: &'static Place, entry: Entry) {
-    let thread = thread::number(place);
+/// Records that this thread acquired the lock last, and creates its pair with the lock.
+pub(crate) fn set_last(place: &'static Place, entry: Entry) {
+    let thread = thread::current_or_register(place);
     if entry.lock.last.load(Relaxed) != thread {
         let _ = pairs::pair(place, entry, thread);
         entry.lock.last.store(thread, Relaxed);
@@ -75,7 +70,7 @@ fn sample(place: &'static Place, kind: Kind, entry: Entry, address: u64, site: u
     if let Some(found) = pairs::use_at(place, entry, sites::number(place, site)) {
         found.sampled.fetch_add(1, Relaxed);
     }
-    if hold::can_be_taken(kind, address) {
+    if hold::begins_with(kind, address) {
         hold::begin(kind, entry.lock, clock::now(), false);
     }
 }

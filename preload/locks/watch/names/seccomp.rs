@@ -1,5 +1,5 @@
-//! How a program gives up system calls: seccomp(2), by whichever of the functions that lead there. One that makes the call itself is
-//! not seen.
+//! Detects that a program restricts its system calls (seccomp(2)) by prctl(3) or syscall(3). A program that makes the system call by its
+//! own instruction is not detected.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_void};
@@ -11,20 +11,20 @@ const SECCOMP: c_long = 317;
 
 extern "C" fn before_prctl(operation: c_int) -> *mut c_void {
     if operation == PR_SET_SECCOMP {
-        calls::give_up();
+        calls::forbid();
     }
     real::prctl()
 }
 
 extern "C" fn before_syscall(number: c_long) -> *mut c_void {
     if number == SECCOMP {
-        calls::give_up();
+        calls::forbid();
     }
     real::syscall()
 }
 
-/// Where such a function is entered: `before` says what is jumped to, with all that was given as it was.
-macro_rules! detours {
+/// Defines entry points that jump to the function that `before` returns, with all argument registers restored.
+macro_rules! tail_calls {
     ($($name:ident -> $before:ident;)*) => {
         $(
             #[unsafe(naked)]
@@ -59,7 +59,7 @@ macro_rules! detours {
     };
 }
 
-detours! {
+tail_calls! {
     prctl -> before_prctl;
     syscall -> before_syscall;
 }
