@@ -1,5 +1,7 @@
-//! The rules of the house that no compiler holds: who may depend on whom, why each library is here, where `unsafe` is.
+//! The rules that no compiler checks: which crate may depend on which, why each library is here, where `unsafe` is, and
+//! what documents must hold.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,6 +85,15 @@ const UNSAFE_PLACES: [&str; 3] = ["crates/linux/src/sys", "crates/workloads/src/
 
 /// Put together, so that this file does not hold the word.
 const UNSAFE: &str = concat!("un", "safe");
+
+/// The pages that a newcomer reads first, and the bytes that each may have.
+const SHORT_PAGES: [(&str, usize); 2] = [("README.md", 12 * 1024), ("ARCHITECTURE.md", 12 * 1024)];
+
+/// Words that documents avoid; CONTRIBUTING.md has what to write instead.
+const AVOIDED_WORDS: [&str; 5] = ["told", "anew", "whoever", "meanwhile", "dearer"];
+
+/// Directories without documents: build products, data, and golden reports, which are the program's own output.
+const WITHOUT_DOCUMENTS: [&str; 4] = ["target", "testdata", "tests", "results"];
 
 #[test]
 fn crates_depend_along_the_arrows_only() {
@@ -190,6 +201,135 @@ fn unsafe_is_told_from_words_about_it() {
     }
 }
 
+#[test]
+fn the_first_pages_are_short() {
+    for (name, most) in SHORT_PAGES {
+        let size = fs::read(root().join(name)).expect("the page is there").len();
+        assert!(size <= most, "{name} has {size} bytes, of {most} at most");
+    }
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let documents = documents(&root());
+    assert!(documents.len() > 30, "no documents found");
+    let dead: Vec<String> = documents.iter().flat_map(|path| dead_links(path)).collect();
+    assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// The links of a document to files or headings that do not exist. Links out of the tree are not checked.
+fn dead_links(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("documents are readable UTF-8");
+    let folder = path.parent().expect("a document has a folder");
+    let leads_somewhere = |link: &String| {
+        let (file, anchor) = link.split_once('#').unwrap_or((link.as_str(), ""));
+        let target = if file.is_empty() { path.to_path_buf() } else { folder.join(file) };
+        let has_heading = || fs::read_to_string(&target).is_ok_and(|text| anchors(&text).contains(anchor));
+        target.exists() && (anchor.is_empty() || has_heading())
+    };
+    let dead = links(&text).into_iter().filter(|link| !link.contains("://") && !leads_somewhere(link));
+    dead.map(|link| format!("{}: {link}", path.display())).collect()
+}
+
+#[test]
+fn dead_links_are_seen() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let write = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).expect("the scratch folder is writable");
+        folder.join(name)
+    };
+    write("there.md", "# A Heading, `code` & more\n\n## A heading\n\n## A heading\n");
+    let good = "[a](there.md) [b](there.md#a-heading-code--more) [c](there.md#a-heading-1) [d](#here) <img src=\"there.md\">\n\
+                [e](https://example.org) `[f](nowhere.md)`\n\n    [g](nowhere.md)\n\n## Here\n";
+    assert_eq!(dead_links(&write("good.md", good)), Vec::<String>::new());
+    for dead in ["[a](nowhere.md)", "[a](there.md#heading)", "[a](#there)", "<img src=\"no.svg\">"] {
+        assert_eq!(dead_links(&write("dead.md", dead)).len(), 1, "{dead}");
+    }
+}
+
+/// The targets of a document's links and images, outside of code.
+fn links(text: &str) -> Vec<String> {
+    let prose = without_code(text);
+    let after = |mark: &str, end: char| -> Vec<String> {
+        let rests = prose.split(mark).skip(1);
+        rests.filter_map(|rest| rest.split_once(end)).map(|(link, _)| link.to_owned()).collect()
+    };
+    [after("](", ')'), after("src=\"", '"'), after("srcset=\"", '"')].concat()
+}
+
+/// The anchors of a document's headings, as GitHub and mdBook make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for line in text.lines().filter(|line| line.starts_with('#')) {
+        let heading = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        let anchor: String =
+            heading.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect();
+        let numbered = (1..).map(|number| format!("{anchor}-{number}"));
+        let free = std::iter::once(anchor.clone()).chain(numbered).find(|name| !anchors.contains(name));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+/// A document without its code: blocks that are indented or fenced, and spans in backticks.
+fn without_code(text: &str) -> String {
+    let (mut fenced, mut indented, mut after_blank) = (false, false, true);
+    let mut prose = String::new();
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        indented = line.starts_with("    ") && (indented || after_blank);
+        after_blank = line.trim().is_empty();
+        if !fenced && !fence && !indented {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    prose.split('`').step_by(2).collect()
+}
+
+#[test]
+fn documents_avoid_words_that_newcomers_look_up_in_vain() {
+    let used: Vec<String> = documents(&root()).iter().flat_map(|path| avoided_words(path)).collect();
+    assert!(used.is_empty(), "words to avoid (CONTRIBUTING.md):\n{}", used.join("\n"));
+}
+
+/// The avoided words of a document. A word in backticks is quoted, not used.
+fn avoided_words(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("documents are readable UTF-8").to_lowercase();
+    let used = |line: &str| {
+        let prose: String = line.split('`').step_by(2).collect();
+        let mut words = prose.split(|letter: char| !letter.is_alphanumeric());
+        words.any(|word| AVOIDED_WORDS.contains(&word))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| used(line));
+    lines.map(|(index, line)| format!("{}:{}: {line}", path.display(), index + 1)).collect()
+}
+
+#[test]
+fn every_page_of_the_book_is_in_its_summary_and_links_within_it() {
+    let docs = root().join("docs");
+    let summary = docs.join("SUMMARY.md");
+    let listed: BTreeSet<String> =
+        links(&fs::read_to_string(&summary).expect("the book has a summary")).into_iter().collect();
+    let pages = documents(&docs).into_iter().filter(|page| *page != summary);
+    for page in pages {
+        let name = folder(&page, &docs);
+        assert!(listed.contains(&name), "docs/{name} is not in docs/SUMMARY.md");
+        let text = fs::read_to_string(&page).expect("documents are readable UTF-8");
+        let outside: Vec<String> = links(&text).into_iter().filter(|link| link.starts_with("../")).collect();
+        assert!(outside.is_empty(), "docs/{name} links to files that the book does not have: {outside:?}");
+    }
+}
+
+#[test]
+fn the_architecture_names_every_crate() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
+    for (name, _) in ARROWS {
+        assert!(text.contains(&format!("\n| `{name}` | ")), "ARCHITECTURE.md has no row for {name}");
+    }
+}
+
 /// The repository's root.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -212,6 +352,25 @@ fn folder(path: &Path, root: &Path) -> String {
 /// Whether a path is `place`, the module file of that name, or below it.
 fn is_at(path: &str, place: &str) -> bool {
     path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
+}
+
+/// Every document below a folder, sorted.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("folders are readable").path()).collect();
+    entries.sort();
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let visited = entries.into_iter().filter(|path| {
+        let name = name(path);
+        !name.starts_with('.') && !WITHOUT_DOCUMENTS.contains(&name.as_str())
+    });
+    visited
+        .flat_map(|path| match path.is_dir() {
+            true => documents(&path),
+            false if path.extension().is_some_and(|extension| extension == "md") => vec![path],
+            false => vec![],
+        })
+        .collect()
 }
 
 /// Every Rust source below a folder, which need not exist; what was built is left out.

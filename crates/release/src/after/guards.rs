@@ -9,7 +9,7 @@ use super::load::Load;
 use super::{CLUSTER, Course};
 use crate::window::Line;
 
-/// What is refused (measured, as ARCHITECTURE.md has it).
+/// What is refused (measured, docs/releases.md).
 const MOST_DEVIATIONS: f64 = 1.0;
 const LEAST_ROWS: u64 = 60;
 const LEAST_CLUSTERS: u64 = 6;
