@@ -15,7 +15,7 @@ import warnings
 from listener import Listener, Told, run, steady_folder, PYTHON
 
 import steadyhand
-from steadyhand import _routes, _speaker, _text, _versions
+from steadyhand import _routes, _reporter, _text, _versions
 
 ENVIRON = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "PATH_INFO": "/item/17"}
 
@@ -73,9 +73,9 @@ class Telling(unittest.TestCase):
         return steadyhand.wsgi(app, self.service, version, socket=self.listener.path, **options)
 
     def told(self, count: int) -> "list[Told]":
-        for speaker in _speaker._speakers.values():
-            if speaker.service == self.service:
-                speaker.flush()
+        for reporter in _reporter._reporters.values():
+            if reporter.service == self.service:
+                reporter.flush()
         requests = self.listener.wait_for(count)
         self.assertEqual(len(requests), count)
         return requests
@@ -250,7 +250,7 @@ class Wsgi(Telling):
         child = os.fork()
         if child == 0:
             serve(app)
-            _speaker._at_exit()
+            _reporter._at_exit()
             os._exit(0)
         os.waitpid(child, 0)
         requests = self.told(4)
@@ -279,13 +279,13 @@ class Agent(Telling):
         self.listener.die()
         for _ in range(200):
             serve(app)
-        _speaker.speaker(self.service, self.listener.path, False).flush()
+        _reporter.reporter(self.service, self.listener.path, False).flush()
         status = self.status()
         self.assertEqual((status["sent"], status["dropped"]), (1, 200))
         self.assertIn(self.listener.path, status["agent"])
         os.unlink(self.listener.path)
         self.listener.listen()
-        time.sleep(_speaker.LATER_NS / 1e9)
+        time.sleep(_reporter.RECONNECT_NS / 1e9)
         serve(app)
         self.assertEqual(self.told(2)[-1].number, 202)
         self.assertEqual(self.listener.dropped, 200)
@@ -328,14 +328,14 @@ class Agent(Telling):
         self.told(1)
         child = os.fork()
         if child == 0:
-            # The listener's own socket is to be closed without Python's knowing, as the speaker's is.
+            # The listener's own socket is to be closed without Python's knowing, as the reporter's is.
             serve(app)
-            _speaker._at_exit()
+            _reporter._at_exit()
             os.closerange(3, 100)
             reader, writer = os.pipe()
             others = [os.dup(writer) for _ in range(60)]
             serve(app)
-            _speaker._at_exit()
+            _reporter._at_exit()
             os.set_blocking(reader, False)
             try:
                 os._exit(len(os.read(reader, 100)))
@@ -358,12 +358,12 @@ class Datagrams(Telling):
 
     def test_many_lines_are_sent_before_their_time_and_long_ones_in_parts(self):
         app = self.wsgi(version="v" * 500, route=lambda environ: "/" + "r" * 499, classify=lambda environ: "c" * 500)
-        for _ in range(_speaker.TOGETHER + 1):
+        for _ in range(_reporter.BATCH + 1):
             serve(app)
-        requests = self.listener.wait_for(_speaker.TOGETHER + 1)
-        self.assertEqual([told.number for told in requests], list(range(1, _speaker.TOGETHER + 2)))
+        requests = self.listener.wait_for(_reporter.BATCH + 1)
+        self.assertEqual([told.number for told in requests], list(range(1, _reporter.BATCH + 2)))
         self.assertEqual(len(self.listener.datagrams), 3)
-        self.assertEqual((self.status()["sent"], self.status()["dropped"]), (_speaker.TOGETHER + 1, 0))
+        self.assertEqual((self.status()["sent"], self.status()["dropped"]), (_reporter.BATCH + 1, 0))
 
 
 class ProcessCpu(Telling):
@@ -468,10 +468,10 @@ class ProcessCpu(Telling):
         self.told(1)
         self.listener.die()
         serve(app)
-        _speaker.speaker(self.service, self.listener.path, False).flush()
+        _reporter.reporter(self.service, self.listener.path, False).flush()
         os.unlink(self.listener.path)
         self.listener.listen()
-        time.sleep(_speaker.LATER_NS / 1e9)
+        time.sleep(_reporter.RECONNECT_NS / 1e9)
         serve(app)
         self.told(2)
         first, last = self.listener.readings
@@ -655,8 +655,8 @@ class Routes(unittest.TestCase):
 class Rulers(Telling):
     def setUp(self):
         super().setUp()
-        if _speaker._rulers.library()[0] is None:
-            self.skipTest(f"no rulers: {_speaker._rulers.library()[1]}")
+        if _reporter._rulers.library()[0] is None:
+            self.skipTest(f"no rulers: {_reporter._rulers.library()[1]}")
 
     def readings(self):
         """How many there were so far, of all kinds."""
@@ -671,21 +671,21 @@ class Rulers(Telling):
             if count % 50 == 0:
                 # The listener is a thread of this very process.
                 time.sleep(0.002)
-        spent_ns = self.status()["rulers"]["spent_ratio"] * (time.monotonic_ns() - _speaker.speaker(
+        spent_ns = self.status()["rulers"]["spent_ratio"] * (time.monotonic_ns() - _reporter.reporter(
             self.service, self.listener.path, True).began)
         requests = self.told(count)
         kinds = [told.more["ruler"].split(":") for told in requests if "ruler" in told.more]
         self.assertGreater(len(kinds), 60)
-        self.assertEqual({kind for kind, _ in kinds}, set(_speaker._rulers.USUAL))
+        self.assertEqual({kind for kind, _ in kinds}, set(_reporter._rulers.USUAL))
         self.assertTrue(all(1_000 < int(took) < 50_000_000 for _, took in kinds), kinds)
         watched = [told for told in requests if "delay" in told.more]
         self.assertTrue(all("ruler" in told.more for told in watched))
         self.assertTrue(0 < len(watched) < len(kinds), len(watched))
         # The first ones are planned before their cost is known, and get the memory that they use.
-        self.assertLess(spent_ns / count, 3 * _speaker._rulers.REQUEST_BUDGET_NS)
+        self.assertLess(spent_ns / count, 3 * _reporter._rulers.REQUEST_BUDGET_NS)
 
     def test_rulers_are_as_frequent_as_their_cost_allows(self):
-        rulers = _speaker._rulers
+        rulers = _reporter._rulers
         for rate, per_request in ((20, rulers.REQUEST_BUDGET_NS), (200, rulers.REQUEST_BUDGET_NS),
                                   (5000, rulers.CPU_BUDGET * 1e9 / 5000)):
             time_ns = [0]
@@ -1000,7 +1000,7 @@ class Follow(Telling):
         async def burst():
             for _ in range(5):
                 await wrapped({"type": "http", "path": "/"}, None, None)
-            await asyncio.sleep(_speaker.GATHER_NS / 1e9 + 0.3)
+            await asyncio.sleep(_reporter.BATCH_NS / 1e9 + 0.3)
 
         asyncio.run(burst())
         self.assertEqual(len(self.listener.wait_for(5)), 5)

@@ -14,7 +14,7 @@ import unittest
 
 from listener import HERE, PYTHON, Listener, run, steady_folder, web_environment
 
-from steadyhand import _speaker
+from steadyhand import _reporter
 
 
 def free_port() -> int:
@@ -134,7 +134,7 @@ class Servers(unittest.TestCase):
             for _ in range(4):
                 server.get("/item/5")
             # The next one is late enough that all lines go out with its own.
-            time.sleep(_speaker.GATHER_NS / 1e9 + 0.1)
+            time.sleep(_reporter.BATCH_NS / 1e9 + 0.1)
             server.get("/item/5")
             with self.assertRaises(OSError):
                 server.get("/die")

@@ -10,7 +10,7 @@ import threading
 import time
 
 import steadyhand
-from steadyhand import _speaker
+from steadyhand import _reporter
 
 # v2 does a fourteenth more.
 WORK = {"v1": 1400, "v2": 1500}
@@ -38,8 +38,8 @@ def main():
     while not ended.is_set():
         if is_to_stop.is_set():
             is_to_stop.clear()
-            for speaker in list(_speaker._speakers.values()):
-                speaker.flush()
+            for reporter in list(_reporter._reporters.values()):
+                reporter.flush()
             os.kill(os.getpid(), signal.SIGSTOP)
         path = random.choice(list(PATHS))
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "steadyhand.route": path}
