@@ -6,7 +6,6 @@ Their library comes with `steady`. Without it, requests are reported without rul
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import random
 import shutil
@@ -55,8 +54,8 @@ def library() -> tuple[ctypes.PyDLL | None, str | None]:
 
 
 def _folder() -> str:
-    neighbour = os.path.join(os.path.dirname(sys.executable or ""), "steady")
-    program = neighbour if os.access(neighbour, os.X_OK) else shutil.which("steady")
+    sibling = os.path.join(os.path.dirname(sys.executable or ""), "steady")
+    program = sibling if os.access(sibling, os.X_OK) else shutil.which("steady")
     if program is None:
         raise OSError("no program 'steady' next to the Python interpreter or in PATH")
     done = subprocess.run([program, "agent", "library"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
