@@ -1,7 +1,7 @@
-"""A Flask application of three pages in two versions, as the bench of releases serves it under gunicorn.
+"""A Flask application with three pages in two versions, which the bench `release` serves under gunicorn.
 
-What it is comes from the environment: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
-(how many inner calls NEW does beside the eighty of OLD), RELEASE_VERSION (which of them, where the process has one).
+The environment configures it: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
+(how many inner calls NEW makes in addition to OLD's eighty), RELEASE_VERSION (the version of the process, if it has only one).
 """
 
 import hashlib
@@ -42,13 +42,13 @@ def _call_the_kernel() -> int:
 
 
 def _cycle(length: int) -> list:
-    """A list in which each place names the next one of a cycle through all of them, far apart."""
+    """Returns a list that is one cycle through all its places, with a large step from each place to the next."""
     step = 12_347
     return [(place + step) % length for place in range(length)]
 
 
 def made(extra: int) -> flask.Flask:
-    """The application whose pages do so many inner calls more than OLD's."""
+    """Returns the application whose pages make `extra` more inner calls than OLD's."""
     app = flask.Flask(__name__)
     calls = INNER_CALLS + extra
     memory = _cycle(1 << 16)
@@ -75,7 +75,7 @@ def made(extra: int) -> flask.Flask:
 
 
 def application():
-    """What gunicorn serves in this process, called once it is one."""
+    """Returns the WSGI application of this worker."""
     if DESIGN in ("random", "switchback"):
         old, new = made(0), made(EXTRA)
         both = steadyhand.split if DESIGN == "random" else steadyhand.switchback
@@ -86,7 +86,7 @@ def application():
 
 
 class Late:
-    """The application of a worker, made in the worker: a canary's has the version of its worker's number."""
+    """Creates the application in the worker, because a canary's version depends on the worker's number."""
 
     def __init__(self):
         self.app = None
