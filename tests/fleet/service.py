@@ -1,5 +1,5 @@
-"""A service under a load that moves: its requests go through the middleware, by a coin on either version, until its input ends. On
-SIGUSR1 it sends what it has gathered and stops until SIGCONT."""
+"""A service under a changing load. Its requests go through the middleware to a random version, until its stdin is closed. On
+SIGUSR1 it sends its batch of lines and stops until SIGCONT."""
 
 import math
 import os
@@ -12,7 +12,7 @@ import time
 import steadyhand
 from steadyhand import _reporter
 
-# v2 does a fourteenth more.
+# v2 does a fourteenth more work than v1.
 WORK = {"v1": 1400, "v2": 1500}
 PATHS = {"/item": 1, "/search": 2}
 
