@@ -100,7 +100,7 @@ def counted(rounds: int) -> bool:
                      reached(within), most["name"], f"{1e3 * median(counting(one) for one in seen[name, number]):.1f} ms",
                      f"{1e3 * (median(map(cpu, seen[name, number])) - median(own[name, number])):.1f} ms",
                      f"{over} of {rounds}"))
-    print(table(["made", "true cost", "lines", "off by", f"within {WITHIN:.0%}", "largest line", "reported cost of counting",
+    print(table(["events", "true cost", "lines", "off by", f"within {WITHIN:.0%}", "largest line", "reported cost of counting",
                  "true cost of counting", "parts exceed the whole"], rows))
     return all_reached
 
@@ -153,7 +153,7 @@ def waited(rounds: int) -> bool:
         all_reached &= abs(off) <= WITHIN
         rows.append((name, field, f"{median(map(truth, reports)):.3f} s", f"{median(one[field] for one in reports):.3f} s",
                      f"{off:+.1%}", reached(abs(off) <= WITHIN)))
-    print("\n" + table(["made", "time", "true", "explained", "off by", f"within {WITHIN:.0%}"], rows))
+    print("\n" + table(["program", "time", "true", "explained", "off by", f"within {WITHIN:.0%}"], rows))
     return all_reached
 
 

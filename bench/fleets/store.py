@@ -29,7 +29,7 @@ VERSIONS = ("v1", "v2")
 SCRAPES = 20
 INTERVAL_SECONDS = 15
 CHANGE = 0.02
-METRICS = list(made_agents.added(1.0, 1.0, 0.0, 0.0, False))
+METRICS = list(made_agents.request_metrics(1.0, 1.0, 0.0, 0.0, False))
 PER_HOST = len(METRICS) * ROUTES * len(VERSIONS)
 
 
@@ -48,7 +48,7 @@ def series_of(host: int, random: Random) -> dict:
                     before = random.gauss(0, 0.1)
                     factor = 1 + CHANGE if version == "v2" else 1
                     log = math.log(usual * load[scrape] * factor) + random.gauss(0, 0.1) + 0.3 * before
-                    for metric, value in made_agents.added(math.exp(log), usual, before, math.log(load[scrape]), False).items():
+                    for metric, value in made_agents.request_metrics(math.exp(log), usual, before, math.log(load[scrape]), False).items():
                         values = sums[metric]
                         if len(values) == scrape:
                             values.append(values[-1])

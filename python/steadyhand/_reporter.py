@@ -132,8 +132,8 @@ class ProcessCpu:
 class Reporter:
     """Numbers, batches and sends the lines about a service. It is thread-safe."""
 
-    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
-                 "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
+    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid",
+                 "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
 
     def __init__(self, service: str, path: str | None, kinds: Iterable[str]) -> None:
         self.service = service
