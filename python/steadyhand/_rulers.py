@@ -68,7 +68,7 @@ def _folder() -> str:
 
 
 def _load(folder: str) -> ctypes.PyDLL:
-    # `PyDLL` keeps the GIL. To wait for it could take longer than the ruler, and the work of another thread would come
+    # Functions of a `PyDLL` keep the GIL. Acquiring it again could take longer than the ruler, and another thread could run
     # between the ruler and the request.
     loaded = ctypes.PyDLL(os.path.join(folder, NAME))
     loaded.steady_ruler.argtypes = [ctypes.c_int]
