@@ -23,7 +23,7 @@ from common.calibrate import run_once
 from common.paths import STEADY
 from common.verdicts import check, table
 
-MOST_APART = 0.10
+MOST_DEVIATION = 0.10
 REPETITIONS = 100
 # The number of operations in each tool's short and long run.
 PIPE_OPS = (20_000, 220_000)
@@ -72,11 +72,11 @@ def main() -> None:
         for number in range(options.rounds):
             tools = ["steady", *peers]
             random.shuffle(tools)
-            found = {tool: ours(options.cpu) if tool == "steady" else peers[tool]() for tool in tools}
+            found = {tool: steady_costs(options.cpu) if tool == "steady" else peers[tool]() for tool in tools}
             rounds.append(found)
             print(f"round {number + 1} of {options.rounds}: {', '.join(tools)}", flush=True)
     print(report(rounds))
-    sys.exit(1 if "pipe" in peers and apart(rounds, "pipe") > MOST_APART else 0)
+    sys.exit(1 if "pipe" in peers and deviation(rounds, "pipe") > MOST_DEVIATION else 0)
 
 
 def all_peers(folder: Path, cpu: int) -> dict:
@@ -114,7 +114,7 @@ def cpu_seconds(argv: list, cpu: int) -> float:
     return run_once(["taskset", "-c", str(cpu), *argv]).cpu
 
 
-def ours(cpu: int) -> dict:
+def steady_costs(cpu: int) -> dict:
     """Returns the costs that steady measures, and the time of the switch's empty loop."""
     words = [str(STEADY), "costs", "--only", ",".join(PROBES), "--repetitions", str(REPETITIONS), "--cpu", str(cpu)]
     words += ["--samples", "--format", "json", "--no-history"]
@@ -147,7 +147,8 @@ def ratios(rounds: list, peer: str) -> list:
     return [made(costs) / other for costs, other in pairs if None not in costs.values()]
 
 
-def apart(rounds: list, peer: str) -> float:
+def deviation(rounds: list, peer: str) -> float:
+    """Returns how far the median ratio is from 1; infinite without rounds."""
     per_round = ratios(rounds, peer)
     return abs(median(per_round) - 1) if per_round else float("inf")
 
@@ -167,7 +168,7 @@ def report(rounds: list) -> str:
         switch, calls = (median(one["steady"][name] for one in rounds) for name in ("process_switch", "calls"))
         total = 2 * switch + calls
         lines = [f"2 x {nanos(switch)} ns (switch) + {nanos(calls)} ns (2 reads and 2 writes) = {nanos(total)} ns per operation",
-                 check(f"the switch agrees within {MOST_APART:.0%}", apart(rounds, "pipe") <= MOST_APART)]
+                 check(f"the switch agrees within {MOST_DEVIATION:.0%}", deviation(rounds, "pipe") <= MOST_DEVIATION)]
     return "\n\n".join([table(heads, rows), *lines])
 
 

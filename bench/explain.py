@@ -81,18 +81,18 @@ def counted(rounds: int) -> bool:
     jobs = list(cpus_of) * rounds
     for name, count in SystemRandom().sample(jobs, len(jobs)):
         argv = [*cpus_of[name, count], str(MADE), name, str(count)]
-        for measure in SystemRandom().sample((alone, explained), 2):
+        for measure in SystemRandom().sample((cpu_seconds_without_steady, explained), 2):
             use_memory()
-            (own if measure is alone else seen)[name, count].append(measure(argv))
+            (own if measure is cpu_seconds_without_steady else seen)[name, count].append(measure(argv))
     rows, all_reached = [], True
     for name, number, cpus, events in COUNTED:
         truth = median(own[name, number]) - median(own[name, 0])
         with_counts = {count: explained([*cpus, str(MADE), name, str(count)], "--trace") if name in BY_NAME else None
                        for count in (0, number)}
-        lines = {count: median(carried(named(one, with_counts[count]), events) for one in seen[name, count])
+        lines = {count: median(seconds_of(parts_by_name(one, with_counts[count]), events) for one in seen[name, count])
                  for count in (0, number)}
         line = lines[number] - lines[0]
-        most = max(named(seen[name, number][0], with_counts[number]), key=lambda part: part["seconds"])
+        most = max(parts_by_name(seen[name, number][0], with_counts[number]), key=lambda part: part["seconds"])
         over = sum(one["unexplained_high_seconds"] < 0 for one in seen[name, number])
         within = abs(line / truth - 1) <= WITHIN
         all_reached &= within and not over
@@ -111,7 +111,7 @@ def use_memory() -> None:
     subprocess.run([str(MADE), "faults", str(max(number for name, number, _, _ in COUNTED if name == "faults"))], check=True)
 
 
-def alone(argv: list) -> float:
+def cpu_seconds_without_steady(argv: list) -> float:
     """Returns the CPU time of a command without steady, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -119,7 +119,7 @@ def alone(argv: list) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def named(report: dict, traced) -> list:
+def parts_by_name(report: dict, traced) -> list:
     """Returns the parts of a run. If a traced run is given, its system calls by name replace the run's own."""
     if traced is None:
         return report["parts"]
@@ -162,7 +162,7 @@ def real(rounds: int) -> bool:
     rows = []
     for name, argv in REAL.items():
         reports = [explained(argv) for _ in range(rounds)]
-        share = median(carried(one["parts"]) / (cpu(one) - counting(one)) for one in reports)
+        share = median(seconds_of(one["parts"]) / (cpu(one) - counting(one)) for one in reports)
         over = sum(one["unexplained_high_seconds"] < 0 for one in reports)
         parts = sorted(reports[0]["parts"], key=lambda part: -part["seconds"])[:3]
         rows.append((name, f"{1e3 * median(map(cpu, reports)):.1f} ms", f"{share:.0%}", f"{over} of {rounds}",
@@ -244,7 +244,7 @@ def counting(report: dict) -> float:
     return report["counting_cost_seconds"] or 0.0
 
 
-def carried(parts: list, events=None) -> float:
+def seconds_of(parts: list, events=None) -> float:
     """Returns the seconds of the parts of these events, or of all parts."""
     return sum(part["seconds"] for part in parts if events is None or part["event"] in events)
 

@@ -75,7 +75,7 @@ def overshoots(at_once: int, jobs: int) -> dict:
     stolen = steal_ticks()
     with ThreadPoolExecutor(at_once) as pool:
         reports = list(pool.map(lambda _: limited(OVERSHOOT_BUDGET_SECONDS, spin), range(jobs)))
-    say(f"{at_once} concurrent: {jobs} jobs")
+    log(f"{at_once} concurrent: {jobs} jobs")
     return {"kind": "overshoot", "at_once": at_once, "budget": OVERSHOOT_BUDGET_SECONDS, "steal": steal_share(stolen),
             "sources": sorted({report["source"] for report in reports}),
             "outcomes": sorted({report["outcome"] for report in reports}),
@@ -88,7 +88,7 @@ def judged(load: str, neighbours: int, judge: str, jobs: int) -> dict:
     sizes = [size for _ in range(jobs) for size in SIZES]
     with spinners(neighbours, settle_seconds=SETTLE_SECONDS), ThreadPoolExecutor(JUDGED_AT_ONCE[load]) as pool:
         answers = list(pool.map(judgement, sizes))
-    say(f"{judge}, {load}: {len(sizes)} jobs")
+    log(f"{judge}, {load}: {len(sizes)} jobs")
     return {"kind": "judged", "load": load, "judge": judge, "budget": BUDGET_SECONDS,
             "answers": [{"size": size, "outcome": outcome} for size, outcome in zip(sizes, answers)]}
 
@@ -118,7 +118,7 @@ def costs(load: str, neighbours: int) -> dict:
             _, _, usage = os.wait4(os.posix_spawn(argv[0], argv, os.environ), 0)
             used = json.loads(file.read_text())["cpu_seconds"]
             shares.append((usage.ru_utime + usage.ru_stime - used) / used)
-    say(f"cost, {load}")
+    log(f"cost, {load}")
     return {"kind": "cost", "load": load, "budget": COST_BUDGET_SECONDS, "shares": shares}
 
 
@@ -140,7 +140,7 @@ def words(budget: float, argv: list, file: Path) -> list:
 
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

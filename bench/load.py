@@ -28,19 +28,19 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="both published experiments at full length instead")
     options = parser.parse_args()
     if options.full:
-        published()
+        run_published()
         return
     budget = ["--cpu-time", f"{options.cpu_time}s", "--procs", PROCS]
-    exact = [measured(*budget) for _ in range(options.rounds)]
-    polled = [measured(*budget, "--poll", f"{options.poll}s") for _ in range(options.rounds)]
-    table("exact", exact)
-    table(f"polled every {options.poll:g} s", polled)
+    exact = [run_experiment(*budget) for _ in range(options.rounds)]
+    polled = [run_experiment(*budget, "--poll", f"{options.poll}s") for _ in range(options.rounds)]
+    print_overshoot("exact", exact)
+    print_overshoot(f"polled every {options.poll:g} s", polled)
     cost = median(report["poll_cost_ratio"] for report in polled)
     print(f"The polling thread uses {1e6 * cost:.1f} us of CPU time per second, by its own clock (median of {len(polled)}).\n")
-    own(exact + polled)
+    print_own_cost(exact + polled)
 
 
-def published() -> None:
+def run_published() -> None:
     """Runs the two experiments of the published tables and prints their command lines."""
     for words in (["--workload", "hash", "--cpu-time", "5s", "--poll", "1s", "--procs", "1..32"],
                   ["--workload", "sum", "--work", "100000001", "--procs", "1,2,4,8,16"]):
@@ -50,26 +50,26 @@ def published() -> None:
         print()
 
 
-def measured(*words: str) -> dict:
+def run_experiment(*words: str) -> dict:
     """Runs one experiment and returns its JSON, including all runs."""
     argv = [str(STEADY), "load", "--no-history", "--quiet", "--samples", "--format", "json", *words]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
 
 
-def table(name: str, reports: list) -> None:
+def print_overshoot(name: str, reports: list) -> None:
     """Prints the overshoot by number of processes, over all processes of all rounds."""
     print(f"Overshoot, {name}")
     print(f"{'processes':>9} {'median ms':>10} {'max ms':>9} {'steal':>7} {'own CPU':>8}")
     for procs in sorted({row["procs"] for report in reports for row in report["rows"]}):
         rows = [row for report in reports for row in report["rows"] if row["procs"] == procs]
         over = [run["overshoot_seconds"] for row in rows for run in row["runs"]]
-        steal = share([row["activity"]["steal_ratio"] for row in rows])
+        steal = mean_ratio([row["activity"]["steal_ratio"] for row in rows])
         print(f"{procs:>9} {1e3 * median(over):>10.4f} {1e3 * max(over):>9.3f} {steal:>7} {100 * own_share(rows):>6.3f} %")
     print()
 
 
-def own(reports: list) -> None:
+def print_own_cost(reports: list) -> None:
     """Prints steady's own CPU time relative to that of its processes."""
     rows = [row for report in reports for row in report["rows"]]
     worst = max(rows, key=lambda row: own_share([row]))
@@ -85,7 +85,7 @@ def own_share(rows: list) -> float:
     return sum(row["own_cpu_seconds"] for row in rows) / used
 
 
-def share(ratios: list) -> str:
+def mean_ratio(ratios: list) -> str:
     """Formats the mean of the known values."""
     there = [ratio for ratio in ratios if ratio is not None]
     return f"{100 * sum(there) / len(there):.2f} %" if there else "not available"

@@ -53,7 +53,7 @@ def median_difference(one: list, other: list) -> float:
     return statistics.median(one) - statistics.median(other)
 
 
-def written(values: "tuple[float, float, float]") -> str:
+def formatted(values: "tuple[float, float, float]") -> str:
     return "{:6.1f} us ({:.1f} to {:.1f})".format(*values)
 
 
@@ -159,9 +159,9 @@ def environ(number: int) -> dict:
 
 def call(app, number: int, clock=time.thread_time_ns) -> int:
     """Serves a request like a server does and returns its nanoseconds."""
-    given = environ(number)
+    request = environ(number)
     begin = clock()
-    result = app(given, lambda status, headers, error=None: None)
+    result = app(request, lambda status, headers, error=None: None)
     for _ in result:
         pass
     result.close()
@@ -204,23 +204,23 @@ def in_service(framework: str, rate: float, seconds: float, rulers: bool) -> Non
     overhead = interval(mean_difference, [[row[0] for row in every], [row[0] for row in bare]], generator)
     print(f"{framework}, {rate:g} requests/s, rulers {'on' if rulers else 'off'}: inner {statistics.fmean(row[1] for row in bare):.0f} us; "
           f"{len(bare)} bare, {len(every)} wrapped, {len(with_ruler)} of them with a ruler ({kinds} per second)")
-    print(f"  outer minus inner             {written(overhead)}")
+    print(f"  outer minus inner             {formatted(overhead)}")
     usual = interval(median_difference, [[row[0] for row in without], [row[0] for row in bare]], generator)
-    print(f"    of the median request       {written(usual)}")
+    print(f"    of the median request       {formatted(usual)}")
     if with_ruler and without:
         share = len(with_ruler) / len(every)
         direct = interval(mean_difference, [[row[0] for row in without], [row[0] for row in bare]], generator)
-        print(f"    of requests without a ruler {written(direct)}")
+        print(f"    of requests without a ruler {formatted(direct)}")
         of_ruler = interval(mean_difference, [[row[0] for row in with_ruler], [row[0] for row in without]], generator)
-        print(f"    a ruler                     {written(of_ruler)}")
+        print(f"    a ruler                     {formatted(of_ruler)}")
         evicted = interval(mean_difference, [[row[1] for row in with_ruler], [row[1] for row in without]], generator)
-        print(f"    application after a ruler   {written(evicted)}")
+        print(f"    application after a ruler   {formatted(evicted)}")
         total = tuple(value + share * more for value, more in zip(overhead, evicted))
     else:
         total = overhead
     slowed = interval(mean_difference, [[row[1] for row in every], [row[1] for row in bare]], generator)
-    print(f"  application, wrapped minus bare {written(slowed)}")
-    print(f"  in total, with evictions by rulers {written(total)}; at most {MOST_IN_SERVICE_US:.0f} us: "
+    print(f"  application, wrapped minus bare {formatted(slowed)}")
+    print(f"  in total, with evictions by rulers {formatted(total)}; at most {MOST_IN_SERVICE_US:.0f} us: "
           f"{verdict(total[1], total[2], MOST_IN_SERVICE_US)}", flush=True)
 
 
@@ -238,7 +238,7 @@ def hot(requests: int) -> None:
         if number >= requests // 20:
             times[is_wrapped].append(took)
     more = interval(median_difference, [times[True], times[False]], generator)
-    print(f"hot loop, rulers off: {written(more)} on {statistics.median(times[False]):.0f} us; at most {MOST_HOT_US:.0f} us: "
+    print(f"hot loop, rulers off: {formatted(more)} on {statistics.median(times[False]):.0f} us; at most {MOST_HOT_US:.0f} us: "
           f"{verdict(more[1], more[2], MOST_HOT_US)}", flush=True)
 
 
@@ -254,32 +254,32 @@ def listen(path: str) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rates", default="20", help="wrapped requests per second, separated by commas (20)")
-    options.add_argument("--seconds", type=float, default=60.0, help="seconds of each measurement (60)")
-    options.add_argument("--frameworks", default="flask,django")
-    options.add_argument("--requests", type=int, default=40_000, help="requests in the hot loop; 0 skips it (40000)")
-    options.add_argument("--inside", help=argparse.SUPPRESS)
-    options.add_argument("--listen", help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.listen:
-        listen(given.listen)
-    elif given.inside == "hot":
-        hot(given.requests)
-    elif given.inside:
-        framework, rate, rulers = given.inside.split(",")
-        in_service(framework, float(rate), given.seconds, rulers == "on")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", default="20", help="wrapped requests per second, separated by commas (20)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds of each measurement (60)")
+    parser.add_argument("--frameworks", default="flask,django")
+    parser.add_argument("--requests", type=int, default=40_000, help="requests in the hot loop; 0 skips it (40000)")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    parser.add_argument("--listen", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.listen:
+        listen(options.listen)
+    elif options.inside == "hot":
+        hot(options.requests)
+    elif options.inside:
+        framework, rate, rulers = options.inside.split(",")
+        in_service(framework, float(rate), options.seconds, rulers == "on")
     else:
-        with_a_listener(given)
+        with_a_listener(options)
 
 
-def with_a_listener(given: argparse.Namespace) -> None:
+def with_a_listener(options: argparse.Namespace) -> None:
     """Runs each measurement in its own process, in the environment that has the frameworks."""
     from listener import web_environment
 
     programs = web_environment()
     steady = Path(os.environ.get("STEADY", ROOT / "target" / "release" / "steady")).absolute()
-    inside = [f"{framework},{rate},{rulers}" for framework in given.frameworks.split(",") for rate in given.rates.split(",")
+    inside = [f"{framework},{rate},{rulers}" for framework in options.frameworks.split(",") for rate in options.rates.split(",")
               for rulers in ("on", "off")]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/agent.sock"
@@ -288,9 +288,9 @@ def with_a_listener(given: argparse.Namespace) -> None:
             while not os.path.exists(path):
                 time.sleep(0.01)
             environment = {**os.environ, "STEADY_SOCKET": path, "PATH": f"{steady.parent}:{os.environ['PATH']}"}
-            for words in [*inside, *(["hot"] if given.requests else [])]:
-                subprocess.run([programs / "python", __file__, "--inside", words, "--seconds", str(given.seconds), "--requests",
-                                str(given.requests)], env=environment, check=True)
+            for words in [*inside, *(["hot"] if options.requests else [])]:
+                subprocess.run([programs / "python", __file__, "--inside", words, "--seconds", str(options.seconds), "--requests",
+                                str(options.requests)], env=environment, check=True)
         finally:
             listener.kill()
             listener.wait()

@@ -33,7 +33,7 @@ from common.stats import median_or_nan, share, welch
 from common.verdicts import is_wrong, percent, table, with_interval
 
 HERE = ROOT / "bench" / "releases"
-KEPT = TARGET / "bench-release"
+RECORDINGS = TARGET / "bench-release"
 DESIGNS = ("random", "switchback", "canary", "one")
 NEEDS = ["django==4.2.24", "flask==3.1.3", "gunicorn==27.0.1"]
 SIDE_SECONDS = 150
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="evaluate all recordings")
     options = parser.parse_args()
     if options.report or not options.what:
-        print(report(sorted(path for path in KEPT.glob("*/about.json"))))
+        print(report(sorted(path for path in RECORDINGS.glob("*/about.json"))))
         return
     if options.what == "compact":
         for folder in options.folders:
@@ -100,12 +100,12 @@ class Recording:
     app = "app:app"
     rates = RATES
     routes: list = []
-    kept = KEPT
+    recordings = RECORDINGS
 
     def __init__(self, design: str, extra: int, seconds: float, random: Random, seed: int):
         self.design, self.extra, self.seconds, self.random, self.seed = design, extra, seconds, random, seed
         self.python = python()
-        self.folder = self.kept / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
+        self.folder = self.recordings / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
         self.running: dict = {}
         self.phases: list = []
         self.segments: list = []

@@ -24,7 +24,7 @@ import release
 from common.paths import ROOT, TARGET
 from common.verdicts import percent, table
 
-KEPT = TARGET / "bench-release-mixed"
+RECORDINGS = TARGET / "bench-release-mixed"
 EXPENSIVE_SHARE = 0.1
 CALLS = 400
 
@@ -35,7 +35,7 @@ class Mixed(release.Recording):
     app = "mixed:app"
     rates = (90, 110)
     routes = ["mixed"]
-    kept = KEPT
+    recordings = RECORDINGS
 
     def __init__(self, seconds: float, seed: int, with_classes: bool, is_quiet: bool):
         super().__init__("random", 0, seconds, Random(seed), seed)
@@ -125,7 +125,7 @@ def main() -> None:
         recording.run()
         print(report([recording.folder], lengths))
         return
-    print(report(sorted(path.parent for path in KEPT.glob("*/about.json")), lengths))
+    print(report(sorted(path.parent for path in RECORDINGS.glob("*/about.json")), lengths))
 
 
 if __name__ == "__main__":

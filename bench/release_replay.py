@@ -17,7 +17,7 @@ from pathlib import Path
 from common.compact import compact
 from common.paths import ROOT, TARGET
 
-KEPT = TARGET / "bench-release"
+RECORDINGS = TARGET / "bench-release"
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
 
 def of_equal_code() -> list:
     """Returns the folders of all finished recordings whose versions run the same code."""
-    abouts = sorted(KEPT.glob("*/about.json"))
+    abouts = sorted(RECORDINGS.glob("*/about.json"))
     return [about.parent for about in abouts if json.loads(about.read_text())["extra"] == 0]
 
 

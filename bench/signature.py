@@ -55,7 +55,7 @@ def main() -> None:
             print(f"round {number + 1} of {options.rounds}", flush=True)
         text, reached = report(rounds, options.mebibytes * MIB)
         print(text)
-        print(counted(plain, files))
+        print(instructions_per_byte(plain, files))
     sys.exit(0 if reached else 1)
 
 
@@ -76,25 +76,25 @@ def conditions(plain: Path, files: dict) -> dict:
     runs = {}
     for name in ("random", "text"):
         for nodes in ("pool", "malloc"):
-            runs[f"C {nodes}", name] = lambda nodes=nodes, name=name: in_c(plain, files[name], nodes)
+            runs[f"C {nodes}", name] = lambda nodes=nodes, name=name: run_c(plain, files[name], nodes)
         for allocator in ("none", "pool", "system"):
-            runs[allocator, name] = lambda allocator=allocator, name=name: ours(files[name], allocator, "--single")["cpu"]
+            runs[allocator, name] = lambda allocator=allocator, name=name: run_steady(files[name], allocator, "--single")["cpu"]
     for allocator in ("none", "pool"):
         for workers in (1, 2):
             words = ("--threads", str(workers))
-            runs[allocator, workers] = lambda a=allocator, w=words: both(ours(files["large"], a, *w))
+            runs[allocator, workers] = lambda a=allocator, w=words: wall_and_cpu(run_steady(files["large"], a, *w))
     for allocator in ("pool", "global"):
-        runs[allocator, "small"] = lambda a=allocator: ours(files["small"], a, "--threads", "8")["wall"]
+        runs[allocator, "small"] = lambda a=allocator: run_steady(files["small"], a, "--threads", "8")["wall"]
     return runs
 
 
-def in_c(plain: Path, path: Path, nodes: str) -> tuple:
+def run_c(plain: Path, path: Path, nodes: str) -> tuple:
     done = subprocess.run([str(plain), str(path), nodes, "1"], stdout=subprocess.PIPE, text=True, check=True)
     signature, seconds = done.stdout.split()
     return float(seconds), int(signature)
 
 
-def ours(path: Path, allocator: str, *words: str) -> dict:
+def run_steady(path: Path, allocator: str, *words: str) -> dict:
     """Runs steady signature. Returns CPU seconds and wall seconds, each with the signature."""
     argv = [str(STEADY), "signature", "--format", "json", "--allocator", allocator, *words, str(path)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
@@ -103,7 +103,7 @@ def ours(path: Path, allocator: str, *words: str) -> dict:
     return {"cpu": (found["user_seconds"] + found["system_seconds"], signature), "wall": (found["elapsed_seconds"], signature)}
 
 
-def both(found: dict) -> tuple:
+def wall_and_cpu(found: dict) -> tuple:
     """Returns wall seconds, signature and CPU seconds."""
     return (*found["wall"], found["cpu"][0])
 
@@ -148,7 +148,7 @@ def report(rounds: list, size: int) -> tuple:
     return "\n\n".join([table(heads, rows), "\n".join(lines)]), all(reached)
 
 
-def counted(plain: Path, files: dict) -> str:
+def instructions_per_byte(plain: Path, files: dict) -> str:
     """Counts instructions per byte, without start and end of the program. It measures an example with the same code, because
     steady reads a clock that valgrind does not have."""
     if not shutil.which("valgrind"):

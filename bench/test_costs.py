@@ -14,7 +14,7 @@ class Arithmetic(unittest.TestCase):
 
     def test_the_median_of_the_rounds_counts(self):
         slow = {**ROUND, "pipe": 4e-6}
-        self.assertLessEqual(costs.apart([ROUND, slow, ROUND], "pipe"), costs.MOST_APART)
+        self.assertLessEqual(costs.deviation([ROUND, slow, ROUND], "pipe"), costs.MOST_DEVIATION)
         self.assertIn("NOT reached", costs.report([ROUND, slow, slow]))
 
     def test_missing_tools_and_costs_are_left_out(self):

@@ -47,7 +47,7 @@ def _cycle(length: int) -> list:
     return [(place + step) % length for place in range(length)]
 
 
-def made(extra: int) -> flask.Flask:
+def create_app(extra: int) -> flask.Flask:
     """Returns the application whose pages make `extra` more inner calls than OLD's."""
     app = flask.Flask(__name__)
     calls = INNER_CALLS + extra
@@ -77,15 +77,15 @@ def made(extra: int) -> flask.Flask:
 def application():
     """Returns the WSGI application of this worker."""
     if DESIGN in ("random", "switchback"):
-        old, new = made(0), made(EXTRA)
+        old, new = create_app(0), create_app(EXTRA)
         both = steadyhand.split if DESIGN == "random" else steadyhand.switchback
         return both(old, new, service="shop", versions=(OLD, NEW))
     version = os.environ.get("RELEASE_VERSION") or (OLD, NEW)[int(os.environ["RELEASE_WORKER"]) % 2]
     assigned = "canary" if DESIGN == "canary" else "none"
-    return steadyhand.wsgi(made(EXTRA if version == NEW else 0), service="shop", version=version, assigned=assigned)
+    return steadyhand.wsgi(create_app(EXTRA if version == NEW else 0), service="shop", version=version, assigned=assigned)
 
 
-class Late:
+class LazyApp:
     """Creates the application in the worker, because a canary's version depends on the worker's number."""
 
     def __init__(self):
@@ -97,4 +97,4 @@ class Late:
         return self.app(environ, start_response)
 
 
-app = Late()
+app = LazyApp()

@@ -49,8 +49,8 @@ def view(version: str):
 
 def application():
     """Returns both versions of the site. They share Django's global state and differ in their view."""
-    made = [path(f"{version}/mixed/<int:number>", view(version)) for version in VERSIONS]
-    settings.configure(ROOT_URLCONF=type("urls", (), {"urlpatterns": made}), ALLOWED_HOSTS=["*"])
+    urls = [path(f"{version}/mixed/<int:number>", view(version)) for version in VERSIONS]
+    settings.configure(ROOT_URLCONF=type("urls", (), {"urlpatterns": urls}), ALLOWED_HOSTS=["*"])
     django.setup()
     site = get_wsgi_application()
 
