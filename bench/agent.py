@@ -1,7 +1,7 @@
-"""steady agent: records a second that it takes in on one core, its memory, what its rulers cost an application, rows read back.
+"""steady agent: records per second on one core, memory, the effect of its rulers on an application, and reading rows back.
 
-    bench/run agent [--seconds N] [--turns N]    flood it for N seconds (10); N turns with rulers and without (60); read rows
-    bench/run agent --metrics                    what a scrape costs it, and what scrapes cost those who flood it
+    bench/run agent [--seconds N] [--turns N]    flood the agent for N seconds (10); N turns with and without rulers (60); read rows
+    bench/run agent --metrics                    the cost of a scrape, and its effect on senders that flood the agent
 """
 
 import argparse
@@ -35,24 +35,24 @@ SCRAPES = 200
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run agent", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood it (10)")
-    parser.add_argument("--turns", type=int, default=60, help="turns of work beside rulers, and as many without (60)")
-    parser.add_argument("--metrics", action="store_true", help="measure scrapes, and nothing else")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long to flood the agent (10)")
+    parser.add_argument("--turns", type=int, default=60, help="turns of work with rulers, and as many without (60)")
+    parser.add_argument("--metrics", action="store_true", help="measure only scrapes")
     options = parser.parse_args()
     if options.metrics:
         with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
             print(metrics(Path(folder), options.turns))
         return
     with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
-        taken = ingest(Path(folder), options.seconds)
+        ingested = ingest(Path(folder), options.seconds)
     with tempfile.TemporaryDirectory(prefix="steady-bench-") as folder:
-        harm = damage(Path(folder), options.turns)
+        slowdown = ruler_slowdown(Path(folder), options.turns)
     read = rows()
-    print(report(taken, harm, read))
+    print(report(ingested, slowdown, read))
 
 
 def ingest(folder: Path, seconds: float) -> dict:
-    """Floods an agent with records, none of which may be dropped: what it used for them."""
+    """Floods an agent with records, none of which may be dropped. Returns the rates and the agent's peak memory."""
     path = folder / "s" / "agent.sock"
     words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db", "--store-limit", "1GB"]
     agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
@@ -62,13 +62,13 @@ def ingest(folder: Path, seconds: float) -> dict:
         before, began, sent = cpu_seconds(agent.pid), time.monotonic(), 0
         while time.monotonic() - began < seconds:
             for one in datagrams:
-                # Waits for the agent where it is behind, so that its own pace is seen.
+                # Blocks if the agent is behind, so the agent's own rate is measured.
                 sender.send(one)
             sent += LINES * len(datagrams)
         arrived = wait_for(path, sent)
         wall = time.monotonic() - began
         used = cpu_seconds(agent.pid) - before
-        status = told(path)["agent"]
+        status = agent_status(path)["agent"]
         return {
             "records": sent,
             "arrived": arrived,
@@ -81,8 +81,8 @@ def ingest(folder: Path, seconds: float) -> dict:
         agent.wait()
 
 
-def damage(folder: Path, turns: int) -> dict:
-    """What an application costs more while the agent reads its rulers: pairs of turns, which of them first by coin."""
+def ruler_slowdown(folder: Path, turns: int) -> dict:
+    """Measures how much the agent's rulers slow an application: pairs of turns with and without them, in random order."""
     path = folder / "s" / "agent.sock"
     words = [STEADY, "agent", "--socket", path, "--store", folder / "agent.db"]
     agent = subprocess.Popen(words, stderr=subprocess.DEVNULL)
@@ -90,10 +90,10 @@ def damage(folder: Path, turns: int) -> dict:
         connect(path).close()
         table_of_work = list(range(200_000))
         random.Random(1).shuffle(table_of_work)
-        coins, logs = random.Random(2), []
+        order, logs = random.Random(2), []
         for _ in range(turns):
             costs = {}
-            for stopped in coins.sample([False, True], 2):
+            for stopped in order.sample([False, True], 2):
                 agent.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
                 time.sleep(0.02)
                 costs[stopped] = work(table_of_work)
@@ -107,11 +107,11 @@ def damage(folder: Path, turns: int) -> dict:
 
 
 def metrics(folder: Path, turns: int) -> str:
-    """What scrapes cost, by routes and format; and how much slower a flood gets in seconds with a scrape."""
+    """Measures the cost of scrapes by routes and format, and how much slower a flood is in seconds with a scrape."""
     measured, most_memory = [], 0
-    # The last are as many as are told apart.
+    # The largest number is the most that the agent distinguishes.
     for routes in [50, 200, 5_000]:
-        listening = Listening(folder / str(routes))
+        listening = ScrapedAgent(folder / str(routes))
         try:
             sender = connect(listening.socket)
             for worker in range(WORKERS):
@@ -124,13 +124,13 @@ def metrics(folder: Path, turns: int) -> str:
                 measured.append([f"{routes:,} routes, 2 versions, {name}", f"{cpu * 1e3:.1f}", f"{size / 1e3:,.0f}"])
             if routes == 200:
                 slower, error, longest = listening.flooded(sender, turns)
-            most_memory = max(most_memory, told(listening.socket)["agent"]["peak_memory_bytes"])
+            most_memory = max(most_memory, agent_status(listening.socket)["agent"]["peak_memory_bytes"])
         finally:
             listening.end()
     slower = [
-        ["records a second, seconds with a scrape beside those without, %", f"{slower * 100:+.2f} ±{error * 200:.2f}"],
-        ["the longest wait of a service for room, ms", f"{longest * 1e3:.1f}"],
-        ["memory at most, MB", f"{most_memory / 1e6:.0f}"],
+        ["records per second with a scrape, compared with seconds without, %", f"{slower * 100:+.2f} ±{error * 200:.2f}"],
+        ["longest time that a service waited to send, ms", f"{longest * 1e3:.1f}"],
+        ["peak memory, MB", f"{most_memory / 1e6:.0f}"],
     ]
     checks = [check(f"at most {MOST_MEMORY_BYTES / 1e6:.0f} MB", most_memory <= MOST_MEMORY_BYTES)]
     scrapes = table(["a scrape", "CPU time, ms", "kB sent"], measured)
@@ -144,8 +144,8 @@ FORMATS = {
 }
 
 
-class Listening:
-    """An agent that shows metrics, and runs no rulers, so that all of its CPU time is what it is asked for."""
+class ScrapedAgent:
+    """An agent with metrics and without rulers, so that all its CPU time is due to requests and scrapes."""
 
     def __init__(self, folder: Path):
         folder.mkdir()
@@ -154,13 +154,13 @@ class Listening:
         words += ["--socket", self.socket, "--store", folder / "agent.db", "--store-limit", "1GB"]
         self.process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         connect(self.socket).close()
-        # It tells of itself once it runs, a moment after the socket is there.
-        while (agent := told(self.socket)["agent"]) is None:
+        # The agent reports its status shortly after its socket exists.
+        while (agent := agent_status(self.socket)["agent"]) is None:
             time.sleep(0.05)
         self.url = agent["metrics"]["url"]
 
     def scrapes(self, headers: dict) -> tuple[int, float]:
-        """The bytes of a page, and the CPU time that it took."""
+        """Scrapes repeatedly. Returns the bytes and the agent's CPU seconds per scrape."""
         size = self.scrape(headers)
         before = self.cpu_seconds()
         for _ in range(SCRAPES):
@@ -172,17 +172,17 @@ class Listening:
             return len(page.read())
 
     def cpu_seconds(self) -> float:
-        """CPU time of all its threads, those that have ended among them, by the kernel's ticks."""
+        """Returns the CPU time of all threads, including ended ones, from the kernel's ticks."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def flooded(self, sender: socket.socket, turns: int) -> tuple[float, float, float]:
-        """How much more is taken in within a second with a scrape than without; which of a pair comes first by coin."""
-        coins, logs, longest = random.Random(3), [], 0.0
+        """Returns the relative change of records per second due to a scrape, its error, and the longest wait of the sender."""
+        order, logs, longest = random.Random(3), [], 0.0
         for _ in range(turns):
             sent = {}
-            for scraped in coins.sample([False, True], 2):
-                scrape = threading.Thread(target=self.scrape_by_another, args=[scraped])
+            for scraped in order.sample([False, True], 2):
+                scrape = threading.Thread(target=self.scrape_in_subprocess, args=[scraped])
                 scrape.start()
                 sent[scraped], waited = flood(sender)
                 longest = max(longest, waited)
@@ -190,8 +190,8 @@ class Listening:
             logs.append(math.log(sent[True] / sent[False]))
         return median(logs), 1.25 * stdev(logs) / math.sqrt(turns), longest
 
-    def scrape_by_another(self, scraped: bool) -> None:
-        """One scrape, or as long a wait, by another process: this one sends."""
+    def scrape_in_subprocess(self, scraped: bool) -> None:
+        """Scrapes, or runs a command that does nothing. A subprocess does it because this process is sending."""
         words = ["curl", "-sS", "-o", "/dev/null", self.url] if scraped else ["true"]
         time.sleep(0.3)
         subprocess.run(words, check=True)
@@ -202,7 +202,7 @@ class Listening:
 
 
 def flood(sender: socket.socket) -> tuple[float, float]:
-    """Sends for a second: records a second, and the longest wait for room."""
+    """Sends for a second. Returns the records per second and the longest wait for the agent, in seconds."""
     datagrams = [datagram(worker, number, 200) for worker in range(WORKERS) for number in range(20)]
     began, sent, longest = time.monotonic(), 0, 0.0
     before = began
@@ -216,7 +216,7 @@ def flood(sender: socket.socket) -> tuple[float, float]:
 
 
 def work(numbers: list) -> float:
-    """CPU time of going through a list that caches hold in part only."""
+    """Follows a random path through a list larger than the caches, and returns the CPU time in seconds."""
     began, place = time.thread_time(), 0
     for _ in range(1_500_000):
         place = numbers[place]
@@ -224,7 +224,7 @@ def work(numbers: list) -> float:
 
 
 def datagram(worker: int, number: int, routes: int = ROUTES) -> bytes:
-    """Lines of one worker whose requests end about now: versions drawn by coin, some with rulers."""
+    """Returns a datagram of a worker: requests that end now, of random versions, some with rulers."""
     now = time.monotonic_ns()
     lines = [f"steady/1\tshop\t{worker + 1}\t1\n"]
     for line in range(LINES):
@@ -249,15 +249,15 @@ def connect(path: Path) -> socket.socket:
     sys.exit("the agent does not listen")
 
 
-def told(path: Path) -> dict:
+def agent_status(path: Path) -> dict:
     words = [STEADY, "agent", "status", "--socket", path, "--format", "json"]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
 def wait_for(path: Path, sent: int) -> int:
-    """Waits until all has arrived and nothing waits to be written; how many records that are."""
+    """Waits until everything has arrived and is written. Returns the number of records that arrived."""
     for _ in range(200):
-        status = told(path)["agent"]
+        status = agent_status(path)["agent"]
         arrived = status["arrived"]["requests"]
         if arrived >= sent and status["writing"]["waiting"] <= 1:
             return arrived
@@ -266,34 +266,34 @@ def wait_for(path: Path, sent: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of all threads of a process, to the nanosecond as the scheduler has it."""
+    """Returns the CPU time of all threads of a process in seconds, from the scheduler's nanoseconds."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def rows() -> dict:
-    """Writes a million rows to a store and reads them back, in a process of its own."""
+    """Writes a million rows to a store and reads them back, in a separate process."""
     build = ["cargo", "run", "--quiet", "--release", "--package", "steady-agent", "--example", "rows"]
     words = [*build, "--", str(ROWS)]
     done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
     return json.loads(done.stdout)
 
 
-def report(taken: dict, harm: dict, read: dict) -> str:
+def report(ingested: dict, slowdown: dict, read: dict) -> str:
     measured = [
-        ["records sent", f"{taken['records']:,}"],
-        ["records a second", f"{taken['per_second']:,.0f}"],
-        ["records a second of its CPU time", f"{taken['per_cpu_second']:,.0f}"],
-        ["memory at most, MB", f"{taken['memory_bytes'] / 1e6:.0f}"],
-        ["CPU time of an application beside its rulers, %", f"{harm['change'] * 100:+.2f} ±{harm['error'] * 200:.2f}"],
+        ["records sent", f"{ingested['records']:,}"],
+        ["records per second", f"{ingested['per_second']:,.0f}"],
+        ["records per second of the agent's CPU time", f"{ingested['per_cpu_second']:,.0f}"],
+        ["peak memory, MB", f"{ingested['memory_bytes'] / 1e6:.0f}"],
+        ["CPU time of an application while rulers run, %", f"{slowdown['change'] * 100:+.2f} ±{slowdown['error'] * 200:.2f}"],
         ["rows read back", f"{read['rows']:,}"],
-        ["CPU time of reading them, s", f"{read['read_seconds']:.2f}"],
-        ["bytes a row in the store", f"{read['bytes'] / read['rows']:.0f}"],
+        ["CPU time to read them, s", f"{read['read_seconds']:.2f}"],
+        ["bytes per row in the store", f"{read['bytes'] / read['rows']:.0f}"],
     ]
     checks = [
-        check("every record arrived", taken["arrived"] == taken["records"]),
-        check(f"{LEAST_PER_SECOND:,} records a second of its CPU time", taken["per_cpu_second"] >= LEAST_PER_SECOND),
-        check(f"at most {MOST_MEMORY_BYTES / 1e6:.0f} MB", taken["memory_bytes"] <= MOST_MEMORY_BYTES),
+        check("every record arrived", ingested["arrived"] == ingested["records"]),
+        check(f"{LEAST_PER_SECOND:,} records per second of the agent's CPU time", ingested["per_cpu_second"] >= LEAST_PER_SECOND),
+        check(f"at most {MOST_MEMORY_BYTES / 1e6:.0f} MB", ingested["memory_bytes"] <= MOST_MEMORY_BYTES),
         check(f"{ROWS:,} rows within {MOST_READ_SECONDS} s", read["rows"] == ROWS and read["read_seconds"] <= MOST_READ_SECONDS),
     ]
     return "\n".join([table(["what", "measured"], measured), "", *checks])

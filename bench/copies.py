@@ -1,11 +1,11 @@
-"""Two copies of one binary: how often they differ, and by how much the difference lasts.
+"""Two copies of one binary: how often they differ, and the part of the difference that is constant.
 
-A copy has its own inode and its own pages in memory; what that costs or saves stays the same over all pairs of a
-comparison, and no coin flips it. Each block makes two fresh copies and compares them several times, with comparisons of
-one copy against itself in between. The part of the estimates' spread that blocks share is the lasting difference.
+A copy has its own inode and its own pages in memory. Their effect is the same in all pairs of a comparison, and
+randomisation does not remove it. Each block makes two new copies and compares them several times, with comparisons of
+one copy against itself in between. The lasting difference is the variation of the estimates between blocks.
 
-    bench/run copies [--blocks N]   measure, going on where it stopped
-    bench/run copies --report       Markdown from the results
+    bench/run copies [--blocks N]   measure; continues where it stopped
+    bench/run copies --report       print Markdown from the results
 """
 
 import math
@@ -44,7 +44,7 @@ def main() -> None:
 def _measure(results: Results, blocks: int) -> None:
     known = Calibrations()
     commands = {work: known.of(work).pair(0.0).old for work in WORKS}
-    # All copies of a session stay until its end: new ones would else be given the memory of those just removed.
+    # Keep all copies until the end: new copies would otherwise get the memory of removed ones.
     with TemporaryDirectory(dir=TARGET / "bench-tools", prefix="copies-") as folder:
         for block in range(blocks):
             for work in WORKS:
@@ -60,7 +60,7 @@ def _brief(answer: dict) -> str:
 
 
 def _block(argv: list, folder: Path) -> dict:
-    """Two fresh copies of a command's program: comparisons of both, and of the first with itself, in random order."""
+    """Makes two new copies of a command's program. Compares them, and the first with itself, in random order."""
     random = SystemRandom()
     first, second = _fresh_copies(argv[0], folder, random)
     answers: dict = {"copies": [], "itself": []}
@@ -73,7 +73,7 @@ def _block(argv: list, folder: Path) -> dict:
 
 
 def _fresh_copies(program: str, folder: Path, random) -> list:
-    """Paths of the same length, for the length of the arguments moves the stack."""
+    """Copies a program to two paths of the same length, because the length of the arguments moves the stack."""
     source = shutil.which(program) or sys.exit(f"no such program: {program}")
     folder.mkdir()
     paths = [folder / name for name in ("a", "b")]
@@ -83,7 +83,7 @@ def _fresh_copies(program: str, folder: Path, random) -> list:
 
 
 def report(records: list) -> str:
-    """How often a program differs from its copy and from itself, and the difference that lasts through a block."""
+    """Reports how often a program differs from its copy and from itself, and the lasting difference."""
     rows = []
     for work in WORKS:
         blocks = [record for record in records if record["work"] == work]
@@ -99,9 +99,9 @@ def report(records: list) -> str:
 
 
 def lasting_spread(blocks: list) -> float:
-    """The standard deviation between blocks, less what the spread within blocks explains; at least 0.
+    """Returns the standard deviation between blocks beyond what the variation within blocks explains; at least 0.
 
-    One-way analysis of variance; blocks of fewer than two values tell nothing.
+    This is a one-way analysis of variance. Blocks of fewer than two values are ignored.
     """
     blocks = [block for block in blocks if len(block) > 1]
     if len(blocks) < 2:

@@ -1,8 +1,8 @@
-"""steady costs beside its peers: a switch by perf bench sched pipe, a system call by perf bench syscall, spawns by a bare loop.
+"""steady costs compared with other tools: perf bench sched pipe, perf bench syscall, and spawns in a plain loop.
 
-All of them on one CPU, in rounds, in random order within each round. Of peers the CPU time counts, theirs and their
-children's: that of a long run less that of a short one, so that starting them is no part of it. What is compared are
-ratios within a round, for on a machine that is not quiet a switch now and one a minute later differ.
+All run on one CPU, in rounds, in random order within each round. Of the other tools the CPU time of a long run minus that
+of a short run counts, children included, which leaves out their start. Only ratios within a round are compared, because
+the cost of a switch changes from minute to minute on a busy machine.
 
     bench/run costs [--rounds N] [--cpu N] [--seed N]
 """
@@ -19,20 +19,21 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+from common.calibrate import run_once
 from common.paths import STEADY
 from common.verdicts import check, table
 
-MOST_APART = 0.10
+MOST_DEVIATION = 0.10
 REPETITIONS = 100
-# How often each peer does its operation in its short run and in its long one.
+# The number of operations in each tool's short and long run.
 PIPE_OPS = (20_000, 220_000)
 CALLS = (500_000, 5_500_000)
 STATIC_SPAWNS = (200, 4_200)
 DYNAMIC_SPAWNS = (50, 550)
 PROBES = ("system_call", "process_switch", "spawn_static", "spawn_dynamic")
 
-# A program that only ends, of one segment as the probe's own, and one that starts another again and again, as cheaply as
-# the C library can: without an environment, which costs a tenth of it.
+# A program that only exits, with one segment like the probe's, and one that starts a program repeatedly. It passes an empty
+# environment, which saves a tenth of the cost.
 ENDS = {"x86_64": 'asm("mov $60, %eax; xor %edi, %edi; syscall");',
         "aarch64": 'asm("mov x8, #93; mov x0, #0; svc #0");'}
 NOTHING = "void _start(void) { %s for (;;); }\n"
@@ -61,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run costs", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the CPU (the last one)")
-    parser.add_argument("--seed", type=int, default=None, help="of the order")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     options = parser.parse_args()
     random = Random(options.seed)
     print(f"load average before: {os.getloadavg()[0]:.2f}; CPU {options.cpu}", flush=True)
@@ -71,19 +72,19 @@ def main() -> None:
         for number in range(options.rounds):
             tools = ["steady", *peers]
             random.shuffle(tools)
-            found = {tool: ours(options.cpu) if tool == "steady" else peers[tool]() for tool in tools}
+            found = {tool: steady_costs(options.cpu) if tool == "steady" else peers[tool]() for tool in tools}
             rounds.append(found)
             print(f"round {number + 1} of {options.rounds}: {', '.join(tools)}", flush=True)
     print(report(rounds))
-    sys.exit(1 if "pipe" in peers and apart(rounds, "pipe") > MOST_APART else 0)
+    sys.exit(1 if "pipe" in peers and deviation(rounds, "pipe") > MOST_DEVIATION else 0)
 
 
 def all_peers(folder: Path, cpu: int) -> dict:
-    """What each peer's operation costs in seconds of CPU time; nothing where it cannot be had here."""
+    """Returns the functions that measure each tool's operation, in seconds of CPU time; None if a tool is not available."""
     perf, compiler = shutil.which("perf"), shutil.which("cc")
     for name, path in (("perf", perf), ("cc", compiler)):
         if path is None:
-            print(f"skipped: there is no {name}")
+            print(f"skipped: {name} is not installed")
     bench = lambda suite, ops: lambda: per_op(lambda count: [perf, "bench", *suite, "--loop", str(count)], ops, cpu)
     peers = {"pipe": perf and bench(("sched", "pipe"), PIPE_OPS), "syscall": perf and bench(("syscall", "basic"), CALLS)}
     if compiler:
@@ -103,23 +104,18 @@ def compiled(path: Path, source: str, flags: list) -> str:
 
 
 def per_op(argv, counts: tuple, cpu: int) -> float:
-    """The CPU time of one operation: that of many less that of few."""
+    """Returns the CPU seconds of one operation: the difference of a long and a short run, per operation."""
     few, many = counts
     return (cpu_seconds(argv(many), cpu) - cpu_seconds(argv(few), cpu)) / (many - few)
 
 
 def cpu_seconds(argv: list, cpu: int) -> float:
-    """The CPU time of a command and its children, on one CPU."""
-    words = ["taskset", "-c", str(cpu), *argv]
-    null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1)]
-    _, status, usage = os.wait4(os.posix_spawnp(words[0], words, os.environ, file_actions=null), 0)
-    if status:
-        sys.exit(f"{' '.join(words)} ended with status {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_utime + usage.ru_stime
+    """Runs a command on one CPU and returns its CPU time in seconds, children included."""
+    return run_once(["taskset", "-c", str(cpu), *argv]).cpu
 
 
-def ours(cpu: int) -> dict:
-    """What steady says of each: its cost, and of the switch what is subtracted from it."""
+def steady_costs(cpu: int) -> dict:
+    """Returns the costs that steady measures, and the time of the switch's empty loop."""
     words = [str(STEADY), "costs", "--only", ",".join(PROBES), "--repetitions", str(REPETITIONS), "--cpu", str(cpu)]
     words += ["--samples", "--format", "json", "--no-history"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
@@ -127,14 +123,14 @@ def ours(cpu: int) -> dict:
 
 
 def read(document: dict) -> dict:
-    """The medians of a report, and `calls`: the CPU time of a round of the switch's empty loop."""
+    """Returns the medians of a report, and `calls`: the CPU time of one round of the switch's empty loop."""
     found = {probe["name"]: probe["median_seconds"] for probe in document["probes"]}
     switch = next(probe for probe in document["probes"] if probe["name"] == "process_switch")
     rounds = [one["empty"]["cpu_seconds"] / one["empty"]["loops"] for one in switch["samples"]]
     return {**found, "calls": median(rounds)}
 
 
-# Each peer, what its operation is made of, and that by steady's figures.
+# Each tool's name, what one of its operations consists of, and the cost of that according to steady.
 MADE_OF = {
     "pipe": ("perf bench sched pipe", "2 switches, 2 reads, 2 writes",
              lambda costs: 2 * costs["process_switch"] + costs["calls"]),
@@ -145,15 +141,16 @@ MADE_OF = {
 
 
 def ratios(rounds: list, peer: str) -> list:
-    """Steady's figure over the peer's, round by round; those that steady could not measure are left out."""
+    """Returns steady's cost divided by the tool's, for each round in which steady measured all costs."""
     made = MADE_OF[peer][2]
     pairs = [(found["steady"], found[peer]) for found in rounds if peer in found]
     return [made(costs) / other for costs, other in pairs if None not in costs.values()]
 
 
-def apart(rounds: list, peer: str) -> float:
-    found = ratios(rounds, peer)
-    return abs(median(found) - 1) if found else float("inf")
+def deviation(rounds: list, peer: str) -> float:
+    """Returns how far the median ratio is from 1; infinite without rounds."""
+    per_round = ratios(rounds, peer)
+    return abs(median(per_round) - 1) if per_round else float("inf")
 
 
 def report(rounds: list) -> str:
@@ -166,12 +163,12 @@ def report(rounds: list) -> str:
         by_it = median(one[peer] for one in rounds)
         rows.append([name, made_of, nanos(by_it), nanos(by_us), f"{median(found):.3f}",
                      f"{min(found):.3f} to {max(found):.3f}"])
-    heads = ["peer", "an operation is", "peer says, ns", "steady says, ns", "ratio", "of the rounds"]
+    heads = ["peer", "an operation is", "peer, ns", "steady, ns", "ratio", "range of the rounds"]
     if any("pipe" in found for found in rounds):
         switch, calls = (median(one["steady"][name] for one in rounds) for name in ("process_switch", "calls"))
         total = 2 * switch + calls
-        lines = [f"2 x {nanos(switch)} ns (switch) + {nanos(calls)} ns (2 reads and 2 writes) = {nanos(total)} ns an operation",
-                 check(f"the switch agrees within {MOST_APART:.0%}", apart(rounds, "pipe") <= MOST_APART)]
+        lines = [f"2 x {nanos(switch)} ns (switch) + {nanos(calls)} ns (2 reads and 2 writes) = {nanos(total)} ns per operation",
+                 check(f"the switch agrees within {MOST_DEVIATION:.0%}", deviation(rounds, "pipe") <= MOST_DEVIATION)]
     return "\n\n".join([table(heads, rows), *lines])
 
 

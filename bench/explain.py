@@ -1,11 +1,11 @@
-"""Whether `steady explain` puts the time where it went: on programs that do one thing so many times.
+"""Checks whether `steady explain` attributes CPU time correctly, on programs that do one thing a known number of times.
 
-What N events cost in truth is the CPU time of a program that makes N of them, run by itself, less that of one that makes
-none; the lines that should carry it are held against that. Programs that sleep, wait for a CPU or for a lock have their
-waiting known by construction. All are run in random order, several rounds of them; medians are told.
+The true cost of N events is the CPU time of a program that makes N of them minus that of one that makes none, both run
+without steady. It is compared with the lines that should contain it. Programs that sleep, or wait for a CPU or a lock, have
+known waits. All run in random order in several rounds; medians are reported.
 
-Prices are measured beside no spinner, two and four, and each of them explains pairs and single runs beside each of these
-loads: what their parts come to is held against the CPU time that the very runs took.
+Prices are measured next to zero, two and four spinners. Each set of prices explains pairs and single runs under each of
+these loads. The sum of the parts is compared with the CPU time of the same runs.
 
     bench/run explain [--rounds N] [--pairs N] [--only counted,waited,real,pairs]
 """
@@ -18,19 +18,18 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from statistics import median
 
-from common.loads import end_neighbours_on_signals
-from common.paths import ROOT, STEADY, TARGET, WORK
-from common.verdicts import table
+from common.loads import end_neighbours_on_signals, spinners
+from common.paths import ROOT, STEADY, TARGET
+from common.verdicts import reached, table
 
 MADE = TARGET / "bench-tools" / "bin" / "made"
 WITHIN = 0.15
 ONE_CPU = ["taskset", "-c", "0"]
-# What is made, how often, on which CPUs, and the events whose lines together are to carry the time.
+# The event to make, how often, on which CPUs, and the events whose lines together should contain the time.
 COUNTED = [
     ("faults", 5000, [], {"minor_fault"}),
     ("faults", 20000, [], {"minor_fault"}),
@@ -39,9 +38,9 @@ COUNTED = [
     ("pingpong", 50000, ONE_CPU, {"switch", "call_read", "call_write", "kernel_entry"}),
     ("forks", 1000, ONE_CPU, {"fork", "minor_fault", "switch", "kernel_entry"}),
 ]
-# Of these, system calls are priced by name: a tracer counts them in a run of its own.
+# System calls of these programs are priced by name: a tracer counts them in a separate run.
 BY_NAME = {"pingpong"}
-# Pairs: how often OLD and NEW make it, and the events whose lines are to carry the difference.
+# Pairs: how often OLD and NEW make the event, and the events whose lines should contain the difference.
 PAIRS = {"faults": (100, 5200, {"minor_fault"}), "calls": (100, 60100, {"kernel_entry"})}
 SPINNERS, PAIR_SECONDS = (0, 2, 4), 1.5
 THREADS, HELD_SECONDS = 4, 0.1
@@ -56,72 +55,72 @@ REAL = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run explain", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7, help="how often each is explained (7)")
-    parser.add_argument("--pairs", type=int, default=3, help="how often each pair is explained at each price (3)")
-    parser.add_argument("--only", default="counted,waited,real,pairs", help="which tables")
+    parser.add_argument("--rounds", type=int, default=7, help="number of runs of each program (7)")
+    parser.add_argument("--pairs", type=int, default=3, help="number of runs of each pair with each set of prices (3)")
+    parser.add_argument("--only", default="counted,waited,real,pairs", help="the tables to print")
     options = parser.parse_args()
     only = options.only.split(",")
-    reached = True
+    all_reached = True
     end_neighbours_on_signals()
     MADE.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-O2", "-pthread", "-o", MADE, ROOT / "testdata" / "made" / "made.c"], check=True)
     if set(only) - {"pairs"}:
-        # Prices are measured once, while nothing else runs.
+        # Measure prices once, while nothing else runs.
         explained(["true"], "--fresh")
         print(f"prices: {', '.join(map(price, explained(['true'])['prices']['events']))}\n")
     for name, check in {"counted": counted, "waited": waited, "real": real}.items():
-        reached &= name not in only or check(options.rounds)
-    reached &= "pairs" not in only or pairs(options.pairs)
-    sys.exit(0 if reached else 1)
+        all_reached &= name not in only or check(options.rounds)
+    all_reached &= "pairs" not in only or pairs(options.pairs)
+    sys.exit(0 if all_reached else 1)
 
 
 def counted(rounds: int) -> bool:
-    """The lines of so many events, beside what they cost in truth."""
+    """Compares the lines of a known number of events with the true cost of these events."""
     seen, own = defaultdict(list), defaultdict(list)
     cpus_of = {(name, count): cpus for name, number, cpus, _ in COUNTED for count in (0, number)}
-    orders = list(cpus_of) * rounds
-    for name, count in SystemRandom().sample(orders, len(orders)):
+    jobs = list(cpus_of) * rounds
+    for name, count in SystemRandom().sample(jobs, len(jobs)):
         argv = [*cpus_of[name, count], str(MADE), name, str(count)]
-        for measure in SystemRandom().sample((alone, explained), 2):
+        for measure in SystemRandom().sample((cpu_seconds_without_steady, explained), 2):
             use_memory()
-            (own if measure is alone else seen)[name, count].append(measure(argv))
-    rows, reached = [], True
+            (own if measure is cpu_seconds_without_steady else seen)[name, count].append(measure(argv))
+    rows, all_reached = [], True
     for name, number, cpus, events in COUNTED:
         truth = median(own[name, number]) - median(own[name, 0])
         with_counts = {count: explained([*cpus, str(MADE), name, str(count)], "--trace") if name in BY_NAME else None
                        for count in (0, number)}
-        lines = {count: median(carried(named(one, with_counts[count]), events) for one in seen[name, count])
+        lines = {count: median(seconds_of(parts_by_name(one, with_counts[count]), events) for one in seen[name, count])
                  for count in (0, number)}
         line = lines[number] - lines[0]
-        most = max(named(seen[name, number][0], with_counts[number]), key=lambda part: part["seconds"])
+        most = max(parts_by_name(seen[name, number][0], with_counts[number]), key=lambda part: part["seconds"])
         over = sum(one["unexplained_high_seconds"] < 0 for one in seen[name, number])
         within = abs(line / truth - 1) <= WITHIN
-        reached &= within and not over
+        all_reached &= within and not over
         rows.append((f"{number:,} {name}", f"{1e3 * truth:.1f} ms", f"{1e3 * line:.1f} ms", f"{line / truth - 1:+.1%}",
-                     told(within), most["name"], f"{1e3 * median(counting(one) for one in seen[name, number]):.1f} ms",
+                     reached(within), most["name"], f"{1e3 * median(counting(one) for one in seen[name, number]):.1f} ms",
                      f"{1e3 * (median(map(cpu, seen[name, number])) - median(own[name, number])):.1f} ms",
                      f"{over} of {rounds}"))
-    print(table(["made", "costs in truth", "lines", "off by", f"within {WITHIN:.0%}", "dearest line", "the counting, as told",
-                 "in truth", "parts beyond the whole"], rows))
-    return reached
+    print(table(["events", "true cost", "lines", "off by", f"within {WITHIN:.0%}", "largest line", "reported cost of counting",
+                 "true cost of counting", "parts exceed the whole"], rows))
+    return all_reached
 
 
 def use_memory() -> None:
-    """Has as many pages touched as any run touches: a hypervisor may have taken free memory back since it was used last, and
-    to get a page from there again was measured to cost two to five times a page fault."""
+    """Touches as many pages as any run does. A hypervisor may have reclaimed free memory since its last use. To get a page
+    back from it was measured to cost two to five times a page fault."""
     subprocess.run([str(MADE), "faults", str(max(number for name, number, _, _ in COUNTED if name == "faults"))], check=True)
 
 
-def alone(argv: list) -> float:
-    """The CPU time of a command that nobody looks at."""
+def cpu_seconds_without_steady(argv: list) -> float:
+    """Returns the CPU time of a command without steady, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def named(report: dict, traced) -> list:
-    """The parts of a run; its system calls by name where a traced run of the same tells them."""
+def parts_by_name(report: dict, traced) -> list:
+    """Returns the parts of a run. If a traced run is given, its system calls by name replace the run's own."""
     if traced is None:
         return report["parts"]
     is_call = lambda part: part["event"] == "kernel_entry" or part["event"].startswith("call_")
@@ -129,12 +128,12 @@ def named(report: dict, traced) -> list:
 
 
 def waited(rounds: int) -> bool:
-    """Time that is no CPU time, where it is known."""
+    """Compares waits and CPU time with their known values."""
     sleep = [explained([str(MADE), "sleep", str(SLEPT_SECONDS)]) for _ in range(rounds)]
     locks = [explained([str(MADE), "locks", str(THREADS), str(HELD_SECONDS)]) for _ in range(rounds)]
     with spinners(2, ONE_CPU):
         spin = [explained([*ONE_CPU, str(MADE), "spin", str(SPUN_SECONDS)]) for _ in range(rounds)]
-    # Each thread waits for those before it, and the first of all for all of them.
+    # Each thread waits for those before it, and the main thread for all of them.
     blocked = HELD_SECONDS * (THREADS * (THREADS - 1) / 2 + THREADS)
     cells = [
         (f"sleep {SLEPT_SECONDS:g} s", "blocked_seconds", sleep, lambda _: SLEPT_SECONDS),
@@ -143,37 +142,37 @@ def waited(rounds: int) -> bool:
         ("spin under two spinners", "waiting_seconds", spin, lambda one: one["wall_seconds"] - SPUN_SECONDS),
         ("spin under two spinners", "cpu_seconds", spin, lambda _: SPUN_SECONDS),
     ]
-    rows, reached = [], True
+    rows, all_reached = [], True
     for name, field, reports, truth in cells:
-        absent = [one[f"{field}_absent"] for one in reports if one[field] is None]
-        if absent:
-            rows.append((name, field, "", "", absent[0], ""))
-            reached = False
+        missing = [one[f"{field}_absent"] for one in reports if one[field] is None]
+        if missing:
+            rows.append((name, field, "", "", missing[0], ""))
+            all_reached = False
             continue
         off = median(one[field] / truth(one) - 1 for one in reports)
-        reached &= abs(off) <= WITHIN
+        all_reached &= abs(off) <= WITHIN
         rows.append((name, field, f"{median(map(truth, reports)):.3f} s", f"{median(one[field] for one in reports):.3f} s",
-                     f"{off:+.1%}", told(abs(off) <= WITHIN)))
-    print("\n" + table(["made", "time", "in truth", "explained", "off by", f"within {WITHIN:.0%}"], rows))
-    return reached
+                     f"{off:+.1%}", reached(abs(off) <= WITHIN)))
+    print("\n" + table(["program", "time", "true", "explained", "off by", f"within {WITHIN:.0%}"], rows))
+    return all_reached
 
 
 def real(rounds: int) -> bool:
-    """Real programs: what share of their CPU time the parts explain, with and without a tracer's counts."""
+    """Reports the share of the CPU time of real programs that the parts explain, with and without a tracer's counts."""
     rows = []
     for name, argv in REAL.items():
         reports = [explained(argv) for _ in range(rounds)]
-        share = median(carried(one["parts"]) / (cpu(one) - counting(one)) for one in reports)
+        share = median(seconds_of(one["parts"]) / (cpu(one) - counting(one)) for one in reports)
         over = sum(one["unexplained_high_seconds"] < 0 for one in reports)
         parts = sorted(reports[0]["parts"], key=lambda part: -part["seconds"])[:3]
         rows.append((name, f"{1e3 * median(map(cpu, reports)):.1f} ms", f"{share:.0%}", f"{over} of {rounds}",
                      ", ".join(f"{part['name']} {part['seconds'] / cpu(reports[0]):.0%}" for part in parts)))
-    print("\n" + table(["command", "CPU time", "explained by counts", "parts beyond the whole", "the dearest"], rows))
+    print("\n" + table(["command", "CPU time", "explained by counts", "parts exceed the whole", "largest parts"], rows))
     return True
 
 
 def pairs(rounds: int) -> bool:
-    """Prices of one load and the runs of another: what the parts come to, beside what the runs took."""
+    """Compares the parts with the CPU time, for prices measured under one load and runs under another."""
     with tempfile.TemporaryDirectory() as folder:
         homes = {load: Path(folder) / str(load) for load in SPINNERS}
         for load, home in homes.items():
@@ -184,37 +183,27 @@ def pairs(rounds: int) -> bool:
         for prices, load, made in SystemRandom().sample(cells, len(cells)):
             old, new, events = PAIRS[made]
             with spinners(load):
-                seen[load, made].append(judged(pair(made, old, new, homes[prices]), events))
+                seen[load, made].append(attributed(pair(made, old, new, homes[prices]), events))
                 one = explained([str(MADE), made, str(new)], home=homes[prices])
             single[load, made].append(one["unexplained_high_seconds"] < 0)
-    rows, reached = [], True
+    rows, all_reached = [], True
     for (load, made), found in sorted(seen.items()):
         over, ones = sum(one["over"] for one in found), sum(single[load, made])
         off = median(one["off"] for one in found)
         within = abs(off) <= WITHIN
-        reached &= within and not over and not ones
+        all_reached &= within and not over and not ones
         rows.append((f"{PAIRS[made][1] - PAIRS[made][0]:,} {made} more", f"{load} spinners",
                      f"{1e3 * median(one['whole'] for one in found):.2f} ms", f"{1e3 * median(one['part'] for one in found):.2f} ms",
-                     f"{off:+.1%}", told(within), f"±{median(one['half'] for one in found):.1%}",
+                     f"{off:+.1%}", reached(within), f"±{median(one['half'] for one in found):.1%}",
                      f"{sum(one['holds'] for one in found)} of {len(found)}", f"{over} of {len(found)}", f"{ones} of {len(found)}"))
-    print("\n" + table(["pair", "beside", "CPU time", "line", "off by", f"within {WITHIN:.0%}", "its interval", "holds the CPU time",
-                        "parts beyond the whole", "of single runs"], rows))
-    return reached
+    print("\n" + table(["pair", "load", "CPU time", "line", "off by", f"within {WITHIN:.0%}", "its interval", "covers the CPU time",
+                        "parts exceed the whole", "in single runs"], rows))
+    return all_reached
 
-
-@contextmanager
-def spinners(number: int, cpus: list = []):
-    """So many neighbours that only compute."""
-    with ExitStack() as stack:
-        for _ in range(number):
-            spinner = subprocess.Popen([*cpus, str(WORK), "spin", "600"], stdin=subprocess.DEVNULL)
-            stack.callback(spinner.wait)
-            stack.callback(spinner.kill)
-        yield
 
 
 def pair(made: str, old: int, new: int, home: Path) -> dict:
-    """The report on the difference of two."""
+    """Returns steady's report on the difference of two programs."""
     commands = [f"{MADE} {made} {count}" for count in (old, new)]
     options = ["--quiet", "--no-history", "--format", "json", "--budget", f"{PAIR_SECONDS}s"]
     out = subprocess.run([str(STEADY), "explain", *options, *commands], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -222,8 +211,8 @@ def pair(made: str, old: int, new: int, home: Path) -> dict:
     return json.loads(out)
 
 
-def judged(report: dict, events: set) -> dict:
-    """What the lines of a difference come to, as shares of that of the CPU time."""
+def attributed(report: dict, events: set) -> dict:
+    """Compares the lines of these events with the difference in CPU time; shares are relative to that difference."""
     whole = next(line for line in report["lines"] if line["line"] == "cpu")
     parts = [line for line in report["lines"] if line["line"] == "part"]
     right = [line for line in parts if line["event"] in events]
@@ -235,12 +224,12 @@ def judged(report: dict, events: set) -> dict:
 
 
 def at_home(home) -> dict:
-    """An environment in which prices are kept in a folder of their own."""
+    """Returns an environment in which steady keeps its prices in the folder `home`; None: the default one."""
     return os.environ if home is None else {**os.environ, "XDG_DATA_HOME": str(home)}
 
 
 def explained(argv: list, *options: str, home=None) -> dict:
-    """The report on one run."""
+    """Returns steady's report on one run."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         words = [str(STEADY), "explain", "--quiet", "--no-history", "--export-json", file.name, *options, "--", *argv]
         subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=at_home(home))
@@ -255,18 +244,14 @@ def counting(report: dict) -> float:
     return report["counting_cost_seconds"] or 0.0
 
 
-def carried(parts: list, events=None) -> float:
-    """The seconds of the parts of these events, or of all."""
+def seconds_of(parts: list, events=None) -> float:
+    """Returns the seconds of the parts of these events, or of all parts."""
     return sum(part["seconds"] for part in parts if events is None or part["event"] in events)
 
 
 def price(entry: dict) -> str:
     seconds = entry["price_seconds"]
-    return f"{entry['event']} {'absent' if seconds is None else f'{1e9 * seconds:.0f} ns'}"
-
-
-def told(within: bool) -> str:
-    return "reached" if within else "NOT reached"
+    return f"{entry['event']} {'not measured' if seconds is None else f'{1e9 * seconds:.0f} ns'}"
 
 
 if __name__ == "__main__":

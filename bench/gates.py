@@ -1,8 +1,8 @@
-"""Gates: how often `--fail-if 'slower>2%'` fails, where nothing changed and where 5 % did, under moving load.
+"""Gates: how often `--fail-if 'slower>2%'` fails, for equal commands and for a change of 5 %, under changing load.
 
-    bench/run gates [--trials N]             measure, going on where it stopped (100 gates at A = A, a fifth at +5 %)
-    bench/run gates --budgets [--trials N]   how long a verdict of A = A takes, by resolution and work (15 each)
-    bench/run gates [--budgets] --report     Markdown from the results
+    bench/run gates [--trials N]             measure; continues where it stopped (100 gates at A = A, a fifth at +5 %)
+    bench/run gates --budgets [--trials N]   measure the time to a verdict on A = A, by resolution and work (15 each)
+    bench/run gates [--budgets] --report     print Markdown from the results
 """
 
 import argparse
@@ -18,19 +18,19 @@ from common.stats import Share, median_or_nan, share
 from common.trial import Cell, Session, one_line
 from common.verdicts import check, of_total, table, with_interval
 
-# Loads that come and go while a gate measures.
+# Loads that change while a gate measures.
 MOVING = ("spinners", "quick-spinners", "stream-bursts", "step")
 CONDITION = "slower>2%"
 EFFECT = 0.05
 
 GATE_WORKS = ("alu30", "cache15", "python22")
-# As `steady` has it where nothing is said.
+# The defaults of `steady`.
 GATE_BUDGET_SECONDS = 10.0
 GATE_RESOLUTION = 0.01
 
 BUDGET_WORKS = ("alu5", "alu30", "cache15")
 RESOLUTIONS = (0.005, 0.01, 0.02, 0.05)
-# Beyond this nobody waits for a gate.
+# The longest time that a gate may take.
 LONGEST_SECONDS = 120.0
 
 
@@ -49,28 +49,28 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run gates", description=__doc__.splitlines()[0])
-    parser.add_argument("--budgets", action="store_true", help="how long verdicts take, in place of the gates")
-    parser.add_argument("--trials", type=int, help="gates wanted at A = A, or per resolution and work (100; budgets: 15)")
+    parser.add_argument("--budgets", action="store_true", help="measure the time to a verdict instead of gates")
+    parser.add_argument("--trials", type=int, help="number of gates at A = A (100), or of verdicts per resolution and work (15)")
     parser.add_argument("--report", action="store_true", help="print Markdown from the results")
     parser.add_argument("--results", type=Path, default=RESULTS / "gates.jsonl")
     return parser.parse_args()
 
 
 def gate_cells(trials: int) -> dict:
-    """The kinds of gates, by effect, and how many are wanted of each; the load is drawn for each trial."""
+    """Returns the kinds of gates by effect, and the number of each. The load is drawn for each trial."""
     kinds = {0.0: trials, EFFECT: math.ceil(trials / 5)}
     return {Cell(f"gate {effect:.0%}", "", effect, "", GATE_BUDGET_SECONDS, GATE_RESOLUTION, "auto", CONDITION): count
             for effect, count in kinds.items()}
 
 
 def budget_cells(trials: int) -> dict:
-    """A = A to every resolution on every work, with more time than anyone would give."""
+    """Returns cells for A = A at each resolution on each work, with a budget longer than anyone would use."""
     return {Cell(f"{work} to {resolution:.1%}", work, 0.0, "", LONGEST_SECONDS, resolution, "auto"): trials
             for work in BUDGET_WORKS for resolution in RESOLUTIONS}
 
 
 def _measure(kind: str, results: Results, wanted: dict) -> None:
-    """Goes through the trials that are left in random order, so that a session cut short has treated all alike."""
+    """Runs the missing trials in random order, so that an interrupted session has treated all cells alike."""
     known, random = Calibrations(), SystemRandom()
     session = Session(kind, results, ("steady",))
     while left := [cell for cell, count in wanted.items() for _ in range(count - len(_on_file(results, kind, cell)))]:
@@ -89,7 +89,7 @@ def _on_file(results: Results, kind: str, cell: Cell) -> list:
 
 
 def gates_report(records: list) -> str:
-    """How many gates failed, by effect, with what verdicts."""
+    """Reports how many gates failed, by effect, and their verdicts."""
     if not records:
         return "No gates yet."
     equal = [record for record in records if record["effect"] == 0]
@@ -102,17 +102,17 @@ def gates_report(records: list) -> str:
               _check(f"of 20 gates at +{EFFECT:.0%} at least 18 fail ({of_total(caught)})", 20, caught,
                      10 * caught.count >= 9 * caught.total)]
     lines = [f"Failed at A = A: {with_interval(closed)}; at +{EFFECT:.0%}: {with_interval(caught)}."]
-    about = f"`steady compare --budget {GATE_BUDGET_SECONDS:.0f}s --fail-if '{CONDITION}'` beside {', '.join(MOVING)}."
+    about = f"`steady compare --budget {GATE_BUDGET_SECONDS:.0f}s --fail-if '{CONDITION}'` under these loads: {', '.join(MOVING)}."
     return "\n\n".join([about, table(heads, rows), *lines, "\n".join(checks)])
 
 
 def _check(claim: str, needed: int, gates: Share, reached: bool) -> str:
-    """Fewer gates than the claim is about have neither shown nor refuted it."""
+    """Formats a check. With too few gates, the claim is neither confirmed nor refuted."""
     return check(claim, reached) if gates.total >= needed else f"- {claim}: too few yet"
 
 
 def _failed(records: list) -> Share:
-    """Gates that ended with status 1; what went wrong in another way is no verdict and is listed apart."""
+    """Counts gates that ended with status 1. Errors are not verdicts and are reported separately."""
     return share(record["steady"]["status"] == 1 for record in records if "error" not in record["steady"])
 
 
@@ -130,12 +130,12 @@ def _seconds(answers: list) -> list:
 
 
 def budgets_report(records: list) -> str:
-    """Seconds until the verdict: the median and the slowest, by resolution and work."""
+    """Reports the median and the longest time to a verdict, by resolution and work."""
     if not records:
         return "No trials yet."
     rows = [[f"{resolution:.1%}", *(_time_to_verdict(records, work, resolution) for work in BUDGET_WORKS)]
             for resolution in RESOLUTIONS]
-    about = (f"Seconds until a verdict on A = A beside {', '.join(MOVING)}: the median, the slowest and how many were "
+    about = (f"Seconds until a verdict on A = A under these loads: {', '.join(MOVING)}. Median, longest, and how many were "
              f"undecided after {LONGEST_SECONDS:.0f} s.")
     return "\n\n".join([about, table(["resolution", *BUDGET_WORKS], rows)])
 

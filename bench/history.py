@@ -1,4 +1,4 @@
-"""How long steady history takes with 10,000 runs in its database, beside a target of 100 ms for the list.
+"""How long steady history takes with 10,000 runs in its database; the target is 100 ms for the list.
 
     bench/run history [--runs N] [--repeats N]
 """
@@ -8,11 +8,11 @@ import os
 import sqlite3
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
 from common.paths import STEADY
+from common.tools import wall_seconds
 from common.verdicts import check
 
 TARGET_SECONDS = 0.1
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def multiply(database: Path, runs: int) -> None:
-    """Copies the one run that there is, record and all, until there are so many."""
+    """Copies the only run and its record until there are `runs` of them."""
     with sqlite3.connect(database) as connection:
         columns = [row[1] for row in connection.execute("PRAGMA table_info(runs)")]
         values = {"id": ":id", "log": "log || :id"}
@@ -51,12 +51,7 @@ def multiply(database: Path, runs: int) -> None:
 
 
 def timed(words: list, environment: dict, repeats: int) -> list:
-    def once() -> float:
-        started = time.perf_counter()
-        run(words, environment)
-        return time.perf_counter() - started
-
-    return [once() for _ in range(repeats)]
+    return [wall_seconds([str(STEADY), *words], environment) for _ in range(repeats)]
 
 
 def run(words: list, environment: dict) -> None:

@@ -1,18 +1,17 @@
-"""How long steady host status takes without the rulers, beside a target of 100 ms.
+"""How long steady host status takes without the rulers; the target is 100 ms.
 
     bench/run host [--repeats N] [--interrupts N]
 
-The second host is a copy of the files of one with 64 CPUs and so many interrupts.
+The second host is simulated: its files are those of a host with 64 CPUs and N interrupts.
 """
 
 import argparse
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
 from common.paths import STEADY
+from common.tools import wall_seconds
 from common.verdicts import check
 
 TARGET_SECONDS = 0.1
@@ -36,7 +35,7 @@ def main() -> None:
 
 
 def grow(root: Path, interrupts: int) -> None:
-    """The files of a large host: intel_pstate, two threads a core."""
+    """Writes the files of a large host with intel_pstate and two threads per core."""
     cpu, kernel = Path("sys/devices/system/cpu"), Path("proc/sys/kernel")
     files = {cpu / "online": f"0-{CPUS - 1}", cpu / "smt/control": "on", cpu / "intel_pstate/no_turbo": "0",
              kernel / "nmi_watchdog": "1", kernel / "perf_event_max_sample_rate": "100000",
@@ -60,13 +59,7 @@ def grow(root: Path, interrupts: int) -> None:
 
 
 def timed(root: str, repeats: int) -> list:
-    def once() -> float:
-        started = time.perf_counter()
-        subprocess.run([str(STEADY), "host", "status", "--no-rulers", "--root", root], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - started
-
-    return [once() for _ in range(repeats)]
+    return [wall_seconds([str(STEADY), "host", "status", "--no-rulers", "--root", root]) for _ in range(repeats)]
 
 
 if __name__ == "__main__":

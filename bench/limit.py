@@ -1,7 +1,7 @@
-"""steady limit: overshoot by jobs at once, jobs of 0.9 and 1.1 times the budget judged, and what limiting costs.
+"""steady limit: overshoot of concurrent jobs, verdicts on jobs of 0.9 and 1.1 times the budget, and its own cost.
 
-    bench/run limit [--jobs N]     measure: N jobs for each number at once, twice N of each size, half under spinners (100)
-    bench/run limit --report       Markdown from the results
+    bench/run limit [--jobs N]     measure: N jobs for each concurrency, 2 N of each size, half of them under spinners (100)
+    bench/run limit --report       print Markdown from the results
 """
 
 import argparse
@@ -10,16 +10,15 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from common.loads import SETTLE_SECONDS, end_neighbours_on_signals
+from common.loads import SETTLE_SECONDS, end_neighbours_on_signals, spinners
 from common.paths import RESULTS, STEADY, WORK
 from common.results import Results
 from common.stats import Share, share
+from common.steal import steal_share, steal_ticks
 from common.verdicts import check, of_total, table
 
 AT_ONCE = (1, 2, 4, 8, 16)
@@ -29,7 +28,7 @@ TARGET_SECONDS = 0.005
 BUDGET_SECONDS = 0.3
 SIZES = (0.9, 1.1)
 SPINNERS = 8
-# Jobs that are judged at once: more would be a load of their own.
+# Concurrent jobs in tests of verdicts: more would be a load of their own.
 JUDGED_AT_ONCE = {"idle": 2, "8 spinners": 4}
 
 COST_BUDGET_SECONDS = 5.0
@@ -51,14 +50,14 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run limit", description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=100, help="jobs for each number at once (100)")
+    parser.add_argument("--jobs", type=int, default=100, help="jobs for each concurrency (100)")
     parser.add_argument("--report", action="store_true", help="print Markdown from the results")
     parser.add_argument("--results", type=Path, default=RESULTS / "limit.jsonl")
     return parser.parse_args()
 
 
 def measure(results: Results, jobs: int) -> None:
-    """What is on file already is not measured again."""
+    """Measures everything that is not in the results yet."""
     for at_once in AT_ONCE:
         if not results.of(kind="overshoot", at_once=at_once):
             results.add(overshoots(at_once, jobs))
@@ -71,25 +70,25 @@ def measure(results: Results, jobs: int) -> None:
 
 
 def overshoots(at_once: int, jobs: int) -> dict:
-    """The CPU time beyond the limit of jobs that never end by themselves, so many of them at a time."""
+    """Measures the CPU time beyond the limit of endless jobs, `at_once` of them concurrently."""
     spin = [str(WORK), "spin", str(LIFETIME_SECONDS)]
-    stolen = steal()
+    stolen = steal_ticks()
     with ThreadPoolExecutor(at_once) as pool:
         reports = list(pool.map(lambda _: limited(OVERSHOOT_BUDGET_SECONDS, spin), range(jobs)))
-    say(f"{at_once} at once: {jobs} jobs")
-    return {"kind": "overshoot", "at_once": at_once, "budget": OVERSHOOT_BUDGET_SECONDS, "steal": share_since(stolen),
+    log(f"{at_once} concurrent: {jobs} jobs")
+    return {"kind": "overshoot", "at_once": at_once, "budget": OVERSHOOT_BUDGET_SECONDS, "steal": steal_share(stolen),
             "sources": sorted({report["source"] for report in reports}),
             "outcomes": sorted({report["outcome"] for report in reports}),
             "overshoots": [report["overshoot_seconds"] for report in reports]}
 
 
 def judged(load: str, neighbours: int, judge: str, jobs: int) -> dict:
-    """How jobs that use a known share of the budget are judged: by their CPU time, or by a timeout of the budget."""
+    """Limits jobs that use a known share of the budget, by `steady limit` or by timeout, and records the outcomes."""
     judgement = judged_by_cpu if judge == "steady limit" else judged_by_wall
     sizes = [size for _ in range(jobs) for size in SIZES]
-    with spinners(neighbours), ThreadPoolExecutor(JUDGED_AT_ONCE[load]) as pool:
+    with spinners(neighbours, settle_seconds=SETTLE_SECONDS), ThreadPoolExecutor(JUDGED_AT_ONCE[load]) as pool:
         answers = list(pool.map(judgement, sizes))
-    say(f"{judge}, {load}: {len(sizes)} jobs")
+    log(f"{judge}, {load}: {len(sizes)} jobs")
     return {"kind": "judged", "load": load, "judge": judge, "budget": BUDGET_SECONDS,
             "answers": [{"size": size, "outcome": outcome} for size, outcome in zip(sizes, answers)]}
 
@@ -104,27 +103,27 @@ def judged_by_wall(size: float) -> str:
 
 
 def job(size: float) -> list:
-    """A command that uses this share of the budget, by its own CPU clock, start-up included."""
+    """Returns a command that uses this share of the budget by its own CPU clock, start-up included."""
     loop = f"import time\nwhile time.process_time() < {size * BUDGET_SECONDS}: pass"
     return [sys.executable, "-I", "-S", "-c", loop]
 
 
 def costs(load: str, neighbours: int) -> dict:
-    """CPU time of the front and the guardian, their start included, over that of the job."""
+    """Measures the CPU time of steady's front process and guardian, start included, relative to the job's."""
     shares = []
-    with spinners(neighbours), tempfile.TemporaryDirectory() as folder:
+    with spinners(neighbours, settle_seconds=SETTLE_SECONDS), tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
         for _ in range(COST_JOBS):
             argv = words(COST_BUDGET_SECONDS, [str(WORK), "spin", str(LIFETIME_SECONDS)], file)
             _, _, usage = os.wait4(os.posix_spawn(argv[0], argv, os.environ), 0)
             used = json.loads(file.read_text())["cpu_seconds"]
             shares.append((usage.ru_utime + usage.ru_stime - used) / used)
-    say(f"cost, {load}")
+    log(f"cost, {load}")
     return {"kind": "cost", "load": load, "budget": COST_BUDGET_SECONDS, "shares": shares}
 
 
 def limited(budget: float, argv: list) -> dict:
-    """The report of one command under `steady limit`."""
+    """Runs a command under `steady limit` and returns the report."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
         line = words(budget, argv, file)
@@ -135,37 +134,13 @@ def limited(budget: float, argv: list) -> dict:
 
 
 def words(budget: float, argv: list, file: Path) -> list:
-    """The line that limits a command, its report in a file."""
+    """Returns the command line that limits a command and exports the report to `file`."""
     options = ["--cpu", f"{budget}s", "--wall-factor", "20", "--quiet", "--no-history", "--export-json", str(file)]
     return [str(STEADY), "limit", *options, "--", *argv]
 
 
-@contextmanager
-def spinners(count: int):
-    """So many processes that spin, around the body."""
-    argv = [str(WORK), "spin", str(LIFETIME_SECONDS)]
-    running = [subprocess.Popen(argv, stdin=subprocess.DEVNULL) for _ in range(count)]
-    try:
-        time.sleep(SETTLE_SECONDS if count else 0)
-        yield
-    finally:
-        for spinner in running:
-            spinner.kill()
-            spinner.wait()
 
-
-def steal() -> tuple:
-    """Stolen time and all time of the CPUs so far, in ticks."""
-    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return ticks[7], sum(ticks)
-
-
-def share_since(before: tuple) -> float:
-    stolen, total = (now - then for now, then in zip(steal(), before))
-    return stolen / max(total, 1)
-
-
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -188,8 +163,8 @@ def overshoot_report(records: list) -> str:
         rows.append([str(record["at_once"]), str(len(beyond)), f"{median(beyond):.2f}", f"{max(beyond):.2f}",
                      f"{record['steal']:.1%}", ", ".join(record["sources"])])
     about = f"CPU time beyond a limit of {1e3 * records[0]['budget']:.0f} ms, in ms."
-    heads = ["at once", "jobs", "median", "maximum", "steal", "read from"]
-    return "\n\n".join([about, table(heads, rows), check("the median is at most 5 ms at each", all(reached))])
+    heads = ["concurrent", "jobs", "median", "maximum", "steal", "read from"]
+    return "\n\n".join([about, table(heads, rows), check("the median is at most 5 ms for each", all(reached))])
 
 
 def judged_report(records: list) -> str:
@@ -197,9 +172,9 @@ def judged_report(records: list) -> str:
         return ""
     rows = [[record["judge"], record["load"], *(of_total(wrong(record, size)) for size in SIZES)] for record in records]
     ours = [wrong(record, size) for record in records if record["judge"] == "steady limit" for size in SIZES]
-    about = f"Jobs that use 0.9 and 1.1 times the budget of {1e3 * records[0]['budget']:.0f} ms; judged wrongly:"
-    heads = ["judge", "load", *(f"{size} x the budget" for size in SIZES)]
-    claim = check("steady limit judges none wrongly", all(answer.count == 0 for answer in ours))
+    about = f"Jobs that use 0.9 and 1.1 times the budget of {1e3 * records[0]['budget']:.0f} ms. Wrong outcomes:"
+    heads = ["tool", "load", *(f"{size} x the budget" for size in SIZES)]
+    claim = check("steady limit has no wrong outcome", all(answer.count == 0 for answer in ours))
     return "\n\n".join([about, table(heads, rows), claim])
 
 
@@ -215,7 +190,7 @@ def cost_report(records: list) -> str:
             for record in records]
     heads = ["load", "job", *(str(number + 1) for number in range(COST_JOBS))]
     reached = all(share <= MOST_COST for record in records for share in record["shares"])
-    about = "CPU time of front and guardian over the job's:"
+    about = "CPU time of steady's processes relative to the job's:"
     return "\n\n".join([about, table(heads, rows), check(f"at most {MOST_COST:.1%}", reached)])
 
 

@@ -1,7 +1,7 @@
-"""How far `steady load` misses a CPU budget, exact and polled, and what it costs itself.
+"""How far `steady load` exceeds a CPU budget, exact and polled, and its own cost.
 
-Rows of 1 to 16 processes hash for so much CPU time, once stopped exactly and once by a thread that wakes now and then;
-`steady` says by how much each process used more, what the hypervisor took meanwhile, and what it used itself.
+Rows of 1 to 16 processes hash for a CPU budget. They are stopped once by an exact timer and once by a polling thread.
+`steady` reports the excess of each process, the steal time during the run, and its own CPU time.
 
     bench/run load [--cpu-time SECONDS] [--poll SECONDS] [--rounds N]
     bench/run load --full          # both published experiments at full length
@@ -14,6 +14,7 @@ import subprocess
 from statistics import median
 
 from common.paths import STEADY
+from common.verdicts import check
 
 OWN_SHARE_TARGET = 0.005
 PROCS = "1..4,8,16"
@@ -22,25 +23,25 @@ PROCS = "1..4,8,16"
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run load", description=__doc__.splitlines()[0])
     parser.add_argument("--cpu-time", type=float, default=1.0, help="CPU seconds of each process (1)")
-    parser.add_argument("--poll", type=float, default=0.2, help="seconds between two looks of the polling thread (0.2)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each experiment is done (3)")
+    parser.add_argument("--poll", type=float, default=0.2, help="polling interval in seconds (0.2)")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions of each experiment (3)")
     parser.add_argument("--full", action="store_true", help="both published experiments at full length instead")
     options = parser.parse_args()
     if options.full:
-        published()
+        run_published()
         return
     budget = ["--cpu-time", f"{options.cpu_time}s", "--procs", PROCS]
-    exact = [measured(*budget) for _ in range(options.rounds)]
-    polled = [measured(*budget, "--poll", f"{options.poll}s") for _ in range(options.rounds)]
-    table("exact", exact)
-    table(f"a thread that wakes every {options.poll:g} s", polled)
+    exact = [run_experiment(*budget) for _ in range(options.rounds)]
+    polled = [run_experiment(*budget, "--poll", f"{options.poll}s") for _ in range(options.rounds)]
+    print_overshoot("exact", exact)
+    print_overshoot(f"polled every {options.poll:g} s", polled)
     cost = median(report["poll_cost_ratio"] for report in polled)
-    print(f"That thread uses {1e6 * cost:.1f} us of CPU time per second, by its own clock (median of {len(polled)}).\n")
-    own(exact + polled)
+    print(f"The polling thread uses {1e6 * cost:.1f} us of CPU time per second, by its own clock (median of {len(polled)}).\n")
+    print_own_cost(exact + polled)
 
 
-def published() -> None:
-    """The two experiments that the published tables are of, as they would be typed."""
+def run_published() -> None:
+    """Runs the two experiments of the published tables and prints their command lines."""
     for words in (["--workload", "hash", "--cpu-time", "5s", "--poll", "1s", "--procs", "1..32"],
                   ["--workload", "sum", "--work", "100000001", "--procs", "1,2,4,8,16"]):
         argv = [str(STEADY), "load", "--no-history", *words]
@@ -49,34 +50,34 @@ def published() -> None:
         print()
 
 
-def measured(*words: str) -> dict:
-    """The JSON of one experiment, its runs included."""
+def run_experiment(*words: str) -> dict:
+    """Runs one experiment and returns its JSON, including all runs."""
     argv = [str(STEADY), "load", "--no-history", "--quiet", "--samples", "--format", "json", *words]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
 
 
-def table(name: str, reports: list) -> None:
-    """Overshoot by number of processes, over all processes of all rounds."""
+def print_overshoot(name: str, reports: list) -> None:
+    """Prints the overshoot by number of processes, over all processes of all rounds."""
     print(f"Overshoot, {name}")
     print(f"{'processes':>9} {'median ms':>10} {'max ms':>9} {'steal':>7} {'own CPU':>8}")
     for procs in sorted({row["procs"] for report in reports for row in report["rows"]}):
         rows = [row for report in reports for row in report["rows"] if row["procs"] == procs]
         over = [run["overshoot_seconds"] for row in rows for run in row["runs"]]
-        steal = share([row["activity"]["steal_ratio"] for row in rows])
+        steal = mean_ratio([row["activity"]["steal_ratio"] for row in rows])
         print(f"{procs:>9} {1e3 * median(over):>10.4f} {1e3 * max(over):>9.3f} {steal:>7} {100 * own_share(rows):>6.3f} %")
     print()
 
 
-def own(reports: list) -> None:
-    """What `steady` used itself, over the CPU time that its processes used."""
+def print_own_cost(reports: list) -> None:
+    """Prints steady's own CPU time relative to that of its processes."""
     rows = [row for report in reports for row in report["rows"]]
     worst = max(rows, key=lambda row: own_share([row]))
     total, most = own_share(rows), own_share([worst])
-    print(f"steady itself, rulers and watching included: {100 * total:.3f} % of its processes' CPU time in all; "
+    print(f"steady itself, rulers and supervision included: {100 * total:.3f} % of its processes' CPU time in total; "
           f"{100 * most:.3f} % in the worst of {len(rows)} rows ({worst['procs']} processes)")
-    print(f"- at most {100 * OWN_SHARE_TARGET:g} % in all: {'reached' if total <= OWN_SHARE_TARGET else 'NOT reached'}")
-    print(f"- and in every row: {'reached' if most <= OWN_SHARE_TARGET else 'NOT reached'}")
+    print(check(f"at most {100 * OWN_SHARE_TARGET:g} % in total", total <= OWN_SHARE_TARGET))
+    print(check(f"at most {100 * OWN_SHARE_TARGET:g} % in every row", most <= OWN_SHARE_TARGET))
 
 
 def own_share(rows: list) -> float:
@@ -84,10 +85,10 @@ def own_share(rows: list) -> float:
     return sum(row["own_cpu_seconds"] for row in rows) / used
 
 
-def share(ratios: list) -> str:
-    """The mean of what is there."""
+def mean_ratio(ratios: list) -> str:
+    """Formats the mean of the known values."""
     there = [ratio for ratio in ratios if ratio is not None]
-    return f"{100 * sum(there) / len(there):.2f} %" if there else "absent"
+    return f"{100 * sum(there) / len(there):.2f} %" if there else "not available"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""steady locks: what watching costs, against bare and valgrind's DRD: pairs of lock and unlock, and contended programs.
+"""steady locks: its overhead compared with no tool and with valgrind's DRD, on lock/unlock pairs and contended programs.
 
-Each program is run bare, watched and, where valgrind is there, under DRD, in random order within each round; it tells the
-CPU time and the wall time of its loop by its own clocks. What is compared are ratios within a round. How many steps of work
-make a microsecond is found out once, before. Whether a program is contended depends on who gets the CPUs: what else runs on the
-machine keeps its threads from meeting. With --realtime the programs come first (SCHED_RR, which takes rights).
+Each program runs bare, under steady and, if valgrind is installed, under DRD, in random order within each round. It measures
+the CPU and wall time of its loop by its own clocks. Only ratios within a round are compared. The number of work steps per
+microsecond is calibrated once. How contended a program is depends on the scheduler: other processes on the machine keep its
+threads from meeting. With --realtime the programs have priority (SCHED_RR, which needs privileges).
 
     bench/run locks [--rounds N] [--seed N] [--realtime]
 """
@@ -26,7 +26,7 @@ PAIRS = 10_000_000
 MOST_UNCONTENDED = 1.5
 MOST_CONTENDED = 1.05
 
-# Prints the CPU time and the wall time of what it does, in nanoseconds a pair.
+# Prints the CPU time and the wall time of a pair, in nanoseconds.
 SOURCE = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static double clock_of(clockid_t id) {
     return time.tv_sec * 1e9 + time.tv_nsec;
 }
 static void *nothing(void *given) { return given; }
-/* In registers: what goes through memory takes now one time and now another, as it happens to lie. */
+/* In registers: the time of memory accesses depends on the layout. */
 static void work(long steps) { for (long step = 0; step < steps; step++) __asm__ volatile("" : "+r"(step)); }
 static long steps_a_microsecond(void) {
     double least = 1e9;
@@ -81,68 +81,68 @@ int main(int argc, char **argv) {
 }
 """
 
-# What each program is; its threads, pairs and microseconds of work with the lock, with as many without; how many pairs DRD is given
-# instead; and what watching may cost at most.
+# For each program: its description; threads, pairs, and microseconds of work inside the lock, with as many outside; the number
+# of pairs under DRD; and the highest allowed ratio of CPU time.
 PROGRAMS = {
-    "uncontended": ("10 M pairs, of a program with threads", (1, PAIRS, 0), 200_000, MOST_UNCONTENDED),
-    "alone": ("10 M pairs, of a program without", (0, PAIRS, 0), 200_000, None),
-    "contended": ("4 threads, half of their work with the lock, 1 us each time", (4, 100_000, 1), 500, MOST_CONTENDED),
-    "contended longer": ("the same, 10 us each time", (4, 10_000, 10), 500, MOST_CONTENDED),
+    "uncontended": ("10 M pairs, in a program with threads", (1, PAIRS, 0), 200_000, MOST_UNCONTENDED),
+    "alone": ("10 M pairs, in a program without threads", (0, PAIRS, 0), 200_000, None),
+    "contended": ("4 threads, half of the work inside the lock, 1 us per pair", (4, 100_000, 1), 500, MOST_CONTENDED),
+    "contended longer": ("the same, 10 us per pair", (4, 10_000, 10), 500, MOST_CONTENDED),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run locks", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="rounds (15)")
-    parser.add_argument("--seed", type=int, default=None, help="of the order")
-    parser.add_argument("--realtime", action="store_true", help="programs come before whatever else runs")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
+    parser.add_argument("--realtime", action="store_true", help="run the programs with realtime priority")
     options = parser.parse_args()
     random = Random(options.seed)
     print(f"load average before: {os.getloadavg()[0]:.2f}", flush=True)
     ways = ["bare", "watched", "DRD"] if shutil.which("valgrind") else ["bare", "watched"]
     if "DRD" not in ways:
-        print("skipped: there is no valgrind")
+        print("skipped: valgrind is not installed")
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder) / "program")
         subprocess.run(["cc", "-O2", "-pthread", "-x", "c", "-", "-o", program], input=SOURCE, text=True, check=True)
         steps = int(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
-        print(f"steps of work a microsecond: {steps:,}", flush=True)
+        print(f"work steps per microsecond: {steps:,}", flush=True)
         for number in range(options.rounds):
-            every = [(name, way) for name in PROGRAMS for way in ways]
-            random.shuffle(every)
-            rounds.append({one: run(program, steps, *one, folder, options.realtime) for one in every})
+            jobs = [(name, way) for name in PROGRAMS for way in ways]
+            random.shuffle(jobs)
+            rounds.append({job: run(program, steps, *job, folder, options.realtime) for job in jobs})
             print(f"round {number + 1} of {options.rounds}", flush=True)
     print(report(rounds))
     sys.exit(0 if all(is_reached(rounds, name) for name in PROGRAMS) else 1)
 
 
 def run(program: str, steps: int, name: str, way: str, folder: str, realtime: bool) -> tuple:
-    """The CPU time and the wall time of a pair, as the program tells them; and what share of all was contended, as the watched one does."""
+    """Returns the CPU and wall time of a pair in nanoseconds, and the contended share of acquisitions if the run is watched."""
     threads, pairs, inside = PROGRAMS[name][1]
     pairs = PROGRAMS[name][2] if way == "DRD" else pairs
     words = [str(word) for word in (threads, pairs, inside * steps, inside * steps)]
-    told = f"{folder}/told.json"
-    before = {"bare": [], "watched": [str(STEADY), "locks", "--quiet", "--no-history", "--export-json", told, "--"],
+    report_file = f"{folder}/report.json"
+    before = {"bare": [], "watched": [str(STEADY), "locks", "--quiet", "--no-history", "--export-json", report_file, "--"],
               "DRD": ["valgrind", "--tool=drd", "-q", f"--log-file={folder}/log"]}[way]
     argv = [*before, program, *words]
-    first = (lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))) if realtime else None
+    set_priority = (lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))) if realtime else None
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          preexec_fn=first)
+                          preexec_fn=set_priority)
     if done.returncode:
         sys.exit(f"{' '.join(argv)} ended with status {done.returncode}: {done.stderr[-2000:]}")
     cpu, wall = map(float, done.stdout.split())
-    return cpu, wall, contended(told) if way == "watched" else None
+    return cpu, wall, contended(report_file) if way == "watched" else None
 
 
 def contended(path: str) -> float:
-    """What share of the acquisitions of a program's one lock was contended."""
+    """Returns the contended share of the acquisitions of the program's main lock."""
     lock = max(json.loads(Path(path).read_text())["locks"], key=lambda lock: lock["acquisitions"])
     return lock["contended"] / lock["acquisitions"]
 
 
 def ratios(rounds: list, name: str, way: str, which: int) -> list:
-    """How much more a pair takes than bare, round by round: of the CPU (0) or of the wall (1)."""
+    """Returns the CPU time (which = 0) or wall time (1) of a pair relative to a bare run, for each round."""
     return [found[name, way][which] / found[name, "bare"][which] for found in rounds if (name, way) in found]
 
 
@@ -164,7 +164,7 @@ def report(rounds: list) -> str:
                          f"{median(one[2] for one in found):.1%}" if way == "watched" else ""])
         if most is not None:
             checks.append(check(f"{what}: watched at most {most:g} x bare, by CPU time", is_reached(rounds, name)))
-    heads = ["program", "run", "CPU ns a pair", "x bare", "of the rounds", "x bare, wall", "contended"]
+    heads = ["program", "run", "CPU ns per pair", "x bare", "range of the rounds", "x bare, wall", "contended"]
     return "\n\n".join([table(heads, rows), "\n".join(checks)])
 
 

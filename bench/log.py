@@ -1,8 +1,8 @@
-"""What the log and the progress bar add to a pair of /bin/true, in microseconds.
+"""The cost of the log and the progress bar per pair of /bin/true, in microseconds.
 
-The same comparison is made with neither, with both, and with both and the import into the history, in random order, and the
-differences within each round are taken: CPU time of the `steady` process alone, for that of launchers and commands hides
-them. Launchers append the pairs to the log; what that costs is measured by itself, and added.
+The same comparison runs with neither, with both, and with both and the import into the history, in random order. The
+differences within each round are the result. Only the CPU time of the `steady` process is used, because that of launchers
+and commands would hide the differences. Launchers append the pairs to the log; this cost is measured separately and added.
 
     bench/run log [--rounds N] [--pairs N]
 """
@@ -27,7 +27,7 @@ TARGET_MICROSECONDS = 20.0
 
 
 class Comparison(NamedTuple):
-    """Seconds: CPU time of `steady`, its launchers and commands excluded."""
+    """The CPU seconds of `steady` in a comparison, without launchers and commands."""
 
     own: float
 
@@ -44,34 +44,34 @@ def main() -> None:
         arms = {
             "bare": lambda: bare(options.pairs),
             "logged": lambda: kept(options.pairs, refusing),
-            "kept": lambda: kept(options.pairs, Path(folder) / "taking"),
+            "kept": lambda: kept(options.pairs, Path(folder) / "history"),
         }
         rounds = [one_round(arms) for _ in range(options.rounds)]
     report(rounds, options.pairs, appending)
 
 
 def report(rounds: list, pairs: int, appending: float) -> None:
-    def added(arm: str, beside: str) -> list:
-        """Microseconds a pair, round by round."""
-        return [1e6 * (done[arm].own - done[beside].own) / pairs for done in rounds]
+    def added(arm: str, base: str) -> list:
+        """Returns the additional microseconds per pair, for each round."""
+        return [1e6 * (done[arm].own - done[base].own) / pairs for done in rounds]
 
     takes = median(1e6 * done["bare"].own / pairs for done in rounds)
     in_all = [appending + value for value in added("logged", "bare")]
-    print(f"{len(rounds)} rounds of {pairs} pairs; steady itself uses {takes:.1f} us of CPU time a pair without log and progress")
-    print(f"a launcher appends a pair in:     {appending:.1f} us (best of 5 times 100,000)")
-    print(f"log and progress in steady add:   {told(added('logged', 'bare'))}")
-    print(f"both together:                    {told(in_all)}")
-    print(f"the import at the end adds:       {told(added('kept', 'logged'))}")
-    print(f"- log and progress under {TARGET_MICROSECONDS:.0f} us a pair: {reached(in_all)}")
+    print(f"{len(rounds)} rounds of {pairs} pairs; steady itself uses {takes:.1f} us of CPU time per pair without log and progress bar")
+    print(f"a launcher appends a pair in:     {appending:.1f} us (best of 5 runs of 100,000)")
+    print(f"log and progress in steady add:   {with_interval(added('logged', 'bare'))}")
+    print(f"both together:                    {with_interval(in_all)}")
+    print(f"the import at the end adds:       {with_interval(added('kept', 'logged'))}")
+    print(f"- log and progress under {TARGET_MICROSECONDS:.0f} us per pair: {reached(in_all)}")
 
 
 def one_round(arms: dict) -> dict:
-    """Each of the comparisons once; their order is drawn."""
+    """Runs each comparison once, in random order."""
     return {arm: arms[arm]() for arm in SystemRandom().sample(sorted(arms), len(arms))}
 
 
 def refuse_imports(folder: Path) -> None:
-    """Makes the data directory of a history that `steady` does not touch, for it claims a schema of the future."""
+    """Creates a data directory with a history of a future schema, which `steady` does not touch."""
     (folder / "steady").mkdir(parents=True)
     with sqlite3.connect(folder / "steady" / "history.db") as connection:
         connection.execute("PRAGMA user_version = 1000000")
@@ -83,7 +83,7 @@ def bare(pairs: int) -> Comparison:
 
 
 def kept(pairs: int, folder: Path) -> Comparison:
-    """With the progress bar on a terminal, whose other end reads what is drawn."""
+    """Compares with the progress bar on a pseudo-terminal; a thread reads the other end."""
     ours, theirs = pty.openpty()
     reader = threading.Thread(target=read_all, args=(ours,))
     reader.start()
@@ -93,7 +93,7 @@ def kept(pairs: int, folder: Path) -> Comparison:
         os.close(theirs)
         reader.join()
         os.close(ours)
-        # Logs that the history did not take would be looked at again.
+        # Logs that were not imported would be read again by the next run.
         for log in (folder / "steady" / "logs").glob("*.log"):
             log.unlink()
 
@@ -110,7 +110,7 @@ def compare(pairs: int, options: list, stderr, environment: dict) -> Comparison:
     argv = [str(STEADY), "compare", "--format", "json", "--layout", "turns", "--runs", str(pairs), *options]
     with subprocess.Popen([*argv, "/bin/true", "/bin/true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=stderr, env=environment) as child:
-        # It has ended and is not reaped yet: its clock still tells what it used, to the nanosecond.
+        # The process has ended and is not reaped: its CPU clock still exists, with nanosecond resolution.
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         own = time.clock_gettime(cpu_clock_of(child.pid))
     if child.returncode:
@@ -119,12 +119,12 @@ def compare(pairs: int, options: list, stderr, environment: dict) -> Comparison:
 
 
 def cpu_clock_of(pid: int) -> int:
-    """The clock of another process's CPU time, as clock_getcpuclockid(3) makes it."""
+    """Returns the CPU-time clock of another process, as clock_getcpuclockid(3) does."""
     return (~pid << 3) | 2
 
 
 def append(file: Path) -> float:
-    """Microseconds per pair of a log that is written to this file."""
+    """Writes pairs to a log in this file and returns the microseconds per pair."""
     argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-compare", "--example", "append", "--", str(file)]
     done = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     file.unlink()
@@ -132,20 +132,20 @@ def append(file: Path) -> float:
 
 
 def reached(values: list) -> str:
-    """A machine that is busy moves the rounds by more than what is looked for: then nothing is claimed."""
+    """Compares the median with the target. On a busy machine the rounds vary too much, and the result is undecided."""
     low, high = median_interval(values)
     if low <= TARGET_MICROSECONDS < high:
-        return "undecided, the machine is too busy for so few rounds"
+        return "undecided: too few rounds for such a busy machine"
     return "reached" if high <= TARGET_MICROSECONDS else "NOT reached"
 
 
-def told(values: list) -> str:
+def with_interval(values: list) -> str:
     low, high = median_interval(values)
-    return f"{median(values):.1f} us a pair ({low:.1f} to {high:.1f}, 95 %)"
+    return f"{median(values):.1f} us per pair ({low:.1f} to {high:.1f}, 95 %)"
 
 
 def median_interval(values: list) -> tuple:
-    """Between which values the median lies: those ranks that fair coins leave out on 2.5 % of the occasions a side."""
+    """Returns the 95 % interval of the median, from the binomial distribution of ranks; infinite for fewer than six values."""
     ordered, rank, tail = sorted(values), 0, 0.5 ** len(values)
     while tail <= 0.025:
         rank += 1

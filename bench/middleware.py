@@ -1,14 +1,14 @@
-"""The Python middleware: CPU time that it costs a request, in service and in a hot loop, and what its rulers take.
+"""The Python middleware: its CPU time per request, in service and in a hot loop, and the cost of its rulers.
 
-    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]   measures (five minutes); nothing is kept
+    bench/run middleware [--rates 20,100] [--seconds S] [--frameworks flask,django]   measures (five minutes); stores no results
 
-In service: one process serves requests that arrive at random moments at a server's pace, so that caches are as cold as they
-are there. A coin decides for each request whether the application is called bare (a quarter) or wrapped. `Outer` is the thread's
-CPU time from the call until the response is closed, `inner` that part of it which the application itself takes. The cost of
-the middleware is outer minus inner, less the same difference of bare requests (the cost of measuring). What the middleware
-costs the application by evicting its cache lines is the inner CPU time of wrapped less that of bare requests, and of requests
-with a ruler less those without one. In a hot loop: the difference of the medians of requests that follow each other.
-Intervals are from resampling. A listener in a process of its own plays the agent.
+In service: one process serves requests at random times at a server's rate, so that its caches are as cold as in service. At
+random, the application is called bare (a quarter of the requests) or wrapped. `outer` is the thread's CPU time from the call
+until the response is closed; `inner` is the part that the application uses. The cost of the middleware is outer minus inner,
+minus the same difference of bare requests, which is the cost of measuring. The middleware also evicts cache lines of the
+application. That cost is the inner CPU time of wrapped requests minus that of bare ones, and of requests with a ruler minus
+that of those without. In a hot loop: the difference of the medians of consecutive requests. Intervals come from resampling.
+A listener in a separate process takes the agent's place.
 """
 
 import argparse
@@ -29,31 +29,31 @@ sys.path.insert(0, str(ROOT / "python" / "tests"))
 
 RESAMPLES = 400
 BARE_SHARE = 0.25
-# CPU time that the middleware may cost a request in service, everything included, and in a hot loop.
+# The CPU time that the middleware may add to a request in service, everything included, and in a hot loop.
 MOST_IN_SERVICE_US = 20.0
 MOST_HOT_US = 5.0
-# Requests of each process that do not count.
+# The number of warm-up requests of each process.
 WARMING = 40
 ROWS = 60
 
 
-def interval(statistic, samples: "list[list]", drawn: random.Random) -> "tuple[float, float, float]":
-    """A statistic of independent samples, and the middle 95 % of what resampling makes of it."""
-    made = sorted(statistic(*(drawn.choices(sample, k=len(sample)) for sample in samples)) for _ in range(RESAMPLES))
-    return statistic(*samples), made[RESAMPLES // 40], made[-1 - RESAMPLES // 40]
+def interval(statistic, samples: "list[list]", generator: random.Random) -> "tuple[float, float, float]":
+    """Returns a statistic of independent samples with its 95 % bootstrap interval."""
+    resampled = sorted(statistic(*(generator.choices(sample, k=len(sample)) for sample in samples)) for _ in range(RESAMPLES))
+    return statistic(*samples), resampled[RESAMPLES // 40], resampled[-1 - RESAMPLES // 40]
 
 
-def less(one: list, other: list) -> float:
-    """The difference of the means."""
+def mean_difference(one: list, other: list) -> float:
+    """Returns the difference of the means."""
     return statistics.fmean(one) - statistics.fmean(other)
 
 
-def less_usual(one: list, other: list) -> float:
-    """The difference of the medians."""
+def median_difference(one: list, other: list) -> float:
+    """Returns the difference of the medians."""
     return statistics.median(one) - statistics.median(other)
 
 
-def written(values: "tuple[float, float, float]") -> str:
+def formatted(values: "tuple[float, float, float]") -> str:
     return "{:6.1f} us ({:.1f} to {:.1f})".format(*values)
 
 
@@ -61,7 +61,7 @@ def verdict(low: float, high: float, most: float) -> str:
     return "reached" if high <= most else "NOT reached" if low > most else "undecided"
 
 
-# -- The applications: a page from a template, of a millisecond or two
+# -- The applications: a page from a template, of one or two milliseconds
 
 
 def flask_app():
@@ -99,7 +99,7 @@ def django_app():
 
 
 def small_app():
-    """A page that costs nothing, for the hot loop."""
+    """A page without work, for the hot loop."""
     import flask
 
     app = flask.Flask("small")
@@ -111,7 +111,7 @@ APPS = {"flask": flask_app, "django": django_app}
 
 
 class Timed:
-    """An application whose own CPU time is added up from its call until its response is closed."""
+    """Wraps an application and measures its CPU time, from the call until the response is closed."""
 
     __slots__ = ("app", "cpu")
 
@@ -148,7 +148,7 @@ class TimedResponse:
 
     @property
     def _resource_closers(self):
-        """What the middleware asks Django's responses for."""
+        """Found by the middleware on responses of Django."""
         return self.response._resource_closers
 
 
@@ -158,10 +158,10 @@ def environ(number: int) -> dict:
 
 
 def call(app, number: int, clock=time.thread_time_ns) -> int:
-    """A request as a server makes it; its nanoseconds."""
-    given = environ(number)
+    """Serves a request like a server does and returns its nanoseconds."""
+    request = environ(number)
     begin = clock()
-    result = app(given, lambda status, headers, error=None: None)
+    result = app(request, lambda status, headers, error=None: None)
     for _ in result:
         pass
     result.close()
@@ -172,7 +172,7 @@ def call(app, number: int, clock=time.thread_time_ns) -> int:
 
 
 def in_service(framework: str, rate: float, seconds: float, rulers: bool) -> None:
-    """Requests at a server's pace, `rate` wrapped ones a second."""
+    """Measures with requests at a server's rate, `rate` wrapped ones per second, and prints the results."""
     import steadyhand
 
     timed = Timed(APPS[framework]())
@@ -185,60 +185,60 @@ def in_service(framework: str, rate: float, seconds: float, rulers: bool) -> Non
     def ran() -> int:
         return sum(status()["rulers"]["samples"].values())
 
-    drawn = random.Random()
+    generator = random.Random()
     # (overhead, inner) in microseconds.
     bare, with_ruler, without = [], [], []
     end, number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
-        time.sleep(drawn.expovariate(rate / (1 - BARE_SHARE)))
+        time.sleep(generator.expovariate(rate / (1 - BARE_SHARE)))
         number += 1
-        is_bare = drawn.random() < BARE_SHARE
+        is_bare = generator.random() < BARE_SHARE
         before = ran()
         outer = call(timed if is_bare else wrapped, number) / 1e3
         inner = timed.cpu / 1e3
         if number > WARMING:
             (bare if is_bare else with_ruler if ran() > before else without).append((outer - inner, inner))
-    told = status()
-    kinds = ", ".join(f"{kind} {count / seconds:.2f}" for kind, count in told["rulers"]["samples"].items())
+    final = status()
+    kinds = ", ".join(f"{kind} {count / seconds:.2f}" for kind, count in final["rulers"]["samples"].items())
     every = with_ruler + without
-    overhead = interval(less, [[row[0] for row in every], [row[0] for row in bare]], drawn)
+    overhead = interval(mean_difference, [[row[0] for row in every], [row[0] for row in bare]], generator)
     print(f"{framework}, {rate:g} requests/s, rulers {'on' if rulers else 'off'}: inner {statistics.fmean(row[1] for row in bare):.0f} us; "
-          f"{len(bare)} bare, {len(every)} wrapped, {len(with_ruler)} of them with a ruler ({kinds} a second)")
-    print(f"  outer less inner              {written(overhead)}")
-    usual = interval(less_usual, [[row[0] for row in without], [row[0] for row in bare]], drawn)
-    print(f"    of the median request       {written(usual)}")
+          f"{len(bare)} bare, {len(every)} wrapped, {len(with_ruler)} of them with a ruler ({kinds} per second)")
+    print(f"  outer minus inner             {formatted(overhead)}")
+    usual = interval(median_difference, [[row[0] for row in without], [row[0] for row in bare]], generator)
+    print(f"    of the median request       {formatted(usual)}")
     if with_ruler and without:
         share = len(with_ruler) / len(every)
-        direct = interval(less, [[row[0] for row in without], [row[0] for row in bare]], drawn)
-        print(f"    of requests without a ruler {written(direct)}")
-        of_ruler = interval(less, [[row[0] for row in with_ruler], [row[0] for row in without]], drawn)
-        print(f"    a ruler                     {written(of_ruler)}")
-        evicted = interval(less, [[row[1] for row in with_ruler], [row[1] for row in without]], drawn)
-        print(f"    application after a ruler   {written(evicted)}")
+        direct = interval(mean_difference, [[row[0] for row in without], [row[0] for row in bare]], generator)
+        print(f"    of requests without a ruler {formatted(direct)}")
+        of_ruler = interval(mean_difference, [[row[0] for row in with_ruler], [row[0] for row in without]], generator)
+        print(f"    a ruler                     {formatted(of_ruler)}")
+        evicted = interval(mean_difference, [[row[1] for row in with_ruler], [row[1] for row in without]], generator)
+        print(f"    application after a ruler   {formatted(evicted)}")
         total = tuple(value + share * more for value, more in zip(overhead, evicted))
     else:
         total = overhead
-    slowed = interval(less, [[row[1] for row in every], [row[1] for row in bare]], drawn)
-    print(f"  application, wrapped less bare {written(slowed)}")
-    print(f"  in all, with evictions by rulers {written(total)}; at most {MOST_IN_SERVICE_US:.0f} us: "
+    slowed = interval(mean_difference, [[row[1] for row in every], [row[1] for row in bare]], generator)
+    print(f"  application, wrapped minus bare {formatted(slowed)}")
+    print(f"  in total, with evictions by rulers {formatted(total)}; at most {MOST_IN_SERVICE_US:.0f} us: "
           f"{verdict(total[1], total[2], MOST_IN_SERVICE_US)}", flush=True)
 
 
 def hot(requests: int) -> None:
-    """What a request costs more where they follow each other at once."""
+    """Measures the additional CPU time of requests that follow each other immediately."""
     import steadyhand
 
     bare = small_app()
     wrapped = steadyhand.wsgi(bare, service="hot", version="v1", rulers=False)
-    drawn = random.Random()
+    generator = random.Random()
     times = {False: [], True: []}
     for number in range(requests):
-        is_wrapped = drawn.random() < 0.5
+        is_wrapped = generator.random() < 0.5
         took = call(wrapped if is_wrapped else bare, number) / 1e3
         if number >= requests // 20:
             times[is_wrapped].append(took)
-    more = interval(less_usual, [times[True], times[False]], drawn)
-    print(f"hot loop, rulers off: {written(more)} on {statistics.median(times[False]):.0f} us; at most {MOST_HOT_US:.0f} us: "
+    more = interval(median_difference, [times[True], times[False]], generator)
+    print(f"hot loop, rulers off: {formatted(more)} on {statistics.median(times[False]):.0f} us; at most {MOST_HOT_US:.0f} us: "
           f"{verdict(more[1], more[2], MOST_HOT_US)}", flush=True)
 
 
@@ -246,7 +246,7 @@ def hot(requests: int) -> None:
 
 
 def listen(path: str) -> None:
-    """Plays the agent until it is ended."""
+    """Receives datagrams in place of the agent until the process is killed."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     listener.bind(path)
     while True:
@@ -254,32 +254,32 @@ def listen(path: str) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rates", default="20", help="wrapped requests a second, separated by commas (20)")
-    options.add_argument("--seconds", type=float, default=60.0, help="of each measurement (60)")
-    options.add_argument("--frameworks", default="flask,django")
-    options.add_argument("--requests", type=int, default=40_000, help="of the hot loop (40000; 0: none)")
-    options.add_argument("--inside", help=argparse.SUPPRESS)
-    options.add_argument("--listen", help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.listen:
-        listen(given.listen)
-    elif given.inside == "hot":
-        hot(given.requests)
-    elif given.inside:
-        framework, rate, rulers = given.inside.split(",")
-        in_service(framework, float(rate), given.seconds, rulers == "on")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", default="20", help="wrapped requests per second, separated by commas (20)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds of each measurement (60)")
+    parser.add_argument("--frameworks", default="flask,django")
+    parser.add_argument("--requests", type=int, default=40_000, help="requests in the hot loop; 0 skips it (40000)")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    parser.add_argument("--listen", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.listen:
+        listen(options.listen)
+    elif options.inside == "hot":
+        hot(options.requests)
+    elif options.inside:
+        framework, rate, rulers = options.inside.split(",")
+        in_service(framework, float(rate), options.seconds, rulers == "on")
     else:
-        with_a_listener(given)
+        with_a_listener(options)
 
 
-def with_a_listener(given: argparse.Namespace) -> None:
-    """Runs each measurement in a process of its own, in the environment that has the frameworks."""
+def with_a_listener(options: argparse.Namespace) -> None:
+    """Runs each measurement in its own process, in the environment that has the frameworks."""
     from listener import web_environment
 
     programs = web_environment()
     steady = Path(os.environ.get("STEADY", ROOT / "target" / "release" / "steady")).absolute()
-    inside = [f"{framework},{rate},{rulers}" for framework in given.frameworks.split(",") for rate in given.rates.split(",")
+    inside = [f"{framework},{rate},{rulers}" for framework in options.frameworks.split(",") for rate in options.rates.split(",")
               for rulers in ("on", "off")]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/agent.sock"
@@ -288,9 +288,9 @@ def with_a_listener(given: argparse.Namespace) -> None:
             while not os.path.exists(path):
                 time.sleep(0.01)
             environment = {**os.environ, "STEADY_SOCKET": path, "PATH": f"{steady.parent}:{os.environ['PATH']}"}
-            for words in [*inside, *(["hot"] if given.requests else [])]:
-                subprocess.run([programs / "python", __file__, "--inside", words, "--seconds", str(given.seconds), "--requests",
-                                str(given.requests)], env=environment, check=True)
+            for words in [*inside, *(["hot"] if options.requests else [])]:
+                subprocess.run([programs / "python", __file__, "--inside", words, "--seconds", str(options.seconds), "--requests",
+                                str(options.requests)], env=environment, check=True)
         finally:
             listener.kill()
             listener.wait()

@@ -1,7 +1,7 @@
-"""A against A, end to end: false verdicts in many short comparisons under loads drawn at random.
+"""A against A, end to end: false verdicts in many short comparisons under random loads.
 
-    bench/run null [--trials N]   measure, going on where it stopped (1,000 verdicts of 1 s: half an hour)
-    bench/run null --report       Markdown from the results
+    bench/run null [--trials N]   measure; continues where it stopped (1,000 verdicts of 1 s: half an hour)
+    bench/run null --report       print Markdown from the results
 """
 
 from random import SystemRandom
@@ -35,14 +35,14 @@ def _measure(results: Results, trials: int) -> None:
     random = SystemRandom()
     while len(results.records) < trials:
         work, load = random.choice(WORKS), random.choice(sorted(LOADS))
-        # Metric and layout are left to the tool: the null holds for whatever it chooses.
+        # The tool chooses metric and layout: the rate of false verdicts must hold for every choice.
         cell = Cell(f"{work} 0 % {load}", work, 0.0, load, budget=BUDGET_SECONDS, metric="auto")
         record = session.run(cell, pairs[work])
         print(f"{len(results.records)}/{trials} {one_line(record, session.under_test)}", flush=True)
 
 
 def report(records: list) -> str:
-    """False verdicts and coverage of 0, by load and in all."""
+    """Reports false verdicts and coverage of 0, by load and in total."""
     if not records:
         return "No trials yet."
     loads = {load: [record for record in records if record["load"] == load] for load in LOADS}
@@ -50,15 +50,15 @@ def report(records: list) -> str:
     rows += [_row(f"metric {metric}", trials) for metric, trials in _by_metric(records).items()]
     pooled = tally(records, "steady")
     lines = [f"False verdicts: {with_interval(pooled.wrong)}.",
-             f"The interval of the size holds 0: {with_interval(pooled.covered)}; "
-             f"the verdict's interval: {with_interval(pooled.verdict_covered)}. Failed: {pooled.failures}.",
-             f"Estimates below 0, of which half should be: {with_interval(_below_zero(records))}."]
-    heads = ["load", "verdicts", "false", "holds 0", "verdict's", "half-width", "seconds"]
+             f"The interval of the change covers 0 in {with_interval(pooled.covered)}; "
+             f"the verdict's interval covers it in {with_interval(pooled.verdict_covered)}. Failed: {pooled.failures}.",
+             f"Estimates below 0 (expected: half): {with_interval(_below_zero(records))}."]
+    heads = ["load", "verdicts", "false", "covers 0", "verdict's", "half-width", "seconds"]
     return "\n\n".join([table(heads, [*rows, _row("**all**", records)]), *lines])
 
 
 def _below_zero(records: list) -> Share:
-    """Estimates that favour the second command: nothing but coins may decide which of two equals looks better."""
+    """Counts estimates that favour the second command. For equal commands, only random assignment may decide that."""
     changes = [record["steady"].get("change") for record in records]
     return share(change < 0 for change in changes if change)
 

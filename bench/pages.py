@@ -1,4 +1,4 @@
-"""The page of 100,000 pairs: its size, and how long a browser takes to draw it, against 3 MB and a second.
+"""The HTML page of 100,000 pairs: its size and the time to draw it; the targets are 3 MB and one second.
 
     bench/run pages [--pairs N] [--rounds N]
 """
@@ -31,34 +31,34 @@ def main() -> None:
     program = browser.find() or sys.exit("no Chromium here: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
         record, page = Path(folder) / "record.json", Path(folder) / "page.html"
-        grown(record, options.pairs)
+        write_record(record, options.pairs)
         started = time.perf_counter()
-        judged = [str(STEADY), "judge", "--quiet", "--export-html", str(page), str(record)]
-        subprocess.run(judged, check=True, stdin=subprocess.DEVNULL)
+        judge = [str(STEADY), "judge", "--quiet", "--export-html", str(page), str(record)]
+        subprocess.run(judge, check=True, stdin=subprocess.DEVNULL)
         seconds = time.perf_counter() - started
         size = page.stat().st_size
         print(f"{options.pairs} pairs: steady judge takes {seconds:.1f} s for {record.stat().st_size / 1e6:.0f} MB of samples")
-        print(f"page: {size / 1e6:.3f} MB ({told(size <= MOST_BYTES)} {MOST_BYTES / 1e6:.0f} MB)")
+        print(f"page: {size / 1e6:.3f} MB ({within(size <= MOST_BYTES)} {MOST_BYTES / 1e6:.0f} MB)")
         drawn = [draw(program, page) for _ in range(options.rounds)]
         print(f"drawn in {median(drawn):.2f} s, the slowest of {len(drawn)} in {max(drawn):.2f} s "
-              f"({told(max(drawn) <= MOST_SECONDS)} {MOST_SECONDS:.0f} s)")
+              f"({within(max(drawn) <= MOST_SECONDS)} {MOST_SECONDS:.0f} s)")
         if size > MOST_BYTES or max(drawn) > MOST_SECONDS:
             sys.exit(1)
 
 
-def told(within: bool) -> str:
-    return "within" if within else "NOT within"
+def within(ok: bool) -> str:
+    return "within" if ok else "NOT within"
 
 
 def draw(program: str, page: Path) -> float:
-    """Seconds from the navigation to the second frame after the page has loaded, in a browser started anew."""
+    """Starts a browser and returns the seconds from the navigation to the second frame after the page has loaded."""
     with browser.Browser(program) as opened:
         opened.show(page, 1400)
         return opened.value("performance.now()") / 1e3
 
 
-def grown(to: Path, pairs: int) -> None:
-    """A record of so many pairs in two layouts: one of a few real pairs, its runs drawn anew with noise, drift and hits."""
+def write_record(to: Path, pairs: int) -> None:
+    """Writes a record of `pairs` pairs in two layouts: a real record whose runs are replaced by simulated ones."""
     command = [str(STEADY), "compare", "--quiet", "--runs", "60", "--samples", "--export-json", str(to), "true", "/bin/true"]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     record = json.loads(to.read_text())

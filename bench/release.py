@@ -1,13 +1,13 @@
-"""steady release on a real server: versions under moving load beside neighbours, recorded, and judged window by window.
+"""steady release on a real server: two versions under changing load, recorded, and evaluated window by window.
 
-    bench/run release record [--design D] [--extra N] [--minutes M]   one recording more (the server, its client, neighbours)
-    bench/run release --report                                        what is said of the windows of all recordings
-    bench/run release compact FOLDER... [--to FOLDER] [--skip S] [--seconds S]    small files of them, for release_replay
+    bench/run release record [--design D] [--extra N] [--minutes M]   makes one recording
+    bench/run release --report                                        evaluates the windows of all recordings
+    bench/run release compact FOLDER... [--to FOLDER] [--skip S] [--seconds S]    makes small files of them, for release_replay
 
-A recording is of a Flask application under gunicorn with the middleware, the agent, an open-loop client whose rate and mix of
-pages move, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers a side), and one
-(after the other: the server is started anew with the other version every 150 seconds). NEW does --extra inner calls more than
-OLD's eighty; what that truly is on each page, is told by the recordings with a coin for each request, all of each together.
+A recording has a Flask application under gunicorn with the middleware, the agent, an open-loop client with a changing rate
+and mix of pages, and neighbours that come and go (bench/releases). Designs: random, switchback, canary (8 workers per version),
+and one (one version at a time: the server restarts with the other version every 150 seconds). NEW makes --extra inner calls
+more than OLD's eighty. The true change of each page is estimated from all recordings with random assignment together.
 """
 
 import argparse
@@ -33,16 +33,16 @@ from common.stats import median_or_nan, share, welch
 from common.verdicts import is_wrong, percent, table, with_interval
 
 HERE = ROOT / "bench" / "releases"
-KEPT = TARGET / "bench-release"
+RECORDINGS = TARGET / "bench-release"
 DESIGNS = ("random", "switchback", "canary", "one")
 NEEDS = ["django==4.2.24", "flask==3.1.3", "gunicorn==27.0.1"]
 SIDE_SECONDS = 150
-# The windows that are judged, in seconds, by design.
+# The lengths of the evaluated windows in seconds, by design.
 WINDOWS = {"random": (15, 40, 120), "switchback": (120, 300), "canary": (300,), "one": (2 * SIDE_SECONDS,)}
 WORKERS = {"random": 2, "switchback": 2, "canary": 16, "one": 2}
-# Requests a second; the client is a neighbour too.
+# Requests per second. The client loads the machine, too.
 RATES = (50, 160)
-# What comes and goes beside the server.
+# The loads that alternate during a recording.
 NEIGHBOURS = {
     "idle": (),
     "spinner": (("burst", "spin", "{seed}", 300, 2500, 300, 2500),),
@@ -54,19 +54,19 @@ RESOLUTION = 0.01
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release", description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["record", "compact"], help="record, or make small files of recordings")
-    parser.add_argument("folders", nargs="*", type=Path, help="recordings that small files are made of")
-    parser.add_argument("--to", type=Path, default=None, help="where small files go (the folder compact of each recording)")
-    parser.add_argument("--skip", type=float, default=0.0, help="seconds of a recording that are left out at its beginning (0)")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="seconds of a recording that are taken (all)")
+    parser.add_argument("what", nargs="?", choices=["record", "compact"], help="make a recording, or make small files of recordings")
+    parser.add_argument("folders", nargs="*", type=Path, help="recordings to make small files of")
+    parser.add_argument("--to", type=Path, default=None, help="the folder for the small files (each recording's folder \"compact\")")
+    parser.add_argument("--skip", type=float, default=0.0, help="seconds to leave out at the start of a recording (0)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="seconds of a recording to use (all)")
     parser.add_argument("--design", choices=DESIGNS, default="random", help="how versions are assigned (random)")
-    parser.add_argument("--extra", type=int, default=0, help="inner calls of NEW beside OLD's eighty (0: the same code)")
-    parser.add_argument("--minutes", type=float, default=10.0, help="how long (10)")
-    parser.add_argument("--seed", type=int, default=None, help="of load and neighbours")
-    parser.add_argument("--report", action="store_true", help="judge what was recorded")
+    parser.add_argument("--extra", type=int, default=0, help="additional inner calls of NEW; 0: the same code (0)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="length of the recording (10)")
+    parser.add_argument("--seed", type=int, default=None, help="seed of load and neighbours")
+    parser.add_argument("--report", action="store_true", help="evaluate all recordings")
     options = parser.parse_args()
     if options.report or not options.what:
-        print(report(sorted(path for path in KEPT.glob("*/about.json"))))
+        print(report(sorted(path for path in RECORDINGS.glob("*/about.json"))))
         return
     if options.what == "compact":
         for folder in options.folders:
@@ -82,36 +82,36 @@ def main() -> None:
 
 
 def python() -> Path:
-    """An interpreter that has what the server needs."""
-    place = TARGET / "bench-tools" / "release-venv"
-    program = place / "bin" / "python"
-    made = place / "made"
-    if not made.exists() or made.read_text() != " ".join(NEEDS):
-        venv.create(place, with_pip=True, clear=True)
+    """Returns the Python interpreter of an environment with the server's packages, which is created if necessary."""
+    environment = TARGET / "bench-tools" / "release-venv"
+    program = environment / "bin" / "python"
+    stamp = environment / "made"
+    if not stamp.exists() or stamp.read_text() != " ".join(NEEDS):
+        venv.create(environment, with_pip=True, clear=True)
         subprocess.run([program, "-m", "pip", "install", "--quiet", *NEEDS], check=True)
-        made.write_text(" ".join(NEEDS))
+        stamp.write_text(" ".join(NEEDS))
     return program
 
 
 class Recording:
-    """A server that is recorded, with everything around it."""
+    """Records a server, with its agent, client and neighbours."""
 
-    # The application, the lowest and the highest rate of requests, and the client's routes ([]: its own).
+    # The application, the lowest and the highest request rate, and the client's routes (empty: its defaults).
     app = "app:app"
     rates = RATES
     routes: list = []
-    kept = KEPT
+    recordings = RECORDINGS
 
     def __init__(self, design: str, extra: int, seconds: float, random: Random, seed: int):
         self.design, self.extra, self.seconds, self.random, self.seed = design, extra, seconds, random, seed
         self.python = python()
-        self.folder = self.kept / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
+        self.folder = self.recordings / time.strftime(f"%Y%m%d-%H%M%S-{design}-{extra}")
         self.running: dict = {}
         self.phases: list = []
         self.segments: list = []
 
     def run(self) -> None:
-        """Records, and ends everything, whatever happens."""
+        """Makes the recording, and ends all processes even if it fails."""
         self.folder.mkdir(parents=True)
         self.sockets = Path(tempfile.mkdtemp(prefix="steady-release-"))
         try:
@@ -200,11 +200,11 @@ class Recording:
         for _ in range(300):
             dead = [name for name, process in self.running.items() if name != but and process.poll() is not None]
             if dead:
-                sys.exit(f"{dead[0]} ended before {what} was there")
+                sys.exit(f"{dead[0]} ended before {what} was ready")
             if condition():
                 return
             time.sleep(0.1)
-        sys.exit(f"{what} is not there")
+        sys.exit(f"timeout: {what}")
 
 
 def _free_port() -> int:
@@ -222,11 +222,11 @@ def _answers(port: int, route: str) -> bool:
         return False
 
 
-# -- Judging
+# -- Evaluation
 
 
 def windows(about: dict, seconds: int) -> list:
-    """(from, to, old, new) of each window of a recording that is judged; none overlaps another of its length."""
+    """Returns (from, to, old, new) of each window of a recording. Windows of the same length do not overlap."""
     begin, end = about["begin"] + 10, about["end"]
     if about["design"] != "one":
         found = []
@@ -240,23 +240,23 @@ def windows(about: dict, seconds: int) -> list:
     return [(int(begin) + 1, int(end), old, new) for begin, end, old, new in spans if end - begin >= seconds - 5]
 
 
-def asked(folder: Path, window: tuple) -> dict:
-    """What `steady release compare` says of a window."""
+def compared(folder: Path, window: tuple) -> dict:
+    """Runs `steady release compare` on a window and returns its result, or the error."""
     begin, end, old, new = window
     words = [STEADY, "release", "compare", old, new, "--service", "shop", "--store", folder / "store.db", "--from", begin,
              "--to", end, "--by", "route", "--format", "json", "--resolution", "1%"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         return {"error": done.stderr.strip()}
-    said = json.loads(done.stdout)
-    total = said["total"]
-    shares = {route["route"]: (route["cpu_ratio"], route["change"], route["low"], route["high"]) for route in said["routes"]}
-    return {"design": said["design"], "refused": bool(said["refused"]), "routes": shares,
+    document = json.loads(done.stdout)
+    total = document["total"]
+    shares = {route["route"]: (route["cpu_ratio"], route["change"], route["low"], route["high"]) for route in document["routes"]}
+    return {"design": document["design"], "refused": bool(document["refused"]), "routes": shares,
             **{field: total[field] for field in ("verdict", "change", "low", "high", "raw_change")}}
 
 
 def plain(requests: list, window: tuple) -> dict:
-    """What comparing means says of a window: Welch's test on wall time and on CPU time. `requests`: see `read_lines`."""
+    """Applies Welch's test to the wall time and CPU time of a window. `requests`: see `read_lines`."""
     begin, end, old, new = window
     sides = {version: [each for each in requests if begin <= each[0] < end and each[1] == version] for version in (old, new)}
     if min(len(side) for side in sides.values()) < 2:
@@ -266,7 +266,7 @@ def plain(requests: list, window: tuple) -> dict:
 
 
 def read_lines(folder: Path, offset: float) -> list:
-    """(end since 1970, version, CPU time, wall time) of each request that was told, those of warming processes left out."""
+    """Returns (end since 1970, version, CPU time, wall time) of each reported request, without those of the warm-up."""
     requests = []
     with gzip.open(folder / "lines.gz", "rt", errors="replace") as file:
         for line in file:
@@ -277,36 +277,36 @@ def read_lines(folder: Path, offset: float) -> list:
 
 
 def report(abouts: list) -> str:
-    """A table by design, size of the effect and length of the window; the truth is what all random recordings say."""
+    """Returns a table by design, effect and window length. The truth is estimated from all random recordings."""
     known = [(path.parent, json.loads(path.read_text())) for path in abouts]
     if not known:
-        return "Nothing was recorded yet."
+        return "No recordings yet."
     effects = {extra: effects_of(known, extra) for extra in sorted({about["extra"] for _, about in known})}
     rows = []
     for design in DESIGNS:
         for extra, truths in effects.items():
             those = [(folder, about) for folder, about in known if (about["design"], about["extra"]) == (design, extra)]
             rows += [row(design, extra, truths, seconds, those) for seconds in WINDOWS[design] if those]
-    heads = ["design", "extra", "truth", "seconds", "windows", "refused", "found", "wrong", "holds the truth", "half-width",
-             "means of wall: false or found, |change|", "of CPU time"]
+    heads = ["design", "extra", "truth", "seconds", "windows", "refused", "found", "wrong", "covers the truth", "half-width",
+             "means of wall time: false or found, |change|", "of CPU time"]
     return table(heads, [[str(cell) for cell in cells] for cells in rows])
 
 
 def effects_of(known: list, extra: int) -> dict:
-    """By route, the change that all random recordings of this effect together tell; nothing where none was made."""
-    said = [asked(folder, (int(about["begin"]) + 5, int(about["end"]), "v1", "v2")) for folder, about in known
+    """Returns the change of each route according to all random recordings with this effect; empty if there are none."""
+    answers = [compared(folder, (int(about["begin"]) + 5, int(about["end"]), "v1", "v2")) for folder, about in known
             if (about["design"], about["extra"]) == ("random", extra)]
-    told: dict = {}
-    for answer in said:
+    estimates: dict = {}
+    for answer in answers:
         for route, (_, change, low, high) in answer.get("routes", {}).items():
             if low is not None:
-                told.setdefault(route, []).append((change, (high - low) ** -2))
-    return {route: sum(change * weight for change, weight in all_of) / sum(weight for _, weight in all_of)
-            for route, all_of in told.items()}
+                estimates.setdefault(route, []).append((change, (high - low) ** -2))
+    return {route: sum(change * weight for change, weight in weighted) / sum(weight for _, weight in weighted)
+            for route, weighted in estimates.items()}
 
 
 def truth_in(answer: dict, extra: int, effects: dict):
-    """What a window's mix of routes makes of the routes' changes, for the mix moves; 0 where nothing was added."""
+    """Returns the true change of a window: the routes' changes, weighted by the window's mix; 0 for equal code."""
     if extra == 0:
         return 0.0
     if not effects or set(answer["routes"]) - set(effects):
@@ -315,27 +315,27 @@ def truth_in(answer: dict, extra: int, effects: dict):
 
 
 def row(design: str, extra: int, effects: dict, seconds: int, those: list) -> list:
-    """One line of the table."""
+    """Returns one row of the table."""
     answers, means = [], {"wall": [], "cpu": []}
     for folder, about in those:
         requests = read_lines(folder, about["offset"])
         for window in windows(about, seconds):
-            answers.append(asked(folder, window))
+            answers.append(compared(folder, window))
             for name, answer in plain(requests, window).items():
                 means[name].append(answer)
     for answer in [answer for answer in answers if "error" in answer][:3]:
         print(f"{design} {extra}: {answer['error']}", file=sys.stderr)
-    said = [answer for answer in answers if "error" not in answer]
-    judged = [(answer, truth_in(answer, extra, effects)) for answer in said
+    valid = [answer for answer in answers if "error" not in answer]
+    evaluated = [(answer, truth_in(answer, extra, effects)) for answer in valid
               if not answer["refused"] and answer["change"] is not None]
-    if any(truth is None for _, truth in judged):
+    if any(truth is None for _, truth in evaluated):
         return [design, extra, "unknown", seconds, len(answers), *["-"] * 7]
-    found = "-" if extra == 0 else with_interval(share(_right(answer, truth) for answer, truth in judged))
-    half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer, _ in judged)
-    return [design, extra, percent(median_or_nan(truth for _, truth in judged), 2), seconds, len(answers),
-            f"{sum(answer['refused'] for answer in said)} of {len(said)}", found,
-            with_interval(share(is_wrong(answer["verdict"], truth, RESOLUTION) for answer, truth in judged)),
-            with_interval(share(answer["low"] <= truth <= answer["high"] for answer, truth in judged)), percent(half_width, 2),
+    found = "-" if extra == 0 else with_interval(share(_right(answer, truth) for answer, truth in evaluated))
+    half_width = median_or_nan((answer["high"] - answer["low"]) / 2 for answer, _ in evaluated)
+    return [design, extra, percent(median_or_nan(truth for _, truth in evaluated), 2), seconds, len(answers),
+            f"{sum(answer['refused'] for answer in valid)} of {len(valid)}", found,
+            with_interval(share(is_wrong(answer["verdict"], truth, RESOLUTION) for answer, truth in evaluated)),
+            with_interval(share(answer["low"] <= truth <= answer["high"] for answer, truth in evaluated)), percent(half_width, 2),
             *(_of_means(means[name]) for name in ("wall", "cpu"))]
 
 
@@ -344,8 +344,8 @@ def _right(answer: dict, truth: float) -> bool:
 
 
 def _of_means(answers: list) -> str:
-    told = with_interval(share(answer.p < 0.05 for answer in answers))
-    return f"{told}, {percent(median_or_nan(abs(answer.change) for answer in answers))}"
+    significant = with_interval(share(answer.p < 0.05 for answer in answers))
+    return f"{significant}, {percent(median_or_nan(abs(answer.change) for answer in answers))}"
 
 
 if __name__ == "__main__":

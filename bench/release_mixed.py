@@ -1,13 +1,13 @@
-"""steady release on a Django route whose requests cost unequally: what is said of the total against what is known.
+"""steady release on a Django route with requests of unequal cost: the reported total compared with the known one.
 
-    bench/run release_mixed [--seconds S] [--windows 40,120] [--classes] [--quiet]     records and judges (some minutes)
-    bench/run release_mixed --report                                                 judges what was recorded before
+    bench/run release_mixed [--seconds S] [--windows 40,120] [--classes] [--quiet]     records and evaluates (some minutes)
+    bench/run release_mixed --report                                                 evaluates earlier recordings
 
-Every tenth response costs sixteen times as much; the new version makes those 28 % more expensive and the others 4 % cheaper: all
-requests together need about 17 % more. A coin for each request draws its version, under gunicorn with two workers, about 100 requests
-a second from an open-loop client, beside neighbours that come and go (--quiet: none). The truth is measured directly: both
-versions called in random order in a process of their own, before and after the recording. --classes has the application name the
-class of each request before it runs.
+Every tenth response costs sixteen times as much. The new version makes those 28 % more expensive and the others 4 % cheaper, so
+all requests together need about 17 % more CPU time. Each request gets a random version, under gunicorn with two workers. An
+open-loop client sends about 100 requests per second while neighbours come and go (--quiet: none). The truth is measured
+directly, before and after the recording: a separate process calls both versions in random order. With --classes the
+application names the class of each request before it runs.
 """
 
 import argparse
@@ -24,18 +24,18 @@ import release
 from common.paths import ROOT, TARGET
 from common.verdicts import percent, table
 
-KEPT = TARGET / "bench-release-mixed"
+RECORDINGS = TARGET / "bench-release-mixed"
 EXPENSIVE_SHARE = 0.1
 CALLS = 400
 
 
 class Mixed(release.Recording):
-    """A recording of the Django site."""
+    """Records the Django site, with its truth."""
 
     app = "mixed:app"
     rates = (90, 110)
     routes = ["mixed"]
-    kept = KEPT
+    recordings = RECORDINGS
 
     def __init__(self, seconds: float, seed: int, with_classes: bool, is_quiet: bool):
         super().__init__("random", 0, seconds, Random(seed), seed)
@@ -58,21 +58,21 @@ class Mixed(release.Recording):
 
 
 def truth(python: Path) -> float:
-    """The change of all CPU time, measured directly."""
+    """Measures the change of the total CPU time directly."""
     argv = [str(python), str(release.HERE / "mixed.py"), str(CALLS)]
     done = subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=True, stdout=subprocess.PIPE, text=True)
     return change_of(json.loads(done.stdout))
 
 
 def change_of(costs: dict) -> float:
-    """The change of the total of requests a tenth of which is expensive."""
+    """Returns the change of the total CPU time if a tenth of the requests is expensive."""
     old, new = (EXPENSIVE_SHARE * costs[version]["expensive"] + (1 - EXPENSIVE_SHARE) * costs[version]["common"]
                 for version in ("v1", "v2"))
     return new / old - 1
 
 
-def asked(folder: Path, window: tuple) -> dict:
-    """What `steady release compare` says of a window: its report as JSON, and the exit code of a gate at 1 %."""
+def compared(folder: Path, window: tuple) -> dict:
+    """Runs `steady release compare` on a window. Returns its JSON and whether a gate at 1 % fails, or the error."""
     begin, end, old, new = window
     words = [release.STEADY, "release", "compare", old, new, "--service", "shop", "--store", folder / "store.db", "--from", begin,
              "--to", end, "--format", "json", "--fail-if", "slower>1%"]
@@ -83,23 +83,23 @@ def asked(folder: Path, window: tuple) -> dict:
 
 
 def report(folders: list, lengths: list) -> str:
-    """A table of all windows of the recordings."""
+    """Returns a table of all windows of the recordings."""
     rows = []
     for folder in folders:
         about = json.loads((folder / "about.json").read_text())
         known = sum(about["truths"]) / len(about["truths"])
         for seconds in lengths:
-            answers = [asked(folder, window) for window in release.windows(about, seconds)]
+            answers = [compared(folder, window) for window in release.windows(about, seconds)]
             for answer in answers:
                 if "error" in answer:
                     print(f"{folder.name}: {answer['error']}", file=sys.stderr)
             rows += [row(about, known, seconds, answer) for answer in answers if "report" in answer]
-    heads = ["classes", "seconds", "truth", "said", "interval", "verdict", "holds the truth", "--fail-if slower>1%"]
+    heads = ["classes", "seconds", "truth", "estimate", "interval", "verdict", "covers the truth", "--fail-if slower>1%"]
     return table(heads, rows)
 
 
 def row(about: dict, known: float, seconds: int, answer: dict) -> list:
-    """One line of the table."""
+    """Returns one row of the table."""
     total = answer["report"]["total"]
     low, high = ((math.nan if total[bound] is None else total[bound]) for bound in ("low", "high"))
     change = math.nan if total["change"] is None else total["change"]
@@ -109,12 +109,12 @@ def row(about: dict, known: float, seconds: int, answer: dict) -> list:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release_mixed", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=260.0, help="how long is recorded (260)")
+    parser.add_argument("--seconds", type=float, default=260.0, help="seconds to record (260)")
     parser.add_argument("--windows", default="40,120", help="lengths of windows in seconds (40,120)")
     parser.add_argument("--classes", action="store_true", help="the application names the class of each request")
     parser.add_argument("--quiet", action="store_true", help="no neighbours")
-    parser.add_argument("--seed", type=int, default=None, help="of load and neighbours")
-    parser.add_argument("--report", action="store_true", help="judge what was recorded before")
+    parser.add_argument("--seed", type=int, default=None, help="seed of load and neighbours")
+    parser.add_argument("--report", action="store_true", help="evaluate earlier recordings")
     options = parser.parse_args()
     lengths = [int(seconds) for seconds in options.windows.split(",")]
     if not options.report:
@@ -125,7 +125,7 @@ def main() -> None:
         recording.run()
         print(report([recording.folder], lengths))
         return
-    print(report(sorted(path.parent for path in KEPT.glob("*/about.json")), lengths))
+    print(report(sorted(path.parent for path in RECORDINGS.glob("*/about.json")), lengths))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Switchback on identical code: a real server is recorded, and its slots are drawn again and again: how many windows are called different.
+"""Switchback on identical code: a real server is recorded and its slots are redrawn. Counts the windows called different.
 
     bench/run release_switchback [--minutes M] [--windows K] [--recording FOLDER]...
 
-The recording is that of `bench/run release record --design switchback --extra 0`: Flask under gunicorn, a client whose rate and mix
-of pages move, neighbours that come and go. Two things are printed of it. Drawn again: in K windows the pairs of slots are drawn
-anew offline, as the middleware draws them (`release_replay`), for slots of 1 and 2 s. As drawn: what `steady release compare`
-says of the windows as they were recorded, which has what carries over from one slot to the next.
+The recording is that of `bench/run release record --design switchback --extra 0`: Flask under gunicorn, a client with a
+changing rate and mix of pages, neighbours that come and go. Two results are printed. Redrawn: in K windows the slots are
+redrawn offline as the middleware draws them (`release_replay`), for slots of 1 and 2 s. As recorded: the results of
+`steady release compare` on the recorded windows, which include effects that last from one slot to the next.
 """
 
 import argparse
@@ -26,9 +26,9 @@ LENGTHS = (120, 300, 600)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run release_switchback", description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long is recorded (15)")
-    parser.add_argument("--windows", type=int, default=400, help="windows that are drawn again (400)")
-    parser.add_argument("--recording", type=Path, action="append", help="judge these instead of a new one")
+    parser.add_argument("--minutes", type=float, default=15.0, help="minutes to record (15)")
+    parser.add_argument("--windows", type=int, default=400, help="number of windows to redraw (400)")
+    parser.add_argument("--recording", type=Path, action="append", help="use this recording instead of a new one; may be repeated")
     options = parser.parse_args()
     folders = options.recording
     if not folders:
@@ -36,23 +36,23 @@ def main() -> None:
         recording = release.Recording("switchback", 0, options.minutes * 60, Random(seed), seed)
         recording.run()
         folders = [recording.folder]
-    print("Drawn again:", flush=True)
+    print("Redrawn:", flush=True)
     small = [release_replay.small(folder.resolve()) for folder in folders]
     argv = ["cargo", "run", "--quiet", "--release", "-p", "steady-release", "--example", "release_replay", "--",
             str(options.windows), "switchback", *map(str, small)]
     subprocess.run(argv, cwd=ROOT, check=True)
-    print("\nAs drawn:")
+    print("\nAs recorded:")
     for seconds in LENGTHS:
-        print(as_drawn(folders, seconds))
+        print(as_recorded(folders, seconds))
 
 
-def as_drawn(folders: list, seconds: int) -> str:
-    """How many windows of this length are called different; no two overlap."""
+def as_recorded(folders: list, seconds: int) -> str:
+    """Counts the windows of this length that are called different. They do not overlap."""
     wrong = []
     for folder in folders:
         about = json.loads((folder / "about.json").read_text())
         for window in release.windows(about, seconds):
-            answer = release.asked(folder, window)
+            answer = release.compared(folder, window)
             if "error" in answer:
                 print(f"{folder.name}: {answer['error']}", file=sys.stderr)
             elif not answer["refused"]:

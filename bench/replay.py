@@ -1,9 +1,8 @@
-"""Recordings of A against A under load, judged again and again with the labels drawn anew: false verdicts.
+"""Recordings of A against A under load, evaluated repeatedly with random labels: false verdicts.
 
-Each recording is one comparison that ran to the end of its budget. In every replay a coin per pair decides which run is
-called the first command's, and all the looks that were made are made again. Had the labels been drawn so, the very same
-runs would have been measured; so the share of verdicts that see a difference tells whether tests, spending and looks
-keep their promise on the noise of this machine.
+Each recording is one comparison that used its whole budget. Every replay swaps the labels of each pair at random and repeats
+all looks. With these labels, the same runs would have been measured. The share of verdicts that find a difference therefore
+shows whether tests, error spending and looks keep their promise on the noise of this machine.
 
     bench/run replay [--replays N] [--budget SECONDS]
 """
@@ -15,27 +14,27 @@ from random import Random, SystemRandom
 
 from common.calibrate import Calibrations
 from common.cells import TRUTH
-from common.loads import beside, end_neighbours_on_signals
+from common.loads import background_load, end_neighbours_on_signals
 from common.paths import STEADY
 from common.stats import share
 from common.tools import steady_json
 from common.verdicts import of_total, table, with_interval
 
-# So fine that no verdict ends the recording.
+# A resolution so small that no verdict ends the recording early.
 NEVER = "0.0001%"
 RESOLUTION = 0.005
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run replay", description=__doc__.splitlines()[0])
-    parser.add_argument("--replays", type=int, default=400, help="of each recording (400)")
+    parser.add_argument("--replays", type=int, default=400, help="replays of each recording (400)")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of each recording (10)")
     options = parser.parse_args()
     end_neighbours_on_signals()
     rows, every = [], []
     for cell in (cell for cell in TRUTH if cell.effect == 0):
         recording = record(cell, options.budget)
-        wrong = [judged(relabelled(recording, Random(SystemRandom().getrandbits(64)))) for _ in range(options.replays)]
+        wrong = [finds_difference(relabelled(recording, Random(SystemRandom().getrandbits(64)))) for _ in range(options.replays)]
         rows.append([cell.name, str(recording["pairs"]), of_total(share(wrong))])
         every += wrong
         print(rows[-1], flush=True)
@@ -44,9 +43,9 @@ def main() -> None:
 
 
 def record(cell, budget: float) -> dict:
-    """The JSON of one comparison of a command with itself, with its samples."""
+    """Compares a command with itself and returns the JSON with its samples."""
     pair = Calibrations().of(cell.work).pair(0.0)
-    with beside(cell.load, Random(SystemRandom().getrandbits(64)), budget):
+    with background_load(cell.load, Random(SystemRandom().getrandbits(64)), budget):
         recording, _ = steady_json(pair.old, pair.new, "--samples", "--metric", "cpu", "--resolution", NEVER,
                                    "--budget", f"{budget:g}s")
     recording["plan"]["resolution_ratio"] = RESOLUTION
@@ -54,7 +53,7 @@ def record(cell, budget: float) -> dict:
 
 
 def relabelled(recording: dict, coin: Random) -> dict:
-    """The same runs, in each block the one command's called the other's or not."""
+    """Returns the recording with the labels of each block swapped or not, at random."""
     def block(old: dict) -> dict:
         swap = coin.getrandbits(1)
         return {**old, "runs": [{**run, "command": run["command"] ^ swap} for run in old["runs"]]}
@@ -62,9 +61,9 @@ def relabelled(recording: dict, coin: Random) -> dict:
     return {**recording, "samples": {**samples, "blocks": [block(old) for old in samples["blocks"]]}}
 
 
-def judged(recording: dict) -> bool:
-    """Whether the verdict sees a difference. An interval that has left zero out keeps it out at later looks, so a
-    comparison that stopped at one of them would have been wrong no more often."""
+def finds_difference(recording: dict) -> bool:
+    """Returns whether the verdict finds a difference. An interval that excludes zero still does at later looks, so a
+    comparison that stopped earlier would not have been wrong more often."""
     argv = [str(STEADY), "judge", "--format", "json", "--quiet", "-"]
     done = subprocess.run(argv, input=json.dumps(recording), stdout=subprocess.PIPE, text=True, check=True)
     primary = next(verdict for verdict in json.loads(done.stdout)["verdicts"] if verdict["primary"])

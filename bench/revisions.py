@@ -1,9 +1,9 @@
-"""A revision against itself, built twice: false verdicts of `steady compare --rev HEAD..HEAD` under moving loads.
+"""A revision against itself, built twice: false verdicts of `steady compare --rev HEAD..HEAD` under changing loads.
 
-A small C program in a repository of the bench's own; every comparison checks it out and builds it anew, twice.
+The bench creates a repository with a small C program. Every comparison checks it out and builds it twice.
 
-    bench/run revisions [--trials N]   measure, going on where it stopped
-    bench/run revisions --report       Markdown from the results
+    bench/run revisions [--trials N]   measure; continues where it stopped
+    bench/run revisions --report       print Markdown from the results
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
 
-from common.loads import LOADS, beside, end_neighbours_on_signals
+from common.loads import LOADS, background_load, end_neighbours_on_signals
 from common.paths import STEADY, TARGET
 from common.results import Results
 from common.session import session_options
@@ -24,10 +24,10 @@ from common.verdicts import SIGNS, of_total, table, with_interval
 
 BUDGET_SECONDS = 1.0
 
-# Loads that move while a comparison runs.
+# Loads that change during a comparison.
 MOVING = ("spinners", "quick-spinners", "stream-bursts")
 
-# Some milliseconds of arithmetic and of walks through its own memory.
+# Some milliseconds of arithmetic and of random accesses to the program's memory.
 SOURCE = """
 #include <stdlib.h>
 static unsigned table[1 << 16];
@@ -59,15 +59,15 @@ def _measure(results: Results, trials: int) -> None:
         while len(results.records) < trials:
             random = SystemRandom()
             load, seed = random.choice(MOVING), random.getrandbits(63)
-            with beside(load, Random(seed), 2 * BUDGET_SECONDS):
+            with background_load(load, Random(seed), 2 * BUDGET_SECONDS):
                 answer = _compare(repository, seed)
             results.add({"load": load, "seed": str(seed), **answer})
             change = answer.get("change")
-            told = answer.get("error") or f"{answer['verdict']} {'?' if change is None else f'{change:+.2%}'}"
-            print(f"{len(results.records)}/{trials} {load}: {told}", flush=True)
+            outcome = answer.get("error") or f"{answer['verdict']} {'?' if change is None else f'{change:+.2%}'}"
+            print(f"{len(results.records)}/{trials} {load}: {outcome}", flush=True)
             in_a_row = in_a_row + 1 if "error" in answer else 0
             if in_a_row >= FAILURES_ALLOWED:
-                sys.exit(f"{in_a_row} failures in a row: giving up; what was measured is kept")
+                sys.exit(f"{in_a_row} failures in a row: giving up. The results so far are kept")
 
 
 def _repository(folder: Path) -> Path:
@@ -80,10 +80,10 @@ def _repository(folder: Path) -> Path:
 
 
 def _compare(repository: Path, seed: int) -> dict:
-    """One comparison: its primary verdict, or its error: a load may leave a short budget no time."""
+    """Runs one comparison. Returns its primary verdict or its error, because a load may leave a short budget no time."""
     words = ["--rev", "HEAD..HEAD", "--build", "make", "--seed", str(seed), "--budget", f"{BUDGET_SECONDS:g}s"]
     argv = [str(STEADY), "compare", "--format", "json", "--quiet", *words, "./prog"]
-    # Only this repository's: a bench may itself be called from a hook of git's.
+    # Without git's variables: the bench may be called from a git hook of another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     done = subprocess.run(argv, cwd=repository, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True)
@@ -94,7 +94,7 @@ def _compare(repository: Path, seed: int) -> dict:
 
 
 def report(records: list) -> str:
-    """False verdicts by load and in all."""
+    """Reports false verdicts by load and in total."""
     if not records:
         return "No trials yet."
     failed = sum("error" in record for record in records)
@@ -108,7 +108,7 @@ def report(records: list) -> str:
         rows.append([load, str(len(own)), of_total(false), of_total(faster), of_total(below)])
     false = share(record["verdict"] in SIGNS for record in records)
     line = f"False verdicts: {with_interval(false)}. Failed: {failed}."
-    return "\n\n".join([table(["load", "comparisons", "false", "of them faster", "below 0"], rows), line])
+    return "\n\n".join([table(["load", "comparisons", "false", "false: faster", "below 0"], rows), line])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""steady signature beside the published way to compute it, in C: per core, by two workers, and what a lock costs eight.
+"""steady signature compared with published C code: speed per core, speed-up by two workers, and the cost of a lock for eight.
 
-The C program (bench/common/signature_plain.c) is compiled on the spot with cc -O2. Per core it is told by CPU time: the C
-program's without reading, ours with it. All run in rounds, in random order within each, and what is compared are ratios within
-a round. Where there is valgrind, instructions are counted too; it knows no AVX-512, so that they are those of the portable way.
+The C program (bench/common/signature_plain.c) is compiled with cc -O2. The speed per core is by CPU time: the C program's
+without reading the file, steady's with it. All run in rounds, in random order within each, and only ratios within a round are
+compared. If valgrind is installed, instructions are counted too. It has no AVX-512, so the count is that of the portable code.
 
     bench/run signature [--rounds N] [--mebibytes N] [--seed N]
 """
@@ -24,8 +24,8 @@ from common.verdicts import check, table
 
 PLAIN = Path(__file__).parent / "common" / "signature_plain.c"
 MIB = 1 << 20
-# How many times the C program's speed: what is aimed at, and the least.
-WANTED = {("none", "random"): (3.0, 2.0), ("none", "text"): (2.0, 1.5), ("pool", "random"): (1.3, 1.3),
+# The speed relative to the C program: the target and the minimum.
+TARGETS = {("none", "random"): (3.0, 2.0), ("none", "text"): (2.0, 1.5), ("pool", "random"): (1.3, 1.3),
           ("pool", "text"): (1.3, 1.3)}
 TWO_WORKERS = 1.9
 PUBLISHED = 3.060 / 0.167
@@ -35,10 +35,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run signature", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
     parser.add_argument("--mebibytes", type=int, default=16, help="size of the inputs (16)")
-    parser.add_argument("--seed", type=int, default=None, help="of the order")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     options = parser.parse_args()
     if not shutil.which("cc"):
-        sys.exit("there is no cc to compile the C program with")
+        sys.exit("cc is not installed: it compiles the C program")
     random = Random(options.seed)
     print(f"load average before: {os.getloadavg()[0]:.2f}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -55,13 +55,13 @@ def main() -> None:
             print(f"round {number + 1} of {options.rounds}", flush=True)
         text, reached = report(rounds, options.mebibytes * MIB)
         print(text)
-        print(counted(plain, files))
+        print(instructions_per_byte(plain, files))
     sys.exit(0 if reached else 1)
 
 
 def inputs(folder: Path, size: int) -> dict:
-    """Random bytes, this repository's source text as often as it takes, both of one size; four times the random bytes, for
-    workers to share; and 1 MiB of them."""
+    """Writes the input files: random bytes and this repository's source text, both of one size; four times the random bytes,
+    which workers share; and 1 MiB of random bytes."""
     random = os.urandom(size)
     source = b"".join(path.read_bytes() for path in sorted((ROOT / "crates").rglob("*.rs")))
     text = (source * (size // len(source) + 1))[:size]
@@ -72,30 +72,30 @@ def inputs(folder: Path, size: int) -> dict:
 
 
 def conditions(plain: Path, files: dict) -> dict:
-    """What is run: names, and functions that tell seconds and signature."""
+    """Returns functions that measure seconds and signature, by tool and input."""
     runs = {}
     for name in ("random", "text"):
         for nodes in ("pool", "malloc"):
-            runs[f"C {nodes}", name] = lambda nodes=nodes, name=name: in_c(plain, files[name], nodes)
+            runs[f"C {nodes}", name] = lambda nodes=nodes, name=name: run_c(plain, files[name], nodes)
         for allocator in ("none", "pool", "system"):
-            runs[allocator, name] = lambda allocator=allocator, name=name: ours(files[name], allocator, "--single")["cpu"]
+            runs[allocator, name] = lambda allocator=allocator, name=name: run_steady(files[name], allocator, "--single")["cpu"]
     for allocator in ("none", "pool"):
         for workers in (1, 2):
             words = ("--threads", str(workers))
-            runs[allocator, workers] = lambda a=allocator, w=words: both(ours(files["large"], a, *w))
+            runs[allocator, workers] = lambda a=allocator, w=words: wall_and_cpu(run_steady(files["large"], a, *w))
     for allocator in ("pool", "global"):
-        runs[allocator, "small"] = lambda a=allocator: ours(files["small"], a, "--threads", "8")["wall"]
+        runs[allocator, "small"] = lambda a=allocator: run_steady(files["small"], a, "--threads", "8")["wall"]
     return runs
 
 
-def in_c(plain: Path, path: Path, nodes: str) -> tuple:
+def run_c(plain: Path, path: Path, nodes: str) -> tuple:
     done = subprocess.run([str(plain), str(path), nodes, "1"], stdout=subprocess.PIPE, text=True, check=True)
     signature, seconds = done.stdout.split()
     return float(seconds), int(signature)
 
 
-def ours(path: Path, allocator: str, *words: str) -> dict:
-    """Seconds of CPU time and of wall time, each beside the signature."""
+def run_steady(path: Path, allocator: str, *words: str) -> dict:
+    """Runs steady signature. Returns CPU seconds and wall seconds, each with the signature."""
     argv = [str(STEADY), "signature", "--format", "json", "--allocator", allocator, *words, str(path)]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)["files"][0]
@@ -103,13 +103,13 @@ def ours(path: Path, allocator: str, *words: str) -> dict:
     return {"cpu": (found["user_seconds"] + found["system_seconds"], signature), "wall": (found["elapsed_seconds"], signature)}
 
 
-def both(found: dict) -> tuple:
-    """Wall seconds and signature, and CPU seconds."""
+def wall_and_cpu(found: dict) -> tuple:
+    """Returns wall seconds, signature and CPU seconds."""
     return (*found["wall"], found["cpu"][0])
 
 
 def ratios(rounds: list, old: tuple, new: tuple) -> list:
-    """How many times as fast `new` is as `old`, round by round."""
+    """Returns the speed of `new` relative to `old`, for each round."""
     return [one[old][0] / one[new][0] for one in rounds]
 
 
@@ -118,44 +118,44 @@ def signatures(rounds: list, name) -> set:
 
 
 def report(rounds: list, size: int) -> tuple:
-    """The tables and what is reached, and whether every least is."""
+    """Returns the tables and checks, and whether all minimums are reached."""
     lines, reached = [], []
     rows = []
     for name in ("random", "text"):
         same = len(signatures(rounds, name)) == 1
         reached.append(same)
-        lines.append(check(f"all ways come to one signature of {name} bytes", same))
+        lines.append(check(f"all programs compute the same signature of {name} bytes", same))
         for tool in ("C malloc", "C pool", "system", "pool", "none"):
             found = ratios(rounds, ("C pool", name), (tool, name))
             speed = median(size / 1e6 / one[tool, name][0] for one in rounds)
             rows.append([name, tool, f"{speed:,.0f}", f"{median(found):.2f}", f"{min(found):.2f} to {max(found):.2f}"])
-            if (tool, name) in WANTED:
-                wanted, least = WANTED[tool, name]
+            if (tool, name) in TARGETS:
+                target, least = TARGETS[tool, name]
                 reached.append(median(found) >= least)
-                lines.append(check(f"{tool} on {name} bytes: {median(found):.2f} times C's pool, {wanted:g} wanted, {least:g} at least",
-                                   median(found) >= wanted))
+                lines.append(check(f"{tool} on {name} bytes: {median(found):.2f} times C's pool (target {target:g}, minimum {least:g})",
+                                   median(found) >= target))
     for allocator in ("none", "pool"):
         found = ratios(rounds, (allocator, 1), (allocator, 2))
         reached.append(median(found) >= TWO_WORKERS)
-        lines.append(check(f"two workers, {allocator}: {median(found):.2f} times one ({min(found):.2f} to {max(found):.2f}), "
-                           f"{TWO_WORKERS:g} wanted", median(found) >= TWO_WORKERS))
+        lines.append(check(f"two workers, {allocator}: {median(found):.2f} times the speed of one ({min(found):.2f} to {max(found):.2f}; "
+                           f"target {TWO_WORKERS:g})", median(found) >= TWO_WORKERS))
         spent = median(one[allocator, 2][2] / one[allocator, 1][2] for one in rounds)
-        lines.append(f"- by CPU time two workers, {allocator}, spend {spent:.2f} times what one does, whoever else has the CPUs")
+        lines.append(f"- two workers, {allocator}, use {spent:.2f} times the CPU time of one")
     found = ratios(rounds, ("global", "small"), ("pool", "small"))
     lines.append(f"8 workers on 1 MiB: global takes {median(found):.1f} times pool's time ({min(found):.1f} to {max(found):.1f}); "
                  f"published: {PUBLISHED:.0f} times")
-    heads = ["bytes", "way", "MB/s of CPU time", "times C's pool", "of the rounds"]
+    heads = ["bytes", "program", "MB/s of CPU time", "times C's pool", "range of the rounds"]
     return "\n\n".join([table(heads, rows), "\n".join(lines)]), all(reached)
 
 
-def counted(plain: Path, files: dict) -> str:
-    """Instructions a byte, less those of starting and ending. The whole program reads its clock where valgrind has none, so
-    that what is counted is an example of the same code without a clock."""
+def instructions_per_byte(plain: Path, files: dict) -> str:
+    """Counts instructions per byte, without start and end of the program. It measures an example with the same code, because
+    steady reads a clock that valgrind does not have."""
     if not shutil.which("valgrind"):
-        return "skipped: there is no valgrind to count instructions with"
+        return "skipped: instructions per byte: valgrind is not installed"
     build = ["cargo", "build", "--quiet", "--release", "--package", "steady-workloads", "--example", "signature"]
     if subprocess.run([*build, "--target-dir", str(TARGET)], cwd=ROOT).returncode:
-        return "skipped: the example whose instructions are counted could not be built"
+        return "skipped: instructions per byte: the example could not be built"
     example = TARGET / "release" / "examples" / "signature"
     empty = files["small"].with_name("empty")
     empty.write_bytes(b"")
@@ -166,8 +166,8 @@ def counted(plain: Path, files: dict) -> str:
     for name, words in ways.items():
         full, none = (instructions(words(path)) for path in (files["small"], empty))
         found[name] = None if full is None or none is None else (full - none) / MIB
-    told = [f"{name} {'absent' if value is None else f'{value:.1f}'}" for name, value in found.items()]
-    return "instructions a byte, counted by callgrind on 1 MiB of random bytes: " + ", ".join(told)
+    counts = [f"{name} {'not measured' if value is None else f'{value:.1f}'}" for name, value in found.items()]
+    return "instructions per byte, counted by callgrind on 1 MiB of random bytes: " + ", ".join(counts)
 
 
 def instructions(argv: list):

@@ -7,17 +7,17 @@ ROUND = {"steady": {"process_switch": 1e-6, "calls": 0.8e-6, "system_call": 100e
 
 
 class Arithmetic(unittest.TestCase):
-    def test_an_operation_of_the_pipe_is_two_switches_and_four_calls(self):
+    def test_a_pipe_operation_is_two_switches_and_four_calls(self):
         self.assertAlmostEqual(costs.ratios([ROUND], "pipe")[0], 1.0)
         self.assertIn("2 x 1,000 ns (switch) + 800.0 ns (2 reads and 2 writes) = 2,800 ns", costs.report([ROUND]))
         self.assertIn("within 10%: reached", costs.report([ROUND]))
 
     def test_the_median_of_the_rounds_counts(self):
         slow = {**ROUND, "pipe": 4e-6}
-        self.assertLessEqual(costs.apart([ROUND, slow, ROUND], "pipe"), costs.MOST_APART)
+        self.assertLessEqual(costs.deviation([ROUND, slow, ROUND], "pipe"), costs.MOST_DEVIATION)
         self.assertIn("NOT reached", costs.report([ROUND, slow, slow]))
 
-    def test_what_is_not_there_is_left_out(self):
+    def test_missing_tools_and_costs_are_left_out(self):
         text = costs.report([ROUND])
         self.assertIn("perf bench syscall basic", text)
         self.assertNotIn("vfork, exec, wait: true", text)

@@ -24,30 +24,30 @@ class Reporting(unittest.TestCase):
             report = gates.gates_report([bad] * bad_ones + [good] * (total - bad_ones))
             self.assertIn(f"at most 1 fails ({bad_ones}/{total}): {answer}", report)
 
-    def test_gates_that_stay_open_at_a_change_are_seen(self):
+    def test_gates_that_miss_a_change_are_reported(self):
         caught, missed = gate(0.05, 1, "slower"), gate(0.05, 0, "undecided")
         self.assertIn("at least 18 fail (18/20): reached", gates.gates_report([caught] * 18 + [missed] * 2))
         self.assertIn("at least 18 fail (17/20): NOT reached", gates.gates_report([caught] * 17 + [missed] * 3))
         self.assertIn("at least 18 fail (-): too few yet", gates.gates_report([gate(0.0, 0, "same")]))
 
-    def test_an_error_is_neither_open_nor_closed(self):
+    def test_an_error_is_neither_a_pass_nor_a_failure(self):
         report = gates.gates_report([gate(0.0, 0, "same"), {"effect": 0.0, "steady": {"error": "no"}}])
         self.assertIn("| A = A | 2 | 0/1 | 1 | 0 | 0 | 0 | 1 | 2.0 | 2.0 |", report)
 
-    def test_times_to_a_verdict_stand_by_resolution_and_work(self):
+    def test_times_to_a_verdict_by_resolution_and_work(self):
         fields = {"work": "alu5", "resolution": 0.01}
         trials = [{**fields, **gate(0.0, 0, "same")}, {**fields, **gate(0.0, 0, "undecided")}]
         self.assertIn("| 1.0% | 2.0 (2.0; 1/2) | - | - |", gates.budgets_report(trials))
 
 
 class Measuring(unittest.TestCase):
-    def test_a_session_goes_on_where_it_stopped(self):
+    def test_a_session_continues_where_it_stopped(self):
         known = mock.Mock()
         known.return_value.of.side_effect = lambda work: Calibration(work, 1000, 0.03, 1.0, 0.0, 1.0, 0.0)
-        asked = []
+        calls = []
 
         def steady(old, new, seed, budget, resolution, metric, fail_if):
-            asked.append((budget, fail_if, old == new))
+            calls.append((budget, fail_if, old == new))
             return {"verdict": "same", "change": 0.0, "process_seconds": 1.0, "status": 0}
 
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(gates, "Calibrations", known), \
@@ -57,7 +57,7 @@ class Measuring(unittest.TestCase):
             path = Path(folder) / "gates.jsonl"
             gates._measure("gates", Results(path), gates.gate_cells(5))
             gates._measure("gates", Results(path), gates.gate_cells(10))
-        self.assertEqual(sorted(asked), [(10.0, "slower>2%", False)] * 2 + [(10.0, "slower>2%", True)] * 10)
+        self.assertEqual(sorted(calls), [(10.0, "slower>2%", False)] * 2 + [(10.0, "slower>2%", True)] * 10)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Log(unittest.TestCase):
         self.assertEqual(log.median_interval([5, 1, 4, 2, 3]), (-math.inf, math.inf))
         self.assertEqual(log.median_interval([5, 1, 4, 2, 3, 6]), (1, 6))
 
-    def test_the_interval_misses_as_often_as_it_says(self):
+    def test_the_interval_has_its_nominal_coverage(self):
         random = Random(1)
         trials = [log.median_interval([random.gauss(0, 1) for _ in range(40)]) for _ in range(2000)]
         missed = sum(not low <= 0 <= high for low, high in trials) / len(trials)
@@ -29,12 +29,12 @@ class Log(unittest.TestCase):
         self.assertLess(trials[0][1] - trials[0][0], 2 * NormalDist().stdev)
 
 
-    def test_only_what_is_known_is_claimed(self):
+    def test_a_wide_interval_is_undecided(self):
         self.assertEqual(log.reached([5.0] * 10), "reached")
         self.assertEqual(log.reached([50.0] * 10), "NOT reached")
         self.assertIn("undecided", log.reached([-100.0, 100.0] * 5))
 
-    def test_what_is_added_is_taken_within_each_round(self):
+    def test_added_costs_are_differences_within_rounds(self):
         done = {"bare": log.Comparison(2.0), "logged": log.Comparison(2.003), "kept": log.Comparison(2.01)}
         with redirect_stdout(StringIO()) as printed:
             log.report([done] * 6, 1000, 1.5)
@@ -42,14 +42,14 @@ class Log(unittest.TestCase):
         self.assertIn("both together:                    4.5 us", printed.getvalue())
         self.assertIn("the import at the end adds:       7.0 us", printed.getvalue())
 
-    def test_a_process_that_has_ended_still_tells_its_time(self):
+    def test_the_cpu_clock_of_an_ended_process_is_readable(self):
         with subprocess.Popen(["python3", "-c", "sum(range(3_000_000))"]) as child:
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             self.assertGreater(time.clock_gettime(log.cpu_clock_of(child.pid)), 0.01)
 
 
 class History(unittest.TestCase):
-    def test_one_run_becomes_many(self):
+    def test_the_run_is_copied(self):
         with tempfile.TemporaryDirectory() as folder:
             database = Path(folder) / "history.db"
             with sqlite3.connect(database) as connection:

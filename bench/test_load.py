@@ -17,23 +17,23 @@ def printed(function, *arguments):
 
 
 class Reporting(unittest.TestCase):
-    def test_what_is_used_is_held_against_what_the_processes_used(self):
+    def test_own_cpu_time_is_relative_to_that_of_the_processes(self):
         rows = [row(1, [0.0], 0.001), row(4, [0.0] * 4, 0.004)]
         self.assertAlmostEqual(load.own_share(rows), 0.001)
-        self.assertIn("in all: reached", printed(load.own, [{"rows": rows}]))
-        dear = printed(load.own, [{"rows": [*rows, row(1, [0.0], 0.006)]}])
-        self.assertIn("in all: reached", dear)
-        self.assertIn("0.600 % in the worst of 3 rows (1 processes)", dear)
-        self.assertIn("in every row: NOT reached", dear)
+        self.assertIn("in total: reached", printed(load.print_own_cost, [{"rows": rows}]))
+        expensive = printed(load.print_own_cost, [{"rows": [*rows, row(1, [0.0], 0.006)]}])
+        self.assertIn("in total: reached", expensive)
+        self.assertIn("0.600 % in the worst of 3 rows (1 processes)", expensive)
+        self.assertIn("in every row: NOT reached", expensive)
 
     def test_processes_of_all_rounds_are_pooled(self):
         reports = [{"rows": [row(2, [0.001, 0.002], 0.001)]}, {"rows": [row(2, [0.003, 0.009], 0.001)]}]
-        line = printed(load.table, "exact", reports).splitlines()[2].split()
+        line = printed(load.print_overshoot, "exact", reports).splitlines()[2].split()
         self.assertEqual(line[:3], ["2", "2.5000", "9.000"])
 
-    def test_steal_that_is_not_told_is_not_none(self):
-        self.assertEqual(load.share([None, None]), "absent")
-        self.assertEqual(load.share([0.0, 0.01, None]), "0.50 %")
+    def test_unknown_steal_is_not_zero(self):
+        self.assertEqual(load.mean_ratio([None, None]), "not available")
+        self.assertEqual(load.mean_ratio([0.0, 0.01, None]), "0.50 %")
 
 
 if __name__ == "__main__":

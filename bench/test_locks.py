@@ -20,7 +20,7 @@ class Arithmetic(unittest.TestCase):
         self.assertTrue(locks.is_reached([found(1.2, 1.0), found(1.4, 1.0), found(9, 1.0)], "uncontended"))
         self.assertFalse(locks.is_reached([found(1.2, 1.2), found(1.4, 1.1), found(9, 1.0)], "contended"))
 
-    def test_what_is_not_there_is_left_out(self):
+    def test_missing_tools_are_left_out(self):
         text = locks.report([found(1.2, 1.3)])
         self.assertIn("1.5 x bare, by CPU time: reached", text)
         self.assertIn("1.05 x bare, by CPU time: NOT reached", text)

@@ -15,19 +15,19 @@ from unittest import mock
 import copies
 from common import loads, tools, trial
 from common.calibrate import Calibration, Line, Pair, fit, run_once
-from common.loads import beside
+from common.loads import background_load
 from common.results import Results
 from common.trial import Cell, Session
 
 
 class Calibrating(unittest.TestCase):
-    def test_a_line_is_found_again(self):
+    def test_a_line_is_recovered(self):
         line = fit([0, 0.5, 1, 1.5], [0.5, 3, 5.5, 8])
         self.assertAlmostEqual(line.start, 0.5)
         self.assertAlmostEqual(line.slope, 5)
         self.assertAlmostEqual(line.growing_share(1), 5 / 5.5)
 
-    def test_a_pair_costs_what_was_asked(self):
+    def test_a_pair_has_the_requested_effect(self):
         line = Line(0.001, 1e-8)
         share = line.growing_share(400_000)
         known = Calibration("alu5", 400_000, 0.005, share, 0.001, share, 0.0)
@@ -39,7 +39,7 @@ class Calibrating(unittest.TestCase):
         self.assertAlmostEqual(pair.truth_drift, -0.005, places=5)
         self.assertEqual(known.pair(0).old, known.pair(0).new)
 
-    def test_a_run_is_charged_and_a_failed_one_is_an_error(self):
+    def test_a_run_has_costs_and_a_failed_one_is_an_error(self):
         cost = run_once(["python3", "-c", "sum(range(1000000))"])
         self.assertTrue(0 < cost.cpu < 10 and 0 < cost.wall < 60, cost)
         with self.assertRaisesRegex(RuntimeError, "status 3"):
@@ -47,12 +47,12 @@ class Calibrating(unittest.TestCase):
 
 
 class Loads(unittest.TestCase):
-    def run_beside(self, argv, body):
+    def run_with_load(self, argv, body):
         with mock.patch.dict(loads.LOADS, {"test": lambda random, halfway: [argv]}), \
-                mock.patch.object(loads, "SETTLE_SECONDS", 0.2), beside("test", Random(1), 1.0):
+                mock.patch.object(loads, "SETTLE_SECONDS", 0.2), background_load("test", Random(1), 1.0):
             return body()
 
-    def test_a_whole_group_is_ended_whatever_happens(self):
+    def test_the_process_group_is_killed_after_an_exception(self):
         mark = f"61.{os.getpid()}"
 
         def body():
@@ -60,19 +60,19 @@ class Loads(unittest.TestCase):
             raise KeyboardInterrupt
 
         with self.assertRaises(KeyboardInterrupt):
-            self.run_beside(["sh", "-c", f"sleep {mark} & wait"], body)
+            self.run_with_load(["sh", "-c", f"sleep {mark} & wait"], body)
         gone_by = time.monotonic() + 5
         while running(mark) and time.monotonic() < gone_by:
             time.sleep(0.01)
         self.assertFalse(running(mark))
 
-    def test_a_neighbour_that_does_not_stay_is_an_error(self):
-        with self.assertRaisesRegex(RuntimeError, "ended at once"):
-            self.run_beside(["true"], lambda: self.fail("measured without the load"))
+    def test_a_neighbour_that_ends_early_is_an_error(self):
+        with self.assertRaisesRegex(RuntimeError, "ended immediately"):
+            self.run_with_load(["true"], lambda: self.fail("measured without the load"))
 
 
 def running(word):
-    """Whether a `sleep` with this argument is running."""
+    """Returns whether a `sleep` with this argument is running."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if path.read_bytes() == f"sleep\0{word}\0".encode():
@@ -83,7 +83,7 @@ def running(word):
 
 
 class Keeping(unittest.TestCase):
-    def test_a_line_cut_short_is_dropped_and_not_built_upon(self):
+    def test_a_truncated_line_is_ignored_and_not_continued(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "new" / "results.jsonl"
             Results(path).add({"cell": "a"})
@@ -116,7 +116,7 @@ class Tools(unittest.TestCase):
         self.assertAlmostEqual(answer["half_width"], 0.002)
         self.assertIsNone(answer["verdict_high"])
 
-    def test_exported_times_are_judged(self):
+    def test_exported_times_are_tested(self):
         results = {"results": [{"times": [1.0, 1.1, 0.9, 1.0]}, {"times": [2.0, 2.1, 1.9, 2.0]}]}
         write = f"while [ $# -gt 3 ]; do shift; done\ncat >\"$1\" <<'end'\n{json.dumps(results)}\nend\n"
         with mock.patch.object(tools, "HYPERFINE", self.script(write)):
@@ -124,7 +124,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(answer["verdict"], "slower")
         self.assertAlmostEqual(answer["change"], 1.0)
 
-    def test_a_failure_keeps_the_tool_s_own_words(self):
+    def test_a_failure_contains_the_tools_message(self):
         with mock.patch.object(tools, "STEADY", self.script("echo no such thing >&2; exit 2\n")):
             with self.assertRaisesRegex(tools.ToolFailed, "status 2: no such thing"):
                 tools.steady(["a"], ["b"], 1, 1.0, 0.005)
@@ -132,7 +132,7 @@ class Tools(unittest.TestCase):
 
 class Sessions(unittest.TestCase):
     def run_trials(self, failing):
-        """How many trials a session runs before it gives up, given which of them fail; all are kept."""
+        """Returns how many trials a session runs and records, given which of them fail."""
         good, bad = {"verdict": "same", "process_seconds": 1}, tools.ToolFailed("no")
         answers = [bad if fails else good for fails in failing]
         cell = Cell("cell", "alu5", 0.0, "idle")
@@ -148,13 +148,13 @@ class Sessions(unittest.TestCase):
                 pass
             return len(Results(results.path).of(kind="test", cell="cell", load="idle"))
 
-    def test_a_failure_is_kept_and_many_in_a_row_end_the_session(self):
+    def test_failures_are_recorded_and_many_in_a_row_end_the_session(self):
         self.assertEqual(self.run_trials([True, False] * 8), 16)
         self.assertEqual(self.run_trials([False] + [True] * 8), 1 + trial.FAILURES_ALLOWED)
 
 
 class Copies(unittest.TestCase):
-    def test_a_difference_that_lasts_is_told_from_noise(self):
+    def test_a_lasting_difference_is_separated_from_noise(self):
         random = Random(5)
         offsets = [random.gauss(0, 3) for _ in range(400)]
         lasting = [[offset + random.gauss(0, 1) for _ in range(4)] for offset in offsets]

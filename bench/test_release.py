@@ -17,7 +17,7 @@ class Windows(unittest.TestCase):
         self.assertTrue(all(begin >= 1010 and end <= 1600 and end - begin == 120 for begin, end, _, _ in found))
         self.assertTrue(all(one[1] <= other[0] for one, other in zip(found, found[1:])))
 
-    def test_one_after_the_other_is_judged_across_each_change_of_version(self):
+    def test_windows_of_design_one_span_each_change_of_version(self):
         about = {"design": "one", "begin": 0.0, "end": 600.0,
                  "segments": [[0.0, "v1"], [150.0, "v2"], [300.5, "v1"], [452.0, "v2"]]}
         found = release.windows(about, 300)
@@ -30,7 +30,7 @@ class Windows(unittest.TestCase):
 
 
 class Lines(unittest.TestCase):
-    def test_lines_are_read_and_warming_requests_left_out(self):
+    def test_lines_are_read_and_warm_up_requests_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             lines = "steady/1\tshop\t7\t1\n" + "".join(
                 f"r\t{second}000000000\t{number}\tv{1 + second % 2}\t/page\t200\t{2000 + second}\t9000\trandom\n"
@@ -51,18 +51,18 @@ class Mixed(unittest.TestCase):
         costs = {"v1": {"common": 1.0, "expensive": 16.0}, "v2": {"common": 0.96, "expensive": 20.48}}
         self.assertAlmostEqual(release_mixed.change_of(costs), (9 * 0.96 + 20.48) / 25 - 1)
 
-    def test_an_answer_that_misses_the_truth_is_marked(self):
+    def test_an_interval_that_misses_the_truth_is_marked(self):
         total = {"change": -0.013, "low": -0.025, "high": 0.0, "verdict": "faster"}
         about = {"classes": False}
-        said = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": False})
-        self.assertEqual(said[5:], ["faster", "NO", "passes"])
+        cells = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": False})
+        self.assertEqual(cells[5:], ["faster", "NO", "passes"])
         total.update(change=0.16, low=0.1, high=0.22, verdict="slower")
-        said = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": True})
-        self.assertEqual(said[5:], ["slower", "yes", "fails"])
+        cells = release_mixed.row(about, 0.165, 40, {"report": {"total": total}, "failed": True})
+        self.assertEqual(cells[5:], ["slower", "yes", "fails"])
 
 
 class Small(unittest.TestCase):
-    def test_the_small_files_hold_what_was_told(self):
+    def test_the_small_files_contain_the_reported_requests(self):
         lines = ("steady/1\tshop\t7\t1\n"
                  "r\t1500000000\t3\tv1\t/page\t200\t2000400\t2500400\tnone\truler=icode:29310\n\n"
                  "steady/1\tshop\t9\t5\n"
@@ -78,18 +78,18 @@ class Small(unittest.TestCase):
                     file.write(lines)
                 (Path(folder) / "about.json").write_text(json.dumps(about))
                 compact.compact(Path(folder), Path(folder) / "small")
-                said = {name: gzip.open(Path(folder) / "small" / f"{name}.tsv.gz", "rt").read().splitlines()
+                files = {name: gzip.open(Path(folder) / "small" / f"{name}.tsv.gz", "rt").read().splitlines()
                         for name in ("requests", "processes", "hosts", "phases")}
         finally:
             compact._of_store = of_store
-        self.assertEqual(said["requests"], ["0A12000 900", "1B3000 2000 50i2931"])
-        self.assertEqual(said["processes"], ["0 1", "1 3"])
-        self.assertEqual(said["hosts"], ["-", "500 a 2 90000 1000", "-"])
-        self.assertEqual(said["phases"], ["950 idle"])
+        self.assertEqual(files["requests"], ["0A12000 900", "1B3000 2000 50i2931"])
+        self.assertEqual(files["processes"], ["0 1", "1 3"])
+        self.assertEqual(files["hosts"], ["-", "500 a 2 90000 1000", "-"])
+        self.assertEqual(files["phases"], ["950 idle"])
 
 
 class Rows(unittest.TestCase):
-    def test_an_answer_against_the_truth_is_wrong_and_one_that_errs_is_told(self):
+    def test_wrong_answers_are_counted_and_errors_printed(self):
         routes = {"/page": (0.5, 0.04, 0.03, 0.05), "/cache": (0.5, 0.06, 0.05, 0.07)}
         answers = iter([{"design": "random-per-request", "refused": False, "routes": routes, "verdict": "slower",
                          "change": 0.05, "low": 0.03, "high": 0.07, "raw_change": 0.1},
@@ -97,12 +97,12 @@ class Rows(unittest.TestCase):
                          "change": -0.05, "low": -0.07, "high": -0.03, "raw_change": 0.1},
                         {"error": "no such store"}])
         about = {"design": "random", "begin": 0.0, "end": 60.0, "offset": 0.0, "segments": [[0.0, "v1"]]}
-        asked, read_lines = release.asked, release.read_lines
-        release.asked, release.read_lines = lambda *_: next(answers), lambda *_: []
+        compared, read_lines = release.compared, release.read_lines
+        release.compared, release.read_lines = lambda *_: next(answers), lambda *_: []
         try:
             cells = release.row("random", 1, {"/page": 0.04, "/cache": 0.06}, 15, [(Path("somewhere"), about)])
         finally:
-            release.asked, release.read_lines = asked, read_lines
+            release.compared, release.read_lines = compared, read_lines
         self.assertEqual((cells[2], cells[5]), ("5.00 %", "0 of 2"))
         self.assertTrue(cells[6].startswith("1/2") and cells[7].startswith("1/2"), cells)
 

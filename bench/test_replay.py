@@ -10,7 +10,7 @@ def recording(blocks: int) -> dict:
 
 
 class Replay(unittest.TestCase):
-    def test_labels_change_places_in_about_half_of_the_blocks_and_nothing_else_does(self):
+    def test_only_labels_are_swapped_in_about_half_of_the_blocks(self):
         old = recording(400)
         new = replay.relabelled(old, Random(1))
         swapped = [block["runs"][0]["command"] for block in new["samples"]["blocks"]]
@@ -18,7 +18,7 @@ class Replay(unittest.TestCase):
         for block in new["samples"]["blocks"]:
             self.assertEqual(sorted(run["command"] for run in block["runs"]), [0, 1])
             self.assertEqual([run["wall_seconds"] for run in block["runs"]], [1.0, 2.0])
-        self.assertEqual(old, recording(400), "the recording stays as it was")
+        self.assertEqual(old, recording(400), "the recording was changed")
         self.assertEqual(replay.relabelled(old, Random(1)), new)
 
 

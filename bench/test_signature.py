@@ -4,7 +4,7 @@ import signature
 
 
 def found(**seconds):
-    """A round: what each way took; all of them come to one signature."""
+    """Returns a round with these seconds; all signatures are equal."""
     return {(tool, name): (value, 7, 0.2) for (tool, name), value in seconds["of"].items()}
 
 
@@ -15,19 +15,19 @@ BASE = {("C pool", "random"): 1.0, ("C malloc", "random"): 1.2, ("system", "rand
 
 
 class Reporting(unittest.TestCase):
-    def test_what_is_reached_is_told(self):
+    def test_reached_targets(self):
         text, reached = signature.report([found(of=BASE)] * 3, 16 << 20)
         self.assertTrue(reached, text)
         self.assertIn("global takes 10.0 times pool's time", text)
         self.assertNotIn("NOT reached", text)
 
-    def test_what_is_not_reached_is_told_too(self):
+    def test_missed_targets(self):
         for change in ({("pool", "random"): 0.9}, {("none", 2): 0.15}, {("none", "text"): 0.25}):
             text, reached = signature.report([found(of={**BASE, **change})] * 3, 16 << 20)
             self.assertFalse(reached)
             self.assertIn("NOT reached", text)
 
-    def test_another_signature_is_no_success(self):
+    def test_a_different_signature_is_a_failure(self):
         wrong = {**found(of=BASE), ("none", "text"): (0.05, 8)}
         self.assertFalse(signature.report([found(of=BASE), wrong], 16 << 20)[1])
 

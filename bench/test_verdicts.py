@@ -19,8 +19,8 @@ def trial(truth, steady, hyperfine=None, cell="cell"):
     return {**record, "hyperfine": hyperfine} if hyperfine else record
 
 
-class Judging(unittest.TestCase):
-    def test_wrong_is_what_contradicts_the_truth(self):
+class Verdicts(unittest.TestCase):
+    def test_a_wrong_verdict_contradicts_the_truth(self):
         self.assertTrue(is_wrong("slower", 0.0, 0.005))
         self.assertTrue(is_wrong("faster", 0.0, 0.005))
         self.assertTrue(is_wrong("faster", 0.01, 0.005))
@@ -44,7 +44,7 @@ class Judging(unittest.TestCase):
         self.assertEqual(counted.covered, (2, 3))
         self.assertEqual(counted.failures, 1)
 
-    def test_each_tool_is_held_against_the_time_that_it_measures(self):
+    def test_each_tool_is_compared_with_the_truth_of_its_metric(self):
         record = trial(0.01, answer("slower", 0.009, 0.011), answer("slower", 0.009, 0.011))
         record["truth_wall"] = 0.02
         self.assertEqual(tally([record], "steady").covered.count, 1)
@@ -56,13 +56,13 @@ class Reports(unittest.TestCase):
         good, bad = answer("same", -0.004, 0.004), answer("slower", 0.001, 0.004)
         return [trial(0.0, bad if i < wrong else good, bad) for i in range(100)]
 
-    def test_promises_kept(self):
+    def test_promised_rates_reached(self):
         self.assertNotIn("NOT reached", truth_report.truth(self.records(wrong=3)))
 
-    def test_promises_broken(self):
+    def test_promised_rates_not_reached(self):
         self.assertEqual(truth_report.truth(self.records(wrong=20)).count("NOT reached"), 4)
 
-    def test_one_bad_cell_is_seen_behind_a_good_average(self):
+    def test_one_bad_cell_in_a_good_average_is_reported(self):
         good = [dict(record, cell="other") for record in self.records(wrong=0) * 3]
         text = truth_report.truth(self.records(wrong=15) + good)
         self.assertEqual(text.count("NOT reached"), 2)
@@ -70,12 +70,12 @@ class Reports(unittest.TestCase):
     def test_targets_count_failures_as_misses(self):
         name = next(iter(REACH)).name
         hit, failed = trial(0.01, answer("slower", 0.005, 0.015), cell=name), trial(0.01, {"error": "no"}, cell=name)
-        self.assertIn("9/10 (wanted 9/10; slowest 1.00 s): reached", truth_report.reach([hit] * 9 + [failed]))
+        self.assertIn("9/10 (target 9/10; slowest 1.00 s): reached", truth_report.reach([hit] * 9 + [failed]))
         self.assertIn("NOT reached", truth_report.reach([hit] * 8 + [failed] * 2))
 
 
 class Cells(unittest.TestCase):
-    def test_every_cell_can_be_run_and_judged(self):
+    def test_every_cell_is_valid(self):
         for cell in [*TRUTH, *REACH]:
             self.assertIn(cell.work, WORKS)
             self.assertIn(cell.load, LOADS)

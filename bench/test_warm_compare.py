@@ -23,7 +23,7 @@ class Reading(unittest.TestCase):
     def test_an_interval_without_an_end_is_infinitely_wide(self):
         self.assertEqual(warm_compare.half_width(warm_compare.read(document(None, None, None))), math.inf)
 
-    def test_a_comparison_that_had_no_snapshots_ends_the_bench(self):
+    def test_a_comparison_without_snapshots_ends_the_bench(self):
         with self.assertRaises(SystemExit):
             warm_compare.read(document(0.05, 0.04, 0.06, warm=None, warm_absent="it is static"))
 
@@ -31,7 +31,7 @@ class Reading(unittest.TestCase):
 class Report(unittest.TestCase):
     CELLS = {"loop": (("a", "b"), 5e-6)}
 
-    def test_found_and_held_are_counted(self):
+    def test_found_and_covered_are_counted(self):
         found = {("loop", "usual"): [answer("undecided", -1e-6, 6e-6)],
                  ("loop", "warm"): [answer("slower", 4e-6, 6e-6), answer("slower", 6e-6, 7e-6)]}
         text, reached = warm_compare.report(self.CELLS, found, {})
@@ -39,7 +39,7 @@ class Report(unittest.TestCase):
         self.assertIn("| loop, usual | 100.00 us | 3.50 us | 0/1 | 1/1 | 30 |", text)
         self.assertIn("| loop, warm | 100.00 us | 0.75 us | 2/2 | 1/2 | 30 |", text)
 
-    def test_equals_may_be_called_different_as_often_as_promised(self):
+    def test_equal_commands_may_be_called_different_as_often_as_promised(self):
         answers = [answer("slower", 0, 1)] * 3 + [answer("same", -1, 1)] * 57
         text, reached = warm_compare.report({}, {}, {"two copies": answers})
         self.assertTrue(reached, text)

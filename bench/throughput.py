@@ -1,4 +1,4 @@
-"""Runs per second of /bin/true, beside hyperfine -N.
+"""Runs per second of /bin/true, compared with hyperfine -N.
 
     bench/run throughput [--rounds N] [--seconds S]
 """
@@ -34,14 +34,14 @@ def main() -> None:
 
 
 def steady_rate(seconds: float) -> float:
-    """Runs per second of the time that `steady` says it measured; the resolution is too fine for it to stop early."""
+    """Returns runs per second of the time that `steady` reports. The resolution is too small for an early stop."""
     options = ["--layout", "turns", "--budget", f"{seconds:g}s", "--resolution", "0.0001%"]
     report, _ = steady_json(TRUE, TRUE, *options)
     return report["runs"] / report["elapsed_seconds"]
 
 
 def hyperfine_rate(runs: int) -> float:
-    """Runs per second over the whole process: its export has each run's time, not the time between runs."""
+    """Returns runs per second of the whole process, because its export lacks the time between runs."""
     argv = [str(HYPERFINE), "-N", "--style", "none", "--runs", str(runs), *TRUE]
     started = time.perf_counter()
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

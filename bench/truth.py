@@ -1,9 +1,9 @@
-"""Truth table: effects of known size under real load, beside hyperfine.
+"""Truth table: effects of known size under real load, compared with hyperfine.
 
-    bench/run truth [--trials N] [--cell NAME]...   measure, going on where it stopped
-    bench/run truth --reach [...]                   the named targets: `steady` alone, within their budgets
-    bench/run truth [--reach] --list                the cells and how many trials each has
-    bench/run truth [--reach] --report              Markdown from the results
+    bench/run truth [--trials N] [--cell NAME]...   measure; continues where it stopped
+    bench/run truth --reach [...]                   measure the named targets: only `steady`, within their budgets
+    bench/run truth [--reach] --list                list the cells and the number of trials of each
+    bench/run truth [--reach] --report              print Markdown from the results
 """
 
 import argparse
@@ -37,8 +37,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run truth", description=__doc__.splitlines()[0])
-    parser.add_argument("--reach", action="store_true", help="the named targets instead of the table")
-    parser.add_argument("--trials", type=int, help="trials wanted per cell, those on file included (40; targets: 10)")
+    parser.add_argument("--reach", action="store_true", help="use the named targets instead of the table")
+    parser.add_argument("--trials", type=int, help="trials per cell, including those already in the results (40; targets: 10)")
     parser.add_argument("--cell", action="append", help="only this cell (may be repeated)")
     parser.add_argument("--list", action="store_true", help="list the cells")
     parser.add_argument("--report", action="store_true", help="print Markdown from the results")
@@ -61,7 +61,7 @@ def _pair(known: Calibrations, cell) -> Pair:
 
 
 def _measure(kind: str, cells: list, results: Results, trials: int) -> None:
-    """Goes round the cells in random order, so that a session cut short has treated them alike."""
+    """Runs the missing trials. Each round visits all cells in random order, so an interrupted session has treated them alike."""
     known = Calibrations()
     pairs = {cell: _pair(known, cell) for cell in cells}
     under_test = ("steady",) if kind == "reach" else ("steady", "hyperfine")

@@ -1,9 +1,9 @@
-"""What steady warm gains, side by side in random order: spawns, shell loops, a mixed script, the hook by itself, break-even.
+"""The effect of steady warm, in random order: spawns, shell loops, a mixed script, the overhead of the hook, break-even.
 
-Each round makes every measurement once as usual and once warm; what is told are medians of the rounds' ratios, for on a
-machine that is not quiet a launch now and one a minute later differ. Spawns are timed one by one by a small C program,
-of which the median counts; of shell loops counts what a turn takes: a long run less an empty one. Snapshots are taken
-beforehand, in a store of the bench's own, but for the break-even, where `steady warm bench` takes them each time anew.
+Each round makes every measurement once normally and once warm. The results are medians of the rounds' ratios, because on a
+busy machine a launch differs from one a minute later. A small C program times spawns one by one and reports the median. For
+shell loops the result is the time of a turn: a long run minus an empty one. Snapshots are created beforehand in the bench's
+own store, except for the break-even, for which `steady warm bench` creates them.
 
     bench/run warm [--rounds N] [--seed N]
 """
@@ -26,7 +26,7 @@ from costs import ENDS, NOTHING, compiled
 
 LAUNCHES, TURNS, MIXED = 300, 200, 150
 BENCH_RUNS = 20
-# Launches one by one, each timed: the median in nanoseconds. vfork and execve as make has it, posix_spawn as libraries do.
+# Times each launch and prints the median in nanoseconds. It uses vfork and execve like make, or posix_spawn like libraries.
 LOOP = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -74,7 +74,7 @@ BASH_LOOP = "for ((i = 0; i < {turns}; i++)); do {program}; done"
 MIXED_TURN = ("sed -n 1p {file} >/dev/null; cat {file} >/dev/null; basename /a/b/c.d .d >/dev/null; "
               "grep line {file} >/dev/null; head -n 2 {file} >/dev/null; sort {file} >/dev/null; wc -l {file} >/dev/null")
 MIXED_PROGRAMS = ("sed", "cat", "basename", "grep", "head", "sort", "wc")
-# What is measured, in words, and the most that its ratio may be; none for what is only beside the others.
+# The measurements, with the highest allowed ratio; None for those that are only reported.
 SPAWN_TRUE, SPAWN_CAT = "spawn of true", "spawn of cat /dev/null"
 TARGETS = {
     SPAWN_TRUE: 0.40,
@@ -82,18 +82,18 @@ TARGETS = {
     SPAWN_CAT: 0.38,
     "bash loop of /bin/true, a turn": 0.62,
     f"mixed script, {MIXED} turns": 0.68,
-    "the same, its snapshots taken meanwhile": None,
+    "the same, with snapshots created during the run": None,
     "dash loop of /bin/true, a turn": None,
     "the hook without a snapshot: true": 1.10,
     "the hook without a snapshot: dash -c :": 1.25,
     "the hook without a snapshot: bash -c :": 1.25,
 }
-ASIDE = {"busybox": "busybox sh loop of true, a turn", "nothing": "spawn of a static program that only exits"}
+BASELINES = {"busybox": "busybox sh loop of true, a turn", "nothing": "spawn of a static program that only exits"}
 BREAK_EVEN = 3
 
 
-class Place:
-    """What the bench works with: its folder, its stores, its spawner."""
+class Workspace:
+    """The bench's folder, stores and programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -106,42 +106,42 @@ class Place:
         self.path = {name: shutil.which(name) for name in ("true", "bash", "dash", "busybox", *MIXED_PROGRAMS)}
 
     def steady(self, store: Path, *words: str) -> list:
-        """Steady with a store."""
+        """Returns a `steady warm` command that uses this store."""
         return ["env", f"XDG_CACHE_HOME={store}", str(STEADY), "warm", *words]
 
     def make_ready(self) -> None:
-        """Takes all snapshots, and unpacks a hook beside an empty store."""
+        """Creates all snapshots, and unpacks a hook into a store without snapshots."""
         programs = sorted({*MIXED_PROGRAMS, "true", "dash", "bash"} & {name for name, path in self.path.items() if path})
-        taken = subprocess.run(self.steady(self.warm, "snapshot", *programs), text=True, capture_output=True)
-        print(f"snapshots of {', '.join(programs)}: status {taken.returncode}\n{taken.stdout}{taken.stderr}".rstrip())
-        # The program that it is unpacked for may be taken, so it is none of those that are measured.
+        created = subprocess.run(self.steady(self.warm, "snapshot", *programs), text=True, capture_output=True)
+        print(f"snapshots of {', '.join(programs)}: status {created.returncode}\n{created.stdout}{created.stderr}".rstrip())
+        # A program that none of the measurements uses, because it may get a snapshot here.
         subprocess.run(self.steady(self.bare, "--", "uname"), check=True, stdout=subprocess.DEVNULL)
-        # What takes snapshots there may begin late, and must be gone before others are wanted.
+        # Its snapshot may be created late, and that must have ended before the measurements.
         time.sleep(2)
         rest(str(self.bare))
         hooks = list(self.bare.glob("steady/warm/*/hook.so"))
         if len(hooks) != 1 or not self.is_bare():
-            sys.exit(f"there are {len(hooks)} hooks in {self.bare}, or more has been taken than was launched")
+            sys.exit(f"{self.bare} has {len(hooks)} hooks instead of 1, or more snapshots than expected")
         self.hook = hooks[0]
 
     def is_bare(self) -> bool:
-        """Whether nothing that is measured has been taken where nothing should be."""
+        """Returns whether the store without snapshots has none of a measured program."""
         return len(list(self.bare.glob("steady/warm/*/cards/*"))) <= 1
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run warm", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11, help="rounds (11)")
-    parser.add_argument("--seed", type=int, default=None, help="of the order")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     options = parser.parse_args()
     random = Random(options.seed)
     print(f"load average before: {os.getloadavg()[0]:.2f}", flush=True)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        place = Place(Path(folder))
-        place.make_ready()
-        measurements = all_measurements(place)
+        workspace = Workspace(Path(folder))
+        workspace.make_ready()
+        measurements = all_measurements(workspace)
         rounds = []
         for number in range(options.rounds):
             orders = [(name, way) for name, ways in measurements.items() for way in ways]
@@ -151,21 +151,21 @@ def main() -> None:
                 found.setdefault(name, {})[way] = measurements[name][way]()
             rounds.append(found)
             print(f"round {number + 1} of {options.rounds}", flush=True)
-        if not place.is_bare():
-            sys.exit("what is launched with the hook alone has been taken meanwhile: its figures would be wrong")
+        if not workspace.is_bare():
+            sys.exit("a program of the hook measurements has got a snapshot, which invalidates their results")
         even = {pause: break_even(pause) for pause in ("50ms", None)}
     text, reached = report(rounds, even)
     print(f"load average after: {os.getloadavg()[0]:.2f}\n\n{text}")
     sys.exit(0 if reached else 1)
 
 
-def all_measurements(place: Place) -> dict:
-    """What is measured, and how: `normal` and `warm`, or `normal` alone for what stands beside."""
-    warm = place.steady(place.warm, "--")
-    hooked = ["env", f"LD_PRELOAD={getattr(place, 'hook', '')}"]
+def all_measurements(workspace: Workspace) -> dict:
+    """Returns functions for each measurement: `normal` and `warm`, or only `normal` for a baseline."""
+    warm = workspace.steady(workspace.warm, "--")
+    hooked = ["env", f"LD_PRELOAD={getattr(workspace, 'hook', '')}"]
 
     def spawns(before: list, mode: str, *words: str) -> float:
-        return int(output([*before, place.loop, mode, str(LAUNCHES), *words])) * 1e-9
+        return int(output([*before, workspace.loop, mode, str(LAUNCHES), *words])) * 1e-9
 
     def both(measure, before: list = warm) -> dict:
         return {"normal": lambda: measure([]), "warm": lambda: measure(before)}
@@ -174,19 +174,19 @@ def all_measurements(place: Place) -> dict:
         return lambda before: per_turn(lambda count: [*before, *shell, text.format(turns=count, program=program)])
 
     def mixed(before: list) -> float:
-        script = BASH_LOOP.format(turns=MIXED, program=MIXED_TURN.format(file=place.lines))
-        return wall([*before, place.path["bash"], "-c", script])
+        script = BASH_LOOP.format(turns=MIXED, program=MIXED_TURN.format(file=workspace.lines))
+        return wall([*before, workspace.path["bash"], "-c", script])
 
-    def mixed_meanwhile() -> float:
-        # A store of its own, as on the first run since the machine was started.
-        with tempfile.TemporaryDirectory(dir=place.folder) as store:
-            taken = mixed(place.steady(Path(store), "--"))
+    def mixed_with_empty_store() -> float:
+        # A new store, as on the first run after a boot.
+        with tempfile.TemporaryDirectory(dir=workspace.folder) as store:
+            seconds = mixed(workspace.steady(Path(store), "--"))
             rest(store)
-            return taken
+            return seconds
 
-    true = place.path["true"]
-    cat = [place.path["cat"], "/dev/null"]
-    bash, dash = [place.path["bash"], "-c"], [place.path["dash"], "-c"]
+    true = workspace.path["true"]
+    cat = [workspace.path["cat"], "/dev/null"]
+    bash, dash = [workspace.path["bash"], "-c"], [workspace.path["dash"], "-c"]
     names = list(TARGETS)
     ways = [
         both(lambda before: spawns(before, "spawn", true)),
@@ -194,25 +194,25 @@ def all_measurements(place: Place) -> dict:
         both(lambda before: spawns(before, "spawn", *cat)),
         both(turns(bash, BASH_LOOP, "/bin/true")),
         both(mixed),
-        {"normal": lambda: mixed([]), "warm": mixed_meanwhile},
+        {"normal": lambda: mixed([]), "warm": mixed_with_empty_store},
         both(turns(dash, SHELL_LOOP, "/bin/true")) if dash[0] else {},
         both(lambda before: spawns(before, "spawn", true), hooked),
         both(lambda before: spawns(before, "spawn", *dash, ":"), hooked) if dash[0] else {},
         both(lambda before: spawns(before, "spawn", *bash, ":"), hooked),
     ]
     measurements = dict(zip(names, ways))
-    if place.path["busybox"]:
-        measurements[ASIDE["busybox"]] = {
-            "normal": lambda: turns([place.path["busybox"], "sh", "-c"], SHELL_LOOP, "true")([])}
+    if workspace.path["busybox"]:
+        measurements[BASELINES["busybox"]] = {
+            "normal": lambda: turns([workspace.path["busybox"], "sh", "-c"], SHELL_LOOP, "true")([])}
     else:
-        print("skipped: busybox sh: there is no busybox")
+        print("skipped: busybox sh: busybox is not installed")
     if not dash[0]:
-        print("skipped: dash: there is none")
+        print("skipped: dash: not installed")
     ends = ENDS.get(os.uname().machine)
     if ends:
         flags = ["-static", "-nostdlib", "-fno-stack-protector", "-Wl,--build-id=none"]
-        nothing = compiled(place.folder / "nothing", NOTHING % ends, flags)
-        measurements[ASIDE["nothing"]] = {"normal": lambda: spawns([], "spawn", nothing)}
+        nothing = compiled(workspace.folder / "nothing", NOTHING % ends, flags)
+        measurements[BASELINES["nothing"]] = {"normal": lambda: spawns([], "spawn", nothing)}
     return {name: ways for name, ways in measurements.items() if ways}
 
 
@@ -221,19 +221,19 @@ def output(argv: list) -> str:
 
 
 def wall(argv: list) -> float:
-    """How long a command takes."""
+    """Runs a command and returns its wall time in seconds."""
     started = time.monotonic()
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return time.monotonic() - started
 
 
 def per_turn(argv) -> float:
-    """What a turn takes: a long run less an empty one."""
+    """Returns the time of a turn in seconds: a long run minus an empty one, per turn."""
     return (wall(argv(TURNS)) - wall(argv(0))) / TURNS
 
 
 def rest(store: str) -> None:
-    """Waits until what takes snapshots is done with a store, before that is removed."""
+    """Waits until no process that creates snapshots uses the store, so that it can be removed."""
     def busy(process: Path) -> bool:
         try:
             return store.encode() in (process / "cmdline").read_bytes()
@@ -247,33 +247,33 @@ def rest(store: str) -> None:
 
 
 def break_even(pause) -> dict:
-    """What `steady warm bench` tells of true, launched on demand, with a pause between launches or none."""
+    """Runs `steady warm bench` on true, launched on demand, with a pause between launches or none."""
     words = [str(STEADY), "warm", "bench", "--programs", "true", "--runs", str(BENCH_RUNS), "--format", "json",
              "--no-history", *(("--count", "10", "--pause", pause) if pause else ("--count", "100"))]
     return read(json.loads(output(words)))
 
 
 def read(document: dict) -> dict:
-    """The launches after which a snapshot is paid back, by wall and CPU time, and what taking it takes."""
+    """Returns the number of launches that pay for a snapshot, by wall and CPU time, and the CPU seconds to create it."""
     modes = document["programs"][0]["modes"]
     on_demand = next(mode for mode in modes if mode["mode"] == "on-demand")
     even = on_demand["break_even"]
     if even is None:
         print(f"no break-even: {on_demand['break_even_absent']}")
-        return {"wall": (None, False), "cpu": (None, False), "taking": None}
-    told = {time: (even[time]["launches"], even[time]["extrapolated"]) for time in ("wall", "cpu")}
-    return {**told, "taking": even["cpu"]["taking_seconds"]}
+        return {"wall": (None, False), "cpu": (None, False), "creation": None}
+    found = {time: (even[time]["launches"], even[time]["extrapolated"]) for time in ("wall", "cpu")}
+    return {**found, "creation": even["cpu"]["taking_seconds"]}
 
 
 def ratios(rounds: list, name: str) -> list:
-    """Warm over normal, round by round."""
+    """Returns the ratio of warm to normal for each round."""
     return [found[name]["warm"] / found[name]["normal"] for found in rounds if "warm" in found.get(name, {})]
 
 
 def report(rounds: list, even: dict) -> tuple:
-    """The table and the targets, and whether all are reached."""
+    """Returns the table and checks, and whether all targets are reached."""
     rows, claims, reached = [], [], True
-    names = [*TARGETS, *ASIDE.values()]
+    names = [*TARGETS, *BASELINES.values()]
     for name in names:
         values = ratios(rounds, name)
         normal = [found[name]["normal"] for found in rounds if name in found]
@@ -282,29 +282,29 @@ def report(rounds: list, even: dict) -> tuple:
             continue
         warm = [found[name]["warm"] for found in rounds if "warm" in found[name]]
         target = TARGETS.get(name)
-        told = f"{median(values):.3f} ({min(values):.2f} to {max(values):.2f})" if values else ""
-        rows.append([name, micros(median(normal)), micros(median(warm)) if warm else "", told,
+        ratio = f"{median(values):.3f} ({min(values):.2f} to {max(values):.2f})" if values else ""
+        rows.append([name, micros(median(normal)), micros(median(warm)) if warm else "", ratio,
                      f"{target:.2f}" if target else ""])
         if target and values:
             reached &= median(values) <= target
             claims.append(check(f"{name}: {median(values):.3f} of normal, at most {target:.2f}", median(values) <= target))
-    for pause, told in even.items():
+    for pause, found in even.items():
         how = f"launches of true {pause} apart" if pause else "launches of true without a pause"
-        claim = f"{how}: paid back after {launches(told['wall'])} by wall time, {launches(told['cpu'])} by CPU time; " \
-                f"a snapshot takes {'?' if told['taking'] is None else format(1e3 * told['taking'], '.1f')} ms of CPU time"
+        claim = f"{how}: the snapshot pays for itself after {launches(found['wall'])} by wall time, {launches(found['cpu'])} by CPU time; " \
+                f"creating it takes {'?' if found['creation'] is None else format(1e3 * found['creation'], '.1f')} ms of CPU time"
         if pause:
-            within = told["wall"][0] is not None and told["wall"][0] <= BREAK_EVEN
+            within = found["wall"][0] is not None and found["wall"][0] <= BREAK_EVEN
             reached &= within
             claims.append(check(f"{claim}; at most {BREAK_EVEN} by wall time", within))
         else:
             claims.append(f"- {claim}")
-    heads = ["medians of the rounds", "normal", "warm", "warm / normal (least to most)", "at most"]
+    heads = ["medians of the rounds", "normal", "warm", "warm / normal (range)", "at most"]
     return "\n".join([table(heads, rows), "", *claims]), reached
 
 
-def launches(told: tuple) -> str:
-    count, extrapolated = told
-    return "none that was seen" if count is None else f"about {count}" if extrapolated else str(count)
+def launches(even: tuple) -> str:
+    count, extrapolated = even
+    return "more launches than measured" if count is None else f"about {count}" if extrapolated else str(count)
 
 
 def micros(seconds: float) -> str:

@@ -1,8 +1,8 @@
-"""Short commands compared as usual and with --warm, side by side: how wide the absolute difference is, how often it is found.
+"""Short commands compared normally and with --warm: how wide the absolute difference is, and how often it is found.
 
-Each round makes every comparison once as usual and once from snapshots, in random order, with the same budget. The work
-is a loop of so much CPU time, linked to the C library as other programs are, and sort(1) on lists of n and 1.02 n lines. Then
-two copies of one program are compared, and one program with itself, from snapshots: nothing is there to be found.
+Each round makes every comparison once normally and once from snapshots, in random order, with the same budget. The work is a
+loop of a given CPU time, dynamically linked to the C library, and sort(1) on lists of n and 1.02 n lines. Then equal commands
+are compared from snapshots: two copies of one program, and one program with itself.
 
     bench/run warm_compare [--rounds N] [--equals N] [--budget S] [--seed N]
 """
@@ -24,7 +24,7 @@ from common.stats import median_or_nan, share
 from common.verdicts import SIGNS, holds, table, with_interval
 from costs import compiled
 
-# So many turns of a loop whose turns wait for each other; asked for no number, how long a turn takes.
+# A loop of dependent operations, with the number of turns as argument. Without an argument it prints the time of a turn.
 LOOP = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ LINES = 500
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--rounds", type=int, default=20)
-    options.add_argument("--equals", type=int, default=60, help="comparisons of two copies, and of one program")
+    options.add_argument("--equals", type=int, default=60, help="number of comparisons of equal commands, of each kind (60)")
     options.add_argument("--budget", type=float, default=2.0)
     options.add_argument("--seed", type=int, default=1)
     options = options.parse_args()
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def works(folder: Path) -> dict:
-    """What makes every pair of commands, and what the second costs more in seconds, where that is known."""
+    """Returns, for each cell, a function that creates the commands, and the second command's additional seconds, if known."""
     loop = compiled(folder / "loop", LOOP, [])
     cells = {}
     for extra in EXTRA_SECONDS:
@@ -93,13 +93,13 @@ def works(folder: Path) -> dict:
 
 
 def loops(loop: Path, extra: float) -> tuple:
-    """Two loops, the second longer by so many seconds at the rate that the CPU's clock has now."""
+    """Returns two loops, the second longer by `extra` seconds at the CPU's current clock rate."""
     per_turn = float(subprocess.run([loop], check=True, stdout=subprocess.PIPE, text=True).stdout)
     return tuple(f"{loop} {round(seconds / per_turn)}" for seconds in (WORK_SECONDS, WORK_SECONDS + extra))
 
 
 def equals(folder: Path, number: int) -> dict:
-    """Commands that do the same: two fresh copies with names of one length, and one program."""
+    """Returns equal commands: two new copies with names of the same length, and one program with itself."""
     copies = [folder / f"{name}-{number:04}" for name in ("a", "b")]
     for copy in copies:
         shutil.copy(folder / "loop", copy)
@@ -115,12 +115,12 @@ def compare(commands: tuple, mode: str, budget: float) -> dict:
 
 
 def environment() -> dict:
-    """Without what would have all programs started as usual."""
+    """Returns the environment without variables that disable snapshots."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "MALLOC_"))}
 
 
 def read(document: dict) -> dict:
-    """The verdict by CPU time, its interval in seconds of the first command, and what start-up takes."""
+    """Returns the verdict by CPU time, its interval in seconds of the first command, and the start-up time."""
     verdict = next(one for one in document["verdicts"] if one["primary"])
     if document["plan"].get("warm") and document["warm"] is None:
         sys.exit(f"no snapshots: {document['warm_absent']}")
@@ -136,7 +136,7 @@ def half_width(answer: dict) -> float:
 
 
 def report(cells: dict, found: dict, equal: dict) -> tuple:
-    """The tables, and whether equals were called different no more often than they may be."""
+    """Returns the tables, and whether equal commands were called different at most as often as promised."""
     rows = []
     for name, (_, extra) in cells.items():
         for mode in ("usual", "warm"):
@@ -147,12 +147,12 @@ def report(cells: dict, found: dict, equal: dict) -> tuple:
                          f"{sum(SIGNS.get(answer['verdict'], 0) > 0 for answer in answers)}/{len(answers)}",
                          f"{covered.count}/{covered.total}" if covered else "",
                          f"{median_or_nan(answer['units'] for answer in answers):.0f}"])
-    heads = ["", "a run", "half-width of the difference", "found", "held", "pairs or draws"]
+    heads = ["", "CPU time of a run", "half-width of the difference", "found", "covered", "pairs or draws"]
     lines = [table(heads, rows), ""]
     reached = True
     for name, answers in equal.items():
         wrong = share(answer["verdict"] in SIGNS for answer in answers)
-        # What 5 % allow: their own interval begins at 5 % or below.
+        # The interval of the rate of wrong verdicts must not lie above the promised 5 %.
         fair = not wrong.total or wrong.interval()[0] <= 0.05
         reached &= fair
         lines.append(f"- {name}, warm: called different in {with_interval(wrong)}: {'as promised' if fair else 'TOO OFTEN'}")

@@ -1,8 +1,8 @@
-"""What steady warm costs with an empty store: a script like configure beside 0, 4 and 12 busy processes, against the script alone.
+"""The cost of steady warm with an empty store: a script like configure with 0, 4 and 12 busy processes, warm and normal.
 
-Each round runs the script as usual and under `steady warm`, with a store of its own that is empty, in random order and at each
-load. The ratio is told of each pair, since two runs a minute apart differ. A second table tells from which launch on a program
-runs from a snapshot when it is launched every 50 ms. Commands run in a session of their own, as from a terminal.
+Each round runs the script normally and under `steady warm` with a new, empty store, in random order and under each load. Ratios
+are computed per pair, because runs a minute apart differ. A second measurement finds the launch from which a program runs from
+a snapshot if it is launched every 50 ms. Commands run in their own session, as if from a terminal.
 
     bench/run warm_store [--rounds N] [--seed N] [--loads 0,4,12]
 """
@@ -24,13 +24,13 @@ from common.paths import STEADY
 from common.verdicts import check, table
 from warm import rest
 
-# A run may take so much longer than the script alone.
+# The highest allowed ratio of a run to the script alone.
 MOST = 1.05
-# From which launch on a program should run from a snapshot, launched every 50 ms on an idle machine.
+# The launch from which a program should run from a snapshot, if launched every 50 ms on an idle machine.
 FROM_LAUNCH = 2
 PAUSE = 0.05
 LAUNCHES = 10
-# Like configure: many small programs, most of them a few times, some of them often, and a compiler's worth of computation.
+# Like configure: many small programs, most of them run a few times and some often, and some computation.
 SCRIPT = """
 turn=0
 while [ $turn -lt 40 ]; do
@@ -50,7 +50,7 @@ done
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/run warm_store", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="rounds (15)")
-    parser.add_argument("--seed", type=int, default=None, help="of the order")
+    parser.add_argument("--seed", type=int, default=None, help="seed of the random order")
     parser.add_argument("--loads", default="0,4,12", help="busy processes, one number for each row (0,4,12)")
     options = parser.parse_args()
     random = Random(options.seed)
@@ -59,18 +59,18 @@ def main() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        place = Path(folder)
-        file = place / "lines"
+        workspace = Path(folder)
+        file = workspace / "lines"
         file.write_text("".join(f"line {number}\n" for number in range(200)))
-        script = place / "configure"
+        script = workspace / "configure"
         script.write_text(SCRIPT.format(file=file))
         found = {load: [] for load in loads}
         for number in range(options.rounds):
             for load in random.sample(loads, len(loads)):
                 with busy(load):
-                    found[load].append(pair(place, script, random))
+                    found[load].append(pair(workspace, script, random))
             print(f"round {number + 1} of {options.rounds}", flush=True)
-        spaced = [first_warm(place) for _ in range(options.rounds)]
+        spaced = [first_warm(workspace) for _ in range(options.rounds)]
     print(f"load average after: {os.getloadavg()[0]:.2f}\n")
     text, reached = report(found, spaced)
     print(text)
@@ -79,7 +79,7 @@ def main() -> None:
 
 @contextmanager
 def busy(count: int):
-    """Processes that compute, in another session, as other users' do."""
+    """Runs `count` busy processes in other sessions, like those of other users, during the body."""
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin, start_new_session=True) for _ in range(count)]
     try:
@@ -97,8 +97,8 @@ def warm(store: str, *words: str) -> list:
 
 
 def status(store: str) -> dict:
-    told = subprocess.run(warm(store, "status", "--format", "json"), check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(told.stdout)
+    done = subprocess.run(warm(store, "status", "--format", "json"), check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
 
 
 def seconds(argv: list) -> float:
@@ -107,10 +107,10 @@ def seconds(argv: list) -> float:
     return time.monotonic() - started
 
 
-def pair(place: Path, script: Path, random: Random) -> dict:
-    """The script as usual and with an empty store, in random order."""
+def pair(workspace: Path, script: Path, random: Random) -> dict:
+    """Runs the script normally and with an empty store, in random order. Returns the seconds and the warm launches."""
     took = {}
-    with tempfile.TemporaryDirectory(dir=place) as store:
+    with tempfile.TemporaryDirectory(dir=workspace) as store:
         for way in random.sample(["normal", "warm"], 2):
             before = warm(store, "--") if way == "warm" else []
             took[way] = seconds([*before, "/bin/sh", str(script)])
@@ -119,18 +119,18 @@ def pair(place: Path, script: Path, random: Random) -> dict:
     return {**took, "launches": launches["warm"]}
 
 
-def first_warm(place: Path):
-    """Which of some launches was the first from a snapshot; none if none was."""
+def first_warm(workspace: Path):
+    """Returns the number of the first launch from a snapshot, from 1; None if there was none."""
     shell = f"i=0; while [ $i -lt {LAUNCHES} ]; do /bin/cat /proc/self/maps | head -n 1; sleep {PAUSE}; i=$((i + 1)); done"
-    with tempfile.TemporaryDirectory(dir=place) as store:
-        told = subprocess.run(warm(store, "--", "/bin/bash", "-c", shell), check=True, stdout=subprocess.PIPE, text=True)
+    with tempfile.TemporaryDirectory(dir=workspace) as store:
+        done = subprocess.run(warm(store, "--", "/bin/bash", "-c", shell), check=True, stdout=subprocess.PIPE, text=True)
         rest(store)
-    lines = told.stdout.splitlines()
+    lines = done.stdout.splitlines()
     return next((number for number, line in enumerate(lines, 1) if "/snapshots/" in line), None)
 
 
 def report(found: dict, spaced: list) -> tuple:
-    """Tables and targets, and whether all are reached."""
+    """Returns the table and checks, and whether all targets are reached."""
     rows, claims, reached = [], [], True
     for load, pairs in sorted(found.items()):
         ratios = sorted(one["warm"] / one["normal"] for one in pairs)
@@ -140,17 +140,17 @@ def report(found: dict, spaced: list) -> tuple:
                      f"{middle:.3f} ({ratios[0]:.2f} to {ratios[-1]:.2f})",
                      f"{median(one['launches'] for one in pairs):.0f}"])
         reached &= middle <= MOST
-        claims.append(check(f"beside {load} busy processes: {middle:.3f} of normal, at most {MOST}", middle <= MOST))
+        claims.append(check(f"with {load} busy processes: {middle:.3f} of normal, at most {MOST}", middle <= MOST))
     known = [number for number in spaced if number is not None]
-    usual = median(known) if len(known) * 2 > len(spaced) else None
-    within = usual is not None and usual <= FROM_LAUNCH
+    typical = median(known) if len(known) * 2 > len(spaced) else None
+    within = typical is not None and typical <= FROM_LAUNCH
     reached &= within
-    claims.append(check(f"launched every {1e3 * PAUSE:.0f} ms: from launch {usual} on, at most {FROM_LAUNCH}", within))
-    heads = ["busy processes", "normal", "empty store", "ratio, median (least to most)", "launches from snapshots"]
+    claims.append(check(f"launched every {1e3 * PAUSE:.0f} ms: first launch from a snapshot: {'none' if typical is None else typical}, at most {FROM_LAUNCH}", within))
+    heads = ["busy processes", "normal", "empty store", "ratio, median (range)", "launches from snapshots"]
     return "\n".join([table(heads, rows), "", *claims]), reached
 
 
 if __name__ == "__main__":
     if not shutil.which("bash"):
-        sys.exit("skipped: there is no bash")
+        sys.exit("skipped: bash is not installed")
     main()

@@ -1,1 +1,1 @@
-"""What the benches share: works of known cost, loads, the tools under test, statistics, results."""
+"""Shared by the benches: commands of known cost, background loads, the tools under test, statistics, results files."""

@@ -1,9 +1,9 @@
-"""The true effect: how the cost of a work depends on its amount, on this machine.
+"""The true effect of a trial: how the cost of a work depends on its amount on this machine.
 
-cost = start-up + slope x amount, fitted to the medians of interleaved runs in random order. Only the share of the cost
-that grows with the amount matters: an amount larger by x costs share * x more. Truths come from the share on an idle
-machine; the share under a load tells how far that load moves the truth of a whole command, whose start-up it may make
-dearer by another factor than the work.
+The model is cost = start-up + slope x amount, fitted to the medians of interleaved runs in random order. Only the share
+of the cost that grows with the amount matters: an amount larger by x costs share * x more. The truths come from the share
+on an idle machine. A load may slow start-up and work by different factors, which moves the true effect of a whole
+command; the share under that load shows by how much.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from random import Random
 from statistics import median, stdev
 from typing import NamedTuple, Optional
 
-from common.loads import beside
+from common.loads import background_load
 from common.paths import RESULTS, WORK
 from common.works import WORKS, Work, two_modes
 
@@ -28,14 +28,14 @@ RESAMPLES = 300
 
 
 class Cost(NamedTuple):
-    """What one run cost, in seconds."""
+    """The cost of one run, in seconds."""
 
     cpu: float
     wall: float
 
 
 def run_once(argv: list) -> Cost:
-    """Runs a command to its end, its input and output at /dev/null."""
+    """Runs a command to its end, with input and output at /dev/null. Raises RuntimeError if it fails."""
     null = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     started = time.perf_counter()
     child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=null)
@@ -53,12 +53,12 @@ class Line(NamedTuple):
     slope: float
 
     def growing_share(self, amount: float) -> float:
-        """The share of the cost at `amount` that is proportional to the amount."""
+        """Returns the share of the cost at `amount` that is proportional to the amount."""
         return self.slope * amount / (self.start + self.slope * amount)
 
 
 def fit(amounts: list, costs: list) -> Line:
-    """The least-squares line through medians whose errors are proportional to their size."""
+    """Fits a least-squares line through medians whose errors are proportional to their size."""
     weights = [1 / cost**2 for cost in costs]
     total = sum(weights)
     mean_amount = sum(w * x for w, x in zip(weights, amounts)) / total
@@ -70,9 +70,9 @@ def fit(amounts: list, costs: list) -> Line:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two commands and the true change from the first to the second, with one standard error of that truth.
+    """Two commands and the true change from the first to the second, with the standard error of that truth.
 
-    `truth_drift` is how much further from 0 the truth was found under the load that the pair is for.
+    `truth_drift` is the additional change under the load of the trial.
     """
 
     old: list
@@ -85,7 +85,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a work of `amount` costs here, and the share of it that grows with the amount: of CPU and of wall time."""
+    """The cost of a work of `amount` on this machine, and the share of its CPU and wall time that grows with the amount."""
 
     work: str
     amount: int
@@ -96,18 +96,18 @@ class Calibration:
     curvature: float
 
     def pair(self, effect: float, loaded_share: Optional[float] = None) -> Pair:
-        """A command and one that costs `effect` more CPU time, start-up included."""
+        """Returns the command and one that costs `effect` more CPU time, start-up included."""
         argv = WORKS[self.work].argv
         more = round(self.amount * effect / self.cpu_share)
         growth = more / self.amount
-        # A quarter of the slope's change between both sides is what a line may miss near its middle.
+        # Near its middle, a line misses at most a quarter of the change of the slope between both sides.
         error = growth * math.hypot(self.cpu_share_error, self.curvature / 4)
         drift = 0.0 if loaded_share is None else growth * (loaded_share - self.cpu_share)
         truths = growth * self.cpu_share, abs(error), growth * self.wall_share, drift
         return Pair(argv(self.amount), argv(self.amount + more), *truths)
 
     def two_modes(self, effect: float, old: tuple, new: tuple) -> Pair:
-        """Two commands with an expensive mode, each (share, factor); the usual run of the second costs `effect` more.
+        """Returns two commands with an expensive mode, each (share, factor). A cheap run of the second costs `effect` more.
 
         The truth is the ratio of the mean costs.
         """
@@ -137,27 +137,27 @@ def calibrate(work: Work, random: Random) -> Calibration:
 
 
 def share_under(load: str, known: Calibration, random: Random) -> float:
-    """The share of CPU time that grows with the amount, as `calibrate` finds it, but beside `load`."""
+    """Measures the share of CPU time that grows with the amount, like `calibrate`, while `load` runs."""
     work = WORKS[known.work]
-    with beside(load, random, sum(LEVELS) * ROUNDS * known.cpu_seconds):
+    with background_load(load, random, sum(LEVELS) * ROUNDS * known.cpu_seconds):
         return _share([[cost.cpu for cost in _round(work, known.amount, random)] for _ in range(ROUNDS)])
 
 
 def _amount_for(work: Work) -> int:
-    """The amount whose cost is nearest to what the work should cost."""
+    """Finds the amount whose cost is nearest to the work's nominal cost."""
     amount = work.first_guess
     start = median(run_once(work.argv(0)).cpu for _ in range(5))
     if start >= work.seconds:
         raise RuntimeError(f"{work.name}: start-up alone takes {start:.3f} s of CPU time here")
     for _ in range(3):
         cost = median(run_once(work.argv(amount)).cpu for _ in range(7))
-        # A start-up that was slow by chance must not turn the amount around.
+        # Limit the step: a slow start-up by chance would otherwise turn the amount negative.
         amount = max(1, round(amount * (work.seconds - start) / max(cost - start, cost / 10)))
     return amount
 
 
 def _round(work: Work, amount: int, random: Random) -> list:
-    """One run at each level, in random order; the costs in the levels' order."""
+    """Runs each level once, in random order. Returns the costs in the order of the levels."""
     order = random.sample(range(len(LEVELS)), len(LEVELS))
     costs = {level: run_once(work.argv(round(amount * LEVELS[level]))) for level in order}
     return [costs[level] for level in sorted(costs)]
@@ -168,12 +168,12 @@ def _medians(rounds: list) -> list:
 
 
 def _share(rounds: list) -> float:
-    """In units of the wanted amount the levels are the amounts."""
+    """Returns the growing share at level 1.0, where the levels are amounts in units of the nominal amount."""
     return fit(list(LEVELS), _medians(rounds)).growing_share(1.0)
 
 
 class Calibrations:
-    """What is known of this machine, kept in a file: what is not known yet is measured when it is asked for."""
+    """The calibrations of this machine, kept in a file. A missing one is measured on first use."""
 
     def __init__(self, path: Path = RESULTS / "calibration.json"):
         self.path = path
@@ -186,7 +186,7 @@ class Calibrations:
         return Calibration(**self._known("works", work, lambda: asdict(calibrate(WORKS[work], Random()))))
 
     def pair(self, work: str, effect: float, load: str) -> Pair:
-        """The pair with this effect; where a load could move it, how much it does."""
+        """Returns the pair with this effect. If the load could change the truth, its drift is measured."""
         known = self.of(work)
         if not effect or load == "idle":
             return known.pair(effect)
@@ -203,7 +203,7 @@ class Calibrations:
 
 
 def _host() -> dict:
-    """What a calibration holds for."""
+    """Describes what a calibration is valid for: CPU, kernel and binary."""
     model = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     binary = hashlib.sha256(WORK.read_bytes()).hexdigest()
     return {"cpu": model[:1], "cpus": os.cpu_count(), "kernel": platform.release(), "work": binary}

@@ -1,17 +1,16 @@
-"""The cells of the truth table, and those of the named targets.
+"""The cells of the truth table, and the named targets.
 
-Cells with an effect are ones whose truth a load moves little: where a neighbour makes start-up and work dearer by
-different factors, the share of the work in the whole, and so the true effect of the command, moves too. A kernel in
-registers beside a streaming neighbour keeps all but the start-up's small share; cache work or Python beside a stream
-would not, so there only the effect 0 is asked for, which is 0 under any load. The one exception is a target: 2 % on the
-cache work beside a stream, whose start-up (touching the memory) is a twentieth of the whole.
+A load moves the truth of a command if it slows start-up and work by different factors. Cells with an effect are therefore
+those whose truth a load moves little, such as a kernel in registers next to a streaming neighbour. Cache work or Python
+next to a stream would move, so they have only the effect 0, which is 0 under any load. The one exception is a target: 2 %
+on cache work next to a stream, whose start-up (touching the memory) is a twentieth of the whole.
 """
 
 from common.trial import Cell
 
 
-def _cell(work: str, effect: float, load: str, **asked) -> Cell:
-    return Cell(f"{work} {100 * effect:g} % {load}", work, effect, load, **asked)
+def _cell(work: str, effect: float, load: str, **options) -> Cell:
+    return Cell(f"{work} {100 * effect:g} % {load}", work, effect, load, **options)
 
 
 def _modes(effect: float, load: str, old: tuple, new: tuple) -> Cell:
@@ -32,7 +31,7 @@ TRUTH = [
     _cell("syscalls10", 0.05, "step"),
     _cell("python22", 0.02, "spinners"),
     _cell("gzip30", 0.00, "spinners"),
-    # Two modes: what is true is the ratio of mean costs, which the usual run contradicts where both change.
+    # Two modes: the truth is the ratio of the mean costs. Where both modes change, the typical run changes the other way.
     _modes(0.00, "idle", (0.05, 10), (0.05, 10)),
     _modes(0.00, "spinners", (0.2, 5), (0.2, 5)),
     _modes(0.00, "quick-spinners", (0.5, 2), (0.5, 2)),
@@ -41,7 +40,7 @@ TRUTH = [
     _modes(0.05, "spinners", (0.5, 5), (0.1, 5)),
 ]
 
-# With each target, in how many of ten trials the effect should be found.
+# The targets, each with the number of trials out of ten in which the effect should be found.
 REACH = {
     _cell("alu5", 0.01, "idle", budget=1.0): 9,
     _cell("alu5", 0.01, "spinners", budget=1.0): 9,

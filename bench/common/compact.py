@@ -1,6 +1,6 @@
-"""A recording of a service (see release.py) as small files, from which windows are made again: see testdata/releases.
+"""Stores a recording of a service (see release.py) as small files from which tests rebuild windows: see testdata/releases.
 
-Times are counted from the whole second in which the recording begins. Requests are told in the order of their ends.
+Times are relative to the whole second in which the recording begins. Requests are sorted by their end.
 """
 
 import gzip
@@ -17,7 +17,7 @@ ROUTES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Request(NamedTuple):
-    """One line that a service told."""
+    """A request that the service reported. CPU and wall time are in nanoseconds, `end` in seconds."""
 
     process: tuple
     number: int
@@ -29,13 +29,13 @@ class Request(NamedTuple):
 
 
 def compact(folder: Path, to: Path, skip: float = 0.0, seconds: float = math.inf) -> None:
-    """Writes the small files of the recording in `folder` into the folder `to`: `seconds` of it, from `skip` on."""
+    """Writes `seconds` of the recording in `folder`, from second `skip` on, as small files into the folder `to`."""
     about = json.loads((folder / "about.json").read_text())
     if about["extra"]:
-        sys.exit(f"{folder}: only requests of one code can be labelled anew")
+        sys.exit(f"{folder}: the labels of requests can be changed only if both versions run the same code")
     begin = math.floor(about["begin"]) + skip
     end = min(begin + seconds, about["end"])
-    requests = [request for request in told(folder, about["offset"]) if begin <= request.end < end]
+    requests = [request for request in reported(folder, about["offset"]) if begin <= request.end < end]
     requests.sort(key=lambda request: request.end)
     switches = [at for at, _ in about["segments"]]
     phases = [(at, name) for at, name in about["phases"] if begin <= at < end]
@@ -46,8 +46,8 @@ def compact(folder: Path, to: Path, skip: float = 0.0, seconds: float = math.inf
     _write(to / "phases.tsv.gz", [f"{1000 * (at - begin):.0f} {name}" for at, name in phases])
 
 
-def told(folder: Path, offset: float):
-    """All requests that the service told, as they came."""
+def reported(folder: Path, offset: float):
+    """Yields all requests that the service reported, in the order of arrival."""
     process = None
     with gzip.open(folder / "lines.gz", "rt", errors="replace") as file:
         for line in file:
@@ -76,7 +76,7 @@ def _requests(requests: list, begin: float) -> list:
 
 
 def _processes(requests: list, switches: list) -> list:
-    """Of each process, how often the server had been started anew, and the number of its first request."""
+    """Formats, for each process, the number of server restarts before it and the number of its first request."""
     processes: dict = {}
     for request in requests:
         first, _ = processes.get(request.process, (request.number, None))
@@ -85,24 +85,24 @@ def _processes(requests: list, switches: list) -> list:
 
 
 def _of_store(store: Path) -> list:
-    """What the agent kept of the host: words of each line that its example `hosts` prints."""
+    """Returns the agent's data about the host, as words of each line that the agent's example `hosts` prints."""
     argv = ["cargo", "run", "--quiet", "--release", "--package", "steady-agent", "--example", "hosts", "--", store, "shop"]
     done = subprocess.run([str(word) for word in argv], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return [line.split() for line in done.stdout.splitlines()]
 
 
 def _hosts(kept: list, begin: int, end: int) -> list:
-    """Of each second, the share of CPUs that were busy, and each ruler of the agent's: readings, mean and spread of logarithms."""
+    """Formats, for each second, the share of busy CPUs, and for each ruler its readings, and mean and spread of the logarithm."""
     seconds: dict = {}
     for name, second, *values in kept:
         seconds.setdefault(int(second), {})[name] = [float(value) for value in values]
     return [_host(seconds.get(second, {})) for second in range(begin, end)]
 
 
-def _host(said: dict) -> str:
-    words = [f"{1000 * said['busy'][0]:.0f}" if "busy" in said else "-"]
-    for name in sorted(set(said) - {"busy"}):
-        readings, log, squared = said[name]
+def _host(values: dict) -> str:
+    words = [f"{1000 * values['busy'][0]:.0f}" if "busy" in values else "-"]
+    for name in sorted(set(values) - {"busy"}):
+        readings, log, squared = values[name]
         spread = math.sqrt(max(0.0, squared / readings - (log / readings) ** 2))
         words.append(f"{name[0]} {readings:.0f} {1e4 * log / readings:.0f} {1e4 * spread:.0f}")
     return " ".join(words)

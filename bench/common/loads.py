@@ -1,21 +1,23 @@
-"""Loads: neighbours beside which a tool must find the truth."""
+"""Background loads under which the tools are tested."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from random import Random
+from typing import Sequence
 
 from common.paths import WORK
 
 CPUS = os.cpu_count() or 1
 
-# Neighbours end by themselves after this long, should nobody be left to end them.
+# Neighbours end by themselves after this time if the bench was killed.
 LIFETIME_SECONDS = 300
+SPINNER_SECONDS = 600
 
-# A streaming neighbour first touches its memory; measuring starts after that.
+# A streaming neighbour first touches its memory; measurements start after that.
 SETTLE_SECONDS = 0.4
 
 SLOW_MS = (300, 2500, 300, 2500)
@@ -30,7 +32,7 @@ def _late_spinner(halfway_seconds: float) -> list:
     return ["/bin/sh", "-c", f'sleep {halfway_seconds:.3f}; exec "$0" spin {LIFETIME_SECONDS}', WORK]
 
 
-# By name: the neighbours' argument lists, from a source of seeds and the time after which half of the run is over.
+# The argument lists of each load's neighbours, from a random generator and half of the expected time of the run.
 LOADS = {
     "idle": lambda random, halfway: [],
     "spinners": lambda random, halfway: [_burst("spin", SLOW_MS, random) for _ in range(2 * CPUS)],
@@ -42,8 +44,8 @@ LOADS = {
 
 
 @contextmanager
-def beside(load: str, random: Random, expected_seconds: float):
-    """Runs the neighbours of `load` around the body, which should take `expected_seconds`."""
+def background_load(load: str, random: Random, expected_seconds: float):
+    """Runs the neighbours of `load` during the body, which should take `expected_seconds`."""
     neighbours = []
     try:
         for argv in LOADS[load](random, expected_seconds / 2):
@@ -51,15 +53,28 @@ def beside(load: str, random: Random, expected_seconds: float):
         time.sleep(SETTLE_SECONDS)
         dead = [neighbour.args for neighbour in neighbours if neighbour.poll() is not None]
         if dead:
-            raise RuntimeError(f"a neighbour ended at once: {dead[0]}")
+            raise RuntimeError(f"a neighbour ended immediately: {dead[0]}")
         yield
     finally:
         for neighbour in neighbours:
             _end(neighbour)
 
 
+@contextmanager
+def spinners(count: int, prefix: Sequence[str] = (), settle_seconds: float = 0.0):
+    """Runs `count` busy processes during the body, each started with the words of `prefix` before its command."""
+    argv = [*prefix, str(WORK), "spin", str(SPINNER_SECONDS)]
+    with ExitStack() as stack:
+        for _ in range(count):
+            spinner = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+            stack.callback(spinner.wait)
+            stack.callback(spinner.kill)
+        time.sleep(settle_seconds if count else 0)
+        yield
+
+
 def _start(argv: list) -> subprocess.Popen:
-    # A session of its own: Ctrl-C does not reach it, and its group can be ended as a whole.
+    # An own session: Ctrl-C does not reach the neighbour, and its process group can be killed as a whole.
     return subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -72,6 +87,6 @@ def _end(neighbour: subprocess.Popen) -> None:
 
 
 def end_neighbours_on_signals() -> None:
-    """Lets Ctrl-C, a plain kill and a closed terminal unwind without a word, so that neighbours are ended."""
+    """Exits on SIGINT, SIGTERM and SIGHUP through SystemExit, so that context managers end the neighbours."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda signum, frame: sys.exit(128 + signum))

@@ -1,4 +1,4 @@
-"""Where things are."""
+"""Paths of the repository, of results and of the tools under test."""
 
 import os
 from pathlib import Path

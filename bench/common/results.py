@@ -1,4 +1,4 @@
-"""Results: one JSON object per line, written as soon as it is known, so that a bench can go on where it stopped."""
+"""Results: one JSON object per line, written immediately, so that an interrupted bench can continue."""
 
 import json
 import os
@@ -14,7 +14,7 @@ class Results:
         self.records = list(_read(path))
 
     def add(self, record: dict) -> None:
-        """Appends a record, stamped with the time, and hands it to the disk."""
+        """Appends a record with the current time and syncs the file."""
         record = {"at": round(time.time(), 3), **record}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "a+b") as file:
@@ -26,7 +26,7 @@ class Results:
         self.records.append(record)
 
     def of(self, **fields) -> list:
-        """The records whose fields have these values."""
+        """Returns the records with these values."""
         return [record for record in self.records if all(record.get(k) == v for k, v in fields.items())]
 
 
@@ -42,4 +42,4 @@ def _read(path: Path):
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
-            continue  # cut off when the bench was killed: the trial is done again
+            continue  # cut off when the bench was killed; the trial is repeated

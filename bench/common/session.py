@@ -1,4 +1,4 @@
-"""The options of benches that make one kind of trial again and again, and go on where they stopped."""
+"""Command-line options of benches that repeat one kind of trial and continue where they stopped."""
 
 import argparse
 from pathlib import Path
@@ -7,9 +7,9 @@ from common.paths import RESULTS
 
 
 def session_options(name: str, doc: str, unit: str, wanted: int) -> argparse.Namespace:
-    """`--UNIT N`, as `wanted`, with `wanted` for a default; `--report` and `--results`."""
+    """Parses `--UNIT N` with the default `wanted`, `--report` and `--results`."""
     parser = argparse.ArgumentParser(prog=f"bench/run {name}", description=doc.splitlines()[0])
-    about = f"{unit} wanted, those on file included ({wanted})"
+    about = f"number of {unit}, including those already in the results (default: {wanted})"
     parser.add_argument(f"--{unit}", dest="wanted", metavar="N", type=int, default=wanted, help=about)
     parser.add_argument("--report", action="store_true", help="print Markdown from the results")
     parser.add_argument("--results", type=Path, default=RESULTS / f"{name}.jsonl")

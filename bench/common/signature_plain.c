@@ -1,7 +1,7 @@
-// The signature as published course code computes it: one thread, a binary heap of pointers to nodes that come from a pool
-// which starts over with each block, or from malloc.
+// The signature as in published course code: one thread, and a binary heap of pointers to nodes. The nodes come from a pool
+// that is reset for each block, or from malloc.
 //
-//     signature_plain FILE pool|malloc ROUNDS      prints the signature, and the CPU seconds of a round without reading
+//     signature_plain FILE pool|malloc ROUNDS      prints the signature and the CPU seconds per round, without reading the file
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
 #include <stdio.h>

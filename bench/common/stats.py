@@ -1,4 +1,4 @@
-"""Student's t, Welch's test and binomial intervals, from the incomplete beta function alone."""
+"""Student's t, Welch's test and binomial intervals, based on the incomplete beta function."""
 
 import math
 from statistics import fmean, median, variance
@@ -6,13 +6,13 @@ from typing import NamedTuple, Sequence
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz's method).
+    """Returns the regularised incomplete beta function I_x(a, b), from its continued fraction (Lentz's method).
 
     Source: Press et al., "Numerical Recipes", 6.4.
     """
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly
+    if x > (a + 1) / (a + b + 2):  # here the fraction converges slowly
         return 1 - beta_cdf(1 - x, b, a)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     return math.exp(log_front) * _beta_fraction(x, a, b) / a
@@ -39,12 +39,12 @@ def _away_from_zero(value: float, tiny: float) -> float:
 
 
 def t_two_sided_p(t: float, degrees: float) -> float:
-    """The chance that Student's t is at least as far from 0 as `t`."""
+    """Returns the probability that Student's t is at least as far from 0 as `t`."""
     return beta_cdf(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
 def t_quantile(p: float, degrees: float) -> float:
-    """The value that Student's t stays below with probability `p`, 0.5 <= p < 1."""
+    """Returns the `p` quantile of Student's t, 0.5 <= p < 1."""
     high = 1.0
     while t_two_sided_p(high, degrees) > 2 * (1 - p):
         high *= 2
@@ -52,7 +52,7 @@ def t_quantile(p: float, degrees: float) -> float:
 
 
 def _bisect(reached, low: float, high: float) -> float:
-    """The smallest value between the ends from which on `reached` holds."""
+    """Returns the smallest value between `low` and `high` for which `reached` is true; `reached` must be monotonic."""
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (low, middle) if reached(middle) else (middle, high)
@@ -60,7 +60,7 @@ def _bisect(reached, low: float, high: float) -> float:
 
 
 class Welch(NamedTuple):
-    """What two samples say about the ratio of their means; `change` = NEW / OLD - 1, with its interval."""
+    """The result of Welch's test. `change` is NEW / OLD - 1, with its interval from `low` to `high`."""
 
     p: float
     change: float
@@ -69,7 +69,7 @@ class Welch(NamedTuple):
 
 
 def welch(old: Sequence[float], new: Sequence[float], confidence: float = 0.95) -> Welch:
-    """Welch's t-test on the difference of the means, and an interval for their ratio (delta method on its log)."""
+    """Performs Welch's t-test on the means, and computes an interval for their ratio (delta method on its logarithm)."""
     means, errors = zip(*((fmean(times), variance(times) / len(times)) for times in (old, new)))
     if errors == (0, 0):
         change = means[1] / means[0] - 1
@@ -83,12 +83,12 @@ def welch(old: Sequence[float], new: Sequence[float], confidence: float = 0.95) 
 
 
 def _welch_degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """The Welch-Satterthwaite degrees of freedom of a sum of squared standard errors."""
+    """Returns the Welch-Satterthwaite degrees of freedom of a sum of squared standard errors."""
     return sum(errors) ** 2 / sum(error**2 / (size - 1) for error, size in zip(errors, sizes))
 
 
 class Share(NamedTuple):
-    """`count` of `total`, with the Clopper-Pearson interval of the rate behind it."""
+    """`count` of `total`, with the Clopper-Pearson interval of the rate."""
 
     count: int
     total: int
@@ -103,21 +103,21 @@ class Share(NamedTuple):
         return low, high
 
     def chance_of_at_least(self, rate: float) -> float:
-        """The chance of `count` or more out of `total` at `rate`."""
+        """Returns the probability of `count` or more out of `total` at `rate`."""
         return beta_cdf(rate, self.count, self.total - self.count + 1) if self.count else 1.0
 
     def chance_of_at_most(self, rate: float) -> float:
-        """The chance of `count` or fewer out of `total` at `rate`."""
+        """Returns the probability of `count` or fewer out of `total` at `rate`."""
         return 1 - beta_cdf(rate, self.count + 1, self.total - self.count) if self.count < self.total else 1.0
 
 
 def share(outcomes) -> Share:
-    """How many of `outcomes` are true."""
+    """Counts the true `outcomes`."""
     outcomes = list(outcomes)
     return Share(sum(outcomes), len(outcomes))
 
 
 def median_or_nan(values) -> float:
-    """The median, infinite values included; not a number where there are none."""
+    """Returns the median, which may be infinite; NaN if there are no values."""
     values = list(values)
     return median(values) if values else math.nan

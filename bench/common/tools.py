@@ -1,7 +1,7 @@
-"""The tools under test, each run once on a pair of commands; what they say in one form.
+"""Runs the tools under test on a pair of commands and converts their results to one form.
 
-A record holds `verdict` (faster, slower, same, undecided), `change`, `low`, `high`, `verdict_low`, `verdict_high`,
-`half_width`, `pairs` and `process_seconds`, the wall time of the whole tool. An end that is missing is null.
+A record has `verdict` (faster, slower, same, undecided), `change`, `low`, `high`, `verdict_low`, `verdict_high`,
+`half_width`, `pairs` and `process_seconds`, the wall time of the whole tool. A missing end of an interval is null.
 """
 
 import json
@@ -18,11 +18,11 @@ HYPERFINE_RUNS = 20
 
 
 class ToolFailed(Exception):
-    """A tool ended with an error, in its own words."""
+    """A tool ended with an error; the message contains its stderr."""
 
 
 class Done(NamedTuple):
-    """What a tool printed, the seconds that it took, and how it ended."""
+    """A tool's output, its wall time and its exit status."""
 
     output: str
     seconds: float
@@ -30,13 +30,20 @@ class Done(NamedTuple):
 
 
 def _run(argv: list, accepted: tuple = (0,)) -> Done:
-    """Runs a tool to its end, which must be one of the accepted statuses."""
+    """Runs a tool. Raises ToolFailed unless it ends with one of the accepted statuses."""
     started = time.perf_counter()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - started
     if done.returncode not in accepted:
         raise ToolFailed(f"{shlex.join(argv)} ended with status {done.returncode}: {done.stderr.strip()[-2000:]}")
     return Done(done.stdout, seconds, done.returncode)
+
+
+def wall_seconds(argv: list, environment: Optional[dict] = None) -> float:
+    """Runs a command without input and output, which must succeed, and returns its wall time."""
+    started = time.perf_counter()
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
+    return time.perf_counter() - started
 
 
 def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,)) -> Done:
@@ -46,14 +53,14 @@ def _compare(old: list, new: list, options: tuple, accepted: tuple = (0,)) -> Do
 
 
 def steady_json(old: list, new: list, *options: str) -> tuple:
-    """The JSON of `steady compare` and the seconds that the process took."""
+    """Returns the JSON of `steady compare` and the wall time of the process in seconds."""
     done = _compare(old, new, options)
     return json.loads(done.output), done.seconds
 
 
 def steady(old: list, new: list, seed: int, budget: float, resolution: float, metric: str = "cpu",
            fail_if: Optional[str] = None) -> dict:
-    """One comparison by `steady`: its primary verdict, and the exit status, which is 1 where `fail_if` holds."""
+    """Runs one comparison by `steady`. Returns its primary verdict and the exit status, which is 1 if `fail_if` holds."""
     options = ["--seed", str(seed), "--budget", f"{budget:g}s", "--resolution", f"{100 * resolution:g}%"]
     gate = ["--fail-if", fail_if] if fail_if else []
     done = _compare(old, new, (*options, "--metric", metric, *gate), accepted=(0, 1) if fail_if else (0,))
@@ -74,7 +81,7 @@ def _half_width(low: Optional[float], high: Optional[float]) -> Optional[float]:
 
 
 def hyperfine(old: list, new: list) -> dict:
-    """One comparison by `hyperfine`, judged by Welch's t-test at 5 % on the wall times that it exports."""
+    """Runs one comparison by `hyperfine` and applies Welch's t-test at 5 % to the wall times that it exports."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         options = ["-N", "--style", "none", "--runs", str(HYPERFINE_RUNS), "--export-json", file.name]
         done = _run([str(HYPERFINE), *options, shlex.join(old), shlex.join(new)])

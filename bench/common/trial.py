@@ -1,4 +1,4 @@
-"""One trial: a pair of commands of known truth, a load, and the tools' answers."""
+"""Trials: the tools' results for a pair of commands with a known truth, under a load."""
 
 import sys
 from dataclasses import asdict, dataclass
@@ -8,19 +8,19 @@ from typing import Optional
 
 from common import tools
 from common.calibrate import Pair
-from common.loads import beside
+from common.loads import background_load
 from common.results import Results
 
-# A tool may refuse a trial under a load that leaves it no time; so many trials in a row are no accident.
+# A tool may fail under a load that leaves it no CPU time; so many failures in a row have another cause.
 FAILURES_ALLOWED = 5
 
-# What a tool takes before any trial has told: hyperfine's runs are counted, not timed.
+# The assumed duration before the first trial. Hyperfine has a number of runs instead of a time budget.
 HYPERFINE_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A work, an effect and a load, and what `steady` is asked for."""
+    """A work, an effect and a load, and the options of `steady`."""
 
     name: str
     work: str
@@ -30,25 +30,25 @@ class Cell:
     resolution: float = 0.005
     metric: str = "cpu"
     fail_if: Optional[str] = None
-    # The expensive modes of both commands, each (share of its runs, factor of their work); None: every run is alike.
+    # The expensive modes of both commands, each (share of runs, factor of work); None if all runs are alike.
     modes: Optional[tuple] = None
 
 
 class Session:
-    """Runs trials, keeps each at once, and gives up when a tool keeps failing."""
+    """Runs trials, writes each result immediately, and ends the bench if a tool keeps failing."""
 
     def __init__(self, kind: str, results: Results, under_test: tuple):
         self.kind, self.results, self.under_test = kind, results, under_test
         self.failures_in_a_row = 0
 
     def run(self, cell: Cell, pair: Pair) -> dict:
-        """One trial, each tool under a fresh load of the cell's kind, in random order."""
+        """Runs one trial: each tool under a new load of the cell's kind, in random order."""
         seed = SystemRandom().getrandbits(63)
         random = Random(seed)
         record = {"kind": self.kind, "cell": cell.name, **asdict(cell), **asdict(pair), "seed": str(seed)}
-        del record["name"]  # it stands under "cell"
+        del record["name"]  # it is stored as "cell"
         for tool in random.sample(self.under_test, len(self.under_test)):
-            with beside(cell.load, random, self._expected_seconds(cell, tool)):
+            with background_load(cell.load, random, self._expected_seconds(cell, tool)):
                 record[tool] = self._ask(tool, cell, pair, seed)
         self.results.add(record)
         self._give_up_if_hopeless(record)
@@ -58,7 +58,7 @@ class Session:
         failed = any("error" in record[tool] for tool in self.under_test)
         self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
         if self.failures_in_a_row >= FAILURES_ALLOWED:
-            sys.exit(f"{self.failures_in_a_row} failures in a row: giving up; what was measured is kept")
+            sys.exit(f"{self.failures_in_a_row} failures in a row: giving up. The results so far are kept")
 
     def _expected_seconds(self, cell: Cell, tool: str) -> float:
         before = [record[tool]["process_seconds"] for record in self.results.of(kind=self.kind, cell=cell.name)
@@ -69,7 +69,7 @@ class Session:
 
     @staticmethod
     def _ask(tool: str, cell: Cell, pair: Pair, seed: int) -> dict:
-        """The tool's answer, or its error: a failure is a result too."""
+        """Runs a tool and returns its result or its error, which is recorded too."""
         try:
             if tool == "steady":
                 return tools.steady(pair.old, pair.new, seed, cell.budget, cell.resolution, cell.metric,
@@ -81,7 +81,7 @@ class Session:
 
 
 def one_line(record: dict, under_test: tuple) -> str:
-    """A trial in a line, to follow a session by."""
+    """Formats a trial as one line, to follow a session."""
     answers = []
     for tool in under_test:
         answer = record[tool]

@@ -6,7 +6,7 @@ from common.verdicts import SIGNS, Tally, by_cell, check, of_total, percent, tab
 
 TOOLS = ("steady", "hyperfine")
 
-# What the verdicts promise, and how sure a single cell must be to say that it was broken (Bonferroni over cells).
+# The promised rates, and the error rate of the checks of single cells (Bonferroni over cells).
 ERROR_RATE = 0.05
 COVERAGE = 0.95
 POOLED_COVERAGE = 0.94
@@ -14,14 +14,14 @@ CELLWISE_ALPHA = 0.01
 
 
 def truth(records: list) -> str:
-    """The table, the pooled rates and whether the promises were kept."""
+    """Returns the table, the pooled rates and the checks of the promised rates."""
     if not records:
         return "No trials yet."
     cells = {name: [tally(trials, tool) for tool in TOOLS] for name, trials in by_cell(records).items()}
     pooled = [tally(records, tool) for tool in TOOLS]
     rows = [_row(name, len(by_cell(records)[name]), tallies) for name, tallies in cells.items()]
     rows.append(_row("**all**", len(records), pooled))
-    heads = ["cell", "trials", "wrong", "hf", "found", "hf", "holds the truth", "verdict's", "hf", "half-width", "hf",
+    heads = ["cell", "trials", "wrong", "hf", "found", "hf", "covered", "verdict's", "hf", "half-width", "hf",
              "seconds", "hf"]
     parts = [table(heads, rows), *map(_pooled, TOOLS, pooled), _checks(pooled[0], cells), _footnote(records)]
     return "\n\n".join(parts)
@@ -36,9 +36,9 @@ def _row(name: str, trials: int, tallies: list) -> list:
 
 def _pooled(tool: str, pooled: Tally) -> str:
     parts = [f"wrong {with_interval(pooled.wrong)}", f"found {with_interval(pooled.found)}",
-             f"interval holds the truth {with_interval(pooled.covered)}"]
+             f"interval covers the truth in {with_interval(pooled.covered)}"]
     if tool == "steady":
-        parts.append(f"the verdict's interval {with_interval(pooled.verdict_covered)}")
+        parts.append(f"the verdict's interval covers it in {with_interval(pooled.verdict_covered)}")
     if pooled.failures:
         parts.append(f"failed {pooled.failures} times")
     return f"{tool}, pooled: {'; '.join(parts)}."
@@ -62,14 +62,14 @@ def _checks(pooled: Tally, cells: dict) -> str:
 def _footnote(records: list) -> str:
     error = max(record["truth_error"] for record in records)
     drift = max(abs(record["truth_drift"]) for record in records)
-    return (f"hf = hyperfine -N --runs 20 and Welch's t-test at 5 % on its times, held against the true change of wall "
-            f"time. Truths are known to {percent(error, 3)} or better (one standard error, idle); "
-            f"the loads moved them by {percent(drift, 3)} at most, where measured. Seconds are medians per "
-            "verdict, the tool's own start included.")
+    return (f"hf = hyperfine -N --runs 20 and Welch's t-test at 5 % on its times, compared with the true change of wall "
+            f"time. Truths are known to {percent(error, 3)} or better (one standard error, idle). "
+            f"The loads moved them by at most {percent(drift, 3)}, where measured. Seconds are medians per "
+            "verdict, including the start of the tool.")
 
 
 def reach(records: list) -> str:
-    """The named targets: how often each effect was found, and the slowest verdict."""
+    """Returns one line per target: how often the effect was found, and the slowest verdict."""
     wanted = {cell.name: (cell, tenths) for cell, tenths in REACH.items()}
     lines = [_target(*wanted[name], trials) for name, trials in by_cell(records).items() if name in wanted]
     return "\n".join(lines) or "No trials yet."
@@ -80,6 +80,6 @@ def _target(cell, tenths: int, trials: list) -> str:
     right = sum(SIGNS.get(answer["verdict"], 0) * cell.effect > 0 for answer in answers)
     found = Share(right, len(trials))
     seconds = max((answer["process_seconds"] for answer in answers), default=float("nan"))
-    claim = (f"{cell.name}: found within {cell.budget:g} s in {of_total(found)} (wanted {tenths}/10; "
+    claim = (f"{cell.name}: found within {cell.budget:g} s in {of_total(found)} (target {tenths}/10; "
              f"slowest {seconds:.2f} s)")
     return check(claim, 10 * found.count >= tenths * found.total)

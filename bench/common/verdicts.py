@@ -1,4 +1,4 @@
-"""What recorded trials say about a tool: wrong verdicts, effects found, coverage, width, time."""
+"""Evaluates the recorded trials of a tool: wrong verdicts, effects found, coverage, width and time."""
 
 import math
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ SIGNS = {"faster": -1, "slower": 1}
 
 
 def is_wrong(verdict: str, truth: float, resolution: float) -> bool:
-    """Whether a verdict contradicts the truth: a direction that is not there, or `same` for an effect that matters."""
+    """Returns whether a verdict contradicts the truth: the wrong direction, or `same` for an effect above the resolution."""
     if verdict in SIGNS:
         return SIGNS[verdict] * truth <= 0
     return verdict == "same" and abs(truth) > resolution
 
 
 def holds(low, high, truth: float) -> bool:
-    """Whether an interval holds the truth; an end that is missing is infinite."""
+    """Returns whether an interval contains the truth. A missing end is infinite."""
     return (low is None or low <= truth) and (high is None or truth <= high)
 
 
 @dataclass
 class Tally:
-    """One tool's answers in a set of trials. A tool is held against the truth of the time that it measures."""
+    """One tool's results in a set of trials, compared with the true change of the time that the tool measures."""
 
     wrong: Share
     found: Share
@@ -35,9 +35,9 @@ class Tally:
 
 
 def tally(records: Iterable[dict], tool: str) -> Tally:
-    """Counts the answers of `tool` in `records`."""
-    asked = [record for record in records if tool in record]
-    answered = [record for record in asked if "error" not in record[tool]]
+    """Counts the results of `tool` in `records`."""
+    trials_of_tool = [record for record in records if tool in record]
+    answered = [record for record in trials_of_tool if "error" not in record[tool]]
     field = "truth" if tool == "steady" else "truth_wall"
     trials = [(record[tool], record[field], record["resolution"]) for record in answered]
     return Tally(
@@ -50,12 +50,12 @@ def tally(records: Iterable[dict], tool: str) -> Tally:
         half_width=median_or_nan(math.inf if answer["half_width"] is None else answer["half_width"]
                                  for answer, _, _ in trials),
         seconds=median_or_nan(answer["process_seconds"] for answer, _, _ in trials),
-        failures=len(asked) - len(answered),
+        failures=len(trials_of_tool) - len(answered),
     )
 
 
 def by_cell(records: Iterable[dict]) -> dict:
-    """Records under their cell's name, in the order of its first trial."""
+    """Groups records by the name of their cell, in the order of the first trials."""
     cells: dict = {}
     for record in records:
         cells.setdefault(record["cell"], []).append(record)
@@ -74,7 +74,7 @@ def of_total(part: Share) -> str:
 
 
 def with_interval(part: Share) -> str:
-    """A rate with its 95 % Clopper-Pearson interval."""
+    """Formats a rate with its 95 % Clopper-Pearson interval."""
     if not part.total:
         return "-"
     low, high = part.interval()
@@ -86,10 +86,15 @@ def row(cells: Iterable[str]) -> str:
 
 
 def table(heads: List[str], rows: List[List[str]]) -> str:
-    """A Markdown table, its first column to the left and the others to the right."""
+    """Formats a Markdown table. The first column is left-aligned, the others right-aligned."""
     rule = ["---"] + ["---:"] * (len(heads) - 1)
     return "\n".join(map(row, [heads, rule, *rows]))
 
 
-def check(claim: str, reached: bool) -> str:
-    return f"- {claim}: {'reached' if reached else 'NOT reached'}"
+def reached(is_reached: bool) -> str:
+    return "reached" if is_reached else "NOT reached"
+
+
+def check(claim: str, is_reached: bool) -> str:
+    """Formats a claim and whether it is reached as a Markdown list item."""
+    return f"- {claim}: {reached(is_reached)}"

@@ -1,4 +1,4 @@
-"""Works: commands whose cost is set by an amount."""
+"""Works: commands whose cost is proportional to an amount."""
 
 import sys
 import sysconfig
@@ -13,9 +13,9 @@ PYTHON = "/usr/bin/python3"
 
 @dataclass(frozen=True)
 class Work:
-    """A kind of work. `argv(amount)` makes ready what the command needs and gives its words.
+    """A kind of work with its nominal CPU time. `argv(amount)` prepares the command's files and returns its words.
 
-    The words of all amounts are of the same length: a longer argument would move the stack.
+    The words of all amounts have the same length, because a longer argument would move the stack.
     """
 
     name: str
@@ -33,8 +33,8 @@ def _python(amount: int) -> list:
 
 
 def two_modes(amount: int, share: float, factor: float) -> list:
-    """The Python work with an expensive mode: a `share` of the runs does `factor` times the work."""
-    # Hashes of strings are random in every process; importing a generator would add to the start-up.
+    """Returns the Python work with an expensive mode: a `share` of the runs does `factor` times the work."""
+    # String hashes are random in every process. Importing a random generator would add to the start-up.
     mode = f"{factor:>5g} if hash('x') % 1000 < {1000 * share:>5g} else 1"
     return [PYTHON, "-I", "-c", f"for _ in range({amount:>9} * ({mode})): pass"]
 
@@ -44,7 +44,7 @@ def _gzip(amount: int) -> list:
 
 
 def _text(size: int) -> Path:
-    """A file of `size` bytes of real text: Python's standard library in its files' order."""
+    """Returns a file of `size` bytes of real text, from the Python standard library."""
     path = TARGET / "bench-tools" / "text" / f"{size:09}.txt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

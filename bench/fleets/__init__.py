@@ -1,1 +1,1 @@
-"""What the bench of fleets needs."""
+"""Helpers of the bench `fleet`."""

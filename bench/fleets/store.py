@@ -1,6 +1,6 @@
-"""A store that holds the scrapes of many made-up hosts, and how long `steady release compare` takes to ask it.
+"""How long `steady release compare` takes on a store with the scrapes of many simulated hosts.
 
-Every route of every host has requests of both versions in each interval; NEW costs 2 % more, which the answer must say.
+Every route of every host has requests of both versions in each interval. NEW costs 2 % more, which the result must show.
 """
 
 import json
@@ -29,12 +29,12 @@ VERSIONS = ("v1", "v2")
 SCRAPES = 20
 INTERVAL_SECONDS = 15
 CHANGE = 0.02
-METRICS = list(made_agents.added(1.0, 1.0, 0.0, 0.0, False))
+METRICS = list(made_agents.request_metrics(1.0, 1.0, 0.0, 0.0, False))
 PER_HOST = len(METRICS) * ROUTES * len(VERSIONS)
 
 
 def series_of(host: int, random: Random) -> dict:
-    """By metric and labels, the sums at each scrape of one host's requests."""
+    """Returns the sums of one host's requests at each scrape, by metric and labels."""
     load = [1 + 0.3 * math.sin((scrape + 7 * host) / 3) for scrape in range(SCRAPES)]
     found = {}
     for route in range(ROUTES):
@@ -43,12 +43,12 @@ def series_of(host: int, random: Random) -> dict:
             labels = f'instance="web-{host}:9464",service="shop",version="{version}",route="/r/{route}",assigned="random"'
             sums = {metric: [0.0] for metric in METRICS}
             for scrape in range(1, SCRAPES):
-                # Twice a middling request stands for all of the interval: what is judged here is how long it takes.
+                # Two requests of medium cost stand for all of the interval, because only the time to answer is measured.
                 for _ in range(2):
                     before = random.gauss(0, 0.1)
                     factor = 1 + CHANGE if version == "v2" else 1
                     log = math.log(usual * load[scrape] * factor) + random.gauss(0, 0.1) + 0.3 * before
-                    for metric, value in made_agents.added(math.exp(log), usual, before, math.log(load[scrape]), False).items():
+                    for metric, value in made_agents.request_metrics(math.exp(log), usual, before, math.log(load[scrape]), False).items():
                         values = sums[metric]
                         if len(values) == scrape:
                             values.append(values[-1])
@@ -58,9 +58,9 @@ def series_of(host: int, random: Random) -> dict:
 
 
 def write(path: Path, hosts: int, begin: int) -> None:
-    """All samples as OpenMetrics with times, which both stores read."""
+    """Writes all samples with timestamps as OpenMetrics, which both stores read."""
     random = Random(hosts)
-    # By metric, for all samples of one must stand together; files, for they are more than memory should hold.
+    # All samples of a metric must be contiguous, and there are too many for memory. Hence a file per metric.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         parts = {metric: open(Path(folder) / metric, "w") for metric in METRICS}
         for host in range(hosts):
@@ -82,8 +82,8 @@ def write(path: Path, hosts: int, begin: int) -> None:
             whole.write("# EOF\n")
 
 
-def apart(work, *arguments) -> None:
-    """Does it in a process of its own: what a child is measured to need at most, includes what its parent had."""
+def in_subprocess(work, *arguments) -> None:
+    """Runs `work` in a separate process. The peak memory of a child process would otherwise include this process's memory."""
     process = Process(target=work, args=arguments)
     process.start()
     process.join()
@@ -92,7 +92,7 @@ def apart(work, *arguments) -> None:
 
 
 def import_into_victoria(url: str, path: Path) -> None:
-    """Sends all samples, with times in milliseconds as it wants them."""
+    """Sends all samples, with timestamps in milliseconds as VictoriaMetrics expects."""
     def lines():
         with open(path) as file:
             for line in file:
@@ -105,7 +105,7 @@ def import_into_victoria(url: str, path: Path) -> None:
 
 
 def ask(url: str, begin: int) -> dict:
-    """One comparison: its time, CPU time and memory, and what it says."""
+    """Runs one comparison and returns its wall time, CPU time, memory and result."""
     end = begin + INTERVAL_SECONDS * (SCRAPES - 1) + 1
     words = [STEADY, "release", "compare", *VERSIONS, "--service", "shop", "--prometheus", url, "--from", begin, "--to", end,
              "--timeout", "5m", "--format", "json", "--no-history"]
@@ -116,7 +116,7 @@ def ask(url: str, begin: int) -> dict:
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - begun
         if process.returncode:
-            sys.exit(f"it ended with status {process.returncode}")
+            sys.exit(f"steady release compare ended with status {process.returncode}")
         output.seek(0)
         total = json.load(output)["total"]
     return {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "mib": usage.ru_maxrss / 1024,
@@ -124,18 +124,18 @@ def ask(url: str, begin: int) -> dict:
 
 
 def measured(name: str, url: str, hosts: int, begin: int, times: int) -> list:
-    """A line of the table."""
+    """Measures one store and returns its row of the table."""
     answers = [ask(url, begin) for _ in range(times)]
     last = answers[-1]
     if abs(last["change"] - CHANGE) > 0.005:
-        sys.exit(f"{name}: it says {last['change']:+.4f} where {CHANGE:+.4f} is true")
+        sys.exit(f"{name}: steady reports {last['change']:+.4f}, but the true change is {CHANGE:+.4f}")
     middle = {field: median_or_nan(answer[field] for answer in answers) for field in ("seconds", "cpu", "mib")}
     return [name, f"{hosts:,}", f"{hosts * PER_HOST:,}", f"{middle['seconds']:.2f} s", f"{middle['cpu']:.2f} s",
             f"{middle['mib']:.0f} MiB", f"{100 * last['change']:+.2f} % ({100 * last['low']:+.2f} to {100 * last['high']:+.2f})"]
 
 
 def run(hosts: list, times: int) -> None:
-    """Prints how long each store's fleet takes."""
+    """Prints how long comparisons on each store take."""
     if stores.missing():
         sys.exit(f"not installed: {', '.join(stores.missing())} (apt-get install --no-install-recommends)")
     rows = []
@@ -143,17 +143,17 @@ def run(hosts: list, times: int) -> None:
         with tempfile.TemporaryDirectory(prefix="steady-fleet-") as folder:
             begin = (int(time.time()) - 7200) // 60 * 60
             path = Path(folder) / "samples.txt"
-            apart(write, path, count, begin)
+            in_subprocess(write, path, count, begin)
             (Path(folder) / "prometheus").mkdir()
             subprocess.run(["promtool", "tsdb", "create-blocks-from", "--quiet", "openmetrics", path, Path(folder) / "prometheus"],
                            check=True, stdout=subprocess.DEVNULL)
             with stores.prometheus({}, folder) as url:
                 rows.append(measured("Prometheus", url, count, begin, times))
             with stores.victoria_metrics({}, folder) as url:
-                apart(import_into_victoria, url, path)
-                # What has just been imported is found after a few seconds.
+                in_subprocess(import_into_victoria, url, path)
+                # New samples become visible after a few seconds.
                 time.sleep(10)
                 rows.append(measured("VictoriaMetrics", url, count, begin, times))
-    print(f"{SCRAPES} scrapes, {ROUTES} routes, {len(VERSIONS)} versions, {len(METRICS)} metrics; medians of {times}, the store and "
-          "steady on the same CPUs")
-    print(table(["store", "hosts", "series", "answer after", "steady's CPU time", "its memory", "change (2 % is true)"], rows))
+    print(f"{SCRAPES} scrapes, {ROUTES} routes, {len(VERSIONS)} versions, {len(METRICS)} metrics; medians of {times} comparisons; the store and "
+          "steady run on the same CPUs")
+    print(table(["store", "hosts", "series", "wall time", "steady's CPU time", "steady's memory", "change (true: 2 %)"], rows))

@@ -1,7 +1,7 @@
-"""A Flask application of three pages in two versions, as the bench of releases serves it under gunicorn.
+"""A Flask application with three pages in two versions, which the bench `release` serves under gunicorn.
 
-What it is comes from the environment: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
-(how many inner calls NEW does beside the eighty of OLD), RELEASE_VERSION (which of them, where the process has one).
+The environment configures it: RELEASE_DESIGN (random, switchback, canary, one), RELEASE_VERSIONS (OLD,NEW), RELEASE_EXTRA
+(how many inner calls NEW makes in addition to OLD's eighty), RELEASE_VERSION (the version of the process, if it has only one).
 """
 
 import hashlib
@@ -42,13 +42,13 @@ def _call_the_kernel() -> int:
 
 
 def _cycle(length: int) -> list:
-    """A list in which each place names the next one of a cycle through all of them, far apart."""
+    """Returns a list that is one cycle through all its places, with a large step from each place to the next."""
     step = 12_347
     return [(place + step) % length for place in range(length)]
 
 
-def made(extra: int) -> flask.Flask:
-    """The application whose pages do so many inner calls more than OLD's."""
+def create_app(extra: int) -> flask.Flask:
+    """Returns the application whose pages make `extra` more inner calls than OLD's."""
     app = flask.Flask(__name__)
     calls = INNER_CALLS + extra
     memory = _cycle(1 << 16)
@@ -75,18 +75,18 @@ def made(extra: int) -> flask.Flask:
 
 
 def application():
-    """What gunicorn serves in this process, called once it is one."""
+    """Returns the WSGI application of this worker."""
     if DESIGN in ("random", "switchback"):
-        old, new = made(0), made(EXTRA)
+        old, new = create_app(0), create_app(EXTRA)
         both = steadyhand.split if DESIGN == "random" else steadyhand.switchback
         return both(old, new, service="shop", versions=(OLD, NEW))
     version = os.environ.get("RELEASE_VERSION") or (OLD, NEW)[int(os.environ["RELEASE_WORKER"]) % 2]
     assigned = "canary" if DESIGN == "canary" else "none"
-    return steadyhand.wsgi(made(EXTRA if version == NEW else 0), service="shop", version=version, assigned=assigned)
+    return steadyhand.wsgi(create_app(EXTRA if version == NEW else 0), service="shop", version=version, assigned=assigned)
 
 
-class Late:
-    """The application of a worker, made in the worker: a canary's has the version of its worker's number."""
+class LazyApp:
+    """Creates the application in the worker, because a canary's version depends on the worker's number."""
 
     def __init__(self):
         self.app = None
@@ -97,4 +97,4 @@ class Late:
         return self.app(environ, start_response)
 
 
-app = Late()
+app = LazyApp()

@@ -1,6 +1,6 @@
-"""An open-loop client: requests begin when their time has come, whether or not others have been answered; rate and mix move.
+"""An open-loop client: requests start on schedule, whether or not earlier ones were answered. Rate and mix of routes vary.
 
-    client.py ADDRESS SECONDS SEED LOWEST HIGHEST [ROUTE...]     requests a second; prints how many were answered, failed, and given up
+    client.py ADDRESS SECONDS SEED LOWEST HIGHEST [ROUTE...]     LOWEST, HIGHEST: requests per second; prints the outcomes
 """
 
 import asyncio
@@ -9,17 +9,17 @@ import time
 from random import Random
 
 ROUTES = ("page", "cache", "mixed")
-# So many at once are enough; what comes beyond is given up, for a server that is so far behind is not being measured.
-MOST_AT_ONCE = 200
-PATIENCE_SECONDS = 20
+# The most concurrent requests. Further ones are given up: a server that is so far behind is not being measured.
+MOST_CONCURRENT = 200
+TIMEOUT_SECONDS = 20
 
 
 async def one(host: str, port: int, route: str, number: int, counts: dict) -> None:
-    """One request on a connection of its own."""
+    """Sends one request on its own connection and counts its outcome."""
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port), PATIENCE_SECONDS)
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port), TIMEOUT_SECONDS)
         writer.write(f"GET /{route}/{number} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
-        answer = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        answer = await asyncio.wait_for(reader.read(), TIMEOUT_SECONDS)
         counts["answered" if answer.startswith(b"HTTP/1.1 200") else "failed"] += 1
         writer.close()
     except (OSError, asyncio.TimeoutError):
@@ -27,7 +27,7 @@ async def one(host: str, port: int, route: str, number: int, counts: dict) -> No
 
 
 async def main(address: str, seconds: float, seed: int, lowest: float, highest: float, routes: list) -> None:
-    """Requests at random moments; the rate and the mix are drawn anew every few seconds."""
+    """Sends requests at random times. Rate and mix change at random every few seconds."""
     host, port = address.rsplit(":", 1)
     random, counts, running = Random(seed), {"answered": 0, "failed": 0, "given-up": 0}, set()
     begin = due = time.monotonic()
@@ -40,7 +40,7 @@ async def main(address: str, seconds: float, seed: int, lowest: float, highest: 
             weights = [random.uniform(0.5, 2.0) for _ in routes]
         due += random.expovariate(rate)
         await asyncio.sleep(max(0.0, due - time.monotonic()))
-        if len(running) >= MOST_AT_ONCE:
+        if len(running) >= MOST_CONCURRENT:
             counts["given-up"] += 1
             continue
         task = asyncio.create_task(one(host, int(port), random.choices(routes, weights)[0], random.randrange(1000), counts))

@@ -1,4 +1,4 @@
-"""gunicorn's settings for the bench of releases: each worker learns its number."""
+"""Settings of gunicorn for the bench `release`: each worker gets a number."""
 
 import os
 
@@ -10,5 +10,5 @@ control_socket_disable = True
 
 
 def post_fork(server, worker):
-    """Called in each new worker."""
+    """Sets the worker's number in its environment."""
     os.environ["RELEASE_WORKER"] = str(worker.age)

@@ -1,9 +1,9 @@
-"""A Django application with one route of unequal requests, as the bench of mixed releases serves it under gunicorn.
+"""A Django application with one route of unequal requests, which the bench `release_mixed` serves under gunicorn.
 
-Every tenth response (those whose number ends in 0) costs sixteen times as much. The new version makes those 28 % more expensive
+Every tenth response (whose number ends in 0) costs sixteen times as much. The new version makes those 28 % more expensive
 and the others 4 % cheaper. With MIXED_CLASSES=1 the application names the class of a request before it runs.
 
-    mixed.py CALLS     measures both versions directly, call by call in random order: JSON, seconds of CPU time by version and kind
+    mixed.py CALLS     measures both versions directly, in random order; prints CPU seconds by version and kind as JSON
 """
 
 import json
@@ -20,17 +20,17 @@ from django.http import HttpResponse
 from django.urls import path
 
 VERSIONS = ("v1", "v2")
-# Units of work by version: of a common request, and of every tenth.
+# Units of work by version: of a common request and of an expensive one.
 WORK = {"v1": (400, 6400), "v2": (384, 8192)}
 
 
 def is_expensive(number: int) -> bool:
-    """Whether the request of this number is one of those that cost sixteen times as much."""
+    """Returns whether the request with this number costs sixteen times as much."""
     return number % 10 == 0
 
 
 def work(units: int) -> int:
-    """Some microseconds of interpreted code for each unit."""
+    """Runs some microseconds of interpreted code for each unit."""
     total = 0
     for unit in range(units):
         total += len("".join(sorted(f"{(unit * step) % 997:03d}" for step in range(8))))
@@ -38,7 +38,7 @@ def work(units: int) -> int:
 
 
 def view(version: str):
-    """The only page of a version."""
+    """Returns the only view of a version."""
     common, expensive = WORK[version]
 
     def mixed(request, number):
@@ -48,9 +48,9 @@ def view(version: str):
 
 
 def application():
-    """Both versions of the site in this process. They share what Django has only one of, and differ in their page."""
-    made = [path(f"{version}/mixed/<int:number>", view(version)) for version in VERSIONS]
-    settings.configure(ROOT_URLCONF=type("urls", (), {"urlpatterns": made}), ALLOWED_HOSTS=["*"])
+    """Returns both versions of the site. They share Django's global state and differ in their view."""
+    urls = [path(f"{version}/mixed/<int:number>", view(version)) for version in VERSIONS]
+    settings.configure(ROOT_URLCONF=type("urls", (), {"urlpatterns": urls}), ALLOWED_HOSTS=["*"])
     django.setup()
     site = get_wsgi_application()
 
@@ -64,12 +64,12 @@ def application():
 
 
 def classify(environ) -> str:
-    """What is known of a request before it runs."""
+    """Returns the class of a request before it runs."""
     return "expensive" if is_expensive(int(environ["PATH_INFO"].rpartition("/")[2])) else "common"
 
 
 def served():
-    """What gunicorn serves."""
+    """Returns the application that gunicorn serves."""
     import steadyhand
 
     return steadyhand.split(*application(), service="shop", versions=VERSIONS, route=lambda environ: "/mixed/<int:number>",
@@ -77,8 +77,8 @@ def served():
 
 
 def measured(calls: int) -> dict:
-    """CPU time by version and kind, each the mean of so many calls, in random order, with pauses as between requests in service:
-    without them caches stay warm, and what both versions have in common costs less than in service."""
+    """Measures the mean CPU time by version and kind, in random order. Pauses between the calls keep caches as cold as in
+    service; without them, the work that both versions have in common would cost less."""
     import io
 
     apps = dict(zip(VERSIONS, application()))

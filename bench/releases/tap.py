@@ -1,6 +1,6 @@
-"""Stands before the agent's socket, keeps what services send, and hands it on.
+"""Listens in front of the agent's socket, stores what services send, and forwards it.
 
-    tap.py SOCKET AGENT_SOCKET FILE.gz     until it is told to end
+    tap.py SOCKET AGENT_SOCKET FILE.gz     runs until SIGTERM or SIGINT
 """
 
 import gzip
@@ -11,7 +11,7 @@ import sys
 
 
 def main(path: str, agent: str, kept: str) -> None:
-    """Datagrams are kept one after the other, each with an empty line behind it."""
+    """Forwards datagrams and stores them in order, each followed by an empty line."""
     going = [True]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: going.clear())

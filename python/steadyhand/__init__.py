@@ -1,14 +1,14 @@
 """Steadyhand: performance verdicts that hold on a Linux machine that cannot be kept quiet.
 
-The package carries the program `steady`, and middleware that tells its agent what each request cost:
+The package contains the program `steady`, and middleware that reports the cost of each request to its agent:
 
     app = steadyhand.wsgi(app, service="shop", version="v2")
 
-Nothing that a service says is waited for, and nothing that goes wrong here fails a request: `status()` tells of it.
+The middleware never waits for the agent, and an error in it fails no request: `status()` reports such errors.
 """
 
 from ._asgi import AsgiApp, asgi, split_asgi, switchback_asgi
-from ._speaker import status
+from ._reporter import status
 from ._wsgi import WsgiApp, split, switchback, wsgi
 
 __all__ = [

@@ -1,28 +1,28 @@
-"""The way to the agent: a Unix socket for datagrams that is never waited for."""
+"""A non-blocking connection to the agent's Unix datagram socket."""
 
 from __future__ import annotations
 
 import os
 import socket
 
-LATER = "the agent did not keep up"
-# A plain number: the enumeration's costs more.
+TOO_SLOW = "the agent did not keep up"
+# A plain int: `socket.MSG_DONTWAIT` is an enum member, which is slower.
 _DONTWAIT = int(socket.MSG_DONTWAIT)
 
 
 def default_path() -> str:
-    """Where the agent listens unless it was told otherwise."""
-    told = os.environ.get("STEADY_SOCKET")
-    if told:
-        return told
+    """Returns the path of the agent's socket: `STEADY_SOCKET` or the default."""
+    configured = os.environ.get("STEADY_SOCKET")
+    if configured:
+        return configured
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return f"{runtime}/steady/agent.sock"
     return f"/tmp/steady-{os.geteuid()}/agent.sock"
 
 
-class Line:
-    """A connection to the agent, made when something is to be sent."""
+class Connection:
+    """A connection to the agent. It connects at the first datagram, and again after an error."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path or default_path()
@@ -31,19 +31,19 @@ class Line:
         self._identity: tuple[int, int] | None = None
 
     def send(self, datagram: bytes) -> bool | None:
-        """Whether it was sent; None where it may be tried again soon. `why` has the reason then."""
+        """Returns whether the datagram was sent, or None if the agent's queue is full. `why` has the reason if it was not sent."""
         for again in (True, False):
             try:
                 self._connected().send(datagram, _DONTWAIT)
             except (BlockingIOError, InterruptedError):
-                self.why = LATER
+                self.why = TOO_SLOW
                 return None
             except (OSError, ValueError) as error:
-                # An agent that was started anew listens under the same name.
-                known = self._socket is not None
-                self._leave()
+                # A restarted agent listens on a new socket with the same name.
+                was_connected = self._socket is not None
+                self._disconnect()
                 self.why = f"{self.path}: {getattr(error, 'strerror', None) or error}"
-                if not (again and known):
+                if not (again and was_connected):
                     return False
             else:
                 self.why = None
@@ -51,33 +51,33 @@ class Line:
         return False
 
     def forget(self) -> None:
-        """In a forked child: the descriptor is the parent's."""
-        self._leave()
+        """Drops the connection of the parent process, in a forked child."""
+        self._disconnect()
 
     def _connected(self) -> socket.socket:
         if self._socket is not None and self._is_ours(self._socket):
             return self._socket
-        self._leave()
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._disconnect()
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            made.connect(self.path)
-            found = os.fstat(made.fileno())
+            connected.connect(self.path)
+            found = os.fstat(connected.fileno())
         except BaseException:
-            made.close()
+            connected.close()
             raise
         self._identity = (found.st_dev, found.st_ino)
-        self._socket = made
-        return made
+        self._socket = connected
+        return connected
 
     def _is_ours(self, connected: socket.socket) -> bool:
-        """A program that closes all descriptors may have opened something else in this one's place."""
+        """Returns whether the descriptor is still this socket: a program that closes all descriptors may have reused its number."""
         try:
             found = os.fstat(connected.fileno())
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._identity
 
-    def _leave(self) -> None:
+    def _disconnect(self) -> None:
         connected, self._socket = self._socket, None
         if connected is None:
             return

@@ -1,7 +1,7 @@
 """Middleware for ASGI.
 
-The CPU time of a request is that of all steps of its coroutine, of the tasks that it starts, and of its worker threads as far as
-`_follow` sees them.
+The CPU time of a request is that of all steps of its coroutine, of its tasks, and of its worker threads as far as `_follow`
+sees them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from . import _versions
 from ._classes import Classes
 from ._follow import OUTSIDE, Cost, current, follow, steps
 from ._routes import Routes
-from ._speaker import GATHER_NS, TOGETHER, Speaker, speaker
+from ._reporter import BATCH_NS, BATCH, Reporter, reporter
 
 _now = time.monotonic_ns
 
@@ -22,49 +22,49 @@ _now = time.monotonic_ns
 def asgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
          classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
          server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """As `wsgi` is for applications of WSGI; `route` and `classify` get the scope. What is not HTTP is passed on.
+    """Wraps an application like `wsgi` does; `route` and `classify` get the scope. Other protocols than HTTP are passed through.
 
-    With `follow` the CPU time of tasks and worker threads that a request starts is part of the request's.
+    With `follow`, CPU time of tasks and worker threads that a request starts counts for the request.
     """
     choice = _versions.fixed(app, version, assigned)
-    return AsgiApp(app, lambda: choice, speaker(service, socket, rulers), route, classify, server_timing, follow)
+    return AsgiApp(app, lambda: choice, reporter(service, socket, rulers), route, classify, server_timing, follow)
 
 
 def split_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], share: float = 0.5,
                route: Callable[[dict[str, Any]], str] | None = None,
                classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
                server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """As `split` is for applications of WSGI. What is not HTTP is the old version's, but both start up and shut down."""
+    """Wraps two versions like `split` does. Other protocols than HTTP go to the old version, but both get the lifespan events."""
     choose = _versions.coin(old_app, new_app, versions, share)
-    app = _Both(old_app, new_app)
-    return AsgiApp(app, choose, speaker(service, socket, rulers), route, classify, server_timing, follow)
+    app = _BothApps(old_app, new_app)
+    return AsgiApp(app, choose, reporter(service, socket, rulers), route, classify, server_timing, follow)
 
 
 def switchback_asgi(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int = 2,
                     route: Callable[[dict[str, Any]], str] | None = None,
                     classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
                     server_timing: bool = False, socket: str | None = None, follow: bool = True) -> AsgiApp:
-    """As `switchback` is for applications of WSGI; for what is not HTTP see `split_asgi`."""
-    own = speaker(service, socket, rulers)
+    """Wraps two versions like `switchback` does; for other protocols than HTTP see `split_asgi`."""
+    own = reporter(service, socket, rulers)
     choose = _versions.slots(old_app, new_app, service, versions, seconds, own.slot_changes)
-    app = _Both(old_app, new_app)
+    app = _BothApps(old_app, new_app)
     return AsgiApp(app, choose, own, route, classify, server_timing, follow)
 
 
 class AsgiApp:
     """An application that reports what its requests cost."""
 
-    def __init__(self, other: Any, choose: Callable[[], _versions.Choice], speaker: Speaker,
+    def __init__(self, other: Any, choose: Callable[[], _versions.Choice], reporter: Reporter,
                  route: Callable[[dict[str, Any]], Any] | None, classify: Callable[[dict[str, Any]], Any] | None,
                  timing: bool, follows: bool) -> None:
         self._other = other
         self._choose = choose
-        self._speaker = speaker
-        self._routes = Routes(route, speaker.fail)
-        self._classes = None if classify is None else Classes(classify, speaker.fail)
+        self._reporter = reporter
+        self._routes = Routes(route, reporter.fail)
+        self._classes = None if classify is None else Classes(classify, reporter.fail)
         self._timing = timing
         self._follows = follows
-        speaker.follows = speaker.follows or follows
+        reporter.follows = reporter.follows or follows
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -72,21 +72,21 @@ class AsgiApp:
             try:
                 await steps(self._other, scope, receive, send, Cost())
             finally:
-                # Servers may end by the signal that told them to, and what happens at the end of a program does not then.
-                self._speaker.flush()
+                # A server that ends by a signal does not run the functions of `atexit`.
+                self._reporter.flush()
             return
         cost = Cost()
         loop = self._loop(cost)
-        # A class comes before the version, so that it cannot depend on it.
+        # The class is determined before the version, so that it cannot depend on the version.
         more = "" if self._classes is None else self._classes.field_of(scope)
         choice = self._choose()
         sender = Sender(send, cost, self._timing)
-        speaker = self._speaker
-        began, delay = speaker.began, None
-        speaker.skip -= 1
-        if speaker.skip < 0:
-            begin, said, delay = speaker.ruler()
-            more += said
+        reporter = self._reporter
+        began, delay = reporter.began, None
+        reporter.skip -= 1
+        if reporter.skip < 0:
+            begin, ruler_field, delay = reporter.ruler()
+            more += ruler_field
         else:
             begin = _now()
         try:
@@ -98,25 +98,25 @@ class AsgiApp:
             now = _now()
             cost.is_over = True
             try:
-                if began != speaker.began:
-                    speaker.unmeasured += 1
+                if began != reporter.began:
+                    reporter.unmeasured += 1
                 else:
                     if delay is not None:
-                        more += speaker.rulers.delay_since(delay)
+                        more += reporter.rulers.delay_since(delay)
                     route = self._routes.of_scope(scope)
                     cpu = cost.cpu + sum(cost.threads) if cost.threads else cost.cpu
-                    lines = speaker.lines
+                    lines = reporter.lines
                     lines.append((now, choice, route, sender.status, cpu, now - begin, more, None, 0))
-                    if now >= speaker.due or len(lines) >= TOGETHER:
-                        speaker.send(now)
+                    if now >= reporter.due or len(lines) >= BATCH:
+                        reporter.send(now)
                     elif len(lines) == 1 and loop is not None:
-                        # Else the last lines of a burst would wait for the next one.
-                        loop.call_later(GATHER_NS / 1e9, speaker.flush)
+                        # Otherwise the last lines of a burst would wait for the next request.
+                        loop.call_later(BATCH_NS / 1e9, reporter.flush)
             except Exception as error:
-                speaker.fail(error)
+                reporter.fail(error)
 
     def _loop(self, cost: Cost) -> Any:
-        """The loop of asyncio, if there is one, with the request as what it serves."""
+        """Returns the running asyncio loop, or None, and makes `cost` the current request."""
         try:
             loop = get_running_loop()
             if self._follows:
@@ -126,12 +126,12 @@ class AsgiApp:
         except RuntimeError:
             return None
         except Exception as error:
-            self._speaker.fail(error)
+            self._reporter.fail(error)
             return None
 
 
 class Sender:
-    """The `send` that the application gets."""
+    """Wraps the server's `send` and records the response status."""
 
     __slots__ = ("_cost", "_send", "_timing", "status")
 
@@ -142,17 +142,17 @@ class Sender:
         self.status = 0
 
     def send(self, message: dict[str, Any]) -> Any:
-        """Passes a message on."""
+        """Passes a message on to the server."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             if self._timing:
-                said = f"cpu;dur={self._cost.so_far() / 1e6:.3f}"
-                message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", said.encode())]}
+                value = f"cpu;dur={self._cost.so_far() / 1e6:.3f}"
+                message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", value.encode())]}
         return self._send(message)
 
 
-class _Both:
-    """What is not HTTP, for two applications: the start and the end of the server are told to both."""
+class _BothApps:
+    """Passes lifespan events to both applications, and other protocols than HTTP to the old one."""
 
     def __init__(self, old_app: Any, new_app: Any) -> None:
         self._old = old_app

@@ -1,4 +1,4 @@
-"""Classes of requests, which the application names before the version is chosen."""
+"""Request classes, which the application names before the version is chosen."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ MOST_CLASSES = 16
 
 
 class Classes:
-    """The classes of a process as fields of its lines."""
+    """The classes of an application, as fields of its lines."""
 
     def __init__(self, classify: Callable[[Any], Any], fail: Callable[[Exception], None]) -> None:
         self._classify = classify
         self._fail = fail
         self._fields: dict[Any, str] = {}
 
-    def field_of(self, asked: dict[str, Any]) -> str:
-        """The field of a request that is about to be served, from its environ or scope; empty if it has no class."""
+    def field_of(self, request: dict[str, Any]) -> str:
+        """Returns the class field of a request, from its environ or scope before it is served; empty if it has no class."""
         try:
-            name = self._classify(asked)
-            known = self._fields.get(name)
-            return self._new(name) if known is None else known
+            name = self._classify(request)
+            cached = self._fields.get(name)
+            return self._new(name) if cached is None else cached
         except Exception as error:
             # The request is served and counted without a class.
             self._fail(error)
@@ -35,5 +35,5 @@ class Classes:
             return ""
         if len(self._fields) >= MOST_CLASSES:
             return f"\tclass={OTHER}"
-        made = self._fields[name] = f"\tclass={field(name)}"
-        return made
+        created = self._fields[name] = f"\tclass={field(name)}"
+        return created

@@ -1,8 +1,9 @@
-"""CPU time of a request under an event loop: of its own coroutine, of tasks that it starts, and of worker threads.
+"""Measures the CPU time of requests under an event loop: of the request's coroutine, its tasks and its worker threads.
 
-Tasks and threads inherit the context of the request that starts them, and with it the request. Tasks are timed through the
-task factory of the event loop (asyncio, uvloop), threads through `anyio.to_thread.run_sync` (Starlette and FastAPI run `def`
-endpoints by it) and `asyncio.to_thread`. Work that goes on after the request has ended is not the request's, and is not the server's.
+Tasks and threads inherit the context of the request that starts them, and the context names the request. Tasks are timed
+through the event loop's task factory (asyncio, uvloop). Threads are timed through `anyio.to_thread.run_sync`, by which
+Starlette and FastAPI run `def` endpoints, and through `asyncio.to_thread`. Work that goes on after the end of the request
+counts neither for the request nor for the server.
 """
 
 from __future__ import annotations
@@ -20,27 +21,26 @@ _cpu = time.thread_time_ns
 
 
 class Cost:
-    """The CPU time of a request so far."""
+    """The CPU time of a request so far, in nanoseconds."""
 
     __slots__ = ("begin", "cpu", "is_over", "threads")
 
     def __init__(self) -> None:
-        # That of its coroutine and its tasks.
+        # CPU time of its coroutine and tasks.
         self.cpu = 0
-        # When the current step began by the thread's CPU time; 0 between steps.
+        # The thread's CPU time at the start of the current step; 0 between steps.
         self.begin = 0
-        # Pieces of other threads: appending is safe from any thread.
+        # CPU times in other threads. Appending is safe from any thread.
         self.threads: list[int] = []
         self.is_over = False
 
     def so_far(self) -> int:
-        """All of it in nanoseconds, including the current step."""
+        """Returns the CPU time so far, including the current step."""
         step = _cpu() - self.begin if self.begin else 0
         return self.cpu + step + sum(self.threads)
 
-
     def end_step(self) -> None:
-        """Adds the current step."""
+        """Adds the CPU time of the current step."""
         global _stepped
         took = _cpu() - self.begin
         self.begin = 0
@@ -49,28 +49,28 @@ class Cost:
             self.cpu += took
 
 
-# The request that a piece of code runs for.
+# The request that the current code runs for.
 current: ContextVar[Cost | None] = ContextVar("steadyhand_request", default=None)
 
 _loop: Any = None
-# The thread of the loop; 0 before there is one, and if there are several.
+# The thread of the loop; 0 before there is one, or if there are several.
 _thread = 0
-# CPU time of all steps of applications on the loop.
+# CPU time of all application steps on the loop.
 _stepped = 0
 
 
 def server_cpu(thread_cpu: int) -> int:
-    """Of the CPU time of this thread, that of the server: what no application used. 0 where that is not known."""
+    """Returns the CPU time of this thread that no application used, given all of it; 0 if unknown."""
     return thread_cpu - _stepped if _thread and threading.get_ident() == _thread else 0
 
 
-# What applications start outside of requests.
+# The cost of everything that applications start outside of requests.
 OUTSIDE = Cost()
 OUTSIDE.is_over = True
 
 
 def follow(loop: Any) -> None:
-    """Times what applications start on this loop from here on."""
+    """Starts to time everything that applications start on this loop."""
     global _loop, _thread
     if loop is _loop:
         return
@@ -85,7 +85,7 @@ def follow(loop: Any) -> None:
 
 
 class _Factory:
-    """A task factory on top of another one."""
+    """A task factory that times coroutines and passes them to the previous factory."""
 
     def __init__(self, before: Any) -> None:
         self._before = before
@@ -101,9 +101,9 @@ class _Factory:
 
 
 class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
-    """A coroutine that adds the CPU time of its steps to a request's.
+    """A coroutine that adds the CPU time of its steps to a request.
 
-    Everything else about it, such as its state and its name, is that of the coroutine itself.
+    All other attributes, such as its state and name, are those of the wrapped coroutine.
     """
 
     __slots__ = ("_coroutine", "_cost", "__weakref__")
@@ -113,7 +113,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
         self._cost = cost
 
     def send(self, value: Any) -> Any:
-        """Goes on with what was waited for."""
+        """Resumes the coroutine with a value, and times the step."""
         cost = self._cost
         # A step within a step (an eager task) is already timed.
         if cost.begin:
@@ -125,7 +125,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
             cost.end_step()
 
     def throw(self, *error: Any) -> Any:
-        """Goes on with an exception."""
+        """Resumes the coroutine with an exception, and times the step."""
         cost = self._cost
         if cost.begin:
             return self._coroutine.throw(*error)
@@ -136,7 +136,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
             cost.end_step()
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the coroutine."""
         self._coroutine.close()
 
     def __await__(self) -> Any:
@@ -146,7 +146,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
         return self
 
     def __next__(self) -> Any:
-        # As `send` does, without its calls: nearly all steps come here.
+        # `send(None)` without its calls, because nearly all steps come here.
         global _stepped
         cost = self._cost
         if cost.begin:
@@ -166,7 +166,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
 
 
 def steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) -> Timed:
-    """The call of an application, to be awaited. Each of its steps is timed."""
+    """Calls an application and returns an awaitable. The call and all steps are timed."""
     cost.begin = _cpu()
     try:
         called = app(scope, receive, send)
@@ -176,7 +176,7 @@ def steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) 
 
 
 class _Awaited:
-    """What is awaited but is no coroutine, with a coroutine's methods."""
+    """Gives a plain awaitable the methods of a coroutine."""
 
     def __init__(self, iterator: Any) -> None:
         self._iterator = iterator
@@ -207,7 +207,7 @@ def _timed(cost: Cost, function: Any, *args: Any, **named: Any) -> Any:
 
 
 def _wrap(module: Any, name: str) -> None:
-    """Replaces a function that runs another one in a thread."""
+    """Replaces a module's function that runs another function in a worker thread, so that its CPU time is added to the request."""
     original = getattr(module, name)
     if hasattr(original, "steadyhand_wraps"):
         return

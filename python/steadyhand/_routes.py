@@ -1,4 +1,4 @@
-"""Which template a request's path is of."""
+"""Finds the route template of a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ._text import field
 
-# How many templates a process tells apart, and for how many paths it remembers theirs.
+# How many templates a process reports, and for how many paths it caches the template.
 MOST_TEMPLATES = 500
 MOST_PATHS = 2000
 OTHER = "(other)"
@@ -18,30 +18,30 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def normalised(path: str) -> str:
-    """A path whose numbers, UUIDs and long hexadecimal words are `<n>`."""
+    """Returns the path with numbers, UUIDs and long hexadecimal words replaced by `<n>`."""
     return "/".join("<n>" if _NUMBER.fullmatch(part) or _HEX.fullmatch(part) else part for part in path.split("/"))
 
 
 class Routes:
-    """The templates of a process as fields, no more than so many of them."""
+    """The route templates of an application, as fields. At most `MOST_TEMPLATES` are distinguished."""
 
-    def __init__(self, given: Callable[[Any], Any] | None, fail: Callable[[Exception], None]) -> None:
-        self._given = given
+    def __init__(self, route: Callable[[Any], Any] | None, fail: Callable[[Exception], None]) -> None:
+        self._route = route
         self._fail = fail
         self._fields: dict[str, str] = {}
         self._paths: dict[str, str] = {}
 
     def of_environ(self, environ: dict[str, Any]) -> str:
-        """The template of a WSGI request that has been answered, where the framework has not named a rule."""
+        """Returns the template of an answered WSGI request whose framework has not named a rule."""
         try:
             return self._of_environ(environ)
         except Exception as error:
-            # A request whose route cannot be told is told all the same.
+            # The request is reported without a route.
             self._fail(error)
             return NONE
 
     def of_scope(self, scope: dict[str, Any]) -> str:
-        """The template of an ASGI request that has been answered."""
+        """Returns the template of an answered ASGI request."""
         try:
             return self._of_scope(scope)
         except Exception as error:
@@ -49,8 +49,8 @@ class Routes:
             return NONE
 
     def _of_environ(self, environ: dict[str, Any]) -> str:
-        if self._given is not None:
-            return self._field(self._given(environ))
+        if self._route is not None:
+            return self._field(self._route(environ))
         template = environ.get("steadyhand.route")
         if template is not None:
             return self._field(template)
@@ -60,8 +60,8 @@ class Routes:
         return self._of_path(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), True)
 
     def _of_scope(self, scope: dict[str, Any]) -> str:
-        if self._given is not None:
-            return self._field(self._given(scope))
+        if self._route is not None:
+            return self._field(self._route(scope))
         template = scope.get("steadyhand.route")
         if template is not None:
             return self._field(template)
@@ -75,52 +75,52 @@ class Routes:
         return self._of_path(scope.get("path", ""), False)
 
     def _field(self, template: Any) -> str:
-        known = self._fields.get(template)
-        if known is not None:
-            return known
+        cached = self._fields.get(template)
+        if cached is not None:
+            return cached
         if len(self._fields) >= MOST_TEMPLATES:
             return OTHER
-        made = self._fields[template] = field(template)
-        return made
+        created = self._fields[template] = field(template)
+        return created
 
     def _of_path(self, path: str, is_latin: bool) -> str:
-        known = self._paths.get(path)
-        if known is not None:
-            return known
-        # As PEP 3333 has it: the path's bytes, each as the letter of that number.
+        cached = self._paths.get(path)
+        if cached is not None:
+            return cached
+        # PEP 3333: each character of the string is one byte of the path.
         text = path.encode("latin-1", "replace").decode("utf-8", "replace") if is_latin else path
-        made = self._field(normalised(text))
+        template = self._field(normalised(text))
         if len(self._paths) < MOST_PATHS:
-            self._paths[path] = made
-        return made
+            self._paths[path] = template
+        return template
 
 
 def rule_of_closers(closers: Any) -> Any:
-    """What Django makes of the path, or None. Its responses know their request by what is closed with them."""
+    """Returns the Django resolver match of a response, or None. The request is found among the response's closers."""
     owners = [getattr(closer, "__self__", None) for closer in closers]
     return next((owner.resolver_match for owner in owners if hasattr(owner, "resolver_match")), None)
 
 
-# The templates of this process as fields.
+# The templates of this process, as fields.
 _templates: dict[str, str] = {}
 
 
 def rule_text(rule: Any) -> str:
-    """The template of Flask's rule or of Django's match as a field."""
+    """Returns the template of a Flask rule or a Django resolver match, as a field."""
     template = rule.rule if hasattr(rule, "rule") else f"/{getattr(rule, 'route', '')}"
-    known = _templates.get(template)
-    if known is None:
+    cached = _templates.get(template)
+    if cached is None:
         if len(_templates) >= MOST_TEMPLATES:
             return OTHER
-        known = _templates[template] = field(template)
-    return known
+        cached = _templates[template] = field(template)
+    return cached
 
 
 _endpoints: dict[Any, str | None] = {}
 
 
 def _of_starlette(router: Any, scope: dict[str, Any]) -> str | None:
-    """Starlette tells the endpoint and the names of the parameters; the template is that of the route which has them."""
+    """Returns the template of the route with the endpoint and parameters of this scope: Starlette does not name the route."""
     endpoint = scope.get("endpoint")
     if endpoint is None:
         return None
@@ -137,11 +137,11 @@ def _search(routes: Any, endpoint: Any, names: set[str], before: str) -> str | N
         template = before + str(getattr(route, "path_format", None) or getattr(route, "path", ""))
         below = getattr(route, "routes", None)
         if below:
-            # Mounts end with what is left of the path.
+            # The template of a mount ends with the rest of the path.
             found = _search(below, endpoint, names, template.replace("/{path}", ""))
             if found is not None:
                 return found
-        is_it = getattr(route, "endpoint", None) is endpoint or getattr(route, "app", None) is endpoint
-        if is_it and set(re.findall(r"{(\w+)}", template)) <= names:
+        is_match = getattr(route, "endpoint", None) is endpoint or getattr(route, "app", None) is endpoint
+        if is_match and set(re.findall(r"{(\w+)}", template)) <= names:
             return template
     return None

@@ -1,12 +1,11 @@
-"""Rulers: short pieces of fixed work that run right before some of the requests, and tell how the machine fares.
+"""Rulers: short pieces of fixed work that run right before some requests and measure the current speed of the machine.
 
-Their library comes with `steady`. Without it requests are told all the same, without rulers.
+Their library comes with `steady`. Without it, requests are reported without rulers.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import random
 import shutil
@@ -17,24 +16,24 @@ import time
 from typing import Callable, Iterable
 
 KINDS = ("icode", "syscall", "alu", "memory")
-# Those that run unless kinds are named. The memory ruler explains little of what requests cost, and costs much itself.
+# The kinds that run by default. The memory ruler is expensive and explains little of the requests' cost.
 USUAL = ("icode", "syscall", "alu")
 VERSION = 1
 NAME = "libsteady_rulers.so"
 
-# What rulers may cost a request on average, in nanoseconds of CPU time, and the share of a CPU that they may take.
+# The mean CPU time that rulers may add to a request, in nanoseconds, and the share of a CPU that they may use.
 REQUEST_BUDGET_NS = 4_000
 CPU_BUDGET = 0.005
-# What a request pays for the cache lines that a ruler before it evicted, at most (bench/run middleware).
+# The highest cost for a request of cache lines that the ruler before it evicted (bench/run middleware).
 EVICTION_NS = 30_000
-# What a ruler is taken to cost before any was timed.
+# The assumed cost of a ruler before one was timed.
 EXPECTED_NS = 120_000
-# Rulers are planned in groups: of a first one, by which costs are learnt, and of later ones.
+# Rulers are planned in groups. The first one is small: it measures the cost of each kind.
 FIRST_GROUP = 8
 GROUP = 32
-# Of the requests that have a ruler, one in so many has its waiting for CPUs read, too.
+# One in so many requests with a ruler also has its wait for a CPU read.
 WATCHED = 4
-# The gap where there are no rulers. Greater numbers are slower.
+# The gap between rulers if there are none. Larger numbers make the countdown slower.
 NO_RULERS = (1 << 30) - 1
 
 _ABSENT = 2**64 - 1
@@ -43,7 +42,7 @@ _found: tuple[ctypes.PyDLL | None, str | None] | None = None
 
 
 def library() -> tuple[ctypes.PyDLL | None, str | None]:
-    """The library, asked for once in the life of a process and its children; or why there is none."""
+    """Returns the library, or the reason why there is none. It is loaded once per process; forked children inherit it."""
     global _found
     with _lock:
         if _found is None:
@@ -55,13 +54,13 @@ def library() -> tuple[ctypes.PyDLL | None, str | None]:
 
 
 def _folder() -> str:
-    beside = os.path.join(os.path.dirname(sys.executable or ""), "steady")
-    program = beside if os.access(beside, os.X_OK) else shutil.which("steady")
+    sibling = os.path.join(os.path.dirname(sys.executable or ""), "steady")
+    program = sibling if os.access(sibling, os.X_OK) else shutil.which("steady")
     if program is None:
-        raise OSError("there is no program 'steady' beside Python or in PATH")
+        raise OSError("no program 'steady' next to the Python interpreter or in PATH")
     done = subprocess.run([program, "agent", "library"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=10)
-    # A server that reaps all children may have taken the status: what was printed is what counts.
+    # The exit status is ignored: a server that reaps all children may already have taken it.
     folder = os.fsdecode(done.stdout).rstrip("\n")
     if not folder:
         raise OSError(os.fsdecode(done.stderr).strip() or f"'{program} agent library' printed nothing")
@@ -69,8 +68,8 @@ def _folder() -> str:
 
 
 def _load(folder: str) -> ctypes.PyDLL:
-    # The interpreter is kept meanwhile: to ask for it again could take longer than the ruler, and another thread's work
-    # would be between the ruler and the request.
+    # Functions of a `PyDLL` keep the GIL. Acquiring it again could take longer than the ruler, and another thread could run
+    # between the ruler and the request.
     loaded = ctypes.PyDLL(os.path.join(folder, NAME))
     loaded.steady_ruler.argtypes = [ctypes.c_int]
     loaded.steady_ruler.restype = ctypes.c_uint64
@@ -78,17 +77,17 @@ def _load(folder: str) -> ctypes.PyDLL:
     loaded.steady_run_delay.restype = ctypes.c_uint64
     version = loaded.steady_rulers_version()
     if version != VERSION:
-        raise ValueError(f"{folder}/{NAME} is of version {version}, and this package knows {VERSION}")
+        raise ValueError(f"{folder}/{NAME} has version {version}; this package supports version {VERSION}")
     return loaded
 
 
 class Rulers:
-    """Decides which requests have a ruler before them, from what rulers really cost, and runs them.
+    """Chooses the requests that have a ruler before them, and runs the rulers.
 
-    A ruler may cost a request `REQUEST_BUDGET_NS` on average, and all rulers together `CPU_BUDGET` of a CPU. The cost is
-    the CPU time of the whole call, which is mostly that of cold caches, and what the request pays for evicted cache lines.
-    Kinds share that time equally, so cheap kinds run more often. Decisions are made for groups of rulers, so that a
-    single ruler runs little code.
+    Rulers may add `REQUEST_BUDGET_NS` to a request on average, and may use `CPU_BUDGET` of a CPU in total. The cost of a
+    ruler is measured: the CPU time of the call, mostly due to cold caches, plus `EVICTION_NS` for the cache lines that it
+    evicts. All kinds get the same time, so cheap kinds run more often. Rulers are planned in groups, so that a single one
+    runs little code.
     """
 
     def __init__(self, kinds: Iterable[str], clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -100,27 +99,27 @@ class Rulers:
         self.begin()
 
     def begin(self) -> None:
-        """Counts from here on; also in a forked child."""
-        # The parent's coins would be the same in all of its children.
+        """Resets all counts and plans the first group; also called in a forked child."""
+        # Otherwise all children would continue with the same random state.
         self._random = random.Random(os.urandom(16))
         self._draw = self._random.random
         self.samples = [0] * len(KINDS)
         self.failed = 0
         self.spent = 0
-        # The mean cost of each kind in nanoseconds, and those of the current group.
+        # The typical cost of each kind in nanoseconds, and the costs measured in the current group.
         self._costs = [EXPECTED_NS] * len(KINDS)
         self._group: list[tuple[int, int]] = []
-        # The kinds that come next, and twice the mean number of requests between two rulers.
+        # The kinds of the next rulers, and twice the mean number of requests between two rulers.
         self._next: list[int] = []
         self._twice_gap = 0
-        # The requests that were let pass since the group began.
+        # The number of requests since the start of the group.
         self._passed = 0
         self._planned = self._clock()
         if self._ruler is not None:
             self._plan()
 
     def gap(self) -> int:
-        """Draws how many requests come before the next one with a ruler."""
+        """Draws the number of requests before the next one with a ruler."""
         if self._ruler is None:
             return NO_RULERS
         gap = int(self._draw() * self._twice_gap)
@@ -130,8 +129,8 @@ class Rulers:
     def run(self) -> tuple[int, str, int | None]:
         """Runs a ruler.
 
-        Returns the time after it, its field for the request's line, and how long the thread has waited for a CPU so far
-        where that is read.
+        Returns the monotonic time after it, its field for the request's line, and the thread's total wait for a CPU so far
+        in nanoseconds, or None if that was not read.
         """
         if self._ruler is None:
             return self._clock(), "", None
@@ -139,13 +138,13 @@ class Rulers:
         try:
             kind = self._next.pop()
         except IndexError:
-            # Another thread is planning.
+            # Another thread is planning the next group.
             return self._clock(), "", None
         took = self._ruler(kind)
         delay = None
         cost = EVICTION_NS - begin
         if len(self._next) % WATCHED == 0:
-            # It is read again at the end of the request.
+            # It is read a second time at the end of the request, at the same cost.
             cost -= time.thread_time_ns()
             delay = self._run_delay()  # type: ignore[misc]
             cost += time.thread_time_ns()
@@ -153,31 +152,31 @@ class Rulers:
                 delay = None
         if not self._next:
             self._plan()
-        said = ""
+        field = ""
         if took:
             self.samples[kind] += 1
-            said = f"\truler={KINDS[kind]}:{took}"
+            field = f"\truler={KINDS[kind]}:{took}"
         else:
             self.failed += 1
         cost += time.thread_time_ns()
         self.spent += cost
         self._group.append((kind, cost))
-        return self._clock(), said, delay
+        return self._clock(), field, delay
 
     def delay_since(self, before: int) -> str:
-        """The field for the time that the thread has waited for a CPU since then."""
+        """Returns the field for the thread's wait for a CPU since the reading `before`; empty if unknown."""
         after = self._run_delay() if self._run_delay else _ABSENT
         return "" if after == _ABSENT or after < before else f"\tdelay={after - before}"
 
     def _plan(self) -> None:
-        """Plans the next group by the costs and the rate of the last one."""
+        """Plans the next group, from the costs and the request rate of the last one."""
         for kind in self.kinds:
             costs = sorted(cost for ran, cost in self._group if ran == kind)
             if costs:
-                # Not the mean: the first run of a kind gets its memory, and interrupts are nobody's cost.
+                # The median: the first run of a kind allocates its memory, and interrupts are not its cost.
                 self._costs[kind] = costs[len(costs) // 2]
         shares = [1 / self._costs[kind] for kind in self.kinds]
-        # Equal times have the harmonic mean of the kinds as their mean cost.
+        # Kinds with equal total times have the harmonic mean of their costs as mean cost.
         cost = len(self.kinds) / sum(shares)
         now = self._clock()
         rate = self._passed * 1e9 / max(now - self._planned, 1)

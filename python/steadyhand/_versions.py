@@ -1,4 +1,4 @@
-"""Which version serves a request, and what is said of how that was decided."""
+"""Chooses the version that serves a request."""
 
 from __future__ import annotations
 
@@ -10,66 +10,67 @@ from typing import Any, Callable, Tuple
 
 from ._text import field
 
-# The application, its version as a field, and the end of its lines: assignment and, with slots, the slot.
+# The application, its version as a field, and the last fields of its lines: the assignment and, with slots, the slot.
 Choice = Tuple[Any, str, str]
 
 
 def fixed(app: Any, version: str, assigned: str) -> Choice:
-    """One version, whatever comes."""
+    """Returns the choice for an application with a single version. Raises ValueError for an unknown `assigned`."""
     if assigned not in ("none", "canary"):
         raise ValueError(f"assigned is 'none' or 'canary', not {assigned!r}")
     return app, field(version), assigned
 
 
 def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) -> Callable[[], Choice]:
-    """A coin for each request, which falls on the new version with a probability of `share`."""
+    """Returns a function that chooses a version at random for each request: the new one with a probability of `share`."""
     if not 0 < share < 1:
         raise ValueError(f"share is between 0 and 1, not {share!r}")
-    old, new = _two(versions)
+    old, new = _version_fields(versions)
     choices = ((old_app, old, "random"), (new_app, new, "random"))
-    drawn = random.Random(os.urandom(32))
-    # Children would else throw their parent's coins, all of them the same.
-    os.register_at_fork(after_in_child=lambda: drawn.seed(os.urandom(32)))
-    throw = drawn.random
-    return lambda: choices[throw() < share]
+    generator = random.Random(os.urandom(32))
+    # Otherwise all children would continue with the same random state.
+    os.register_at_fork(after_in_child=lambda: generator.seed(os.urandom(32)))
+    draw = generator.random
+    return lambda: choices[draw() < share]
 
 
 def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int,
           changed: Callable[[Choice], None] = lambda before: None) -> Callable[[], Choice]:
-    """A coin for each pair of slots, the same one in all processes of a host.
+    """Returns a function that chooses the version of a request by its time slot.
 
-    `changed` is called before the first request of each slot, with the choice of the requests before.
+    Of each two slots of `seconds`, a coin flip gives one to the old version and the other to the new one. All processes of a
+    host compute the same flips. `changed` is called before the first request of each slot, with the choice of the previous slot.
     """
     if not (isinstance(seconds, int) and seconds >= 1):
         raise ValueError(f"seconds is a whole number from 1 on, not {seconds!r}")
-    old, new = _two(versions)
+    old, new = _version_fields(versions)
     host = boot()
-    # The number of the slot, and what serves in it: replaced as a whole, for other threads read it.
-    known: tuple[int, Choice] = (-1, (old_app, old, ""))
+    # The slot number and its choice, replaced together because other threads read them.
+    current: tuple[int, Choice] = (-1, (old_app, old, ""))
 
     def choose() -> Choice:
-        nonlocal known
+        nonlocal current
         slot = time.monotonic_ns() // 1_000_000_000 // seconds
-        number, choice = known
+        number, choice = current
         if number != slot:
             is_new = slot % 2 ^ pair_coin(host, service, versions, seconds, slot // 2)
-            said = f"slot\tslot={seconds}:{slot * seconds}"
+            fields = f"slot\tslot={seconds}:{slot * seconds}"
             changed(choice)
-            choice = (new_app, new, said) if is_new else (old_app, old, said)
-            known = (slot, choice)
+            choice = (new_app, new, fields) if is_new else (old_app, old, fields)
+            current = (slot, choice)
         return choice
 
     return choose
 
 
 def pair_coin(host: str, service: str, versions: tuple[str, str], seconds: int, pair: int) -> int:
-    """0 or 1, fair and independent from pair to pair, and the same wherever it is asked for."""
+    """Returns the coin flip of a pair of slots, 0 or 1: a hash of the arguments, which is the same in every process."""
     words = [word.encode("utf-8", "surrogatepass") for word in (host, service, *versions, str(seconds), str(pair))]
     return hashlib.sha256(b"".join(b"%d:%s" % (len(word), word) for word in words)).digest()[0] & 1
 
 
 def boot() -> str:
-    """This boot of this host: other hosts, and this one after its next start, throw other coins."""
+    """Returns the ID of this boot, so that hosts and boots have different coin flips; empty if the kernel has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -77,7 +78,7 @@ def boot() -> str:
         return ""
 
 
-def _two(versions: tuple[str, str]) -> tuple[str, str]:
+def _version_fields(versions: tuple[str, str]) -> tuple[str, str]:
     old, new = versions
     old, new = field(old), field(new)
     if old == new:

@@ -10,43 +10,47 @@ from typing import Any, Callable, Iterable, Iterator
 from . import _versions
 from ._classes import Classes
 from ._routes import NONE, Routes, rule_of_closers
-from ._speaker import TOGETHER, Speaker, speaker
+from ._reporter import BATCH, Reporter, reporter
 
 _cpu = time.thread_time_ns
 _now = time.monotonic_ns
 _thread = threading.get_ident
-# The exception under way; asked in the old way, it costs more.
+# The exception being handled. `sys.exception` is faster where it exists (Python 3.11).
 _error = getattr(sys, "exception", None) or (lambda: sys.exc_info()[1])
 
 
 def wsgi(app: Any, service: str, version: str, assigned: str = "none", route: Callable[[dict[str, Any]], str] | None = None,
          classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
          server_timing: bool = False, socket: str | None = None) -> WsgiApp:
-    """The application, telling the agent what each of its requests costs.
+    """Wraps an application so that it reports the cost of each request to the agent.
 
-    `assigned` is "canary" where some processes run one version while others run another, and that is meant. `route` gets
-    the environ of a request that has been answered, and returns the template of its route. `classify` gets the environ of
-    a request before it is served, and returns the name of its class, such as "cached" or "large", or None. `socket` is the
-    agent's, where it is not the usual one. With `server_timing` each response has a header with its CPU time so far.
+    `assigned` is "canary" if some processes run one version and others another one, on purpose. `route` gets the environ
+    of an answered request and returns its route template. `classify` gets the environ of a request before it is served and
+    returns the name of its class, such as "cached" or "large", or None. `rulers` switches rulers on or off, or names their
+    kinds. With `server_timing` each response has a `Server-Timing` header with the CPU time so far. `socket` is the path of
+    the agent's socket if it is not the default one.
     """
-    return WsgiApp(_versions.fixed(app, version, assigned), speaker(service, socket, rulers), route, classify, server_timing)
+    return WsgiApp(_versions.fixed(app, version, assigned), reporter(service, socket, rulers), route, classify, server_timing)
 
 
 def split(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], share: float = 0.5,
           route: Callable[[dict[str, Any]], str] | None = None,
           classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
           server_timing: bool = False, socket: str | None = None) -> WsgiApp:
-    """Two versions in one process: a coin for each request decides, and falls on the new one with probability `share`."""
+    """Wraps two versions in one process: each request gets the new one with a probability of `share`."""
     choose = _versions.coin(old_app, new_app, versions, share)
-    return WsgiApp(choose, speaker(service, socket, rulers), route, classify, server_timing)
+    return WsgiApp(choose, reporter(service, socket, rulers), route, classify, server_timing)
 
 
 def switchback(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int = 2,
                route: Callable[[dict[str, Any]], str] | None = None,
                classify: Callable[[dict[str, Any]], str | None] | None = None, rulers: bool | Iterable[str] = True,
                server_timing: bool = False, socket: str | None = None) -> WsgiApp:
-    """Two versions by turns: of each two slots of so many seconds, a coin decides which has the new one, in all processes."""
-    own = speaker(service, socket, rulers)
+    """Wraps two versions that take turns in slots of `seconds`.
+
+    Of each two slots, a coin flip gives one to the new version. All processes of a host compute the same flips.
+    """
+    own = reporter(service, socket, rulers)
     choose = _versions.slots(old_app, new_app, service, versions, seconds, own.slot_changes)
     return WsgiApp(choose, own, route, classify, server_timing)
 
@@ -54,72 +58,72 @@ def switchback(old_app: Any, new_app: Any, service: str, versions: tuple[str, st
 class WsgiApp:
     """An application that reports what its requests cost."""
 
-    __slots__ = ("_asks_route", "_choose", "_classes", "_fixed", "_plain", "_routes", "_speaker", "_timing", "__weakref__")
+    __slots__ = ("_asks_route", "_choose", "_classes", "_fixed", "_plain", "_routes", "_reporter", "_timing", "__weakref__")
 
-    def __init__(self, choose: _versions.Choice | Callable[[], _versions.Choice], speaker: Speaker,
+    def __init__(self, choose: _versions.Choice | Callable[[], _versions.Choice], reporter: Reporter,
                  route: Callable[[dict[str, Any]], Any] | None, classify: Callable[[dict[str, Any]], Any] | None,
                  timing: bool) -> None:
-        # Where there is one version, nothing is asked.
+        # A single version needs no call per request.
         self._fixed = None if callable(choose) else choose
         self._choose = choose if callable(choose) else lambda: choose
-        self._speaker = speaker
-        self._routes = Routes(route, speaker.fail)
+        self._reporter = reporter
+        self._routes = Routes(route, reporter.fail)
         self._asks_route = route is not None
-        self._classes = None if classify is None else Classes(classify, speaker.fail)
+        self._classes = None if classify is None else Classes(classify, reporter.fail)
         self._timing = timing
         self._plain: Any = None
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        answer = Answer()
-        # A class comes before the version, so that it cannot depend on it.
-        answer.more = "" if self._classes is None else self._classes.field_of(environ)
-        answer.choice = choice = self._fixed or self._choose()
-        answer.of = self
-        answer.environ = environ
-        answer.start_response = start_response
-        answer.status = 0
-        answer.rule = answer.result = answer.delay = None
-        answer.thread = _thread()
-        speaker = self._speaker
-        speaker.skip -= 1
-        if speaker.skip < 0:
-            answer.begin, said, answer.delay = speaker.ruler()
-            answer.more += said
+        exchange = Exchange()
+        # The class is determined before the version, so that it cannot depend on the version.
+        exchange.more = "" if self._classes is None else self._classes.field_of(environ)
+        exchange.choice = choice = self._fixed or self._choose()
+        exchange.app = self
+        exchange.environ = environ
+        exchange.start_response = start_response
+        exchange.status = 0
+        exchange.rule = exchange.result = exchange.delay = None
+        exchange.thread = _thread()
+        reporter = self._reporter
+        reporter.skip -= 1
+        if reporter.skip < 0:
+            exchange.begin, ruler_field, exchange.delay = reporter.ruler()
+            exchange.more += ruler_field
         else:
-            answer.begin = _now()
-        answer.cpu = _cpu()
+            exchange.begin = _now()
+        exchange.cpu = _cpu()
         try:
-            result = choice[0](environ, answer.start_timed if self._timing else answer.start)
+            result = choice[0](environ, exchange.start_timed if self._timing else exchange.start)
         except BaseException:
-            answer.close()
+            exchange.close()
             raise
         kind = type(result)
         if kind is self._plain:
-            # What most of its responses are.
+            # Most responses of an application have the same type.
             pass
         elif kind is list or kind is tuple:
-            answer.__class__ = ListAnswer
+            exchange.__class__ = ListExchange
         elif kind is environ.get("wsgi.file_wrapper"):
-            # Servers send such files in their own way, which they do only if they see that it is one.
-            answer.close()
+            # Servers optimise this type, and recognise it by its class only.
+            exchange.close()
             return result  # type: ignore[no-any-return]
         else:
             self._plain = kind
-        answer.result = result
-        return answer
+        exchange.result = result
+        return exchange
 
 
-class Answer:
-    """A request from its beginning to its end, and its response as the server sees it.
+class Exchange:
+    """A request from start to end, and its response as the server sees it.
 
-    At a few requests a second every cache line that is touched costs more than many instructions do. So there is one object
-    for a request, nothing is looked up twice, and whatever can wait is done when lines are sent.
+    Every additional cache line costs more than many instructions if there are few requests per second. Therefore a request
+    has one object, nothing is looked up twice, and all work that can wait is done when lines are sent.
     """
 
-    __slots__ = ("begin", "choice", "cpu", "delay", "environ", "more", "of", "result", "rule", "start_response", "status",
+    __slots__ = ("app", "begin", "choice", "cpu", "delay", "environ", "more", "result", "rule", "start_response", "status",
                  "thread")
 
-    of: WsgiApp | None
+    app: WsgiApp | None
     choice: tuple[Any, str, str]
     environ: dict[str, Any]
     start_response: Callable[..., Any]
@@ -133,11 +137,11 @@ class Answer:
     delay: int | None
 
     def start(self, status: str, headers: Any, exc_info: Any = None) -> Any:
-        """The `start_response` that the application gets."""
+        """Calls the server's `start_response` and records the status and the framework's rule."""
         self.status = status
         request = self.environ.get("werkzeug.request")
         if request is not None:
-            # Flask forgets it once it has answered. With Werkzeug alone there is no rule.
+            # Flask drops the request once it is answered. Werkzeug without Flask has no rule.
             try:
                 self.rule = request.url_rule or NONE
             except AttributeError:
@@ -147,16 +151,16 @@ class Answer:
         return self.start_response(status, headers, exc_info)
 
     def start_timed(self, status: str, headers: Any, exc_info: Any = None) -> Any:
-        """The same, with a header that tells the CPU time so far."""
-        said = f"cpu;dur={(_cpu() - self.cpu) / 1e6:.3f}"
-        return self.start(status, [*headers, ("Server-Timing", said)], exc_info)
+        """Does the same as `start`, with a `Server-Timing` header for the CPU time so far."""
+        value = f"cpu;dur={(_cpu() - self.cpu) / 1e6:.3f}"
+        return self.start(status, [*headers, ("Server-Timing", value)], exc_info)
 
     def __iter__(self) -> Iterator[bytes]:
-        # Nothing of ours between the parts. That they ended too early is seen when it is closed.
+        # Returns the iterator of the application: no code of this class runs between the parts. `close` detects a broken-off response.
         return iter(self.result)
 
     def close(self) -> None:
-        """What the server calls once it has all of the response, or will not have the rest. Reports the request, once."""
+        """Closes the response and reports the request, once. The server calls it at the end, also for a broken-off response."""
         failure = None
         if _error() is not None:
             self.status = 0
@@ -164,11 +168,11 @@ class Answer:
         close = getattr(result, "close", None)
         if close is not None:
             if self.rule is None:
-                # Django's responses, until they are closed.
+                # Responses of Django, which drop their closers when they are closed.
                 closers = getattr(result, "_resource_closers", None)
                 if closers:
                     try:
-                        # The first one is the request, unless the response streams files.
+                        # The first closer is the request's, unless the response streams files.
                         self.rule = closers[0].__self__.resolver_match
                     except (AttributeError, LookupError, TypeError):
                         self.rule = rule_of_closers(closers)
@@ -179,32 +183,32 @@ class Answer:
                 failure = error
         cpu = _cpu() - self.cpu
         now = _now()
-        of = self.of
-        if of is not None:
-            self.of = None
-            speaker = of._speaker
+        app = self.app
+        if app is not None:
+            self.app = None
+            reporter = app._reporter
             if self.thread != _thread() or cpu < 0:
-                # Another thread's clock, or that of a forked child.
-                speaker.not_measured(self.thread)
+                # Measured by the clock of another thread, or of a forked child.
+                reporter.not_measured(self.thread)
             else:
                 try:
                     if self.delay is not None:
-                        self.more += speaker.rulers.delay_since(self.delay)
+                        self.more += reporter.rulers.delay_since(self.delay)
                     rule = self.rule
-                    if rule is None or of._asks_route:
-                        rule = of._routes.of_environ(self.environ)
-                    lines = speaker.lines
+                    if rule is None or app._asks_route:
+                        rule = app._routes.of_environ(self.environ)
+                    lines = reporter.lines
                     lines.append((now, self.choice, rule, self.status, cpu, now - self.begin, self.more, self.thread, self.cpu))
-                    if now >= speaker.due or len(lines) >= TOGETHER:
-                        speaker.send(now)
+                    if now >= reporter.due or len(lines) >= BATCH:
+                        reporter.send(now)
                 except Exception as error:
-                    speaker.fail(error)
+                    reporter.fail(error)
         if failure is not None:
             raise failure
 
 
-class ListAnswer(Answer):
-    """The same of a response that is there already: of one part, servers know the length without being told."""
+class ListExchange(Exchange):
+    """A response that is a list or tuple. It has a length, from which servers see that it has a single part."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""A listener that plays the agent, and the programs around it that tests run."""
+"""A listener in place of the agent, and helpers that run programs and build environments."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ PYTHON = HERE.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PYTHON.parent / "target")).absolute()
 sys.path.insert(0, str(PYTHON))
 
-# What pip says where there is no index to ask; of a package that is missing from one it lists the versions.
+# Pip prints this if no index can be reached. If only the package is missing, it lists versions instead.
 UNREACHABLE = "(from versions: none)"
 ESCAPES = {"\\\\": "\\", "\\t": "\t", "\\n": "\n", "\\r": "\r"}
 
@@ -27,9 +27,9 @@ def run(*words, **options) -> subprocess.CompletedProcess:
 
 
 def environment(folder: Path) -> Path:
-    """A new Python environment; the folder of its programs."""
+    """Creates a Python environment and returns the folder of its programs."""
     if not importlib.util.find_spec("ensurepip"):
-        raise unittest.SkipTest("no environment can be made: python3 has no ensurepip (Debian: python3-venv)")
+        raise unittest.SkipTest("cannot create an environment: python3 has no ensurepip (Debian: python3-venv)")
     made = run(sys.executable, "-m", "venv", folder)
     if made.returncode:
         raise RuntimeError(made.stdout + made.stderr)
@@ -37,7 +37,7 @@ def environment(folder: Path) -> Path:
 
 
 def web_environment() -> Path:
-    """The servers and frameworks, fetched once and kept beside what cargo builds; the folder of their programs."""
+    """Returns the folder of the servers' programs. They are downloaded once into cargo's target directory."""
     wanted = (HERE / "requirements.txt").read_text()
     folder = TARGET / "python-tools" / "web-{}.{}".format(*sys.version_info)
     stamp = folder / "requirements.txt"
@@ -46,7 +46,7 @@ def web_environment() -> Path:
         got = run(programs / "python", "-m", "pip", "install", "--retries", "1", "--timeout", "20", "--requirement",
                   HERE / "requirements.txt")
         if UNREACHABLE in got.stderr:
-            raise unittest.SkipTest("the servers cannot be fetched: no package index can be reached")
+            raise unittest.SkipTest("cannot download the servers: no package index can be reached")
         if got.returncode:
             raise RuntimeError(got.stderr)
         stamp.write_text(wanted)
@@ -54,22 +54,22 @@ def web_environment() -> Path:
 
 
 def steady_folder() -> "str | None":
-    """Where the binary is that was built last, for the rulers in it."""
+    """Returns the folder of the `steady` that was built last, which has the library of the rulers, or None."""
     built = [folder for folder in (TARGET / "debug", TARGET / "release") if (folder / "steady").exists()]
     return str(max(built, key=lambda folder: (folder / "steady").stat().st_mtime)) if built else None
 
 
 def unescaped(text: str) -> str:
-    said, rest = "", text
+    result, rest = "", text
     while "\\" in rest:
         before, _, rest = rest.partition("\\")
-        said += before + ESCAPES["\\" + rest[0]]
+        result += before + ESCAPES["\\" + rest[0]]
         rest = rest[1:]
-    return said + rest
+    return result + rest
 
 
-class Told:
-    """A line about a request, taken apart."""
+class RequestLine:
+    """A parsed `r` line: a request."""
 
     def __init__(self, service: str, pid: int, began: int, line: str):
         self.service, self.pid, self.began = service, pid, began
@@ -84,7 +84,7 @@ class Told:
 
 
 class Reading:
-    """A line about the CPU time of a process and of its requests, taken apart."""
+    """A parsed `c` line: the CPU time of a process and of its requests, in nanoseconds."""
 
     def __init__(self, pid: int, began: int, line: str):
         self.pid, self.began = pid, began
@@ -94,12 +94,12 @@ class Reading:
 
 
 class Listener:
-    """Listens where the agent would, and takes every datagram apart."""
+    """Listens on a socket like the agent and parses every datagram."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "agent.sock")
-        self.requests: "list[Told]" = []
+        self.requests: "list[RequestLine]" = []
         self.readings: "list[Reading]" = []
         self.dropped = 0
         self.datagrams: "list[bytes]" = []
@@ -110,18 +110,18 @@ class Listener:
         self.socket.bind(self.path)
         self.socket.settimeout(0.05)
         self.ending = False
-        self.thread = threading.Thread(target=self._hear, daemon=True)
+        self.thread = threading.Thread(target=self._receive, daemon=True)
         self.thread.start()
 
-    def _hear(self):
+    def _receive(self):
         while not self.ending:
             try:
                 datagram = self.socket.recv(1 << 17)
             except socket.timeout:
                 continue
-            self.take(datagram)
+            self.parse(datagram)
 
-    def take(self, datagram: bytes):
+    def parse(self, datagram: bytes):
         assert 0 < len(datagram) <= 65_000, len(datagram)
         head, *lines = datagram.decode("utf-8").removesuffix("\n").split("\n")
         protocol, service, pid, began = head.split("\t")
@@ -132,11 +132,11 @@ class Listener:
             elif line.startswith("c\t"):
                 self.readings.append(Reading(int(pid), int(began), line))
             else:
-                self.requests.append(Told(unescaped(service), int(pid), int(began), line))
+                self.requests.append(RequestLine(unescaped(service), int(pid), int(began), line))
         self.datagrams.append(datagram)
 
     def die(self):
-        """As an agent that was killed: its socket's name stays."""
+        """Stops like an agent that was killed: the socket's file stays."""
         self.ending = True
         self.thread.join()
         self.socket.close()
@@ -147,8 +147,8 @@ class Listener:
         self.socket.close()
         self.folder.cleanup()
 
-    def wait_for(self, count: int, seconds: float = 5.0) -> "list[Told]":
-        """So many requests, or what has come until then."""
+    def wait_for(self, count: int, seconds: float = 5.0) -> "list[RequestLine]":
+        """Waits for `count` requests, at most so many seconds. Returns all that were received."""
         end = time.monotonic() + seconds
         while len(self.requests) < count and time.monotonic() < end:
             time.sleep(0.01)

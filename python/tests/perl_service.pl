@@ -1,4 +1,4 @@
-# Calls the middleware as a PSGI server does; test_perl.py says what with, and reads what the agent was told.
+# Calls the middleware as a PSGI server does. test_perl.py chooses the scenario and checks what the agent received.
 use strict;
 use warnings;
 use utf8;
@@ -16,17 +16,17 @@ package Writer { sub write { $main::written .= $_[1] } sub close { $main::writte
 package main;
 our $written = '';
 
-# All of a response, as a server reads it.
+# Serves a request and returns the whole body, like a server.
 sub serve {
     my ($app, %env) = @_;
     my $response = $app->({ REQUEST_METHOD => 'GET', PATH_INFO => '/item/17', %env });
     my $body = '';
     my $read = sub {
-        my ($answer) = @_;
-        return bless {}, 'Writer' if @$answer == 2;
-        if (ref $answer->[2] eq 'ARRAY') { $body .= join '', @{ $answer->[2] }; return }
-        while (defined(my $part = $answer->[2]->getline)) { $body .= $part }
-        $answer->[2]->close;
+        my ($response) = @_;
+        return bless {}, 'Writer' if @$response == 2;
+        if (ref $response->[2] eq 'ARRAY') { $body .= join '', @{ $response->[2] }; return }
+        while (defined(my $part = $response->[2]->getline)) { $body .= $part }
+        $response->[2]->close;
         return;
     };
     ref $response eq 'CODE' ? $response->($read) : $read->($response);
@@ -36,7 +36,7 @@ sub serve {
 my $plain = sub { spin(2); [200, ['Content-Type' => 'text/plain'], ['done']] };
 my %option = (service => 'perl shop', version => 'v1', rulers => 0);
 
-my %deeds = (
+my %scenarios = (
     forms => sub {
         serve(Steadyhand->wrap($plain, %option));
         serve(Steadyhand->wrap(sub { [201, [], bless [qw(a b)], 'Lines'] }, %option), PATH_INFO => '/u/0b5ce3f4-6f7c-4c57-a7a8-2d5f9a4ab1c2');
@@ -81,4 +81,4 @@ my %deeds = (
         print $test->request(HTTP::Request::Common::GET('/item/5'))->content, "\n";
     },
 );
-$deeds{ $ARGV[0] }->();
+$scenarios{ $ARGV[0] }->();

@@ -1,4 +1,4 @@
-"""The services that test_servers.py runs under real servers."""
+"""The services that test_servers.py runs in real servers."""
 
 import functools
 import os
@@ -139,7 +139,7 @@ def fastapi_service_with_middleware():
 
 
 def fastapi_split():
-    """Its new version takes 30 % more."""
+    """Two versions, of which the new one uses 30 % more CPU time."""
     import fastapi
 
     apps = []

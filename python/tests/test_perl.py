@@ -1,4 +1,4 @@
-"""The middleware in Perl of examples/perl, called by Debian's perl as a PSGI server calls it."""
+"""The middleware in Perl in examples/perl, called like a PSGI server calls it."""
 
 import os
 import shutil
@@ -18,8 +18,8 @@ class Perl(unittest.TestCase):
         self.listener = Listener()
         self.addCleanup(self.listener.close)
 
-    def deed(self, name, count=0):
-        """What a deed of perl_service.pl printed, and the requests that the agent was told of."""
+    def scenario(self, name, count=0):
+        """Runs a scenario of perl_service.pl. Returns what it printed, and the requests that the agent received."""
         environment = {"STEADY_SOCKET": self.listener.path, "PATH": "/usr/bin:/bin"}
         done = run(PERL, f"-I{MODULES}", HERE / "perl_service.pl", name, env=environment)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -29,55 +29,55 @@ class Perl(unittest.TestCase):
         return done.stdout, requests
 
     def test_every_form_of_a_response(self):
-        printed, requests = self.deed("forms", 5)
+        printed, requests = self.scenario("forms", 5)
         self.assertEqual(printed, "own\nx|\n")
-        self.assertEqual([told.status for told in requests], [200, 201, 202, 203, 0])
-        self.assertEqual([told.number for told in requests], [1, 2, 3, 4, 5])
-        self.assertEqual([told.route for told in requests], ["/item/<n>", "/u/<n>"] + ["/item/<n>"] * 3)
-        for told, least in zip(requests, (2e6, 9e6, 2e6, 2e6, 0)):
-            self.assertTrue(least <= told.cpu < least + 20e6 and told.wall >= least, told.cpu)
-        self.assertEqual({(told.service, told.version, told.assignment) for told in requests}, {("perl shop", "v1", "none")})
+        self.assertEqual([request.status for request in requests], [200, 201, 202, 203, 0])
+        self.assertEqual([request.number for request in requests], [1, 2, 3, 4, 5])
+        self.assertEqual([request.route for request in requests], ["/item/<n>", "/u/<n>"] + ["/item/<n>"] * 3)
+        for request, least in zip(requests, (2e6, 9e6, 2e6, 2e6, 0)):
+            self.assertTrue(least <= request.cpu < least + 20e6 and request.wall >= least, request.cpu)
+        self.assertEqual({(request.service, request.version, request.assignment) for request in requests}, {("perl shop", "v1", "none")})
 
-    def test_any_text_arrives(self):
-        _, [told] = self.deed("text", 1)
+    def test_any_text_is_transmitted(self):
+        _, [request] = self.scenario("text", 1)
         odd = "a\tb\nc\rd\\e\"'\N{SNOWMAN}"
-        self.assertEqual(told.version, odd)
-        self.assertTrue((odd + "/long" * 300).startswith(told.route) and len(told.route) > 400)
+        self.assertEqual(request.version, odd)
+        self.assertTrue((odd + "/long" * 300).startswith(request.route) and len(request.route) > 400)
 
-    def test_children_speak_and_throw_coins_for_themselves(self):
-        _, requests = self.deed("fork", 120)
-        workers = {(told.pid, told.began) for told in requests}
+    def test_children_report_and_draw_versions_on_their_own(self):
+        _, requests = self.scenario("fork", 120)
+        workers = {(request.pid, request.began) for request in requests}
         self.assertEqual(len(workers), 3)
-        thrown = set()
+        drawn = set()
         for worker in workers:
-            own = [told for told in requests if (told.pid, told.began) == worker]
-            self.assertEqual([told.number for told in own], list(range(1, 41)))
-            thrown.add("".join(told.version for told in own))
-        self.assertEqual(len(thrown), 3)
-        self.assertEqual({told.assignment for told in requests}, {"random"})
+            own = [request for request in requests if (request.pid, request.began) == worker]
+            self.assertEqual([request.number for request in own], list(range(1, 41)))
+            drawn.add("".join(request.version for request in own))
+        self.assertEqual(len(drawn), 3)
+        self.assertEqual({request.assignment for request in requests}, {"random"})
 
-    def test_slots_are_those_of_python(self):
-        _, requests = self.deed("slots")
+    def test_slots_are_the_same_as_in_python(self):
+        _, requests = self.scenario("slots")
         self.assertGreater(len(requests), 20)
-        for told in requests:
-            seconds, begin = map(int, told.more["slot"].split(":"))
+        for request in requests:
+            seconds, begin = map(int, request.more["slot"].split(":"))
             slot = begin // seconds
             coin = _versions.pair_coin(_versions.boot(), "perl shop", ("v1", "v2"), seconds, slot // 2)
-            self.assertEqual(told.version, ("v1", "v2")[slot % 2 ^ coin])
-            self.assertTrue(begin * 10**9 <= told.end - told.wall + 10**6)
+            self.assertEqual(request.version, ("v1", "v2")[slot % 2 ^ coin])
+            self.assertTrue(begin * 10**9 <= request.end - request.wall + 10**6)
 
     def test_some_requests_have_a_ruler(self):
-        printed, requests = self.deed("rulers", 100)
-        kinds = [told.more["ruler"].split(":") for told in requests if "ruler" in told.more]
+        printed, requests = self.scenario("rulers", 100)
+        kinds = [request.more["ruler"].split(":") for request in requests if "ruler" in request.more]
         self.assertEqual(printed, f"{len(kinds)}\n")
         self.assertTrue(5 < len(kinds) <= 100, len(kinds))
         self.assertTrue(all(kind == "syscall" and 1_000 < int(took) < 50_000_000 for kind, took in kinds), kinds)
-        watched = [told for told in requests if "delay" in told.more]
-        self.assertTrue(watched and all("ruler" in told.more for told in watched))
+        watched = [request for request in requests if "delay" in request.more]
+        self.assertTrue(watched and all("ruler" in request.more for request in watched))
 
-    def test_a_missing_agent_fails_nothing(self):
+    def test_a_missing_agent_fails_no_request(self):
         self.listener.die()
-        printed, _ = self.deed("missing")
+        printed, _ = self.scenario("missing")
         number, dropped, sent, why = printed.split(" ", 3)
         self.assertEqual((number, sent), ("50", "0"))
         self.assertGreater(int(dropped), 0)
@@ -86,8 +86,8 @@ class Perl(unittest.TestCase):
     def test_plack(self):
         if run(PERL, "-MPlack::Test", "-e", "1").returncode:
             self.skipTest("no Plack (Debian: libplack-perl)")
-        printed, [told] = self.deed("plack", 1)
-        self.assertEqual((printed, told.route, told.status), ("done\n", "/item/<n>", 200))
+        printed, [request] = self.scenario("plack", 1)
+        self.assertEqual((printed, request.route, request.status), ("done\n", "/item/<n>", 200))
 
 
 if __name__ == "__main__":

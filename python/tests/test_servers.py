@@ -14,7 +14,7 @@ import unittest
 
 from listener import HERE, PYTHON, Listener, run, steady_folder, web_environment
 
-from steadyhand import _speaker
+from steadyhand import _reporter
 
 
 def free_port() -> int:
@@ -24,7 +24,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A server as a process; the `with` ends it as its keeper would, and waits for it."""
+    """A server process. Leaving the `with` block terminates it and waits for its end."""
 
     def __init__(self, programs, listener, words, app):
         self.port = free_port()
@@ -42,7 +42,7 @@ class Server:
                 socket.create_connection(("127.0.0.1", self.port)).close()
                 return self
             time.sleep(0.025)
-        raise RuntimeError(self.said())
+        raise RuntimeError(self.output())
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -53,7 +53,7 @@ class Server:
             self.process.wait()
         self.log.close()
 
-    def said(self) -> str:
+    def output(self) -> str:
         self.log.seek(0)
         return self.log.read().decode()
 
@@ -77,7 +77,7 @@ class Servers(unittest.TestCase):
         try:
             cls.programs = web_environment()
         except unittest.SkipTest as skip:
-            # Told test by test: a class that is skipped as a whole counts as no test at all.
+            # Each test reports the skip: a class that is skipped as a whole is not counted.
             cls.missing = str(skip)
 
     def setUp(self):
@@ -96,12 +96,12 @@ class Servers(unittest.TestCase):
             status = json.loads(server.get("/status")[1])[0]
         self.assertEqual((status["requests"], status["failed"], status["unmeasured"]), (5, 0, 0))
         requests = self.listener.wait_for(6)
-        self.assertEqual([(told.route, told.status) for told in requests],
+        self.assertEqual([(request.route, request.status) for request in requests],
                          [("/item/<int:number>", 200), ("/stream", 200), ("/file", 200), ("/broken", 500),
                           ("(no route)", 404), ("/status", 200)])
-        self.assertEqual([told.number for told in requests], list(range(1, 7)))
+        self.assertEqual([request.number for request in requests], list(range(1, 7)))
         self.assertTrue(3e6 <= requests[0].cpu < 20e6 and 10e6 <= requests[1].cpu < 40e6)
-        self.assertEqual({told.assignment for told in requests}, {"canary"})
+        self.assertEqual({request.assignment for request in requests}, {"canary"})
 
     def test_threads_of_gunicorn(self):
         words = [*GUNICORN, "--workers", "1", "--worker-class", "gthread", "--threads", "4"]
@@ -110,39 +110,39 @@ class Servers(unittest.TestCase):
             [client.start() for client in clients]
             [client.join() for client in clients]
         requests = self.listener.wait_for(90)
-        self.assertEqual(sorted(told.number for told in requests), list(range(1, 91)))
-        self.assertTrue(all(3e6 <= told.cpu < 20e6 for told in requests), max(told.cpu for told in requests))
-        self.assertEqual({told.route for told in requests}, {"/item/<int:number>"})
+        self.assertEqual(sorted(request.number for request in requests), list(range(1, 91)))
+        self.assertTrue(all(3e6 <= request.cpu < 20e6 for request in requests), max(request.cpu for request in requests))
+        self.assertEqual({request.route for request in requests}, {"/item/<int:number>"})
         if steady_folder():
-            self.assertTrue(any("ruler" in told.more for told in requests))
+            self.assertTrue(any("ruler" in request.more for request in requests))
 
-    def test_workers_that_were_forked_after_the_import(self):
+    def test_workers_forked_after_the_import(self):
         with self.server([*GUNICORN, "--workers", "3", "--preload"], "service:flask_service()") as server:
             for _ in range(60):
                 server.get("/item/5")
         requests = self.listener.wait_for(60)
         self.assertEqual(len(requests), 60)
-        workers = {(told.pid, told.began) for told in requests}
+        workers = {(request.pid, request.began) for request in requests}
         self.assertEqual(len(workers), len({pid for pid, _ in workers}))
         self.assertNotIn(server.process.pid, {pid for pid, _ in workers})
         for worker in workers:
-            numbers = [told.number for told in requests if (told.pid, told.began) == worker]
+            numbers = [request.number for request in requests if (request.pid, request.began) == worker]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
-    def test_a_worker_that_dies_in_a_request_takes_only_that_along(self):
+    def test_only_the_request_of_a_killed_worker_is_lost(self):
         with self.server([*GUNICORN, "--workers", "1"], "service:flask_service()") as server:
             for _ in range(4):
                 server.get("/item/5")
-            # The next one is late enough that all lines go out with its own.
-            time.sleep(_speaker.GATHER_NS / 1e9 + 0.1)
+            # The batch is due by then, so the next request sends all lines.
+            time.sleep(_reporter.BATCH_NS / 1e9 + 0.1)
             server.get("/item/5")
             with self.assertRaises(OSError):
                 server.get("/die")
             self.assertEqual(server.get("/item/6")[0], 200)
         requests = self.listener.wait_for(6)
-        self.assertEqual([told.number for told in requests], [1, 2, 3, 4, 5, 1])
+        self.assertEqual([request.number for request in requests], [1, 2, 3, 4, 5, 1])
 
-    def test_an_agent_that_is_killed_or_was_never_there_is_not_missed(self):
+    def test_a_missing_agent_fails_no_request(self):
         self.listener.die()
         with self.server([*GUNICORN, "--workers", "1"], "service:flask_service()") as server:
             self.assertEqual({server.get("/item/5")[0] for _ in range(20)}, {200})
@@ -151,31 +151,31 @@ class Servers(unittest.TestCase):
         self.assertEqual(status["requests"], status["dropped"] + status["gathered"])
         self.assertIn("refused", status["agent"])
 
-    def test_django_tells_its_routes(self):
+    def test_django_routes(self):
         with self.server([*GUNICORN, "--workers", "1"], "service:django_service()") as server:
             self.assertEqual(server.get("/item/5/"), (200, b"5"))
             self.assertEqual(server.get("/nowhere")[0], 404)
         requests = self.listener.wait_for(2)
-        self.assertEqual([(told.route, told.status) for told in requests], [("/item/<int:number>/", 200), ("/nowhere", 404)])
+        self.assertEqual([(request.route, request.status) for request in requests], [("/item/<int:number>/", 200), ("/nowhere", 404)])
 
-    def test_the_agent_itself_keeps_what_it_is_told(self):
+    def test_the_real_agent_stores_all_requests(self):
         folder = steady_folder()
         if folder is None:
             self.skipTest("steady was not built")
         self.listener.die()
         os.unlink(self.listener.path)
-        place = os.path.dirname(self.listener.path)
-        words = [f"{folder}/steady", "agent", "--socket", self.listener.path, "--store", f"{place}/store.db"]
+        folder_of_agent = os.path.dirname(self.listener.path)
+        words = [f"{folder}/steady", "agent", "--socket", self.listener.path, "--store", f"{folder_of_agent}/store.db"]
         agent = subprocess.Popen([*words, "--no-rulers"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with self.server([*GUNICORN, "--workers", "2"], "service:flask_service()") as server:
                 for _ in range(40):
                     server.get("/item/5")
-                # A line of each worker may still be gathered: at its end it sends that.
+                # Each worker may still hold a batch, which it sends at its end.
         finally:
             agent.terminate()
             self.assertEqual(agent.wait(10), 0)
-        status = run(*words[:2], "status", "--socket", self.listener.path, "--store", f"{place}/store.db", "--format", "json")
+        status = run(*words[:2], "status", "--socket", self.listener.path, "--store", f"{folder_of_agent}/store.db", "--format", "json")
         [service] = json.loads(status.stdout)["store"]["services"]
         self.assertEqual((service["name"], service["versions"], service["requests"]), ("shop", ["v1"], 40))
 
@@ -184,13 +184,13 @@ class Servers(unittest.TestCase):
             statuses = [server.get(path)[0] for path in ("/item/5", "/broken", "/below/stream/a", "/nowhere")]
             self.assertEqual(statuses, [200, 500, 200, 404])
         requests = self.listener.wait_for(4)
-        self.assertEqual([told.route for told in requests],
+        self.assertEqual([request.route for request in requests],
                          ["/item/{number}", "/broken", "/below/stream/{name}", "(no route)"])
-        # Starlette answers with 500 and hands the exception on to the server.
-        self.assertEqual([told.status for told in requests], [200, 0, 200, 404])
+        # Starlette answers with 500 and passes the exception on to the server.
+        self.assertEqual([request.status for request in requests], [200, 0, 200, 404])
         self.assertTrue(3e6 <= requests[0].cpu < 20e6, requests[0].cpu)
 
-    def test_what_fastapi_does_elsewhere_is_the_requests(self):
+    def test_fastapis_threads_and_tasks_count_for_the_request(self):
         for service in ("fastapi_service", "fastapi_service_with_middleware"):
             before, readings = len(self.listener.requests), len(self.listener.readings)
             paths = ["/cheap"] * 5 + ["/thread", "/loop", "/background"] * 10
@@ -198,35 +198,35 @@ class Servers(unittest.TestCase):
                 for path in paths:
                     self.assertEqual(server.get(path)[0], 200)
             requests = self.listener.wait_for(before + len(paths))[before:]
-            # Background work ends after the client has its answer, and may be overtaken by the next request.
-            self.assertEqual(sorted(told.route for told in requests), sorted(paths))
-            cheap = min(told.cpu for told in requests)
+            # Background work ends after the response, so the next request may overtake it.
+            self.assertEqual(sorted(request.route for request in requests), sorted(paths))
+            cheap = min(request.cpu for request in requests)
             for path in ("/thread", "/loop", "/background"):
-                costs = [told.cpu - cheap for told in requests if told.route == path]
-                # Within 15 % of what each took.
+                costs = [request.cpu - cheap for request in requests if request.route == path]
+                # Within 15 % of the 20 ms that each uses.
                 self.assertTrue(20e6 * 0.85 < statistics.median(costs) < 20e6 * 1.15, (service, path, costs))
             first, last = self.listener.readings[readings], self.listener.readings[-1]
             process = last.process_cpu - first.process_cpu
             explained = last.requests_cpu - first.requests_cpu
-            # The server's own is in neither; what is left is what hands work on to threads.
+            # Neither includes the server's own CPU time. The rest is the overhead of passing work to threads.
             self.assertTrue(0.9 * process < explained < 1.02 * process, (service, explained, process))
 
-    def test_what_runs_in_a_pool_of_its_own_is_not_explained(self):
+    def test_work_in_an_own_thread_pool_does_not_count_for_the_request(self):
         with self.server(UVICORN, "service:fastapi_service") as server:
             for path in ["/cheap"] * 3 + ["/pool"] * 10:
                 self.assertEqual(server.get(path)[0], 200)
         requests = self.listener.wait_for(13)
-        self.assertLess(statistics.median(told.cpu for told in requests[3:]), 10e6)
+        self.assertLess(statistics.median(request.cpu for request in requests[3:]), 10e6)
         first, last = self.listener.readings[0], self.listener.readings[-1]
         unexplained = (last.process_cpu - first.process_cpu) - (last.requests_cpu - first.requests_cpu)
         self.assertGreater(unexplained, 10 * 20e6)
 
-    def test_a_version_of_endpoints_in_threads_that_costs_more(self):
+    def test_a_more_expensive_version_with_endpoints_in_threads(self):
         with self.server(UVICORN, "service:fastapi_split") as server:
             for _ in range(80):
                 self.assertEqual(server.get("/work")[0], 200)
         requests = self.listener.wait_for(80)[5:]
-        old, new = (statistics.median(told.cpu for told in requests if told.version == version) for version in ("v1", "v2"))
+        old, new = (statistics.median(request.cpu for request in requests if request.version == version) for version in ("v1", "v2"))
         self.assertTrue(1.2 < new / old < 1.35, (old, new))
 
 

@@ -1,4 +1,4 @@
-"""The composite action: its file is well-formed, and its scripts do what it promises, run here as a runner would."""
+"""The composite action: checks that action.yml is well-formed, and runs its scripts as a runner does."""
 
 import os
 import re
@@ -27,12 +27,12 @@ def load(path: Path):
 
 
 def busy(turns: int) -> str:
-    """A loop of the shell: its cost grows with its turns."""
+    """Returns a shell loop whose cost is proportional to `turns`."""
     return f"sh -c 'i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done'"
 
 
 class Action:
-    """The action's steps, run as a runner does: inputs to the environment, files for what they tell."""
+    """Runs the action's steps as a runner does: inputs in the environment, outputs in files."""
 
     def __init__(self, folder: Path):
         self.file, self.folder = load(ROOT / "action.yml"), folder
@@ -49,7 +49,7 @@ class Action:
         own = {"PATH": path, "HOME": str(self.folder), "RUNNER_TEMP": str(self.folder)}
         script = self.folder / "script"
         script.write_text(found["run"])
-        # These are the words with which a runner starts what says `shell: bash`.
+        # A runner starts `shell: bash` with these words.
         return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=where, text=True,
                               env={**own, **files, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
@@ -60,7 +60,7 @@ class Action:
         known |= {"inputs.steady || steps.install.outputs.steady": inputs["steady"], "github.action_path": str(ROOT)}
         return EXPRESSION.sub(lambda match: known[match.group(1).strip()], text)
 
-    def told(self) -> dict:
+    def output_values(self) -> dict:
         return dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
 
 
@@ -72,11 +72,11 @@ class WithAction(unittest.TestCase):
         self.action = Action(self.folder)
 
     def compare(self, status: int, **inputs) -> dict:
-        """Runs the comparison, which must end with `status`; what it told."""
+        """Runs the comparison, which must end with `status`, and returns its outputs."""
         done = self.action.run("compare", **inputs)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        self.said = done.stdout
-        return self.action.told()
+        self.stdout = done.stdout
+        return self.action.output_values()
 
 
 class Files(WithAction):
@@ -84,23 +84,23 @@ class Files(WithAction):
         for step in self.action.file["runs"]["steps"]:
             self.assertNotRegex(step["run"], EXPRESSION)
 
-    def test_every_input_is_used_and_every_output_told(self):
+    def test_every_input_is_used_and_every_output_set(self):
         text = (ROOT / "action.yml").read_text()
         used = set(re.findall(r"inputs\.([a-z-]+)", text))
         self.assertEqual(used, set(self.action.file["inputs"]))
-        told = self.compare(0, old="true", new="true", budget="1s")
-        self.assertEqual(set(told), set(self.action.file["outputs"]))
+        outputs = self.compare(0, old="true", new="true", budget="1s")
+        self.assertEqual(set(outputs), set(self.action.file["outputs"]))
 
     def test_scripts_are_clean(self):
         if not shutil.which("shellcheck"):
             self.skipTest("no shellcheck")
         for step in self.action.file["runs"]["steps"]:
-            script = "set -eo pipefail\n" + step["run"]  # as the runner's shell is started
+            script = "set -eo pipefail\n" + step["run"]  # the options of the runner's shell
             checked = subprocess.run(["shellcheck", "--shell=bash", "-"], input=script, text=True,
                                      stdout=subprocess.PIPE)
             self.assertEqual(checked.returncode, 0, checked.stdout)
 
-    def test_the_example_uses_what_there_is(self):
+    def test_the_example_uses_existing_inputs_and_outputs(self):
         steps = load(ROOT / "examples" / "workflow.yml")["jobs"]["gate"]["steps"]
         uses = [step["uses"] for step in steps if "uses" in step]
         self.assertEqual(uses, ["actions/checkout@v4", "OWNER/steadyhand@COMMIT"])
@@ -111,29 +111,29 @@ class Files(WithAction):
 
 
 class Comparing(WithAction):
-    def test_a_condition_that_surely_holds_fails_the_job(self):
-        told = self.compare(1, old=busy(4000), new=busy(8000), budget="10s", fail_if="slower>2%")
-        self.assertEqual((told["verdict"], told["status"]), ("slower", "1"))
-        low, change, high = (float(told[name]) for name in ("low", "change", "high"))
-        self.assertTrue(0.02 < low < change < high, told)
-        self.assertIn("::error title=steady::slower>2%25 surely holds", self.said)
+    def test_a_condition_that_certainly_holds_fails_the_job(self):
+        outputs = self.compare(1, old=busy(4000), new=busy(8000), budget="10s", fail_if="slower>2%")
+        self.assertEqual((outputs["verdict"], outputs["status"]), ("slower", "1"))
+        low, change, high = (float(outputs[name]) for name in ("low", "change", "high"))
+        self.assertTrue(0.02 < low < change < high, outputs)
+        self.assertIn("::error title=steady::slower>2%25 certainly holds", self.stdout)
         self.assertIn("more CPU time", self.action.summary.read_text())
 
     def test_a_condition_that_does_not_hold_passes(self):
-        told = self.compare(0, old=busy(8000), new=busy(4000), budget="10s", fail_if="slower>2%")
-        self.assertEqual(told["verdict"], "faster")
-        self.assertNotIn("::error", self.said)
-        judged = subprocess.run([STEADY, "judge", "--format", "json", told["report"]], stdout=subprocess.PIPE, text=True)
+        outputs = self.compare(0, old=busy(8000), new=busy(4000), budget="10s", fail_if="slower>2%")
+        self.assertEqual(outputs["verdict"], "faster")
+        self.assertNotIn("::error", self.stdout)
+        judged = subprocess.run([STEADY, "judge", "--format", "json", outputs["report"]], stdout=subprocess.PIPE, text=True)
         self.assertEqual(judged.returncode, 0)
-        self.assertIn(told["change"], judged.stdout)
+        self.assertIn(outputs["change"], judged.stdout)
 
-    def test_undecided_fails_where_a_verdict_is_required_only(self):
+    def test_undecided_fails_only_if_a_verdict_is_required(self):
         few = {"old": "true", "new": "true", "budget": "", "args": "--runs 3"}
-        told = self.compare(0, **few)
-        self.assertEqual((told["verdict"], told["change"]), ("undecided", ""))
-        told = self.compare(4, require_verdict="true", **few)
-        self.assertEqual(told["status"], "4")
-        self.assertIn("::error title=steady::undecided", self.said)
+        outputs = self.compare(0, **few)
+        self.assertEqual((outputs["verdict"], outputs["change"]), ("undecided", ""))
+        outputs = self.compare(4, require_verdict="true", **few)
+        self.assertEqual(outputs["status"], "4")
+        self.assertIn("::error title=steady::undecided", self.stdout)
         self.assertNotEqual(self.action.summary.read_text(), "")
 
     def test_more_options_keep_their_quotes(self):
@@ -142,15 +142,15 @@ class Comparing(WithAction):
         self.assertEqual(note.read_text(), f"{self.folder}\n")
         self.compare(1, old="true", new="true", args="--setup 'unclosed")
 
-    def test_what_cannot_be_measured_keeps_its_status_and_tells_nothing(self):
+    def test_a_failed_measurement_keeps_its_status_and_has_no_outputs(self):
         for status, inputs in ((2, {"old": "/no/such/program", "new": "true"}), (3, {"old": "true", "new": "false"})):
             self.assertEqual(self.compare(status, **inputs), {"status": str(status)})
             self.assertEqual(self.action.summary.read_text(), "")
 
-    def test_half_of_the_inputs_is_refused(self):
+    def test_incomplete_inputs_are_refused(self):
         for inputs in ({}, {"old": "true"}, {"rev": "a..b"}, {"old": "a", "new": "b", "rev": "a..b", "command": "c"}):
             self.assertEqual(self.compare(2, **inputs), {})
-            self.assertIn("give old and new, or rev and command", self.said)
+            self.assertIn("give old and new, or rev and command", self.stdout)
 
 
 class Revisions(WithAction):
@@ -162,17 +162,17 @@ class Revisions(WithAction):
             (origin / "source").write_text("#!/bin/sh\n" + busy(turns) + "\n")
             subprocess.run([*git, "add", "source"], check=True)
             subprocess.run([*git, "commit", "-qm", f"{turns} turns"], check=True)
-        # As deep as the example has it.
+        # The example has the same depth.
         subprocess.run(["git", "clone", "-q", "--depth", "2", f"file://{origin}", clone], check=True)
         inputs = {"rev": "HEAD^1..HEAD", "build": "install source prog", "command": "./prog", "budget": "10s"}
         done = self.action.run("compare", where=clone, fail_if="slower>2%", **inputs)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual(self.action.told()["verdict"], "slower")
+        self.assertEqual(self.action.output_values()["verdict"], "slower")
 
 
 class Installing(WithAction):
-    def test_the_source_of_the_action_is_what_is_installed(self):
-        # In place of a release build: a cargo that notes how it is called, and installs the binary that is there.
+    def test_the_actions_own_source_is_installed(self):
+        # A fake cargo instead of a release build: it records its arguments and installs the existing binary.
         cargo = self.folder / "cargo"
         cargo.write_text(f'#!/bin/sh\npwd >{self.folder}/called\necho "$@" >>{self.folder}/called\n'
                          f'mkdir -p "$RUNNER_TEMP/steadyhand/bin"\nln -s {STEADY} "$RUNNER_TEMP/steadyhand/bin/steady"\n')
@@ -183,7 +183,7 @@ class Installing(WithAction):
         self.assertEqual(Path(where), ROOT)
         self.assertRegex(words, r"^install --locked .*--path crates/cli --root \S+/steadyhand ")
         self.assertRegex(done.stdout, r"^steady \d")
-        self.assertEqual(self.action.told(), {"steady": f"{self.folder}/steadyhand/bin/steady"})
+        self.assertEqual(self.action.output_values(), {"steady": f"{self.folder}/steadyhand/bin/steady"})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Agents that answer as docs/metrics.md says, of made-up requests whose costs are known: v2 needs FACTOR of v1's CPU time."""
+"""Simulated agents with the metrics of docs/metrics.md, for requests of known cost: v2 uses FACTOR times the CPU time of v1."""
 
 import math
 import random
@@ -11,7 +11,7 @@ ROUTES = {"/item/<n>": 2e6, "/search": 5e6}
 RULERS = {"icode": 9e4, "syscall": 3e4}
 # Half of the requests for /search belong to this class, at the same cost.
 CLASS = "member"
-# CPU time is split at so many times the usual cost.
+# The CPU time of a request is split at this multiple of the typical cost.
 BOUND = 2
 
 
@@ -19,9 +19,9 @@ def clipped(log):
     return max(-0.6, min(0.6, log))
 
 
-def added(cost, usual, before, ruler, failed):
-    """What a request adds to each metric of requests: it took `cost` nanoseconds of CPU time, where `usual` is usual for its route and class.
-    `before` and `ruler` say how far the requests and the ruler before it were from usual, as logarithms."""
+def request_metrics(cost, usual, before, ruler, failed):
+    """Returns what a request adds to each request metric. `cost` is its CPU time in nanoseconds, `usual` the typical cost of its route
+    and class. `before` and `ruler` are the logarithmic deviations of recent requests and of the last ruler from their typical values."""
     seconds, log, shifted = cost / 1e9, math.log(cost), before + 16
     base = min(seconds, BOUND * usual / 1e9)
     excess = seconds - base
@@ -63,12 +63,12 @@ def added(cost, usual, before, ruler, failed):
 
 
 class Agent:
-    """One agent: its sums grow with the seconds that pass, and begin anew when it is restarted."""
+    """An agent whose sums grow every second, and start again at zero when it restarts."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lock = threading.Lock()
-        self.away = False
+        self.unavailable = False
         self.restart()
 
     def restart(self):
@@ -81,7 +81,7 @@ class Agent:
         self.sums[key] = self.sums.get(key, 0.0) + value
 
     def second(self):
-        """What a second brings: requests under a load that moves, by a coin on either version."""
+        """Adds the requests of a second, under a changing load, each with a random version."""
         with self.lock:
             load = 1 + 0.3 * math.sin(time.time() / 7)
             for route, usual in ROUTES.items():
@@ -110,9 +110,9 @@ class Agent:
             labels["class"] = CLASS
         before, ruler = self.random.gauss(0, 0.1), math.log(load) + self.random.gauss(0, 0.05)
         cost = usual * load * (FACTOR if version == "v2" else 1) * math.exp(self.random.gauss(0, 0.15) + 0.3 * before)
-        for name, value in added(cost, usual, before, ruler, self.random.random() < 0.01).items():
+        for name, value in request_metrics(cost, usual, before, ruler, self.random.random() < 0.01).items():
             self.add(name, labels, value)
-        # Versions are drawn by request, so the CPU time of the process is of none alone.
+        # Versions are drawn per request, so the process's CPU time belongs to no single version.
         self.add("steady_process_cpu_seconds_total", {"service": "shop"}, 1.1 * cost / 1e9)
         self.add("steady_process_requests_cpu_seconds_total", {"service": "shop"}, cost / 1e9)
         if self.random.random() < 0.3:
@@ -129,12 +129,12 @@ class Agent:
 
 
 def serve(agent, port):
-    """Answers on a port of the loopback, 503 while the agent is away; the server."""
+    """Serves the agent's metrics on a loopback port, or status 503 while it is unavailable. Returns the server."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             page = agent.page().encode()
-            self.send_response(503 if agent.away else 200)
+            self.send_response(503 if agent.unavailable else 200)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.end_headers()
             self.wfile.write(page)
@@ -148,7 +148,7 @@ def serve(agent, port):
 
 
 def grow(agents):
-    """Lets all of them grow, a second at a time, until the process ends."""
+    """Adds a second of requests to all agents every second, in a daemon thread."""
 
     def run():
         while True:

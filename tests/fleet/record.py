@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Records what real stores answer to `steady release compare`, into testdata/fleet: record.py STEADY FOLDER.
+"""Records the answers of real stores to `steady release compare` in testdata/fleet: record.py STEADY FOLDER.
 
-A Prometheus and a VictoriaMetrics scrape three made agents for 40 seconds; one begins anew on the way, one is away for a
-while. What `steady` asks passes through a proxy that writes question and answer down.
+A Prometheus and a VictoriaMetrics scrape three simulated agents for 34 seconds. One agent restarts, another is unavailable
+for a while. The queries of `steady` pass through a proxy that records queries and answers.
 """
 
 import json
@@ -24,7 +24,7 @@ SECONDS = 34
 
 
 def proxy(target, kept):
-    """A server that passes questions on to `target`, and appends them to `kept` with their answers."""
+    """Starts a server that forwards queries to `target` and appends them to `kept` with their answers. Returns its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -64,18 +64,19 @@ def main():
         time.sleep(SECONDS * 0.3)
         agents[1].restart()
         time.sleep(SECONDS * 0.2)
-        agents[2].away = True
+        agents[2].unavailable = True
         time.sleep(SECONDS * 0.2)
-        agents[2].away = False
+        agents[2].unavailable = False
         time.sleep(SECONDS * 0.3)
         end = int(time.time())
-        # VictoriaMetrics holds the newest half minute back.
+        # VictoriaMetrics does not return the newest half minute.
         time.sleep(35)
         for name, store in [("prometheus", one), ("victoria-metrics", other)]:
             kept = []
             words = ["release", "compare", "v1", "v2", "--no-history", "--from", str(begin), "--to", str(end)]
             words += ["--host-label", "host", "--by", "route", "--prometheus", proxy(store, kept)]
             subprocess.run([steady, *words], check=False)
+            # Rust tests read the key "asked".
             kept = {"from": begin, "to": end, "asked": kept}
             (folder / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
 

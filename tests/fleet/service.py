@@ -1,5 +1,5 @@
-"""A service under a load that moves: its requests go through the middleware, by a coin on either version, until its input ends. On
-SIGUSR1 it sends what it has gathered and stops until SIGCONT."""
+"""A service under a changing load. Its requests go through the middleware to a random version, until its stdin is closed. On
+SIGUSR1 it sends its batch of lines and stops until SIGCONT."""
 
 import math
 import os
@@ -10,9 +10,9 @@ import threading
 import time
 
 import steadyhand
-from steadyhand import _speaker
+from steadyhand import _reporter
 
-# v2 does a fourteenth more.
+# v2 does a fourteenth more work than v1.
 WORK = {"v1": 1400, "v2": 1500}
 PATHS = {"/item": 1, "/search": 2}
 
@@ -38,8 +38,8 @@ def main():
     while not ended.is_set():
         if is_to_stop.is_set():
             is_to_stop.clear()
-            for speaker in list(_speaker._speakers.values()):
-                speaker.flush()
+            for reporter in list(_reporter._reporters.values()):
+                reporter.flush()
             os.kill(os.getpid(), signal.SIGSTOP)
         path = random.choice(list(PATHS))
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "steadyhand.route": path}

@@ -1,4 +1,4 @@
-"""Real stores, Prometheus and VictoriaMetrics, started for a while on the loopback."""
+"""Starts real stores, Prometheus and VictoriaMetrics, on the loopback interface."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def missing():
-    """The programs of the two stores that are not installed."""
+    """Returns the names of the stores' programs that are not installed."""
     return [name for name in ["prometheus", "victoria-metrics"] if shutil.which(name) is None]
 
 
@@ -22,7 +22,7 @@ def free_port():
 
 
 def scrape_config(targets, folder):
-    """What both read: agents by host, each with its port, scraped every second. JSON is YAML, too."""
+    """Writes the scrape configuration of both stores and returns its path. `targets` has each host's port; JSON is valid YAML."""
     static = [{"targets": [f"127.0.0.1:{port}"], "labels": {"host": host}} for host, port in targets.items()]
     job = {"job_name": "steady", "honor_labels": True, "static_configs": static}
     config = {"global": {"scrape_interval": "1s", "scrape_timeout": "900ms"}, "scrape_configs": [job]}
@@ -33,7 +33,7 @@ def scrape_config(targets, folder):
 
 @contextlib.contextmanager
 def running(command, url, log):
-    """A store that runs until the end of the block; its address, once it is ready."""
+    """Runs a store during the block. Yields its URL once it is ready."""
     with open(log, "w") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
             for _ in range(100):
@@ -42,14 +42,14 @@ def running(command, url, log):
                     break
                 time.sleep(0.1)
             else:
-                raise RuntimeError(f"{command[0]} does not begin: {Path(log).read_text()[-2000:]}")
+                raise RuntimeError(f"{command[0]} does not start: {Path(log).read_text()[-2000:]}")
             yield url
         finally:
             process.terminate()
 
 
 def prometheus(targets, folder):
-    """A Prometheus that scrapes the targets."""
+    """Runs a Prometheus that scrapes the targets."""
     port = free_port()
     command = ["prometheus", f"--config.file={scrape_config(targets, folder)}", f"--storage.tsdb.path={folder}/prometheus"]
     command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
@@ -57,7 +57,7 @@ def prometheus(targets, folder):
 
 
 def victoria_metrics(targets, folder, *options):
-    """A VictoriaMetrics that does; without options it holds the newest half minute back."""
+    """Runs a VictoriaMetrics that scrapes the targets. By default, its answers lack the newest half minute."""
     port = free_port()
     command = ["victoria-metrics", f"-promscrape.config={scrape_config(targets, folder)}", f"-storageDataPath={folder}/victoria"]
     command += [f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR", *options]

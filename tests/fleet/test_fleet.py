@@ -1,5 +1,5 @@
-"""A fleet as it is run: agents with services under a load that moves, scraped by a real Prometheus and a real VictoriaMetrics.
-What these say of a release is what the agents' own stores say of the same seconds."""
+"""A realistic fleet: agents with services under a changing load, scraped by a real Prometheus and a real VictoriaMetrics. The results
+from these stores must agree with those from the agents' own stores for the same seconds."""
 
 import contextlib
 import json
@@ -24,13 +24,13 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
 HERE = Path(__file__).resolve().parent
 HOSTS = 4
-# The answers differ by less: 0.1 percentage points, or a seventh of the half-width where that is more, for requests of one second and
-# of one scrape are not quite the same blocks.
+# The largest allowed difference: 0.1 percentage points, or a seventh of the half-width if that is more. The requests of a second and
+# of a scrape are not exactly the same blocks.
 CLOSE = 0.001
 
 
-class Way:
-    """The way from the stores to an agent, which can be cut."""
+class Proxy:
+    """A TCP proxy between the stores and an agent that can cut the connection."""
 
     def __init__(self, port):
         self.target, self.cut = port, False
@@ -62,12 +62,12 @@ class Way:
 
 
 class Host:
-    """One agent, and a service that tells it of its requests."""
+    """An agent, and a service that reports its requests to it."""
 
     def __init__(self, folder, number):
         self.name = f"web-{number}"
         self.socket, self.store, self.port = folder / f"{number}.sock", folder / f"{number}.db", free_port()
-        self.way = Way(self.port)
+        self.proxy = Proxy(self.port)
         self.start()
 
     def start(self):
@@ -91,8 +91,8 @@ class Host:
 
 @contextlib.contextmanager
 def quiet(*hosts):
-    """What happens in this block happens between requests of these hosts, so that it is known on which side of it each of them is: a
-    service sends what it has gathered, an agent hands a second over when it is over, and scrapes are a second apart."""
+    """Pauses the services of these hosts while the block runs, so that each request is certainly before or after it. Services first send
+    their batches. The waits cover the agents' delay of a second and the scrape interval."""
     for host in hosts:
         host.service.send_signal(signal.SIGUSR1)
     time.sleep(3.2)
@@ -103,39 +103,39 @@ def quiet(*hosts):
 
 
 def compare(words, window):
-    """The report of `steady release compare`, as JSON."""
+    """Runs `steady release compare` and returns its JSON report."""
     words = ["release", "compare", "v1", "v2", *words, "--from", str(window[0]), "--to", str(window[1])]
-    told = subprocess.run([STEADY, *words, "--no-history", "--format", "json"], capture_output=True, text=True)
-    if told.returncode != 0:
-        raise AssertionError(told.stderr)
-    return json.loads(told.stdout)
+    done = subprocess.run([STEADY, *words, "--no-history", "--format", "json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
 
 
 def follow(url):
-    """The same, followed from now on until it is decided."""
+    """Starts `steady release compare --watch`, which follows the release until it is decided."""
     words = ["release", "compare", "v1", "v2", "--service", "shop", "--watch", "--window", "2m", "--prometheus", url]
     words += ["--host-label", "host", "--no-history", "--format", "json", "--quiet"]
     return subprocess.Popen([STEADY, *words], stdout=subprocess.PIPE, text=True)
 
 
 def scrapes(url, end):
-    """When each host's agent was scraped, and when it said then that it had begun: by host, in the order of time."""
+    """Returns, for each host, the times of its scrapes and the agent's start time in each of them, in order of time."""
     query = urllib.parse.urlencode({"query": "steady_agent_start_time_seconds[2m]", "time": end, "nocache": 1})
     with urllib.request.urlopen(f"{url}/api/v1/query?{query}") as answer:
         series = json.load(answer)["data"]["result"]
-    # Where a scrape failed, VictoriaMetrics says so.
+    # VictoriaMetrics returns NaN for a failed scrape.
     return {one["metric"]["host"]: [scrape for scrape in one["values"] if scrape[1] != "NaN"] for one in series}
 
 
 def without_gaps(host, seen, path):
-    """A copy of the host's store without the seconds that no two scrapes of one agent hold; how many gaps there are, and whether one
-    begins or ends among requests. An agent hands a second over when it is over, to its store and to what it shows; where it is late by
-    up to a second, a scrape may hold one less."""
+    """Copies the host's store without the seconds that are not between two scrapes of the same agent. Returns the number of gaps, and
+    whether one begins or ends near requests. An agent adds a second to its store and metrics once the second is over. It may be up to a
+    second late, and then a scrape has one second less."""
     with contextlib.closing(sqlite3.connect(host.store)) as store, contextlib.closing(sqlite3.connect(path)) as copy:
         store.backup(copy)
         gaps, among_requests = 0, False
         for (one, began), (other, begun) in zip(seen, seen[1:]):
-            # What VictoriaMetrics keeps is sometimes some digits short.
+            # VictoriaMetrics sometimes rounds the last digits.
             if abs(float(began) - float(begun)) > 0.1 or other - one > 2.5:
                 gaps += 1
                 for edge in (one, other):
@@ -148,11 +148,11 @@ def without_gaps(host, seen, path):
 
 @unittest.skipIf(missing(), f"not installed: {', '.join(missing())}")
 class Fleet(unittest.TestCase):
-    def test_a_fleets_store_says_what_the_agents_stores_say(self):
+    def test_a_fleets_store_agrees_with_the_agents_stores(self):
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
             hosts = [Host(folder, number) for number in range(HOSTS)]
-            targets = {host.name: host.way.port for host in hosts}
+            targets = {host.name: host.proxy.port for host in hosts}
             with prometheus(targets, folder) as one, victoria_metrics(targets, folder, "-search.latencyOffset=1s") as other:
                 window, watched = self.play(hosts, one)
                 for host in hosts:
@@ -162,10 +162,10 @@ class Fleet(unittest.TestCase):
                 self.assertTrue(report["looks"])
                 for name, url in [("prometheus", one), ("victoria-metrics", other)]:
                     with self.subTest(name):
-                        self.hold(hosts, url, window, folder / f"copies-{name}")
+                        self.check_agreement(hosts, url, window, folder / f"copies-{name}")
 
     def play(self, hosts, url):
-        """What happens; the window that holds all of it, and who followed it."""
+        """Runs the scenario. Returns its time window and the process that follows the release."""
         time.sleep(3)
         begin = int(time.time())
         time.sleep(2)
@@ -176,10 +176,10 @@ class Fleet(unittest.TestCase):
         with quiet(hosts[1], hosts[2]):
             hosts[1].stop()
             hosts[1].start()
-            hosts[2].way.cut = True
+            hosts[2].proxy.cut = True
         time.sleep(4)
         with quiet(hosts[2]):
-            hosts[2].way.cut = False
+            hosts[2].proxy.cut = False
         time.sleep(4)
         for host in hosts:
             host.stop_serving()
@@ -188,8 +188,8 @@ class Fleet(unittest.TestCase):
         time.sleep(4)
         return (begin, end), watched
 
-    def hold(self, hosts, url, window, folder):
-        """What a store says against what the agents' stores say of the same seconds."""
+    def check_agreement(self, hosts, url, window, folder):
+        """Compares the result from a store with that from the agents' stores for the same seconds."""
         folder.mkdir()
         seen = scrapes(url, window[1])
         copies = [folder / host.store.name for host in hosts]
@@ -199,8 +199,8 @@ class Fleet(unittest.TestCase):
         changes = [report["total"]["change"] for report in (fleet, stores)]
         requests = [sum(side["requests"] for side in report["sides"]) for report in (fleet, stores)]
         print(f"{url}: {changes[0]:+.4%} and {changes[1]:+.4%}, requests {requests}", file=sys.stderr)
-        self.assertGreater(gaps[1], 0, "one agent began anew")
-        self.assertGreater(gaps[2], 0, "one was out of reach")
+        self.assertGreater(gaps[1], 0, "an agent restarted")
+        self.assertGreater(gaps[2], 0, "an agent was not reachable")
         if any(among_requests):
             self.skipTest(f"this machine was too busy to scrape once a second: gaps of the hosts: {gaps}")
         self.assertEqual([report["sides"][0]["hosts"] for report in (fleet, stores)], [HOSTS, HOSTS])

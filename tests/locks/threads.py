@@ -1,4 +1,4 @@
-"""Threads that hand things to each other."""
+"""Threads that exchange items through queues."""
 
 import queue
 import threading

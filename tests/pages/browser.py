@@ -1,4 +1,4 @@
-"""Chromium without a window, asked over a pipe in its own protocol: no driver and no library besides Python's own."""
+"""Controls a headless Chromium over a pipe by the DevTools protocol, with the standard library only."""
 
 import base64
 import json
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any, Optional
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 def find() -> Optional[str]:
-    """Where a browser is, if there is one."""
+    """Returns the path of an installed browser, or None."""
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 class Browser:
-    """A browser with one page; to be used in a `with`."""
+    """A browser with one page; a context manager."""
 
     def __init__(self, program: str) -> None:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-        # The protocol's pipes are the descriptors 3 and 4, by Chromium's rule.
+        # Chromium expects the protocol's pipes as descriptors 3 and 4.
         script = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
                    "--no-first-run", f"--user-data-dir={self._profile.name}", "--remote-debugging-pipe", "about:blank"]
@@ -52,13 +52,13 @@ class Browser:
             self.call("Browser.close")
         except (OSError, EOFError, TimeoutError):
             self._process.kill()
-        self._process.wait(timeout=PATIENCE_SECONDS)
+        self._process.wait(timeout=TIMEOUT_SECONDS)
         os.close(self._in)
         os.close(self._out)
         self._profile.cleanup()
 
     def call(self, method: str, **params: Any) -> dict:
-        """Calls a method of the protocol and waits for its result; events meanwhile are kept."""
+        """Calls a protocol method and returns its result. Events that arrive before the result are stored."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -73,20 +73,20 @@ class Browser:
             self.events.append(answer)
 
     def _next(self) -> dict:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
-                raise TimeoutError("the browser does not answer")
+                raise TimeoutError("timeout: no answer from the browser")
             piece = os.read(self._in, 1 << 16)
             if not piece:
-                raise EOFError("the browser has ended")
+                raise EOFError("the browser closed its pipe")
             self._rest += piece
         message, self._rest = self._rest.split(b"\0", 1)
         return json.loads(message)
 
     def show(self, page: Path, width: int, dark: bool = False, media: str = "screen") -> None:
-        """Loads a page in a window of that width and waits until it is drawn."""
+        """Loads a page in a window of `width` pixels and waits until it is drawn."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
@@ -100,17 +100,17 @@ class Browser:
             self.events.append(self._next())
 
     def requests(self) -> list:
-        """The addresses that the page asked for since it was loaded, itself included."""
+        """Returns the URLs requested since the page was loaded, including its own."""
         sent = [each for each in self.events if each.get("method") == "Network.requestWillBeSent"]
         return [each["params"]["request"]["url"] for each in sent]
 
     def complaints(self) -> list:
-        """What the browser had to say about the page: errors, and what its policy forbade."""
+        """Returns the browser's log messages: errors, and requests that the content policy blocked."""
         logged = [each for each in self.events if each.get("method") == "Log.entryAdded"]
         return [each["params"]["entry"]["text"] for each in logged]
 
     def value(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page."""
+        """Evaluates a JavaScript expression in the page and returns its value. Raises RuntimeError on an exception."""
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
@@ -122,5 +122,5 @@ class Browser:
         to.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self) -> bytes:
-        """The page as it would be printed."""
+        """Returns the page as a PDF."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"])

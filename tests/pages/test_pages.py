@@ -1,6 +1,6 @@
-"""The pages in a browser: at the widths of a phone, a tablet and a desk, in light, in dark and on paper.
+"""The HTML pages in a browser: at the widths of a phone, a tablet and a desktop, in light and dark mode, and in print.
 
-STEADY_PICTURES=FOLDER keeps what the browser drew.
+STEADY_PICTURES=FOLDER saves screenshots.
 """
 
 import os
@@ -12,7 +12,7 @@ import browser
 REPORTS = Path(__file__).resolve().parents[2] / "testdata" / "reports"
 WIDTHS = (360, 800, 1400)
 
-# The contrast of every text with what lies behind it, as WCAG 2 has it; the worst, and where.
+# The lowest contrast of a text with its background according to WCAG 2, and the text.
 CONTRAST = """(() => {
   const rgb = text => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
@@ -36,14 +36,14 @@ CONTRAST = """(() => {
   return worst;
 })()"""
 
-# Labels of one axis that lie over one another.
+# Overlapping labels of an axis.
 COLLISIONS = """[...document.querySelectorAll('.x, .y')].flatMap(axis => {
   const boxes = [...axis.children].filter(each => each.textContent.trim()).map(each => [each.getBoundingClientRect(), each.textContent]);
   return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([b]) =>
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(([, other]) => one + ' / ' + other));
 })"""
 
-# Drawings without a role or a name, tables' heads without a scope, levels of headings left out.
+# Drawings without a role or name, table heads without a scope, and skipped heading levels.
 UNNAMED = """[
   ...[...document.querySelectorAll('svg')].filter(each => each.getAttribute('aria-hidden') !== 'true'
     && !(each.getAttribute('role') === 'img' && each.getAttribute('aria-label'))).map(each => each.outerHTML.slice(0, 80)),
@@ -63,7 +63,7 @@ class Pages(unittest.TestCase):
         cls.pages = sorted(REPORTS.glob("*.html"))
 
     def everywhere(self):
-        """Shows every page at every width, in light and in dark."""
+        """Shows every page at every width, in light and dark mode."""
         self.assertGreater(len(self.pages), 5)
         for page in self.pages:
             for width in WIDTHS:
@@ -77,7 +77,7 @@ class Pages(unittest.TestCase):
         if folder := os.environ.get("STEADY_PICTURES"):
             self.browser.picture(Path(folder) / name)
 
-    def test_fit_read_and_ask_for_nothing(self) -> None:
+    def test_pages_fit_are_readable_and_fetch_nothing(self) -> None:
         for page, width, dark in self.everywhere():
             value = self.browser.value
             self.assertLessEqual(value("document.scrollingElement.scrollWidth"), width)
@@ -89,14 +89,14 @@ class Pages(unittest.TestCase):
             paper = value("getComputedStyle(document.body).backgroundColor")
             self.assertEqual(paper == "rgb(255, 255, 255)", not dark)
 
-    def test_are_named_for_those_who_do_not_see_them(self) -> None:
+    def test_pages_have_accessible_names(self) -> None:
         for page in self.pages:
             with self.subTest(page=page.name):
                 self.browser.show(page, 800)
                 self.assertEqual(self.browser.value(UNNAMED), [])
                 self.assertEqual(self.browser.value("document.querySelectorAll('h1').length"), 1)
 
-    def test_what_is_drawn_has_a_size(self) -> None:
+    def test_drawn_elements_have_a_size(self) -> None:
         self.browser.show(REPORTS / "slower.html", 800)
         sizes = self.browser.value(
             "[...document.querySelectorAll('.plot svg path:not(.point)')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")
@@ -120,7 +120,7 @@ class Pages(unittest.TestCase):
                 f"[...document.querySelectorAll('.plot svg {drawn}')].map(each => each.getBoundingClientRect()).map(r => r.width + r.height)")
             self.assertGreaterEqual(len(sizes), least, f"{page}: {drawn}")
 
-    def test_drawings_by_themselves_are_whole(self) -> None:
+    def test_standalone_drawings_are_complete(self) -> None:
         for drawing in sorted(REPORTS.glob("*.svg")):
             with self.subTest(drawing=drawing.name):
                 self.browser.show(drawing, 820)
@@ -130,12 +130,12 @@ class Pages(unittest.TestCase):
                     .filter(r => r.left < 0 || r.top < 0 || r.right > 800 || r.bottom > 460).length"""
                 self.assertEqual(self.browser.value(outside), 0)
 
-    def test_are_light_on_paper_even_where_the_screen_is_dark(self) -> None:
+    def test_printed_pages_are_light_in_dark_mode(self) -> None:
         self.browser.show(REPORTS / "slower.html", 800, dark=True, media="print")
         self.assertEqual(self.browser.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertTrue(self.browser.pdf().startswith(b"%PDF"))
 
-    def test_the_policy_forbids_what_a_page_might_fetch(self) -> None:
+    def test_the_content_policy_blocks_fetches(self) -> None:
         self.browser.show(REPORTS / "slower.html", 800)
         fetched = "fetch('data:text/plain,x').then(() => 'fetched', () => 'refused')"
         self.assertEqual(self.browser.value(fetched), "refused")

@@ -1,5 +1,5 @@
-"""On a terminal, under real shells: job control, Ctrl-C, Ctrl-Z and programs that talk to the terminal, for `steady limit` and for
-programs that `steady warm` starts from snapshots."""
+"""`steady limit` and programs from snapshots of `steady warm` on a terminal, under real shells: job control, Ctrl-C, Ctrl-Z, and
+reading from the terminal."""
 
 import os
 import pty
@@ -16,19 +16,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 STEADY = TARGET / "debug" / "steady"
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 CTRL_C, CTRL_Z, CTRL_D = b"\x03", b"\x1a", b"\x04"
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program on its own pseudo-terminal."""
 
     def __init__(self, *argv: str):
         self.seen = ""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            # Nothing of the user's is touched.
+            # Keep the user's files untouched.
             data = str(TARGET / "tmp" / "data-of-terminals")
             os.environ.update(PS1="$ ", TERM="dumb", ENV="", HISTFILE="", XDG_DATA_HOME=data)
             os.execvp(argv[0], argv)
@@ -37,8 +37,8 @@ class Terminal:
         os.write(self.master, text if isinstance(text, bytes) else text.encode() + b"\n")
 
     def expect(self, pattern: str) -> str:
-        """Waits for a text on the terminal; what came up to its end is taken away."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        """Waits for output that matches `pattern`. Removes and returns the output up to the end of the match."""
+        end = time.monotonic() + TIMEOUT_SECONDS
         while True:
             found = re.search(pattern, self.seen)
             if found:
@@ -69,31 +69,31 @@ class Terminal:
 class WithTerminals(unittest.TestCase):
     def shell(self, *argv: str) -> Terminal:
         if not shutil.which(argv[0]):
-            self.skipTest(f"there is no {argv[0]}")
+            self.skipTest(f"{argv[0]} is not installed")
         terminal = Terminal(*argv)
         self.addCleanup(terminal.close)
         return terminal
 
     def until_stopped(self, terminal: Terminal) -> None:
-        """Until the shell lists a job as stopped."""
+        """Waits until the shell lists a job as stopped."""
         for number in range(100):
             terminal.type(f"jobs; echo listed$(({number} + 1000))")
             if re.search("(?i)(stopped|suspended)", terminal.expect(f"listed{number + 1000}\n")):
                 return
             time.sleep(0.1)
-        self.fail("it is not stopped")
+        self.fail("the job is not stopped")
 
-    def until_a_job_has_it(self, terminal: Terminal) -> None:
-        """Until the shell has handed the terminal over: some throw away what was typed before."""
-        end = time.monotonic() + PATIENCE_SECONDS
+    def until_foreground_job(self, terminal: Terminal) -> None:
+        """Waits until a job owns the terminal, because some shells discard earlier input."""
+        end = time.monotonic() + TIMEOUT_SECONDS
         while os.tcgetpgrp(terminal.master) in (terminal.pid, 0):
-            self.assertLess(time.monotonic(), end, "the shell has it still")
+            self.assertLess(time.monotonic(), end, "the shell still owns the terminal")
             time.sleep(0.02)
 
 
 class Limited(WithTerminals):
     def in_shells(self):
-        """A terminal with each of the shells that there are."""
+        """Yields a terminal with each installed shell."""
         for argv in (("bash", "--norc", "--noprofile", "-i"), ("dash", "-i"), ("zsh", "-f", "-i")):
             if shutil.which(argv[0]):
                 terminal = self.shell(*argv)
@@ -120,19 +120,19 @@ class Limited(WithTerminals):
             terminal.type("echo status:$?")
             self.assertNotIn("caught\n", terminal.expect("status:9"))
 
-    def test_ctrl_z_stops_it_for_the_shell_and_fg_goes_on(self):
+    def test_ctrl_z_stops_the_job_and_fg_continues_it(self):
         for terminal in self.in_shells():
             script = "echo run$((2)); read line; echo got $line; exit 5"
             terminal.type(f"{STEADY} limit --cpu 300ms --wall-factor 4 -- sh -c '{script}'")
             terminal.expect("run2\n")
             terminal.type(CTRL_Z)
             terminal.expect("(?i)(stopped|suspended)")
-            # Longer than the wall limit: stopped, it does not count.
+            # Longer than the wall limit, which does not count while the job is stopped.
             time.sleep(2)
             terminal.type("jobs; echo jobs$((3))")
             terminal.expect("limit(.|\n)*jobs3")
             terminal.type("fg")
-            # Some shells throw away what was typed before they have handed the terminal over.
+            # Some shells discard input that was typed before the job owns the terminal.
             time.sleep(0.5)
             terminal.type("word")
             terminal.expect("got word")
@@ -140,13 +140,13 @@ class Limited(WithTerminals):
             terminal.type("echo status:$?")
             terminal.expect("status:5")
 
-    def test_it_runs_in_the_background_and_is_ended_by_its_number(self):
+    def test_a_background_job_is_ended_by_its_number(self):
         for terminal in self.in_shells():
             terminal.type(f"{STEADY} limit --cpu 20s --quiet -- sh -c 'sleep 7202' &")
             terminal.type("sleep 0.3; kill %1; wait %1; echo status:$?")
             terminal.expect("status:143")
 
-    def test_one_that_reads_in_the_background_is_stopped(self):
+    def test_a_background_job_that_reads_is_stopped(self):
         for terminal in self.in_shells():
             terminal.type(f"{STEADY} limit --cpu 300ms --quiet -- sh -c 'read line; echo got $line' &")
             self.until_stopped(terminal)
@@ -155,7 +155,7 @@ class Limited(WithTerminals):
             terminal.type("word")
             terminal.expect("got word")
 
-    def test_a_shell_within_its_limits_has_job_control(self):
+    def test_a_limited_shell_has_job_control(self):
         terminal = self.shell("bash", "--norc", "--noprofile", "-i")
         terminal.type(f"{STEADY} limit --cpu 20s -- bash --norc --noprofile -i")
         terminal.type("echo inner$((4))")
@@ -164,7 +164,7 @@ class Limited(WithTerminals):
         terminal.expect("in6\n")
         terminal.type(CTRL_Z)
         terminal.expect("Stopped")
-        # Until the shell has seen its end, it takes the job for stopped, and would not leave.
+        # Wait until the shell has noticed the job's end. It refuses to exit while it has stopped jobs.
         terminal.type("kill %1; while [ -n \"$(jobs -s)\" ]; do sleep 0.1; done; echo gone$((5))")
         terminal.expect("gone5\n")
         terminal.type("exit 3")
@@ -172,19 +172,19 @@ class Limited(WithTerminals):
         terminal.type("echo outer:$?")
         terminal.expect("outer:3")
 
-    def test_a_terminal_that_is_closed_ends_it(self):
+    def test_closing_the_terminal_ends_the_job(self):
         terminal = Terminal(str(STEADY), "limit", "--cpu", "20s", "--", "sh", "-c", "echo run$((2)); exec sleep 7204")
         terminal.expect("run2\n")
         os.close(terminal.master)
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + TIMEOUT_SECONDS
         while os.waitpid(terminal.pid, os.WNOHANG)[0] == 0:
-            self.assertLess(time.monotonic(), end, "it still runs")
+            self.assertLess(time.monotonic(), end, "steady still runs")
             time.sleep(0.02)
         self.assertEqual(sleepers("7204"), 0)
 
 
-def removed(folder: Path) -> None:
-    """Removes a folder in which somebody who is about to end may still be writing."""
+def remove_folder(folder: Path) -> None:
+    """Removes a folder in which an ending process may still be writing. Raises AssertionError after 10 seconds."""
     for _ in range(100):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -194,19 +194,19 @@ def removed(folder: Path) -> None:
 
 
 class Warm(WithTerminals):
-    """A shell whose programs, and which itself, run from snapshots."""
+    """A shell that runs from a snapshot, with programs that do."""
 
     def warm_shell(self) -> Terminal:
         cache = tempfile.mkdtemp(prefix="warm-terminal-")
-        self.addCleanup(removed, Path(cache))
+        self.addCleanup(remove_folder, Path(cache))
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "MALLOC_"))}
         environment["XDG_CACHE_HOME"] = cache
         names = ["bash", "cat", "sleep", "stty"]
-        taken = subprocess.run([STEADY, "warm", "snapshot", *names], env=environment, capture_output=True, text=True)
-        if "not available here" in taken.stdout + taken.stderr:
-            self.skipTest(taken.stderr)
-        self.assertEqual(taken.stdout.count(" is warm"), len(names), taken.stdout + taken.stderr)
-        # The shell in between is started by env(1), which has the hook, so it is warm itself.
+        created = subprocess.run([STEADY, "warm", "snapshot", *names], env=environment, capture_output=True, text=True)
+        if "not available here" in created.stdout + created.stderr:
+            self.skipTest(created.stderr)
+        self.assertEqual(created.stdout.count(" is warm"), len(names), created.stdout + created.stderr)
+        # env(1) has the hook and starts the shell, so the shell is warm.
         terminal = self.shell("env", *(f"--unset={name}" for name in os.environ if name.startswith(("LD_", "MALLOC_"))),
                               f"XDG_CACHE_HOME={cache}", str(STEADY), "warm", "--", "env", "bash", "--norc", "--noprofile", "-i")
         self.cache = cache
@@ -214,7 +214,7 @@ class Warm(WithTerminals):
         return terminal
 
     def comes_from_a_snapshot(self, terminal: Terminal, process: str) -> None:
-        """Asked from outside: programs with the hook get the path of the program itself."""
+        """Asserts that a process runs from a snapshot. It reads /proc from outside, because the hook hides this from programs."""
         terminal.type(f"echo process:$(({process} + 0))")
         number = re.findall("process:([0-9]+)", terminal.expect("process:[0-9]+\n"))[-1]
         self.assertIn(self.cache, os.readlink(f"/proc/{number}/exe"))
@@ -222,31 +222,31 @@ class Warm(WithTerminals):
     def test_ctrl_z_and_fg(self):
         terminal = self.warm_shell()
         terminal.type("cat")
-        self.until_a_job_has_it(terminal)
+        self.until_foreground_job(terminal)
         terminal.type("one")
         terminal.expect("one\n(.|\n)*one\n")
         terminal.type(CTRL_Z)
         terminal.expect("Stopped")
         self.comes_from_a_snapshot(terminal, "$(jobs -p %1)")
         terminal.type("fg")
-        self.until_a_job_has_it(terminal)
+        self.until_foreground_job(terminal)
         terminal.type("two")
         terminal.expect("two\n(.|\n)*two\n")
         terminal.type(CTRL_D)
         terminal.type("echo status:$?")
         terminal.expect("status:0")
 
-    def test_ctrl_c_ends_all_of_a_pipeline(self):
+    def test_ctrl_c_ends_a_whole_pipeline(self):
         terminal = self.warm_shell()
         terminal.type("sleep 7206 | cat | cat")
-        self.until_a_job_has_it(terminal)
+        self.until_foreground_job(terminal)
         time.sleep(0.5)
         terminal.type(CTRL_C)
         terminal.type("echo status:${PIPESTATUS[*]}")
         terminal.expect("status:130 130 130")
         self.assertEqual(sleepers("7206"), 0)
 
-    def test_the_background_is_stopped_where_it_reads_or_sets_the_terminal(self):
+    def test_background_jobs_that_read_or_set_the_terminal_are_stopped(self):
         for command in ("cat", "stty -echo"):
             terminal = self.warm_shell()
             terminal.type(f"{command} &")

@@ -1,7 +1,7 @@
-"""The wheel: built by maturin, installed into a fresh environment, and run from there.
+"""The wheel: built by maturin, installed into a new environment, and run from there.
 
-It is built from the same profile as the tests beside it, so that nothing is compiled twice. While it is built, the binary
-may be missing from the build's folder: no other test runs meanwhile.
+It is built with the profile of the other tests, so that nothing is compiled twice. During the build the binary may be
+missing from the target directory, so no other test may run at the same time.
 """
 
 import json
@@ -21,13 +21,13 @@ MATURIN = "1.16.0"
 
 
 def maturin() -> Path:
-    """The builder, fetched once and kept beside what cargo builds."""
+    """Returns the path of maturin, which is downloaded once into cargo's target directory."""
     program = TARGET / "python-tools" / MATURIN / "bin" / "maturin"
     if run("test", "-x", program).returncode:
         programs = environment(program.parents[1])
         got = run(programs / "python", "-m", "pip", "install", "--retries", "1", "--timeout", "20", f"maturin=={MATURIN}")
         if UNREACHABLE in got.stderr:
-            raise unittest.SkipTest(f"maturin {MATURIN} cannot be fetched: no package index can be reached")
+            raise unittest.SkipTest(f"maturin {MATURIN} cannot be downloaded: no package index can be reached")
         if got.returncode:
             raise RuntimeError(got.stderr)
     return program
@@ -41,7 +41,7 @@ class Wheel(unittest.TestCase):
         try:
             cls.install()
         except unittest.SkipTest as skip:
-            # Told test by test: a class that is skipped as a whole counts as no test at all.
+            # Each test reports the skip: a class that is skipped as a whole is not counted.
             cls.missing = str(skip)
 
     def setUp(self):
@@ -64,10 +64,10 @@ class Wheel(unittest.TestCase):
             raise RuntimeError(installed.stderr)
 
     def steady(self, *words) -> subprocess.CompletedProcess:
-        """The installed program, far from the sources and with nothing of the user's."""
+        """Runs the installed program outside of the source tree and without the user's environment."""
         return run(self.programs / "steady", *words, cwd="/", env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"})
 
-    def test_the_installed_program_names_its_version(self):
+    def test_the_installed_program_prints_its_version(self):
         done = self.steady("--version")
         self.assertEqual(done.returncode, 0, done.stderr)
         listed = run(self.programs / "python", "-m", "pip", "show", "steadyhand").stdout
@@ -84,9 +84,9 @@ class Wheel(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         package = Path(done.stdout.strip()).parent
         self.assertTrue(package.is_relative_to(self.folder), done.stdout)
-        carried = {path.name for path in package.iterdir() if path.is_file()}
-        self.assertEqual(carried, {path.name for path in (PYTHON / "steadyhand").iterdir() if path.is_file()})
-        self.assertIn("py.typed", carried)
+        packaged = {path.name for path in package.iterdir() if path.is_file()}
+        self.assertEqual(packaged, {path.name for path in (PYTHON / "steadyhand").iterdir() if path.is_file()})
+        self.assertIn("py.typed", packaged)
 
     def test_the_middleware_finds_the_rulers_of_the_installed_program(self):
         script = "from steadyhand import _rulers; print(_rulers.library())"

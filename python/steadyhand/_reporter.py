@@ -1,4 +1,4 @@
-"""What a process has to say of one service: lines, gathered for a moment and sent together."""
+"""Batches the lines that a process reports about a service, and sends them to the agent."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from collections import deque
 from typing import Any, Iterable, Optional, Tuple
 
 from . import _follow, _rulers
-from ._agent import Line
+from ._agent import Connection
 from ._routes import rule_text
 from ._text import field
 from ._versions import Choice
 
-# A datagram costs a system call and wakes the agent, and what formats it is no longer in the caches: the lines of three
-# seconds share one.
-TOGETHER = 64
-GATHER_NS = 3_000_000_000
-# The longest datagram (docs/protocol.md).
+# Each datagram costs a system call, wakes the agent, and runs code that is no longer in the caches. Therefore the lines of
+# three seconds share one, or `BATCH` requests.
+BATCH = 64
+BATCH_NS = 3_000_000_000
+# The longest datagram in bytes (docs/protocol.md).
 LONGEST = 65_000
-# How many lines wait for an agent that does not keep up for a moment, and how soon it is tried again.
-KEPT = 4 * TOGETHER
-SOON_NS = 5_000_000
-# How often a missing agent is looked for.
-LATER_NS = 1_000_000_000
+# How many lines are kept while the agent's queue is full, and the time until the next attempt.
+MOST_WAITING = 4 * BATCH
+RETRY_NS = 5_000_000
+# The time between attempts to reach a missing agent.
+RECONNECT_NS = 1_000_000_000
 
-# A finished request: end, what was chosen for it, route, status, CPU time, wall time, further fields, and under WSGI its thread
-# and the CPU time of that when it began. To keep the request's path short, route and status are still what the framework
-# gave and become text when sent.
+# A finished request: end, choice, route, status, CPU time, wall time, further fields and, under WSGI, its thread and the CPU
+# time of the thread when the request began. Times are in nanoseconds. Route and status are still what the framework gave:
+# they become text when the line is sent, which keeps the request's path short.
 Request = Tuple[int, Choice, Any, Any, int, int, str, Optional[int], int]
-# A change of slots: when, what was chosen for the requests before, and the CPU time of the process, as `Speaker.read_cpu` has it.
+# A slot change: its time, the choice of the requests before it, and the result of `Reporter.read_cpu`.
 Change = Tuple[int, Choice, Tuple[int, int, int, int]]
-# A thread that had a request which could not be measured.
+# The thread of a request that could not be measured.
 Unknown = Tuple[int]
-# Their lengths, by which they are told apart.
+# The lengths of these tuples, which distinguish them.
 REQUEST, CHANGE, UNKNOWN = 9, 3, 1
 
-# How many threads are followed.
+# The number of threads whose CPU time is tracked.
 MOST_THREADS = 256
 
-# In place of a choice: several versions or slots served.
+# A placeholder choice: several versions or slots served.
 _SEVERAL: Choice = (None, "", "")
 
-# The numbers of status lines that were seen.
+# The status numbers of known status lines.
 _statuses: dict[str, int] = {}
 
 
 def status_number(status: str) -> int:
-    """The number of a status line; 0 where it has none, which the server has to refuse."""
+    """Returns the number of a status line; 0 if it has none, which servers refuse."""
     number = _statuses.get(status)
     if number is None:
         number = int(status[:3]) if status[:3].isdecimal() else 0
@@ -59,44 +59,44 @@ def status_number(status: str) -> int:
 
 
 def request_line(number: int, request: Request) -> str:
-    """The line of a request."""
-    end, (_, version, said), route, status, cpu, wall, more, _, _ = request
+    """Formats the line of a request."""
+    end, (_, version, assignment), route, status, cpu, wall, more, _, _ = request
     if status.__class__ is not int:
         status = status_number(status)
     if route.__class__ is not str:
         route = rule_text(route)
-    return f"r\t{end}\t{number}\t{version}\t{route}\t{status}\t{cpu}\t{wall}\t{said}{more}\n"
+    return f"r\t{end}\t{number}\t{version}\t{route}\t{status}\t{cpu}\t{wall}\t{assignment}{more}\n"
 
 
 class ProcessCpu:
-    """Readings of the CPU time of the process next to that of its requests: `c` lines.
+    """Formats `c` lines: the CPU time of the process and of its requests.
 
-    CPU time of the server itself, between requests on the threads that serve them, is left out of both: it is the same for
-    all versions. What remains of the process beyond its requests is other threads' and tasks'. A reading names the version
-    and the slot of the requests since the reading before, if all of them had the same.
+    Both leave out the CPU time of the server itself, between requests on the threads that serve them, because it is the same
+    for all versions. The rest of the process's CPU time is that of other threads and tasks. A line names a version and slot
+    if all requests since the previous line had the same.
     """
 
     __slots__ = ("ends", "last", "requests", "served", "server")
 
     def __init__(self) -> None:
-        # CPU time of all requests so far, and what was chosen for those since the last reading.
+        # CPU time of all requests so far, and the choice of the requests since the last reading.
         self.requests = 0
         self.served: Choice | None = None
-        # CPU time of the server in threads of WSGI, and for each of these its CPU time when its last request ended.
+        # CPU time of the server in WSGI threads, and the CPU time of each such thread at the end of its last request.
         self.server = 0
         self.ends: dict[int, int] = {}
-        # The CPU time of the process in the last reading.
+        # The process's CPU time in the last reading.
         self.last = 0
 
     def copy(self) -> ProcessCpu:
-        """A copy, which becomes valid once its lines were delivered."""
+        """Returns a copy, which replaces this object once its lines are delivered."""
         other = ProcessCpu()
         other.requests, other.served, other.server, other.last = self.requests, self.served, self.server, self.last
         other.ends = dict(self.ends)
         return other
 
     def add(self, request: Request) -> None:
-        """Adds a request."""
+        """Adds a request to the sums."""
         cpu, thread, begin = request[4], request[7], request[8]
         self.requests += cpu
         choice = request[1]
@@ -109,38 +109,38 @@ class ProcessCpu:
             self.ends[thread] = begin + cpu
 
     def _gap(self, thread: int, cpu: int) -> int:
-        """What a thread has used since its last request; 0 if it is another thread with the same number."""
+        """Returns the CPU time of a thread since its last request; 0 if a new thread has reused the number."""
         return max(0, cpu - self.ends.get(thread, cpu))
 
     def line(self, now: int, read: tuple[int, int, int, int], before: Choice | None = None) -> str:
-        """A reading as a line. `before` is what was chosen before a change of slots."""
+        """Formats a reading. `before` is the choice of the requests before a slot change."""
         served, self.served = self.served, None
         label = ""
         if served is not None and served is not _SEVERAL and (before is None or before is served):
             slot = served[2].partition("\t")[2]
             label = f"\t{slot}\tversion={served[1]}" if slot else f"\tversion={served[1]}"
         process, thread, thread_cpu, of_loop = read
-        # Gaps of other threads are known later only, which must not take the counter back.
+        # The gaps of other threads become known later. They must not make the counter go back.
         self.last = max(self.last, process - self.server - self._gap(thread, thread_cpu) - of_loop)
         return f"c\t{now}\t{self.last}\t{self.requests}{label}\n"
 
     def lose(self) -> None:
-        """A reading was lost: the next one is of more requests than are known here."""
+        """Records that a reading was lost: the versions of the requests before the next one are unknown."""
         self.served = _SEVERAL
 
 
-class Speaker:
-    """Numbers, gathers and sends what is said of a service. Any thread may speak."""
+class Reporter:
+    """Numbers, batches and sends the lines about a service. It is thread-safe."""
 
-    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid", "answered", "sent",
-                 "dropped", "_line", "_head", "_unsaid", "_process", "_sending", "_deaf_until")
+    __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "unmeasured", "failed", "failure", "service", "pid",
+                 "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
 
     def __init__(self, service: str, path: str | None, kinds: Iterable[str]) -> None:
         self.service = service
         self.rulers = _rulers.Rulers(kinds)
-        # Whether it has applications under an event loop, of which everything that they start there is timed.
+        # Whether an application of the service runs under an event loop, with its tasks timed by `_follow`.
         self.follows = False
-        self._line = Line(path)
+        self._connection = Connection(path)
         self._begin()
 
     def _begin(self) -> None:
@@ -150,80 +150,80 @@ class Speaker:
         self.answered = 0
         self.sent = self.dropped = self.unmeasured = self.failed = 0
         self.failure: str | None = None
-        self._unsaid = 0
+        self._unreported_drops = 0
         self.lines: deque[Request | Change | Unknown] = deque()
         self._process = ProcessCpu()
         self._sending = threading.Lock()
-        # When what was gathered goes out, and until when it is dropped instead, because nobody listens.
+        # When the batch is sent, and until when lines are dropped because no agent listens.
         self.due = 0
-        self._deaf_until = 0
-        # How many requests come before the next one with a ruler.
+        self._drop_until = 0
+        # The number of requests before the next one with a ruler.
         self.skip = self.rulers.gap()
 
     def forked(self) -> None:
-        """Begins again in a child: what was gathered is the parent's to send."""
-        self._line.forget()
+        """Starts again in a forked child: the parent sends what it has batched."""
+        self._connection.forget()
         self.rulers.begin()
         self._begin()
 
     def ruler(self) -> tuple[int, str, int | None]:
-        """Runs a ruler: see `Rulers.run`."""
+        """Runs a ruler; see `Rulers.run`."""
         self.skip = self.rulers.gap()
         return self.rulers.run()
 
     def slot_changes(self, before: Choice) -> None:
-        """Reads the CPU time of the process between the requests of one slot and those of the next."""
+        """Reads the process's CPU time between the requests of two slots. `before` is the choice of the first slot."""
         self.lines.append((time.monotonic_ns(), before, self.read_cpu()))
 
     def read_cpu(self) -> tuple[int, int, int, int]:
-        """CPU time of the process, this thread, its CPU time, and that of the event loop's server."""
+        """Returns the CPU time of the process, the current thread, its CPU time, and the CPU time of the event loop's server."""
         thread_cpu = time.thread_time_ns()
         of_loop = _follow.server_cpu(thread_cpu) if self.follows else 0
         return time.process_time_ns(), threading.get_ident(), thread_cpu, of_loop
 
     def not_measured(self, thread: int) -> None:
-        """A request that began in this thread could not be measured."""
+        """Counts a request of this thread that could not be measured."""
         self.unmeasured += 1
         self.lines.append((thread,))
 
     def flush(self) -> None:
-        """Sends what has been gathered."""
+        """Sends all batched lines."""
         self.send(time.monotonic_ns())
 
     def send(self, now: int) -> None:
-        """Sends what has been gathered; it is `now` by the monotonic clock."""
-        # Who finds another thread at it has nothing to wait for.
+        """Sends all batched lines. `now` is the monotonic time in nanoseconds."""
+        # If another thread is sending, it sends these lines too.
         if not self._sending.acquire(False):
             return
         try:
-            if now < self._deaf_until:
+            if now < self._drop_until:
                 self._drop_all()
                 return
-            together = TOGETHER
+            size = BATCH
             while self.lines:
-                taken = [self.lines.popleft() for _ in range(min(together, len(self.lines)))]
-                datagram, numbered, process = self._datagram(taken, now)
-                if len(datagram) > LONGEST and len(taken) > 1:
-                    self.lines.extendleft(reversed(taken))
-                    together = len(taken) // 2
-                elif not self._delivered(datagram, taken, now):
+                batch = [self.lines.popleft() for _ in range(min(size, len(self.lines)))]
+                datagram, numbered, process = self._datagram(batch, now)
+                if len(datagram) > LONGEST and len(batch) > 1:
+                    self.lines.extendleft(reversed(batch))
+                    size = len(batch) // 2
+                elif not self._delivered(datagram, batch, now):
                     return
                 else:
                     self.sent += numbered
                     self.answered += numbered
                     self._process = process
-            self.due = now + GATHER_NS
+            self.due = now + BATCH_NS
         finally:
             self._sending.release()
 
-    def _datagram(self, taken: list[Request | Change | Unknown], now: int) -> tuple[bytes, int, ProcessCpu]:
-        """Formats records. Returns the datagram, how many requests are in it, and what is known of the process after it."""
+    def _datagram(self, batch: list[Request | Change | Unknown], now: int) -> tuple[bytes, int, ProcessCpu]:
+        """Formats records. Returns the datagram, the number of requests in it, and the state of the CPU readings after it."""
         process = self._process.copy()
         number = self.answered
         lines = [self._head]
-        if self._unsaid:
-            lines.append(f"l\t{self._unsaid}\n")
-        for record in taken:
+        if self._unreported_drops:
+            lines.append(f"l\t{self._unreported_drops}\n")
+        for record in batch:
             if len(record) == REQUEST:
                 number += 1
                 process.add(record)
@@ -236,20 +236,20 @@ class Speaker:
             lines.append(process.line(now, self.read_cpu()))
         return "".join(lines).encode("utf-8", "replace"), number - self.answered, process
 
-    def _delivered(self, datagram: bytes, taken: list[Request | Change | Unknown], now: int) -> bool:
-        """Sends a datagram. Returns whether the agent has it; else its records are kept for later or dropped."""
-        done = self._line.send(datagram)
+    def _delivered(self, datagram: bytes, batch: list[Request | Change | Unknown], now: int) -> bool:
+        """Sends a datagram. Returns whether the agent has it; otherwise its records are kept for later or dropped."""
+        done = self._connection.send(datagram)
         if done:
-            self._unsaid = 0
+            self._unreported_drops = 0
             return True
         if done is None:
-            self.lines.extendleft(reversed(taken))
-            while len(self.lines) > KEPT:
+            self.lines.extendleft(reversed(batch))
+            while len(self.lines) > MOST_WAITING:
                 self._drop(self.lines.popleft())
-            self.due = now + SOON_NS
+            self.due = now + RETRY_NS
             return False
-        self._deaf_until = self.due = now + LATER_NS
-        for record in taken:
+        self._drop_until = self.due = now + RECONNECT_NS
+        for record in batch:
             self._drop(record)
         self._drop_all()
         return False
@@ -266,62 +266,62 @@ class Speaker:
             self._process.add(record)
             self.answered += 1
             self.dropped += 1
-            self._unsaid += 1
+            self._unreported_drops += 1
 
     def fail(self, error: BaseException) -> None:
-        """Something of ours went wrong; the request goes on."""
+        """Records an error of the middleware itself; the request goes on."""
         self.failed += 1
         self.failure = f"{type(error).__name__}: {error}"
 
     def status(self) -> dict[str, Any]:
-        """How it stands."""
+        """Returns the counters of this service, as documented in docs/middleware.md."""
         rulers = self.rulers
         gathered = sum(len(record) == REQUEST for record in list(self.lines))
-        passed = max(time.monotonic_ns() - self.began, 1)
+        elapsed = max(time.monotonic_ns() - self.began, 1)
         return {
-            "service": self.service, "pid": self.pid, "socket": self._line.path,
+            "service": self.service, "pid": self.pid, "socket": self._connection.path,
             "requests": self.answered + gathered, "sent": self.sent, "gathered": gathered, "dropped": self.dropped,
-            "agent": self._line.why or ("ok" if self.sent else "nothing was sent yet"),
+            "agent": self._connection.why or ("ok" if self.sent else "nothing was sent yet"),
             "unmeasured": self.unmeasured, "failed": self.failed, "failure": self.failure,
             "rulers": {
-                "why_none": rulers.why, "failed": rulers.failed, "spent_ratio": rulers.spent / passed,
+                "why_none": rulers.why, "failed": rulers.failed, "spent_ratio": rulers.spent / elapsed,
                 "samples": {kind: rulers.samples[number] for number, kind in enumerate(_rulers.KINDS)},
             },
         }
 
 
-_speakers: dict[tuple[str, str | None], Speaker] = {}
-_speakers_lock = threading.Lock()
+_reporters: dict[tuple[str, str | None], Reporter] = {}
+_reporters_lock = threading.Lock()
 
 
-def speaker(service: str, path: str | None, rulers: bool | Iterable[str]) -> Speaker:
-    """The one of a service: all its applications in this process share their numbers."""
+def reporter(service: str, path: str | None, rulers: bool | Iterable[str]) -> Reporter:
+    """Returns the reporter of a service. All its applications in this process share one, and so its request numbers."""
     kinds: tuple[str, ...] = _rulers.USUAL if rulers is True else () if rulers is False else tuple(rulers)
     unknown = set(kinds) - set(_rulers.KINDS)
     if unknown:
         raise ValueError(f"rulers are {', '.join(_rulers.KINDS)}, not {', '.join(map(repr, sorted(unknown)))}")
-    with _speakers_lock:
-        found = _speakers.get((service, path))
+    with _reporters_lock:
+        found = _reporters.get((service, path))
         if found is None:
-            found = _speakers[service, path] = Speaker(service, path, kinds)
+            found = _reporters[service, path] = Reporter(service, path, kinds)
         return found
 
 
 def status() -> list[dict[str, Any]]:
-    """What this process has told of each service, what was dropped and why, and how its rulers fare."""
-    return [found.status() for found in list(_speakers.values())]
+    """Returns one dict per service of this process: requests sent and dropped, the reason, and the state of the rulers."""
+    return [found.status() for found in list(_reporters.values())]
 
 
 def _in_child() -> None:
-    global _speakers_lock
-    # Whatever the parent's other threads were at, they are not here.
-    _speakers_lock = threading.Lock()
-    for found in list(_speakers.values()):
+    global _reporters_lock
+    # The parent's other threads do not exist here, and one of them may have held the lock.
+    _reporters_lock = threading.Lock()
+    for found in list(_reporters.values()):
         found.forked()
 
 
 def _at_exit() -> None:
-    for found in list(_speakers.values()):
+    for found in list(_reporters.values()):
         found.flush()
 
 
