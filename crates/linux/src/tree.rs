@@ -53,6 +53,8 @@ pub struct Doings {
     pub cpu: Nanos,
     /// Time spent runnable, waiting for a CPU.
     pub run_delay: Nanos,
+    /// Of `run_delay`, what was before the previous look: a wait is known once it has ended.
+    pub run_delay_before: Nanos,
     /// Whether any of them runs or waits for a CPU at this moment.
     pub runnable: bool,
 }
@@ -66,6 +68,8 @@ pub struct ThreadWatch {
     root: Root,
     reader: SchedstatReader,
     before: HashMap<i32, Seen>,
+    /// When the previous look was.
+    at: Nanos,
 }
 
 /// A thread as it was seen last.
@@ -88,7 +92,7 @@ impl ThreadWatch {
     pub fn new(root: &Root, known: i32) -> Reading<Self> {
         let reader = SchedstatReader::new(root)?;
         reader.read(known)?;
-        Ok(ThreadWatch { root: root.clone(), reader, before: HashMap::new() })
+        Ok(ThreadWatch { root: root.clone(), reader, before: HashMap::new(), at: Nanos::ZERO })
     }
 
     /// What `threads` did from the look before until `now`; those that are new, since they were made. What ended in
@@ -104,10 +108,11 @@ impl ThreadWatch {
             let (did, after) = self.compare(thread, before.copied(), (cpu, run_delay), now);
             sum.cpu += did.cpu;
             sum.run_delay += did.run_delay;
+            sum.run_delay_before += did.run_delay_before;
             sum.runnable |= did.runnable;
             seen.insert(thread, after);
         }
-        self.before = seen;
+        (self.before, self.at) = (seen, now);
         sum
     }
 
@@ -129,7 +134,11 @@ impl ThreadWatch {
         let booked = (run_delay - last.run_delay) - last.counted;
         let fresh = waited - if ran { Nanos::ZERO } else { last.counted };
         let counted = if ran { waited } else { last.counted.max(waited) };
-        let did = Doings { cpu: cpu - last.cpu, run_delay: booked + fresh, runnable };
+        let (cpu_since, run_delay_since) = (cpu - last.cpu, booked + fresh);
+        // A new thread did everything since the previous look.
+        let since = before.map_or(Nanos(u64::MAX), |_| now - self.at);
+        let run_delay_before = (cpu_since + run_delay_since - since).min(run_delay_since);
+        let did = Doings { cpu: cpu_since, run_delay: run_delay_since, run_delay_before, runnable };
         (did, Seen { cpu, run_delay, waits_since, counted })
     }
 
@@ -171,7 +180,7 @@ mod tests {
     fn threads_count_from_their_first_look_and_then_what_is_new() {
         let mut watch = ThreadWatch::new(&tree("vm"), 100).unwrap();
         let first = watch.look(&[100, 999], Nanos(0));
-        assert_eq!(first, Doings { cpu: Nanos(398_184), run_delay: Nanos(51_577), runnable: false });
+        assert_eq!(first, Doings { cpu: Nanos(398_184), run_delay: Nanos(51_577), ..Doings::default() });
         assert_eq!(watch.look(&[], Nanos(1)), Doings::default());
         assert_eq!(watch.look(&[100], Nanos(2)), first, "one that was away is new again");
         assert!(ThreadWatch::new(&tree("vm"), 101).is_err());
@@ -182,6 +191,11 @@ mod tests {
 
     /// What a thread that is always runnable is seen to have waited, look by look: (now, CPU time, run delay) each.
     fn waits(looks: &[(u64, u64, u64)]) -> Vec<u64> {
+        looked(looks).iter().map(|did| did.run_delay.0 / MS).collect()
+    }
+
+    /// What such a thread is seen to have done.
+    fn looked(looks: &[(u64, u64, u64)]) -> Vec<Doings> {
         let folder = std::env::temp_dir().join(format!("steady-tree-{}-{}", std::process::id(), looks.len()));
         let process = folder.join("proc/7");
         std::fs::create_dir_all(&process).unwrap();
@@ -191,7 +205,7 @@ mod tests {
         let mut watch = ThreadWatch::new(&Root::at(&folder), 7).unwrap();
         let seen = looks.iter().map(|(now, cpu, delay)| {
             std::fs::write(process.join("schedstat"), format!("{} {} 1\n", cpu * MS, delay * MS)).unwrap();
-            watch.look(&[7], Nanos(now * MS)).run_delay.0 / MS
+            watch.look(&[7], Nanos(now * MS))
         });
         let seen = seen.collect();
         std::fs::remove_dir_all(folder).unwrap();
@@ -205,5 +219,11 @@ mod tests {
         assert_eq!(waits(&[(0, 5, 0), (100, 5, 0), (200, 9, 180)]), [0, 100, 80]);
         assert_eq!(waits(&[(0, 5, 0), (100, 55, 50)]), [0, 50], "booked as it was");
         assert_eq!(waits(&[(0, 5, 0), (100, 9, 80), (200, 9, 80), (300, 13, 250)]), [0, 80, 100, 70]);
+    }
+
+    #[test]
+    fn a_wait_that_began_before_the_previous_look_says_so() {
+        let before = |looks| looked(looks).iter().map(|did| did.run_delay_before.0 / MS).collect::<Vec<_>>();
+        assert_eq!(before(&[(0, 5, 0), (100, 9, 5), (200, 13, 191), (300, 17, 275)]), [0, 0, 90, 0]);
     }
 }

@@ -14,13 +14,34 @@ pub(super) struct Course {
     seen: (Nanos, Nanos),
     /// Waiting per CPU time of the threads that were seen last.
     ratio: f64,
+    /// What the threads did up to the last look.
+    last: Interval,
+}
+
+/// What the threads of a tree did from one look to the next, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    /// Wall time.
+    span: f64,
+    /// Waiting of all threads.
+    delay: f64,
+    /// CPU time of all threads.
+    ran: f64,
+}
+
+impl Interval {
+    /// The part of the wall time that counts as waiting: the share that waiting has of the threads' waiting and running, and never
+    /// more than all threads' waiting together.
+    fn waiting(self) -> f64 {
+        if self.delay > 0.0 { self.delay.min(self.span * self.delay / (self.delay + self.ran)) } else { 0.0 }
+    }
 }
 
 impl Course {
     /// Begins now; `waiting` says whether waiting can be told at all.
     pub(super) fn new(started: Nanos, waiting: Result<(), Absent>) -> Self {
         let waiting = waiting.map(|()| Nanos::ZERO);
-        Course { started, waiting, seen: (started, Nanos::ZERO), ratio: 0.0 }
+        Course { started, waiting, seen: (started, Nanos::ZERO), ratio: 0.0, last: Interval::default() }
     }
 
     /// For how long it waited for a CPU, as of the last look.
@@ -36,9 +57,8 @@ impl Course {
     /// Adds what threads of the tree did since the look before, in which the whole tree used `cpu`.
     ///
     /// A process that ended in between was not seen to wait: it is taken to have waited as much for its CPU time as those
-    /// that were seen. Of a tree with several threads only part may have waited at a time. The time since the look before
-    /// then counts as waiting in the share that waiting has of the threads' waiting and running, which for one thread
-    /// that never slept is its waiting itself; it is never more than all threads' waiting together.
+    /// that were seen. Of a tree with several threads only part may have waited at a time: see [`Interval::waiting`]. A wait that
+    /// began before the previous look, and is known only now, is added to what was counted then.
     pub(super) fn look(&mut self, Moment { now, stopped, .. }: Moment, seen: Doings, cpu: Nanos) {
         let (before, stopped_before) = self.seen;
         self.seen = (now, stopped);
@@ -46,12 +66,16 @@ impl Course {
             self.ratio = seen.run_delay.0 as f64 / seen.cpu.0 as f64;
         }
         let unseen = (cpu - seen.cpu).0 as f64;
-        let delay = seen.run_delay.0 as f64 + unseen * self.ratio;
-        let ran = cpu.max(seen.cpu).0 as f64;
-        let span = (now - before - (stopped - stopped_before)).0 as f64;
-        if let (Ok(waiting), true) = (&mut self.waiting, delay > 0.0) {
-            *waiting += Nanos(delay.min(span * delay / (delay + ran)) as u64);
+        let known_late = Interval { delay: self.last.delay + seen.run_delay_before.0 as f64, ..self.last };
+        let now = Interval {
+            span: (now - before - (stopped - stopped_before)).0 as f64,
+            delay: (seen.run_delay - seen.run_delay_before).0 as f64 + unseen * self.ratio,
+            ran: cpu.max(seen.cpu).0 as f64,
+        };
+        if let Ok(waiting) = &mut self.waiting {
+            *waiting += Nanos((known_late.waiting() - self.last.waiting() + now.waiting()) as u64);
         }
+        self.last = now;
     }
 }
 
@@ -72,7 +96,7 @@ mod tests {
     }
 
     fn did(cpu: u64, run_delay: u64) -> Doings {
-        Doings { cpu: ms(cpu), run_delay: ms(run_delay), runnable: false }
+        Doings { cpu: ms(cpu), run_delay: ms(run_delay), ..Doings::default() }
     }
 
     fn waited(cpu: u64, run_delay: u64, tree: u64) -> u64 {
@@ -87,6 +111,18 @@ mod tests {
         assert_eq!(waited(20, 10, 20), 10, "and slept otherwise");
         assert_eq!(waited(100, 0, 100), 0);
         assert_eq!(waited(0, 0, 0), 0, "all asleep");
+    }
+
+    #[test]
+    fn a_wait_over_two_looks_counts_in_both() {
+        let mut course = Course::new(ms(0), Ok(()));
+        course.look(at(100), did(4, 5), ms(4));
+        course.look(at(200), Doings { run_delay_before: ms(90), ..did(4, 186) }, ms(4));
+        assert_eq!(course.waiting(), &Ok(ms(5 + 186)));
+        // What it slept before did not become waiting.
+        course.look(at(300), did(0, 0), ms(0));
+        course.look(at(400), did(10, 90), ms(10));
+        assert_eq!(course.waiting(), &Ok(ms(5 + 186 + 90)));
     }
 
     #[test]
