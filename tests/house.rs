@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rulers",
             "render",
             "feature",
+            "host",
             "warm",
             "history",
             "testing",

@@ -6,24 +6,41 @@
 
 mod coins;
 mod commands;
+mod compare;
 mod csv;
 mod document;
+mod failure;
 mod flags;
 pub mod json;
 pub mod judge;
+mod plan;
 mod report;
+mod revisions;
 pub mod run;
 mod words;
+mod workspace;
 
 use steady_feature::{Feature, Status};
 
 pub use commands::CommandRunner;
 pub use csv::csv;
 pub use document::{document, headline, joined_document, sentence, summary};
+pub use failure::failure;
 pub use judge::{JoinError, join, judge, status};
-pub use report::{COMPARISONS, Compared, Together};
+pub use report::{Compared, Together};
 pub(crate) use steady_render::units;
 pub use words::warning_message;
+
+/// The feature `compare`.
+pub const FEATURE: Feature = Feature {
+    name: "compare",
+    about: "Tell whether a command costs less than another, on this machine as it is",
+    flags: Feature::flags_of::<flags::CompareFlags>,
+    run: compare::run,
+    status: |_| Status::Own,
+    records: &[report::COMPARISONS],
+    helpers: &[],
+};
 
 /// The feature `judge`.
 pub const JUDGE: Feature = Feature {

@@ -10,7 +10,7 @@ use steady_render::json::ReadError;
 use crate::judge::{judge, status};
 
 /// The kind of records that comparisons leave in the history.
-pub const COMPARISONS: RecordKind = RecordKind {
+pub(crate) const COMPARISONS: RecordKind = RecordKind {
     kind: RunKind::Compare,
     read: |text| Ok(Box::new(Compared::read(text)?)),
     log: Some(LogKind { read: logged, is_line: log::is_line }),
