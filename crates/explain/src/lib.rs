@@ -29,8 +29,8 @@ use run::TracedRuns;
 
 pub use judge::{judged, judged_pair};
 pub use record::{
-    Counts, Difference, ExplainPairRecord, ExplainRecord, Explanation, Line, Missing, Part, ProcessUse, Progress,
-    SCHEMA,
+    Counts, Difference, ExplainPairRecord, ExplainRecord, Explanation, Line, Missing, PairExport, Part, ProcessUse,
+    Progress, SCHEMA,
 };
 pub use run::{COUNTED_RUNS, Counter, Means, explain_pair};
 
