@@ -31,7 +31,7 @@ pub struct Compared(pub steady_model::Report);
 
 /// Comparisons that are joined. They have neither runs nor samples of their own: nothing asks for their CSV.
 #[derive(Clone, Copy, Debug)]
-pub struct Together<'a>(pub &'a Joined);
+pub(crate) struct Together<'a>(pub(crate) &'a Joined);
 
 impl Compared {
     /// The comparison in a JSON text, judged again.

@@ -28,9 +28,9 @@ const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 #[serde(untagged)]
 pub enum Explanation {
     /// One command.
-    One(ExplainRecord),
+    One(Box<ExplainRecord>),
     /// The difference of two.
-    Pair(PairExport<'static>),
+    Pair(Box<PairExport<'static>>),
 }
 
 /// What could not be priced or counted.

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use steady_model::{
     Absent, Agreement, Command, Ending, Homogeneity, Host, Joined, Nanos, Reading, Seed, Source, Timestamp,
 };
@@ -189,12 +188,7 @@ impl<'a> From<&'a Source> for JoinedSource<'a> {
     }
 }
 
-/// Joined comparisons as JSON.
-pub fn joined_json(joined: &Joined) -> Value {
-    codec::value(&JOINED_SCHEMA, &JoinedComparisons::of(joined))
-}
-
-/// [`joined_json`] as indented text that ends with a newline.
+/// Joined comparisons as JSON: indented text that ends with a newline.
 pub fn joined_json_text(joined: &Joined) -> String {
     codec::text(&JOINED_SCHEMA, &JoinedComparisons::of(joined))
 }

@@ -18,7 +18,7 @@ use during::{Layouts, LoadDuring, StatedWarning, WarmRuns, budget};
 use record::{Samples, choices};
 use verdicts::MetricVerdict;
 
-pub use joined::{JOINED_SCHEMA, JoinedComparisons, joined_json, joined_json_text};
+pub use joined::{JOINED_SCHEMA, JoinedComparisons, joined_json_text};
 pub use record::{RecordBegin, RecordEnd, read_record, read_record_of};
 pub(crate) use steady_render::json::ReadError;
 
