@@ -30,6 +30,7 @@ pub(crate) struct Workspace {
     base: PrivateDirectory,
     name: OsString,
     path: PathBuf,
+    is_removed: bool,
     _lock: File,
 }
 
@@ -61,7 +62,8 @@ impl Workspace {
     }
 
     /// Removes it and what it registered; a line says why if that fails.
-    pub(crate) fn remove(self, session: &dyn Session) {
+    pub(crate) fn remove(mut self, session: &dyn Session) {
+        self.is_removed = true;
         if let Err(error) = remove(&self.base, &self.name, &self.path) {
             session.notice(&format!("'{}' could not be removed: {error}", self.path.display()));
         }
@@ -70,8 +72,8 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // Not at all where it is removed already.
-        let _ = remove(&self.base, &self.name, &self.path);
+        // What cannot be removed now is found by the next one that prunes.
+        let _ = if self.is_removed { Ok(()) } else { remove(&self.base, &self.name, &self.path) };
     }
 }
 
@@ -94,7 +96,7 @@ fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Resul
             made => made?,
         }
         return match furnish(&base, &name, &path, common) {
-            Ok(lock) => Ok(Workspace { base, name, path, _lock: lock }),
+            Ok(lock) => Ok(Workspace { base, name, path, is_removed: false, _lock: lock }),
             Err(error) => {
                 // What cannot be removed now is found by the next one that prunes.
                 let _ = base.remove_tree(&name);
