@@ -279,6 +279,10 @@ fn what_is_exported_is_what_the_schemas_say() {
     // One of each kind of record that has a schema.
     for line in [
         &release,
+        "compare --samples --runs 6 --seed 1 EXPORT true true",
+        "compare --samples --runs 6 --seed 2 EXPORT true true",
+        "judge EXPORT FIRST SECOND",
+        "agent status EXPORT",
         "limit --cpu 9s EXPORT -- true",
         "locks EXPORT -- python3 -c 'import threading'",
         "host status EXPORT",
@@ -292,7 +296,11 @@ fn what_is_exported_is_what_the_schemas_say() {
         "signature bench --samples --budget 1s EXPORT",
     ] {
         let file = path(&format!("schema-{}.json", files.len()));
-        let script = format!("\"$0\" {}", line.replace("EXPORT", &format!("--quiet --export-json '{file}'")));
+        let line = line.replace("EXPORT", &format!("--quiet --export-json '{file}'"));
+        // The comparisons that are joined.
+        let before = |place: usize| files.iter().rev().nth(place).map_or("", String::as_str);
+        let line = line.replace("FIRST", before(1)).replace("SECOND", before(0));
+        let script = format!("\"$0\" {line}");
         let (status, _, stderr) = told(
             Command::new("sh")
                 .args(["-c", &script, env!("CARGO_BIN_EXE_steady")])

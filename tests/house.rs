@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rulers",
             "render",
             "feature",
+            "host",
             "warm",
             "history",
             "testing",
@@ -72,7 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "crates/release",
         &["model", "linux", "stats", "process", "rulers", "preload", "render", "feature", "agent", "fleet", "testing"],
     ),
-    ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload"]),
+    ("crates/agent", &["model", "linux", "stats", "workloads", "process", "render", "feature", "preload", "testing"]),
     ("crates/fleet", &["model"]),
     ("preload", &[]),
 ];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use steady_model::{Bytes, Reading, RequestRuler, Timestamp};
@@ -74,7 +75,7 @@ impl LineFault {
 }
 
 /// What has arrived at the agent since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrived {
     /// Datagrams.
     pub datagrams: u64,
@@ -82,6 +83,7 @@ pub struct Arrived {
     pub requests: u64,
     /// What was wrong, in the order of [`LineFault::ALL`]; in JSON by their names.
     #[serde(with = "by_fault")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub faults: [u64; LineFault::ALL.len()],
     /// Lines that services say they have dropped.
     pub lost: u64,
@@ -92,7 +94,7 @@ pub struct Arrived {
 }
 
 /// A service that the agent has heard of lately.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentService {
     /// Its name.
     pub name: String,
@@ -112,10 +114,11 @@ pub struct AgentService {
 }
 
 /// The agent's own rulers, over the last seconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRulers {
     /// Readings a second of each; in JSON by their names.
     #[serde(rename = "readings_per_second", with = "by_ruler")]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub per_second: Vec<(RequestRuler, f64)>,
     /// The share of one CPU that they take, with the host's state.
     pub cpu_ratio: f64,
@@ -124,7 +127,7 @@ pub struct AgentRulers {
 }
 
 /// The time of day, as the agent sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentClock {
     /// How often it was set since the agent began.
     pub steps: u64,
@@ -135,7 +138,7 @@ pub struct AgentClock {
 }
 
 /// How the writing goes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentWriting {
     /// Rows written.
     pub rows: u64,
@@ -150,7 +153,7 @@ pub struct AgentWriting {
 }
 
 /// What is counted from outside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentOutside {
     /// The service.
     pub service: String,
@@ -167,7 +170,7 @@ pub struct AgentOutside {
 }
 
 /// How what the agent adds up is shown as metrics.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentMetrics {
     /// Where.
     pub url: String,
@@ -178,12 +181,13 @@ pub struct AgentMetrics {
 }
 
 /// An agent that runs, or did when it last said so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunningAgent {
     /// Its process.
     pub pid: u32,
     /// Since when.
     #[serde(with = "timestamp")]
+    #[schemars(with = "String")]
     pub since: Timestamp,
     /// For how many seconds.
     #[serde(rename = "running_seconds")]
@@ -210,7 +214,7 @@ pub struct RunningAgent {
 }
 
 /// A service in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredService {
     /// Its name.
     pub name: String,
@@ -218,32 +222,36 @@ pub struct StoredService {
     pub versions: Vec<String>,
     /// The first second of which there are rows.
     #[serde(with = "timestamp")]
+    #[schemars(with = "String")]
     pub first: Timestamp,
     /// The last.
     #[serde(with = "timestamp")]
+    #[schemars(with = "String")]
     pub last: Timestamp,
     /// Requests.
     pub requests: u64,
 }
 
 /// What is in the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentStore {
     /// How large it is.
     #[serde(rename = "size_bytes")]
     pub bytes: Bytes,
     /// The first second that anything is kept of.
     #[serde(serialize_with = "moment")]
+    #[schemars(with = "Reading<String>")]
     pub first: Reading<Timestamp>,
     /// The last.
     #[serde(serialize_with = "moment")]
+    #[schemars(with = "Reading<String>")]
     pub last: Reading<Timestamp>,
     /// Services.
     pub services: Vec<StoredService>,
 }
 
 /// The answer of `steady agent status`. Its fields are those of its JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AgentStatus {
     /// Whether an agent runs.
     pub running: bool,

@@ -2,12 +2,14 @@
 
 use steady_agent::{
     AgentClock, AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, AgentWriting, Arrived,
-    RunningAgent, StoredService,
+    RunningAgent, SCHEMA, StoredService,
 };
 use steady_feature::Report;
 use steady_feature::flags::Form;
 use steady_model::{Absent, Bytes, RequestRuler, Timestamp};
 use steady_render::Style;
+use steady_render::json::description;
+use steady_testing::goldens;
 
 fn text(status: &AgentStatus, width: usize) -> String {
     status.text(Style { width, color: false })
@@ -75,6 +77,11 @@ fn status() -> AgentStatus {
         store_path: Ok("/var/lib/steady/agent.db".to_owned()),
         store: Ok(store),
     }
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<AgentStatus>(&SCHEMA));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use steady_model::RunKind;
 
 /// Every feature, in the order of the help.
 pub(crate) static FEATURES: &[Feature] = &[
-    crate::compare::FEATURE,
+    steady_compare::FEATURE,
     steady_load::FEATURE,
     steady_compare::JUDGE,
     steady_limit::FEATURE,

@@ -4,8 +4,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "errors are this program's to print")]
 
-mod compare;
-mod compared;
 mod completions;
 mod failure;
 mod features;
@@ -14,13 +12,9 @@ mod history;
 mod letters;
 mod manual;
 mod output;
-mod parameters;
 mod programs;
 mod progress;
-mod resolve;
-mod revisions;
 mod session;
-mod warm_runs;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

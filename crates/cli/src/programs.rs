@@ -5,37 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use steady_feature::{Failure, typed};
 use steady_model::Command;
 
-use crate::failure::Failure;
-
-/// What a shell would act on, and a program without one is handed as a word.
-const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", ">", ">>", "<"];
-
-/// The command that `text` stands for: its words, or all of it handed to `shell`.
-pub(crate) fn command(text: &str, shell: Option<&str>) -> Result<Command, Failure> {
-    let argv = words(text, shell)?;
-    let program = program(text, &argv, shell, Path::new(""))?;
+/// The command that `text` stands for, started in `directory`: its words, or all of it handed to `shell`.
+pub(crate) fn command(text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
+    let argv = typed::words(text, shell)?;
+    let program = find(argv.first().map_or("", String::as_str), directory);
+    let program = program.map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(&argv, shell))))?;
     Ok(Command { name: text.trim().to_owned(), argv, program, ..Command::default() })
-}
-
-/// The words that `text` is started with; never none.
-pub(crate) fn words(text: &str, shell: Option<&str>) -> Result<Vec<String>, Failure> {
-    let argv = match shell {
-        Some(_) if text.trim().is_empty() => vec![],
-        Some(shell) => [split(shell)?, vec!["-c".to_owned(), text.to_owned()]].concat(),
-        None => split(text)?,
-    };
-    match argv.is_empty() {
-        true => Err(Failure::Usage("a command is empty: give each as one string, as in 'sort -u file'".to_owned())),
-        false => Ok(argv),
-    }
-}
-
-/// The file to execute for the words of `text`, started in `directory`.
-pub(crate) fn program(text: &str, argv: &[String], shell: Option<&str>, directory: &Path) -> Result<PathBuf, Failure> {
-    let first = argv.first().map_or("", String::as_str);
-    find(first, directory).map_err(|why| Failure::Usage(format!("'{text}': {why}{}", hint(argv, shell))))
 }
 
 /// The file that execvp(3) would execute for a command's first word.
@@ -79,19 +57,13 @@ fn in_path() -> impl Iterator<Item = PathBuf> {
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-/// Words in a command that look as if they were meant for a shell.
-pub(crate) fn shell_word(argv: &[String]) -> Option<&str> {
-    argv.iter().map(String::as_str).find(|word| SHELL_WORDS.contains(word))
-}
-
-fn split(text: &str) -> Result<Vec<String>, Failure> {
-    shell_words::split(text).map_err(|error| Failure::Usage(format!("'{text}': {error}")))
-}
-
 fn hint(argv: &[String], shell: Option<&str>) -> &'static str {
     let assignment = argv.first().is_some_and(|word| word.contains('='));
-    let meant_for_shell = assignment || shell_word(argv).is_some();
-    if shell.is_none() && meant_for_shell { "; --shell runs commands in a shell" } else { "" }
+    if shell.is_none() && (assignment || typed::has_shell_word(argv)) {
+        "; --shell runs commands in a shell"
+    } else {
+        ""
+    }
 }
 
 /// The file to execute: the word itself if it has a slash, else the first executable in PATH.
@@ -122,12 +94,12 @@ mod tests {
     use super::*;
 
     fn message(text: &str, shell: Option<&str>) -> String {
-        command(text, shell).unwrap_err().to_string()
+        command(text, shell, Path::new("")).unwrap_err().to_string()
     }
 
     #[test]
     fn words_are_split_as_a_shell_splits_them() {
-        let found = command("sh -c 'echo \"a b\"' c\\ d", None).unwrap();
+        let found = command("sh -c 'echo \"a b\"' c\\ d", None, Path::new("")).unwrap();
         assert_eq!(found.argv, ["sh", "-c", "echo \"a b\"", "c d"]);
         assert!(found.program.is_absolute());
     }
@@ -135,17 +107,17 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_becomes_words_or_a_refusal(text in ".*|[a-z /'\"\\\\|;=$]*") {
-            if let Ok(found) = command(&text, None) {
+            if let Ok(found) = command(&text, None, Path::new("")) {
                 proptest::prop_assert!(!found.argv.is_empty() && found.program.metadata().is_ok());
             }
-            let whole = command(&text, Some("sh"));
+            let whole = command(&text, Some("sh"), Path::new(""));
             proptest::prop_assert_eq!(whole.is_ok(), !text.trim().is_empty());
         }
     }
 
     #[test]
     fn a_shell_gets_the_command_whole() {
-        let found = command("a | b", Some("sh -e")).unwrap();
+        let found = command("a | b", Some("sh -e"), Path::new("")).unwrap();
         assert_eq!(found.argv, ["sh", "-e", "-c", "a | b"]);
     }
 

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use rand::TryRngCore;
+use rand::rngs::OsRng;
 use steady_feature::flags::{Form, OutputFlags};
 use steady_feature::{Failure, Record, Report, Session, Status};
 use steady_linux::{Root, host, signals};
-use steady_model::{Command, Host, Reading, Seed};
+use steady_model::{Command, Host, Nanos, Reading, Seed};
+use steady_process::git;
 use steady_render::letters::one_line;
 use steady_render::{Style, svg};
 
@@ -15,8 +18,8 @@ use crate::failure::notice;
 use crate::history::{Home, Keeper};
 use crate::letters::readable;
 use crate::output::{Destinations, Export, print, style, style_on};
+use crate::programs;
 use crate::progress::Share;
-use crate::{programs, resolve, revisions};
 
 /// This call of `steady`.
 #[derive(Default)]
@@ -41,8 +44,8 @@ impl Session for CommandLine {
         programs::attended(words)
     }
 
-    fn typed_command(&self, text: &str, shell: Option<&str>) -> Result<Command, Failure> {
-        programs::command(text, shell)
+    fn typed_command(&self, text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure> {
+        programs::command(text, shell, directory)
     }
 
     fn environment(&self) -> Vec<(OsString, OsString)> {
@@ -54,7 +57,7 @@ impl Session for CommandLine {
     }
 
     fn revision(&self) -> Reading<String> {
-        revisions::here()
+        git::here()
     }
 
     fn version(&self) -> &'static str {
@@ -67,7 +70,8 @@ impl Session for CommandLine {
     }
 
     fn seed(&self, given: Option<u64>) -> Result<Seed, Failure> {
-        resolve::seed(given)
+        let drawn = || OsRng.try_next_u64().map_err(|error| Failure::Own(format!("no random seed to be had: {error}")));
+        given.map_or_else(drawn, Ok).map(Seed)
     }
 
     fn data_folder(&self) -> Result<PathBuf, String> {
@@ -106,6 +110,10 @@ impl Session for CommandLine {
         if self.destinations.as_ref().is_none_or(|destinations| !destinations.quiet()) {
             self.progress.show(share, text);
         }
+    }
+
+    fn lasting_step(&mut self, name: &'static str, takes: Option<Nanos>) {
+        self.progress.last(name, takes);
     }
 
     fn log_progress(&self, line: &str) {

@@ -10,7 +10,7 @@ use steady_render::json::ReadError;
 use crate::judge::{judge, status};
 
 /// The kind of records that comparisons leave in the history.
-pub const COMPARISONS: RecordKind = RecordKind {
+pub(crate) const COMPARISONS: RecordKind = RecordKind {
     kind: RunKind::Compare,
     read: |text| Ok(Box::new(Compared::read(text)?)),
     log: Some(LogKind { read: logged, is_line: log::is_line }),
@@ -31,7 +31,7 @@ pub struct Compared(pub steady_model::Report);
 
 /// Comparisons that are joined. They have neither runs nor samples of their own: nothing asks for their CSV.
 #[derive(Clone, Copy, Debug)]
-pub struct Together<'a>(pub &'a Joined);
+pub(crate) struct Together<'a>(pub(crate) &'a Joined);
 
 impl Compared {
     /// The comparison in a JSON text, judged again.

@@ -3,7 +3,6 @@
 
 mod csv;
 mod document;
-mod failure;
 mod flags;
 mod judge;
 mod plan;
@@ -15,8 +14,8 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
-use steady_compare::CommandRunner;
-use steady_compare::run::{CompareError, Event, Setting};
+use steady_compare::run::{CompareError, Setting, show, show_begin};
+use steady_compare::{CommandRunner, failure};
 use steady_costs::prices::prices;
 use steady_feature::{Failure, Feature, Helper, Interrupt, RecordKind, Session, Status, attended};
 use steady_linux::clock;
@@ -30,8 +29,8 @@ use run::TracedRuns;
 
 pub use judge::{judged, judged_pair};
 pub use record::{
-    Counts, Difference, ExplainPairRecord, ExplainRecord, Explanation, Line, Missing, Part, ProcessUse, Progress,
-    SCHEMA,
+    Counts, Difference, ExplainPairRecord, ExplainRecord, Explanation, Line, Missing, PairExport, Part, ProcessUse,
+    Progress, SCHEMA,
 };
 pub use run::{COUNTED_RUNS, Counter, Means, explain_pair};
 
@@ -73,7 +72,7 @@ fn pair(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> 
     session.open(&flags.output(), flags.pairs.samples, Status::Own)?;
     let means = Means { prices: prices(session, flags.fresh, flags.quiet)?, tick: run::tick(), ruler: alu_seconds };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    let record = measure(&plan, means, readable, session).map_err(|error| failure::of(&plan, error, &interrupt))?;
+    let record = measure(&plan, means, readable, session).map_err(|error| failure(&plan, error, &interrupt))?;
     interrupt.release();
     if !flags.no_history {
         session.keep(&record);
@@ -109,23 +108,8 @@ fn measure(
         Ok(counter) => Ok(counter),
         Err(why) => Err(why.clone()),
     };
-    session.progress(Some(0.0), "warming up");
+    show_begin(session);
     explain_pair(plan, setting, means, &mut runner, counter, &mut |event| show(session, &event))
-}
-
-/// Shows how far the pairs are.
-fn show(session: &mut dyn Session, event: &Event) {
-    match event {
-        Event::WarmedUp { blocks, .. } => session.progress(Some(0.0), &format!("warming up: {blocks} pairs")),
-        Event::Begun(_) | Event::Looked(_) | Event::Watched(_) => {}
-        Event::Measured(progress) => {
-            let change = progress.effects.iter().flatten().next().map_or_else(String::new, |(change, interval)| {
-                let [change, low, high] = [*change, interval.low, interval.high].map(|ratio| ratio * 100.0);
-                format!("  {} {change:+.1} % ({low:+.1} to {high:+.1})", progress.metric.name())
-            });
-            session.progress(Some(progress.fraction), &format!("{} pairs{change}", progress.pairs));
-        }
-    }
 }
 
 /// The whole life of the guardian of an explained command.

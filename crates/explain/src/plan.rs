@@ -1,5 +1,7 @@
 //! From the flags as typed to what is to be done.
 
+use std::path::Path;
+
 use steady_feature::flags::failures;
 use steady_feature::{Failure, Session};
 use steady_model::{Effort, Layout, Nanos, Output, PerCommand, Plan};
@@ -66,7 +68,7 @@ fn check_pair(flags: &ExplainFlags) -> Result<(), Failure> {
 /// The plan of the pairs.
 pub(crate) fn pairs(flags: &ExplainFlags, session: &dyn Session) -> Result<Plan, Failure> {
     let pairs = &flags.pairs;
-    let commands = flags.commands.iter().map(|text| session.typed_command(text, pairs.shell.as_deref()));
+    let commands = flags.commands.iter().map(|text| session.typed_command(text, pairs.shell.as_deref(), Path::new("")));
     Ok(Plan {
         commands: commands.collect::<Result<_, _>>()?,
         seed: session.seed(pairs.seed)?,

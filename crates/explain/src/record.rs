@@ -15,7 +15,7 @@ use steady_render::json::{ReadError, Schema};
 
 pub use counts::{Counts, ProcessUse, Progress};
 pub use one::{ExplainRecord, Part};
-pub use pair::{Difference, ExplainPairRecord, Line};
+pub use pair::{Difference, ExplainPairRecord, Line, PairExport};
 
 /// The schema of [`ExplainRecord`] and [`ExplainPairRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanation" };
@@ -23,14 +23,14 @@ pub const SCHEMA: Schema = Schema { name: "steady.explain/1", what: "an explanat
 /// No run lasts longer: 97 days. Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 
-/// Either kind of record, for the JSON Schema. The JSON of a difference has the fields of a comparison as well.
+/// Either kind of record in JSON, for the JSON Schema.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum Explanation {
     /// One command.
-    One(ExplainRecord),
+    One(Box<ExplainRecord>),
     /// The difference of two.
-    Pair(ExplainPairRecord),
+    Pair(Box<PairExport<'static>>),
 }
 
 /// What could not be priced or counted.

@@ -10,6 +10,7 @@ pub mod flags;
 mod interrupt;
 mod record;
 mod session;
+pub mod typed;
 
 pub use cpus::chosen_cpus;
 pub use failure::Failure;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use steady_model::{Command, Host, Reading, Seed};
+use steady_model::{Command, Host, Nanos, Reading, Seed};
 use steady_render::Style;
 
 use crate::flags::OutputFlags;
@@ -17,15 +17,20 @@ pub trait Session {
     /// There is no such program, or it cannot be executed.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure>;
 
-    /// The command in a string: its words as a shell splits them, or all of it as an argument of `shell`. Its program is found as
-    /// execvp(3) finds it.
+    /// The command in a string, with the words that [`typed::words`](crate::typed::words) returns. Its program is found as
+    /// execvp(3) finds it, if that is called in `directory`: relative to the current one, or empty for that one itself.
     ///
     /// # Errors
     /// There are no words, there is no such program, or it cannot be executed.
-    fn typed_command(&self, text: &str, shell: Option<&str>) -> Result<Command, Failure>;
+    fn typed_command(&self, text: &str, shell: Option<&str>, directory: &Path) -> Result<Command, Failure>;
 
     /// The environment that it was called in: what a command inherits.
     fn environment(&self) -> Vec<(OsString, OsString)>;
+
+    /// Returns the value of a variable of that environment.
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment().into_iter().find(|variable| variable.0 == name).map(|variable| variable.1)
+    }
 
     /// This host.
     fn host(&self) -> Host;
@@ -80,6 +85,11 @@ pub trait Session {
     /// Shows on standard error how far it has come, if that is a terminal and the user did not ask for quiet: the share that is
     /// done, if it is known, and words next to it. It disappears with whatever is printed next.
     fn progress(&mut self, share: Option<f64>, text: &str);
+
+    /// After [`Session::progress`]: a step begins that may last seconds or more. Until the next call of that, the time since the
+    /// beginning is drawn again as it passes, by a thread. If it is known how long the step probably takes, so is the time within
+    /// it, behind its name: `pair: 4 s of 12 s`.
+    fn lasting_step(&mut self, name: &'static str, takes: Option<Nanos>);
 
     /// Prints a line of a log on standard error if that is no terminal, where [`Session::progress`] shows nothing, and the user did
     /// not ask for quiet.

@@ -1,11 +1,9 @@
 //! Several comparisons of the same commands, joined.
 
-use serde::Serialize;
-
 use crate::{Judgement, Nanos, Plan, Reading, Report};
 
 /// One of the comparisons.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// Where it was read from: the name of a file.
     pub name: String,
@@ -14,7 +12,7 @@ pub struct Source {
 }
 
 /// Whether the sources tell of one effect.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
     /// Which command of the plan; at least 1.
     pub command: usize,
@@ -23,7 +21,7 @@ pub struct Agreement {
 }
 
 /// Cochran's test that the effect is the same in all sources.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Homogeneity {
     /// Whether nothing beyond chance lies between them.
     pub agrees: bool,
@@ -40,7 +38,7 @@ pub struct Homogeneity {
 }
 
 /// Comparisons of the same commands as one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
     /// The comparisons, at least two, as they were given.
     pub sources: Vec<Source>,

@@ -84,7 +84,7 @@ mod named {
 }
 
 /// Something given once for all commands, or once for each, or not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct PerCommand<T>(pub Vec<T>);
 
@@ -138,7 +138,7 @@ impl Hook {
 }
 
 /// Which cost a verdict is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// User and system time of the whole reaped process tree.
@@ -170,7 +170,7 @@ impl Metric {
 }
 
 /// How much may be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// At most this long in all, warm-up included; it stops early once the verdict is in.
@@ -181,7 +181,7 @@ pub enum Effort {
 }
 
 /// What happens to a run whose exit status is not zero.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureRule {
     /// The experiment ends with an error.
@@ -254,6 +254,12 @@ pub fn parse_percent(text: &str) -> Option<f64> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub struct Seed(#[schemars(with = "String")] pub u64);
 
+impl Seed {
+    fn is_default(&self) -> bool {
+        *self == Seed::default()
+    }
+}
+
 impl fmt::Display for Seed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.0)
@@ -274,7 +280,7 @@ impl<'de> Deserialize<'de> for Seed {
 }
 
 /// Where a measured command's own output goes. Its standard error goes to `/dev/null`, unless both are shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
     /// To `/dev/null`.
@@ -287,17 +293,21 @@ pub enum Output {
     /// To the standard output of `steady`, and standard error to its.
     Inherit,
     /// To a file, emptied before each run.
-    File(#[serde(with = "crate::path")] PathBuf),
+    File(
+        #[serde(with = "crate::path")]
+        #[schemars(with = "crate::path::Form")]
+        PathBuf,
+    ),
 }
 
-/// A comparison, resolved. In exports the commands and the seed stand next to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A comparison, resolved. In exports the commands and the seed stand next to it, and are left out here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The commands; all are judged against the first.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<Command>,
     /// The seed of every coin.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Seed::is_default")]
     pub seed: Seed,
     /// How much may be measured.
     pub effort: Effort,
@@ -325,6 +335,7 @@ pub struct Plan {
     pub cleanup: PerCommand<String>,
     /// The file that every run reads as standard input; else `/dev/null`.
     #[serde(with = "crate::path::optional")]
+    #[schemars(with = "Option<crate::path::Form>")]
     pub input: Option<PathBuf>,
     /// Where the commands' own output goes; `/dev/null` where nothing is said.
     pub output: PerCommand<Output>,
@@ -338,6 +349,7 @@ pub struct Plan {
     pub cpus: Option<Vec<usize>>,
     /// The condition under which the exit code says failure.
     #[serde(with = "condition")]
+    #[schemars(with = "Option<condition::Fields>")]
     pub fail_if: Option<FailIf>,
     /// Whether an undecided verdict is a failure.
     pub require_verdict: bool,
@@ -348,13 +360,16 @@ pub struct Plan {
 
 /// A condition in a plan: its limit has a unit there.
 mod condition {
+    use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::FailIf;
     use crate::Verdict;
 
-    #[derive(Serialize, Deserialize)]
-    struct Fields {
+    /// A condition in JSON.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[schemars(rename = "Condition")]
+    pub(super) struct Fields {
         verdict: Verdict,
         #[serde(alias = "beyond")]
         beyond_ratio: f64,

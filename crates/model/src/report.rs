@@ -1,11 +1,12 @@
 //! What is shown: verdicts and what explains them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Bytes, Interval, Layout, Metric, Nanos, Reading, Record, Verdict};
 
 /// An effect as one layout saw it; relative changes (NEW / OLD - 1).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutEffect {
     /// The layout.
     pub layout: Layout,
@@ -18,7 +19,7 @@ pub struct LayoutEffect {
 }
 
 /// Why there is no verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {
     /// Fewer than six pairs: no test at 5 % exists.
@@ -32,7 +33,7 @@ pub enum Undecided {
 }
 
 /// The statistic that a verdict stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// The sign-flip test, which describes the usual run.
@@ -52,7 +53,7 @@ impl DecidedBy {
 }
 
 /// The size of an effect; relative changes (NEW / OLD - 1).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Size {
     /// The estimate.
     pub change: Reading<f64>,
@@ -61,7 +62,7 @@ pub struct Size {
 }
 
 /// The verdict on one command beside the first, by one metric. Effects are relative changes (NEW / OLD - 1).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The metric.
     pub metric: Metric,
@@ -102,7 +103,7 @@ pub struct Judgement {
 }
 
 /// What was known of one command beside the first after a look: relative changes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
     /// Which command of the plan; at least 1.
     pub command: usize,
@@ -117,7 +118,7 @@ pub struct Sight {
 }
 
 /// A mean with its interval, and the range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The arithmetic mean.
     pub mean: f64,
@@ -132,7 +133,7 @@ pub struct Spread {
 }
 
 /// Where the time of a command's runs went. Times are in seconds per run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown {
     /// Which command of the plan.
     pub command: usize,
@@ -169,7 +170,7 @@ pub struct Breakdown {
 }
 
 /// Events per run, as the CPU's counters told them; those that it does not count are absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterMeans {
     /// Instructions retired.
     pub instructions: Option<f64>,
@@ -183,7 +184,7 @@ pub struct CounterMeans {
 
 /// What a command's start-up costs: its runs as usual beside those from snapshots, in the same draws. Times are in
 /// seconds per run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StartUp {
     /// Which command of the plan.
     pub command: usize,
@@ -198,7 +199,7 @@ pub struct StartUp {
 }
 
 /// How much load there was while the pairs ran.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// Share of the blocks in which a run lost its CPU to something else: more often than its command's quiet runs.
     pub preempted_ratio: f64,
@@ -207,7 +208,7 @@ pub struct Load {
 }
 
 /// Something that the reader should know before using the figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
     /// Runs of a command failed, and the failures were ignored or cut short.
@@ -283,7 +284,7 @@ pub enum Warning {
 }
 
 /// A comparison as it is shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// What was measured.
     pub record: Record,

@@ -19,7 +19,7 @@ pub enum Outcome {
 }
 
 /// One run of one command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Which command of the plan.
     pub command: usize,
@@ -66,7 +66,7 @@ pub struct Run {
 
 /// Events that the CPU counted over a run, its whole process tree included; scaled up where the kernel let several
 /// counters share one register.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     /// Instructions retired.
     #[serde(deserialize_with = "required")]
@@ -120,7 +120,7 @@ impl Run {
 }
 
 /// A pair of runs, or one run of each of several commands: the unit of the randomisation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// How its runs lay in time.
     pub layout: Layout,
@@ -164,7 +164,7 @@ impl Block {
 }
 
 /// A moment at which the evidence was judged.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
     /// How many blocks had been measured.
     pub blocks: usize,
@@ -245,7 +245,7 @@ pub struct Activity {
 }
 
 /// What the machine was doing since the moment before: one of a series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// When it was looked at, on the experiment's clock.
     #[serde(rename = "at_seconds", alias = "at")]
@@ -262,7 +262,7 @@ pub struct Moment {
 }
 
 /// A layout that was not used, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// The layout.
     pub layout: Layout,

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use humantime::parse_rfc3339_weak;
-use steady_feature::flags::{OutputFlags, confidence, duration, resolution, span};
-use steady_model::{FailIf, Nanos, Timestamp};
+use steady_feature::flags::{GateFlags, OutputFlags, PrecisionFlags, duration, span};
+use steady_model::{Nanos, Timestamp};
 
 pub(crate) use fleet::{FleetFlags, HeaderFlag};
 
@@ -100,21 +100,11 @@ pub(crate) struct ReleaseCompareFlags {
     #[arg(long)]
     pub(crate) watch: bool,
 
-    /// A change smaller than this is as good as none
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = resolution)]
-    pub(crate) resolution: f64,
+    #[command(flatten)]
+    pub(crate) precision: PrecisionFlags,
 
-    /// The confidence of verdicts and intervals
-    #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = confidence)]
-    pub(crate) confidence: f64,
-
-    /// Exit with 1 if this surely holds, by the whole interval: 'slower>1%', 'faster>2%'
-    #[arg(long, value_name = "CONDITION")]
-    pub(crate) fail_if: Option<FailIf>,
-
-    /// Exit with 4 if the verdict is undecided, or refused
-    #[arg(long)]
-    pub(crate) require_verdict: bool,
+    #[command(flatten)]
+    pub(crate) gate: GateFlags,
 
     #[command(flatten)]
     pub(crate) output: OutputFlags,

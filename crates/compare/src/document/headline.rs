@@ -9,7 +9,7 @@ use crate::units::TIE;
 use crate::words::{Effect, capital, count, noun, startups};
 
 /// One sentence per command after the first, or the mean of a command alone; and what start-up costs where it is apart.
-pub fn sentences(report: &Report) -> Vec<Sentence> {
+pub(crate) fn sentences(report: &Report) -> Vec<Sentence> {
     if report.record.plan.commands.len() == 1 {
         return std::iter::once(sentence::alone(report)).chain(start_up(report)).collect();
     }

@@ -17,9 +17,10 @@ use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence
 
 use crate::words::message;
 
-pub use headline::{sentences as headline, summary};
+pub(crate) use headline::sentences as headline;
+pub use headline::summary;
 pub use joined::joined_document;
-pub use sentence::sentence;
+pub(crate) use sentence::sentence;
 
 /// A comparison as a document.
 pub fn document(report: &Report) -> Document {

@@ -15,7 +15,7 @@ use crate::words::{
 ///
 /// `judgement` is one of the report's; the sentence names its command, the size of the effect with its interval, and
 /// what it rests on.
-pub fn sentence(report: &Report, judgement: &Judgement) -> String {
+pub(crate) fn sentence(report: &Report, judgement: &Judgement) -> String {
     let spans = spans(report, judgement);
     spans.into_iter().map(|(_, text)| text).collect::<String>().replace('\u{a0}', " ")
 }

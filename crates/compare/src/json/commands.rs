@@ -1,74 +1,177 @@
 //! The commands, and where the time of their runs went.
 
-use serde_json::Value;
-use steady_model::{Absent, Breakdown, Command, CounterMeans, CounterScope, Reading, Report, Spread, StartUp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use steady_model::{
+    Absent, Breakdown, Bytes, Command, CounterMeans, CounterScope, Layout, Metric, Reading, Report, Spread, StartUp,
+};
+use steady_render::json::ends;
 
-use super::object::Object;
+/// A command of the plan, with its breakdown; that is absent if no run succeeded. Times and counts are those of a run.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ComparedCommand<'a> {
+    #[serde(flatten)]
+    command: &'a Command,
+    /// How many runs succeeded.
+    runs: usize,
+    /// How many failed or were ended.
+    failures: usize,
+    /// The layout of the runs that the breakdown rests on.
+    layout: Reading<Layout>,
+    #[serde(flatten)]
+    cpu: CpuTime,
+    #[serde(flatten)]
+    user: UserTime,
+    #[serde(flatten)]
+    system: SystemTime,
+    #[serde(flatten)]
+    run_delay: RunDelay,
+    #[serde(flatten)]
+    blocked: BlockedTime,
+    #[serde(flatten)]
+    wall: WallTime,
+    /// Peak resident memory of the largest process in the tree.
+    peak_memory_bytes: Reading<Bytes>,
+    /// Page faults served without reading from storage.
+    minor_faults: Reading<f64>,
+    /// Page faults that read from storage.
+    major_faults: Reading<f64>,
+    /// Times that it gave its CPU up to wait for something.
+    voluntary_switches: Reading<f64>,
+    /// Times that its CPU was taken from it.
+    involuntary_switches: Reading<f64>,
+    /// Instructions retired.
+    instructions: Reading<f64>,
+    /// CPU cycles.
+    cycles: Reading<f64>,
+    /// Branches that were predicted wrongly.
+    branch_misses: Reading<f64>,
+    /// Accesses that missed the last level of cache.
+    cache_misses: Reading<f64>,
+    #[serde(flatten)]
+    startup: Option<StartupCost>,
+}
+
+/// A type of fields that a spread becomes: the mean, its interval and the range.
+macro_rules! spread {
+    ($type:ident, $what:literal: $mean:ident $low:ident $high:ident $median:ident $min:ident $max:ident) => {
+        #[derive(Serialize, JsonSchema)]
+        struct $type {
+            #[doc = concat!($what, " of a run: the arithmetic mean.")]
+            $mean: Reading<f64>,
+            /// The lower end of the 95 % interval of the mean.
+            $low: Reading<f64>,
+            /// The upper end.
+            $high: Reading<f64>,
+            /// The median.
+            $median: Reading<f64>,
+            /// The smallest.
+            $min: Reading<f64>,
+            /// The largest.
+            $max: Reading<f64>,
+        }
+
+        impl From<Reading<Spread>> for $type {
+            fn from(spread: Reading<Spread>) -> Self {
+                let part = |pick: fn(&Spread) -> f64| spread.as_ref().map(pick).map_err(Absent::clone);
+                let [$low, $high] = ends(&spread.as_ref().map(|spread| spread.interval).map_err(Absent::clone));
+                $type {
+                    $mean: part(|spread| spread.mean),
+                    $low,
+                    $high,
+                    $median: part(|spread| spread.median),
+                    $min: part(|spread| spread.min),
+                    $max: part(|spread| spread.max),
+                }
+            }
+        }
+    };
+}
+
+spread!(CpuTime, "User and system time": cpu_seconds cpu_seconds_low cpu_seconds_high
+    cpu_seconds_median cpu_seconds_min cpu_seconds_max);
+spread!(UserTime, "User time": user_seconds user_seconds_low user_seconds_high
+    user_seconds_median user_seconds_min user_seconds_max);
+spread!(SystemTime, "System time": system_seconds system_seconds_low system_seconds_high
+    system_seconds_median system_seconds_min system_seconds_max);
+spread!(RunDelay, "Time spent waiting for a CPU": run_delay_seconds run_delay_seconds_low run_delay_seconds_high
+    run_delay_seconds_median run_delay_seconds_min run_delay_seconds_max);
+spread!(BlockedTime, "Time spent waiting for anything else": blocked_seconds blocked_seconds_low blocked_seconds_high
+    blocked_seconds_median blocked_seconds_min blocked_seconds_max);
+spread!(WallTime, "Wall time": wall_seconds wall_seconds_low wall_seconds_high
+    wall_seconds_median wall_seconds_min wall_seconds_max);
+
+/// What the start-up of a command costs.
+#[derive(Serialize, JsonSchema)]
+struct StartupCost {
+    /// How much longer its runs take as usual than from snapshots.
+    startup_seconds: Reading<f64>,
+    /// The lower end of its 95 % interval.
+    startup_low_seconds: Reading<f64>,
+    /// The upper end.
+    startup_high_seconds: Reading<f64>,
+    /// Which time that is.
+    startup_metric: Metric,
+    /// In how many draws of snapshots it ran both ways.
+    startup_draws: usize,
+}
+
+impl From<&StartUp> for StartupCost {
+    fn from(startup: &StartUp) -> Self {
+        let [startup_low_seconds, startup_high_seconds] = ends(&startup.interval);
+        StartupCost {
+            startup_seconds: startup.mean.clone(),
+            startup_low_seconds,
+            startup_high_seconds,
+            startup_metric: startup.metric,
+            startup_draws: startup.draws,
+        }
+    }
+}
 
 /// Every command of the plan, with its breakdown.
-pub(super) fn all(report: &Report) -> Value {
+pub(super) fn all(report: &Report) -> Vec<ComparedCommand<'_>> {
     let commands = report.record.plan.commands.iter().enumerate();
-    let one = |(index, command): (usize, &Command)| {
-        let mut object = described(command);
-        let found = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
-        let failures = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
-        object.put("runs", found.map_or(0, |breakdown| breakdown.runs));
-        object.put("failures", failures.map_or(0, |breakdown| breakdown.failures));
-        let breakdown = found.ok_or_else(|| Absent::because("no run succeeded"));
-        put(&mut object, &breakdown, &report.record.counters);
-        if let Some(startup) = report.startups.iter().find(|startup| startup.command == index) {
-            start_up(&mut object, startup);
-        }
-        Value::from(object)
-    };
-    commands.map(one).collect()
+    commands.map(|(index, command)| compared(report, index, command)).collect()
 }
 
-/// What start-up costs.
-fn start_up(object: &mut Object, startup: &StartUp) {
-    object.reading("startup_seconds", &startup.mean);
-    object.interval("startup_low_seconds", "startup_high_seconds", &startup.interval);
-    object.put("startup_metric", startup.metric.name());
-    object.put("startup_draws", startup.draws);
-}
-
-/// What a command is.
-pub(super) fn described(command: &Command) -> Object {
-    let mut object = Object::new();
-    // Users choose the names of variables and parameters: what they look like to the codec of records means nothing.
-    object.extend(serde_json::to_value(command).unwrap_or_default());
-    object
-}
-
-/// The breakdown's fields; they are there, and null, even where no run succeeded.
-fn put(object: &mut Object, breakdown: &Result<&Breakdown, Absent>, scope: &Reading<CounterScope>) {
-    match breakdown {
-        Ok(breakdown) => object.put("layout", breakdown.layout.name()),
-        Err(absent) => object.absent("layout", &absent.0),
+fn compared<'a>(report: &'a Report, index: usize, command: &'a Command) -> ComparedCommand<'a> {
+    let own = report.breakdowns.iter().find(|breakdown| breakdown.command == index);
+    let breakdown = report.breakdowns.iter().find(|breakdown| breakdown.command == index && breakdown.runs > 0);
+    let known = || breakdown.ok_or_else(|| Absent::because("no run succeeded"));
+    let number = |pick: fn(&Breakdown) -> f64| known().map(pick);
+    let counted = |pick: fn(&CounterMeans) -> Option<f64>| counted(&report.record.counters, known(), pick);
+    ComparedCommand {
+        command,
+        runs: breakdown.map_or(0, |breakdown| breakdown.runs),
+        failures: own.map_or(0, |breakdown| breakdown.failures),
+        layout: known().map(|breakdown| breakdown.layout),
+        cpu: known().map(|breakdown| breakdown.cpu).into(),
+        user: known().map(|breakdown| breakdown.user).into(),
+        system: known().map(|breakdown| breakdown.system).into(),
+        run_delay: known().and_then(|breakdown| breakdown.run_delay.clone()).into(),
+        blocked: known().and_then(|breakdown| breakdown.blocked.clone()).into(),
+        wall: known().map(|breakdown| breakdown.wall).into(),
+        peak_memory_bytes: known().and_then(|breakdown| breakdown.peak_memory.clone()),
+        minor_faults: number(|breakdown| breakdown.minor_faults),
+        major_faults: number(|breakdown| breakdown.major_faults),
+        voluntary_switches: number(|breakdown| breakdown.voluntary_switches),
+        involuntary_switches: number(|breakdown| breakdown.involuntary_switches),
+        instructions: counted(|means| means.instructions),
+        cycles: counted(|means| means.cycles),
+        branch_misses: counted(|means| means.branch_misses),
+        cache_misses: counted(|means| means.cache_misses),
+        startup: report.startups.iter().find(|startup| startup.command == index).map(StartupCost::from),
     }
-    let spread = |pick: fn(&Breakdown) -> Reading<Spread>| breakdown.clone().and_then(pick);
-    object.spread("cpu_seconds", &spread(|breakdown| Ok(breakdown.cpu)));
-    object.spread("user_seconds", &spread(|breakdown| Ok(breakdown.user)));
-    object.spread("system_seconds", &spread(|breakdown| Ok(breakdown.system)));
-    object.spread("run_delay_seconds", &spread(|breakdown| breakdown.run_delay.clone()));
-    object.spread("blocked_seconds", &spread(|breakdown| breakdown.blocked.clone()));
-    object.spread("wall_seconds", &spread(|breakdown| Ok(breakdown.wall)));
-    match breakdown.as_ref().and_then(|breakdown| breakdown.peak_memory.as_ref()) {
-        Ok(bytes) => object.put("peak_memory_bytes", bytes.0),
-        Err(absent) => object.absent("peak_memory_bytes", &absent.0),
-    }
-    let count = |pick: fn(&Breakdown) -> f64| breakdown.clone().map(pick);
-    object.reading("minor_faults", &count(|breakdown| breakdown.minor_faults));
-    object.reading("major_faults", &count(|breakdown| breakdown.major_faults));
-    object.reading("voluntary_switches", &count(|breakdown| breakdown.voluntary_switches));
-    object.reading("involuntary_switches", &count(|breakdown| breakdown.involuntary_switches));
-    let counted = |pick: fn(&CounterMeans) -> Option<f64>| {
-        scope.clone()?;
-        let means = breakdown.clone()?.counters;
-        means.as_ref().and_then(pick).ok_or_else(|| Absent::because("the CPU does not count them, or not in every run"))
-    };
-    object.reading("instructions", &counted(|means| means.instructions));
-    object.reading("cycles", &counted(|means| means.cycles));
-    object.reading("branch_misses", &counted(|means| means.branch_misses));
-    object.reading("cache_misses", &counted(|means| means.cache_misses));
+}
+
+/// What the CPU's counters say of a run.
+fn counted(
+    scope: &Reading<CounterScope>,
+    breakdown: Reading<&Breakdown>,
+    pick: fn(&CounterMeans) -> Option<f64>,
+) -> Reading<f64> {
+    scope.clone()?;
+    let means = breakdown?.counters.as_ref();
+    means.and_then(pick).ok_or_else(|| Absent::because("the CPU does not count them, or not in every run"))
 }

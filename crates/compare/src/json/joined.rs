@@ -1,100 +1,194 @@
 //! The JSON of several comparisons joined into one.
 
-use serde_json::{Value, json as literal};
-use steady_model::{Agreement, Homogeneity, Joined, Judgement, Source};
-use steady_render::json::part;
+use schemars::JsonSchema;
+use serde::Serialize;
+use steady_model::{
+    Absent, Agreement, Command, Ending, Homogeneity, Host, Joined, Nanos, Reading, Seed, Source, Timestamp,
+};
+use steady_render::json::{self as codec, Schema};
 
-use super::object::Object;
-use super::{layouts, pretty, put_budget, started, verdicts, warnings};
+use super::during::{Layouts, StatedWarning, budget, warnings};
+use super::verdicts::{self, MetricVerdict};
 
-/// The name and version of what [`joined_json`] writes.
-pub const JOINED_SCHEMA: &str = "steady.judge/1";
+/// The schema of [`JoinedComparisons`].
+pub const JOINED_SCHEMA: Schema = Schema { name: "steady.judge/1", what: "joined comparisons" };
 
-/// Comparisons joined, as JSON: the verdicts of all together as `steady.compare` has them, each source with its own,
-/// and whether they agree.
-pub fn joined_json(joined: &Joined) -> Value {
-    let mut top = Object::new();
-    top.put("schema", JOINED_SCHEMA);
-    if let Some(plan) = joined.plan() {
-        let commands = plan.commands.iter();
-        let named = |command: &steady_model::Command| {
-            let (name, argv) = (command.name.as_str(), &command.argv);
-            literal!({ "name": name, "argv": argv, "revision": command.revision })
-        };
-        top.put("commands", commands.map(named).collect::<Value>());
-        top.put("resolution_ratio", plan.resolution);
-        top.put("confidence", plan.confidence);
-    }
-    top.put("elapsed_seconds", part(&joined.elapsed()));
-    top.put("pairs", joined.blocks());
-    top.put("runs", joined.sources.iter().map(|source| source.report.runs()).sum::<usize>());
-    top.put("verdicts", joined.judgements.iter().map(verdict).collect::<Value>());
-    top.put("agreement", agreement(joined));
-    top.put("sources", joined.sources.iter().map(source).collect::<Value>());
-    top.into()
+/// Comparisons joined, as JSON: the verdicts of all together as `steady.compare` has them, each source with its own, and whether
+/// they agree.
+#[derive(Serialize, JsonSchema)]
+pub struct JoinedComparisons<'a> {
+    #[serde(flatten)]
+    plan: Option<JoinedPlan<'a>>,
+    /// How long all sources took, one after the other.
+    elapsed_seconds: Nanos,
+    /// How many pairs they hold.
+    pairs: usize,
+    /// How many runs those hold.
+    runs: usize,
+    /// What was found of each command besides the first, by each metric.
+    verdicts: Vec<MetricVerdict>,
+    /// Whether all sources found one effect.
+    agreement: Agreements<'a>,
+    /// The comparisons.
+    sources: Vec<JoinedSource<'a>>,
 }
 
-/// [`joined_json`] as indented text that ends with a newline.
-pub fn joined_json_text(joined: &Joined) -> String {
-    pretty::indented(&joined_json(joined))
+/// What all sources have in common.
+#[derive(Serialize, JsonSchema)]
+struct JoinedPlan<'a> {
+    /// The commands. Elsewhere they are named by their place here, from 0 on.
+    commands: Vec<JoinedCommand<'a>>,
+    /// The relative change that is as good as none.
+    resolution_ratio: f64,
+    /// One less the error rate that the verdicts may have.
+    confidence: f64,
 }
 
-/// The verdict of all sources; by how much load widened an interval is each source's own.
-fn verdict(judgement: &Judgement) -> Value {
-    let mut verdict = verdicts::one(judgement);
-    if let Value::Object(fields) = &mut verdict {
-        fields.retain(|name, _| !name.starts_with("widening_ratio"));
-    }
-    verdict
+/// A command.
+#[derive(Serialize, JsonSchema)]
+struct JoinedCommand<'a> {
+    /// What reports call it.
+    name: &'a str,
+    /// The words that it is started with.
+    argv: &'a [String],
+    /// The revision that it was built from.
+    revision: Option<&'a str>,
 }
 
-/// Whether all sources tell of one effect, for every command; `agree` is null where that cannot be told of any.
-fn agreement(joined: &Joined) -> Value {
-    let tested: Vec<&Homogeneity> =
-        joined.agreements.iter().filter_map(|agreement| agreement.homogeneity.as_ref().ok()).collect();
-    let mut object = Object::new();
-    if tested.is_empty() {
-        object.absent("agree", "fewer than two sources have pairs enough to tell");
-    } else {
-        object.put("agree", tested.iter().all(|found| found.agrees));
-    }
-    object.put("commands", joined.agreements.iter().map(one).collect::<Value>());
-    object.into()
+/// Whether all sources found one effect.
+#[derive(Serialize, JsonSchema)]
+struct Agreements<'a> {
+    /// Whether they agree on every command for which that can be tested.
+    agree: Reading<bool>,
+    /// The tests, one for each command besides the first.
+    commands: Vec<CommandAgreement<'a>>,
 }
 
-fn one(agreement: &Agreement) -> Value {
-    let mut object = Object::new();
-    object.put("command", agreement.command);
-    let found = &agreement.homogeneity;
-    let number = |pick: fn(&Homogeneity) -> f64| found.as_ref().map(pick).map_err(Clone::clone);
-    match found {
-        Ok(found) => object.put("agree", found.agrees),
-        Err(absent) => object.absent("agree", &absent.0),
-    }
-    object.reading("q", &number(|found| found.q));
-    object.reading("degrees_of_freedom", &number(|found| found.degrees_of_freedom as f64));
-    object.reading("p_value", &number(|found| found.p_value));
-    object.reading("i_squared_ratio", &number(|found| found.i_squared));
-    object.put("outlying", found.as_ref().map_or(vec![], |found| found.outlying.clone()));
-    object.into()
+/// Cochran's test that the effect is the same in all sources.
+#[derive(Serialize, JsonSchema)]
+struct CommandAgreement<'a> {
+    /// Which command.
+    command: usize,
+    /// Whether nothing beyond chance lies between them.
+    agree: Reading<bool>,
+    /// The sum of the squared deviations from the joint effect.
+    q: Reading<f64>,
+    /// One less than there are sources with enough pairs.
+    degrees_of_freedom: Reading<f64>,
+    /// The probability of deviations as large, were the effect the same.
+    p_value: Reading<f64>,
+    /// The share of the deviations beyond chance (I squared).
+    i_squared_ratio: Reading<f64>,
+    /// Where they differ: the sources that stand out, by their place.
+    outlying: &'a [usize],
 }
 
 /// One source: where and when, and what it says by itself.
-fn source(source: &Source) -> Value {
-    let (report, record) = (&source.report, &source.report.record);
-    let mut object = Object::new();
-    object.put("file", source.name.as_str());
-    object.put("seed", record.plan.seed.to_string());
-    object.put("started", started(record.started));
-    object.put("host", part(&record.host));
-    object.text("revision", &record.revision);
-    put_budget(&mut object, &record.plan);
-    object.put("elapsed_seconds", part(&record.elapsed));
-    object.put("ending", part(&record.ending));
-    object.put("layouts", layouts(report));
-    object.put("pairs", record.blocks.len());
-    object.put("runs", report.runs());
-    object.put("verdicts", report.primary().map(verdicts::one).collect::<Value>());
-    object.put("warnings", warnings(report));
-    object.into()
+#[derive(Serialize, JsonSchema)]
+struct JoinedSource<'a> {
+    /// The file that it was read from.
+    file: &'a str,
+    /// The seed of all coins, in decimal.
+    seed: Seed,
+    /// When it was begun: a label.
+    #[serde(serialize_with = "steady_render::timestamp::serialize")]
+    #[schemars(with = "String")]
+    started: Timestamp,
+    /// Where.
+    host: &'a Host,
+    /// The git revision of the directory that it ran in.
+    revision: &'a Reading<String>,
+    /// How long it was to measure in all.
+    budget_seconds: Reading<Nanos>,
+    /// From the first warm-up run to the end.
+    elapsed_seconds: Nanos,
+    /// Why the measuring ended.
+    ending: Ending,
+    /// How many pairs each layout has, and how long they took.
+    layouts: Layouts,
+    /// How many pairs there are.
+    pairs: usize,
+    /// How many runs they hold.
+    runs: usize,
+    /// Its own verdicts by the primary metric.
+    verdicts: Vec<MetricVerdict>,
+    /// What a reader should know of it.
+    warnings: Vec<StatedWarning<'a>>,
+}
+
+impl<'a> JoinedComparisons<'a> {
+    fn of(joined: &'a Joined) -> Self {
+        let command = |command: &'a Command| JoinedCommand {
+            name: &command.name,
+            argv: &command.argv,
+            revision: command.revision.as_deref(),
+        };
+        JoinedComparisons {
+            plan: joined.plan().map(|plan| JoinedPlan {
+                commands: plan.commands.iter().map(command).collect(),
+                resolution_ratio: plan.resolution,
+                confidence: plan.confidence,
+            }),
+            elapsed_seconds: joined.elapsed(),
+            pairs: joined.blocks(),
+            runs: joined.sources.iter().map(|source| source.report.runs()).sum(),
+            verdicts: joined.judgements.iter().map(verdicts::joined).collect(),
+            agreement: Agreements::of(joined),
+            sources: joined.sources.iter().map(JoinedSource::from).collect(),
+        }
+    }
+}
+
+impl<'a> Agreements<'a> {
+    fn of(joined: &'a Joined) -> Self {
+        let mut tested =
+            joined.agreements.iter().filter_map(|agreement| agreement.homogeneity.as_ref().ok()).peekable();
+        let agree = match tested.peek() {
+            None => Err(Absent::because("fewer than two sources have pairs enough to tell")),
+            Some(_) => Ok(tested.all(|found| found.agrees)),
+        };
+        Agreements { agree, commands: joined.agreements.iter().map(CommandAgreement::from).collect() }
+    }
+}
+
+impl<'a> From<&'a Agreement> for CommandAgreement<'a> {
+    fn from(agreement: &'a Agreement) -> Self {
+        let found = agreement.homogeneity.as_ref();
+        let number = |pick: fn(&Homogeneity) -> f64| found.map(pick).map_err(Absent::clone);
+        CommandAgreement {
+            command: agreement.command,
+            agree: found.map(|found| found.agrees).map_err(Absent::clone),
+            q: number(|found| found.q),
+            degrees_of_freedom: number(|found| found.degrees_of_freedom as f64),
+            p_value: number(|found| found.p_value),
+            i_squared_ratio: number(|found| found.i_squared),
+            outlying: found.map_or(&[], |found| &found.outlying),
+        }
+    }
+}
+
+impl<'a> From<&'a Source> for JoinedSource<'a> {
+    fn from(source: &'a Source) -> Self {
+        let (report, record) = (&source.report, &source.report.record);
+        JoinedSource {
+            file: &source.name,
+            seed: record.plan.seed,
+            started: record.started,
+            host: &record.host,
+            revision: &record.revision,
+            budget_seconds: budget(&record.plan),
+            elapsed_seconds: record.elapsed,
+            ending: record.ending,
+            layouts: Layouts::of(report),
+            pairs: record.blocks.len(),
+            runs: report.runs(),
+            verdicts: report.primary().map(MetricVerdict::from).collect(),
+            warnings: warnings(report),
+        }
+    }
+}
+
+/// Joined comparisons as JSON: indented text that ends with a newline.
+pub fn joined_json_text(joined: &Joined) -> String {
+    codec::text(&JOINED_SCHEMA, &JoinedComparisons::of(joined))
 }

@@ -1,173 +1,125 @@
-//! The JSON of a comparison, as the output contract has it; that of other experiments and of the history in modules of
-//! their own.
+//! The JSON of a comparison and of several that are joined, as the output contract has it.
 
 mod check;
 mod commands;
+mod during;
 mod joined;
-mod object;
-mod read;
+mod record;
 mod verdicts;
 
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use steady_model::{CounterScope, Ending, Host, LeftOut, Metric, Nanos, Plan, Reading, Report, Seed, Timestamp};
+use steady_render::json::{self as codec, Schema};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json as literal};
-use steady_model::{Block, Cold, Effort, Layout, Look, Moment, Plan, Record, Report};
-use steady_render::json::part;
+use commands::ComparedCommand;
+use during::{Layouts, LoadDuring, StatedWarning, WarmRuns, budget};
+use record::{Samples, choices};
+use verdicts::MetricVerdict;
 
-pub use joined::{JOINED_SCHEMA, joined_json, joined_json_text};
-pub use read::{read_record, read_record_of, record_fields};
+pub use joined::{JOINED_SCHEMA, JoinedComparisons, joined_json_text};
+pub use record::{RecordBegin, RecordEnd, read_record, read_record_of};
+pub(crate) use steady_render::json::ReadError;
 
-use crate::document::sentence;
-use crate::words::warning_message;
-use object::Object;
-pub(crate) use steady_render::json::{ReadError, pretty};
-pub(crate) use steady_render::timestamp::text as started;
+/// The schema of [`Comparison`].
+pub const SCHEMA: Schema = Schema { name: "steady.compare/1", what: "a comparison" };
 
-/// The name and version of what [`json`] writes.
-pub const SCHEMA: &str = "steady.compare/1";
+/// A comparison in JSON, its verdicts and what they rest on, in the order of the output contract. With its samples it can be judged
+/// again.
+#[derive(Serialize, JsonSchema)]
+pub struct Comparison<'a> {
+    /// The seed of all coins, in decimal.
+    seed: Seed,
+    /// When it was begun: a label.
+    #[serde(serialize_with = "steady_render::timestamp::serialize")]
+    #[schemars(with = "String")]
+    started: Timestamp,
+    /// How long it was to measure in all.
+    budget_seconds: Reading<Nanos>,
+    /// From the first warm-up run to the end.
+    elapsed_seconds: Nanos,
+    /// The commands, and where the time of their runs went. Elsewhere they are named by their place here, from 0 on.
+    commands: Vec<ComparedCommand<'a>>,
+    /// Where.
+    host: &'a Host,
+    /// The git revision of the directory that it ran in.
+    revision: &'a Reading<String>,
+    /// Whose events the CPU's counters counted.
+    counters: &'a Reading<CounterScope>,
+    /// How many pairs each layout has, and how long they took.
+    layouts: Layouts,
+    /// How many pairs there are.
+    pairs: usize,
+    /// How many runs they hold.
+    runs: usize,
+    /// What was found of each command besides the first, by each metric.
+    verdicts: Vec<MetricVerdict>,
+    /// What the load did to the pairs, and what the machine was doing.
+    load: LoadDuring<'a>,
+    /// What a reader should know.
+    warnings: Vec<StatedWarning<'a>>,
+    /// The metric that stopped the measuring and carries the error guarantee.
+    primary: Metric,
+    /// Why the measuring ended.
+    ending: Ending,
+    /// Layouts that were not used.
+    layouts_left_out: &'a [LeftOut],
+    /// What snapshots were drawn; missing if none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Reading<WarmRuns>")]
+    warm: Option<Reading<WarmRuns>>,
+    /// The command that cannot start from a snapshot, if that is a matter of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cold_command: Option<Option<usize>>,
+    /// What was asked for.
+    plan: Plan,
+    /// The raw samples, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples<'a>>,
+}
+
+impl<'a> Comparison<'a> {
+    fn of(report: &'a Report, samples: bool) -> Self {
+        let record = &report.record;
+        let plan = &record.plan;
+        Comparison {
+            seed: plan.seed,
+            started: record.started,
+            budget_seconds: budget(plan),
+            elapsed_seconds: record.elapsed,
+            commands: commands::all(report),
+            host: &record.host,
+            revision: &record.revision,
+            counters: &record.counters,
+            layouts: Layouts::of(report),
+            pairs: record.blocks.len(),
+            runs: report.runs(),
+            verdicts: report.judgements.iter().map(|judgement| verdicts::of(record, judgement)).collect(),
+            load: LoadDuring::of(report),
+            warnings: during::warnings(report),
+            primary: record.primary,
+            ending: record.ending,
+            layouts_left_out: &record.left_out,
+            warm: during::warm(record),
+            cold_command: record.cold.as_ref().filter(|_| plan.warm).map(|cold| cold.command),
+            plan: choices(plan),
+            samples: samples.then(|| Samples::of(record)),
+        }
+    }
+}
 
 /// The report as JSON, with the raw samples where `samples` says so: only then can it be judged again.
-///
-/// Fields come in the order of the output contract. A reading that is absent is null, with the reason in
-/// `<name>_absent` beside it.
 pub fn json(report: &Report, samples: bool) -> Value {
-    let record = &report.record;
-    let plan = &record.plan;
-    let mut top = Object::new();
-    top.put("schema", SCHEMA);
-    top.put("seed", plan.seed.to_string());
-    top.put("started", started(record.started));
-    put_budget(&mut top, plan);
-    top.put("elapsed_seconds", part(&record.elapsed));
-    top.put("commands", commands::all(report));
-    top.put("host", part(&record.host));
-    top.text("revision", &record.revision);
-    match &record.counters {
-        Ok(scope) => top.put("counters", part(scope)),
-        Err(absent) => top.absent("counters", &absent.0),
-    }
-    top.put("layouts", layouts(report));
-    top.put("pairs", record.blocks.len());
-    top.put("runs", report.runs());
-    let unit = |judgement| verdicts::of(record, judgement);
-    top.put("verdicts", report.judgements.iter().map(unit).collect::<Vec<_>>());
-    top.put("load", load_during(report));
-    top.put("warnings", warnings(report));
-    top.put("primary", record.primary.name());
-    top.put("ending", part(&record.ending));
-    top.put("layouts_left_out", part(&record.left_out));
-    warm(record, &mut top);
-    top.put("plan", choices(plan));
-    if samples {
-        top.put("samples", part(&Samples::of(record)));
-    }
-    top.into()
+    codec::value(&SCHEMA, &Comparison::of(report, samples))
 }
 
 /// [`json`] as indented text that ends with a newline; what is small enough, and every block, stays on one line.
 pub fn json_text(report: &Report, samples: bool) -> String {
-    pretty::indented(&json(report, samples))
-}
-
-/// The budget, unless the number of pairs was chosen.
-fn put_budget(object: &mut Object, plan: &Plan) {
-    match plan.effort {
-        Effort::Budget(budget) => object.put("budget_seconds", part(&budget)),
-        Effort::Pairs(_) => object.absent("budget_seconds", "the number of runs was limited instead"),
-    }
-}
-
-/// A plan without its commands and its seed, which stand next to it.
-fn choices(plan: &Plan) -> Value {
-    let mut value = part(&Plan { commands: vec![], ..plan.clone() });
-    if let Value::Object(fields) = &mut value {
-        fields.retain(|name, _| name != "commands" && name != "seed");
-    }
-    value
-}
-
-/// The raw samples of a [`Record`].
-#[derive(Serialize, Deserialize)]
-struct Samples<'a> {
-    looks: Cow<'a, [Look]>,
-    moments: Cow<'a, [Moment]>,
-    blocks: Cow<'a, [Block]>,
-    /// Left out if runs did not start from snapshots.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    usual: Option<Cow<'a, [Block]>>,
-}
-
-impl<'a> Samples<'a> {
-    fn of(record: &'a Record) -> Self {
-        Samples {
-            looks: Cow::Borrowed(&record.looks),
-            moments: Cow::Borrowed(&record.moments),
-            blocks: Cow::Borrowed(&record.blocks),
-            usual: record.is_warm().then_some(Cow::Borrowed(&record.usual)),
-        }
-    }
-}
-
-/// The draws of snapshots, where such were asked for.
-fn warm(record: &Record, top: &mut Object) {
-    match &record.cold {
-        _ if !record.plan.warm => {}
-        Some(Cold { command, reason }) => {
-            top.absent("warm", reason);
-            top.put("cold_command", *command);
-        }
-        None => {
-            let draws = record.draws();
-            let per_draw = record.blocks.len() as f64 / draws as f64;
-            let mut warm = Object::new();
-            warm.put("draws", draws);
-            warm.number("pairs_per_draw", per_draw, "there was no draw");
-            warm.put("usual_pairs", record.usual.len());
-            top.put("warm", Value::from(warm));
-        }
-    }
-}
-
-/// How many pairs each layout has, and how long they took.
-fn layouts(report: &Report) -> Value {
-    let mut all = Object::new();
-    for layout in Layout::ALL {
-        let seconds = part(&report.time_in(layout));
-        all.put(layout.name(), literal!({ "pairs": report.blocks_of(layout), "measured_seconds": seconds }));
-    }
-    all.into()
-}
-
-/// What the load did to the pairs, and what the machine was doing.
-fn load_during(report: &Report) -> Value {
-    let mut object = Object::new();
-    object.number("preempted_ratio", report.load.preempted_ratio, "no pairs");
-    object.reading("run_delay_ratio", &report.load.run_delay_ratio);
-    object.extend(part(&report.record.activity));
-    object.into()
-}
-
-/// Every warning: its kind and facts, and the message in words.
-fn warnings(report: &Report) -> Value {
-    let one = |warning| {
-        let mut value = part(warning);
-        if let Value::Object(fields) = &mut value {
-            fields.insert("message".into(), warning_message(report, warning).into());
-        }
-        value
-    };
-    report.warnings.iter().map(one).collect()
+    codec::text(&SCHEMA, &Comparison::of(report, samples))
 }
 
 /// The primary verdicts of a comparison, each with its sentence.
 pub fn verdicts_json(report: &Report) -> Value {
-    let verdict = |judgement| {
-        let mut value = verdicts::one(judgement);
-        if let Value::Object(fields) = &mut value {
-            fields.insert("sentence".into(), sentence(report, judgement).into());
-        }
-        value
-    };
-    report.primary().map(verdict).collect()
+    codec::part(&report.primary().map(|judgement| verdicts::stated(report, judgement)).collect::<Vec<_>>())
 }

@@ -12,7 +12,7 @@ mod warnings;
 
 pub(crate) use evidence::Evidence;
 pub use join::{JoinError, join};
-pub use status::status;
+pub(crate) use status::status;
 
 use steady_model::{Record, Report};
 

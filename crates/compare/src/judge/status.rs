@@ -3,7 +3,7 @@
 use steady_model::{FailIf, Interval, Judgement, Plan, Undecided, Verdict};
 
 /// The exit status that these verdicts ask for.
-pub fn status(plan: &Plan, judgements: &[Judgement]) -> u8 {
+pub(crate) fn status(plan: &Plan, judgements: &[Judgement]) -> u8 {
     let primary = || judgements.iter().filter(|judgement| judgement.primary);
     if primary().any(|judgement| judgement.undecided == Some(Undecided::UnequalFailures)) {
         3

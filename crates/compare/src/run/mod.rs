@@ -3,6 +3,8 @@
 
 mod draws;
 mod measure;
+mod progress;
+pub(crate) mod warm_runs;
 mod warmup;
 
 use steady_model::{
@@ -15,6 +17,8 @@ use warmup::Warm;
 
 use crate::coins::Coins;
 use steady_process::runner::{RunError, Runner, Start, how};
+
+pub use progress::{show, show_begin};
 
 /// Why a comparison came to nothing.
 #[derive(Clone, Debug, Error, PartialEq)]

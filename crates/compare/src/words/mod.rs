@@ -9,8 +9,7 @@ pub(crate) use steady_render::letters::{capital, count, cut, harmless, one_line}
 
 pub(crate) use remedy::{more_effort, more_work, settling, wanted};
 pub(crate) use startups::startups;
-pub use warning::warning_message;
-pub(crate) use warning::{few, message};
+pub(crate) use warning::{few, message, warning_message};
 
 use steady_model::{CounterScope, Metric, Plan, Record};
 

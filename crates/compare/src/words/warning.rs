@@ -6,7 +6,7 @@ use super::{capital, count, more_effort, more_work, noun, signed, subject, wante
 use crate::units::{duration, percent, time_setting};
 
 /// A warning as a sentence or two: what it is, what it does to the figures, and what helps.
-pub fn warning_message(report: &Report, warning: &Warning) -> String {
+pub(crate) fn warning_message(report: &Report, warning: &Warning) -> String {
     message(report, warning).replace('\u{a0}', " ")
 }
 

@@ -1,8 +1,9 @@
 //! What reports look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
-use steady_compare::json::json_text;
+use steady_compare::json::{Comparison, SCHEMA, json_text};
 use steady_compare::{csv, document};
 use steady_model::Report;
+use steady_render::json::description;
 use steady_render::{Style, html, markdown, terminal};
 
 use crate::by_hand::comparisons;
@@ -15,6 +16,11 @@ fn text(report: &Report, style: Style) -> String {
 /// The reports that are kept in their other forms too: one for each thing that those tell in their own way.
 const EXPORTED: [&str; 9] =
     ["slower", "same", "undecided", "three", "one", "absent", "failures-ignored", "too-few", "from-snapshots"];
+
+#[test]
+fn the_schema_is_as_recorded() {
+    goldens::hold_schema(&SCHEMA, description::<Comparison<'static>>(&SCHEMA));
+}
 
 #[test]
 fn reports_look_as_recorded() {

@@ -1,9 +1,9 @@
 //! What joined comparisons look like, against files in `testdata/reports`; `STEADY_BLESS=1 cargo test` rewrites them.
 
 use steady_compare::joined_document;
-use steady_compare::json::{joined_json_text, read_record};
+use steady_compare::json::{JOINED_SCHEMA, JoinedComparisons, joined_json_text, read_record};
 use steady_model::Joined;
-use steady_render::json::ReadError;
+use steady_render::json::{ReadError, description};
 use steady_render::{Style, html, markdown, terminal};
 
 use crate::by_hand::joins;
@@ -11,6 +11,11 @@ use crate::goldens;
 
 fn text(joined: &Joined, width: usize) -> String {
     terminal::text(&joined_document(joined), Style { width, color: false })
+}
+
+#[test]
+fn the_schema_of_the_join_is_as_recorded() {
+    goldens::hold_schema(&JOINED_SCHEMA, description::<JoinedComparisons<'static>>(&JOINED_SCHEMA));
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use steady_costs::prices::Price;
-use steady_model::{Absent, Interval, Reading};
+use steady_model::{Interval, Reading};
+use steady_render::json::{ends, finite};
 
 /// Where the system time lies.
 #[derive(Serialize, JsonSchema)]
@@ -148,13 +149,4 @@ fn estimate(reading: &Reading<(f64, Interval)>) -> [Reading<f64>; 3] {
     let value = reading.clone().and_then(|(value, _)| finite(value, "not a number"));
     let [low, high] = ends(&reading.clone().map(|(_, interval)| interval));
     [value, low, high]
-}
-
-fn ends(interval: &Reading<Interval>) -> [Reading<f64>; 2] {
-    let low = interval.clone().and_then(|interval| finite(interval.low, "no lower end"));
-    [low, interval.clone().and_then(|interval| finite(interval.high, "no upper end"))]
-}
-
-fn finite(value: f64, otherwise: &str) -> Reading<f64> {
-    if value.is_finite() { Ok(value) } else { Err(Absent::because(otherwise)) }
 }

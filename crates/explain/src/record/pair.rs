@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use steady_compare::json::{RecordBegin, RecordEnd, read_record_of};
 use steady_costs::prices::{Priced, Prices};
 use steady_feature::Report;
 use steady_model::{AluTime, Ending, Facts, Interval, Nanos, Reading, Record, RunKind};
@@ -13,10 +14,7 @@ use super::{Counts, Missing, SCHEMA, figures, holds};
 use crate::document::pair::{document, summary};
 use crate::{csv, judged_pair};
 
-/// The field of a comparison that stands after those of this record.
-const AFTER: &str = "load";
-
-/// Two commands whose difference is explained. Its fields are those of its JSON, which has those of the comparison around them.
+/// Two commands whose difference is explained. Its fields are those of its JSON, which has those of the comparison around them ([`PairExport`]).
 /// What is derived (pairs, lines, what is missing, notes) is written and never read: [`judged_pair`] derives it again.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainPairRecord {
@@ -167,7 +165,7 @@ impl ExplainPairRecord {
     /// # Errors
     /// What is wrong with it, and where; no input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
-        let record = steady_compare::json::read_record_of(&SCHEMA, text)?;
+        let record = read_record_of(&SCHEMA, text)?;
         let measured: Measured = json::record(&SCHEMA, text)?;
         holds(record.plan.commands.len() == 2, "commands", "not two")?;
         holds(measured.tick_seconds != Ok(Nanos::ZERO), "tick_seconds", "zero")?;
@@ -189,17 +187,20 @@ impl ExplainPairRecord {
 
     /// The JSON, with the raw samples if `samples`: only then can it be read back.
     pub fn value(&self, samples: bool) -> Value {
-        let Value::Object(own) = json::value(&SCHEMA, self) else { return Value::Null };
-        let mut own = own.into_iter();
-        let mut top: Map<String, Value> = own.next().into_iter().collect();
-        for (name, field) in steady_compare::json::record_fields(&self.record, samples) {
-            if name == AFTER {
-                top.extend(&mut own);
-            }
-            top.insert(name, field);
-        }
-        Value::Object(top)
+        let (begin, end) = (RecordBegin::from(&self.record), RecordEnd::of(&self.record, samples));
+        json::value(&SCHEMA, &PairExport { begin, difference: self, end })
     }
+}
+
+/// The difference of two commands in JSON: around its own fields, those of the comparison that their pairs are.
+#[derive(Serialize, JsonSchema)]
+pub struct PairExport<'a> {
+    #[serde(flatten)]
+    begin: RecordBegin<'a>,
+    #[serde(flatten)]
+    difference: &'a ExplainPairRecord,
+    #[serde(flatten)]
+    end: RecordEnd<'a>,
 }
 
 impl Report for ExplainPairRecord {

@@ -3,7 +3,9 @@
 mod failures;
 mod output;
 mod values;
+mod verdict;
 
 pub use failures::{IgnoredFailures, failures};
 pub use output::{FileFlags, Form, FormatFlag, OutputFlags};
-pub use values::{confidence, duration, resolution, size, span};
+pub use values::{duration, size, span};
+pub use verdict::{GateFlags, PrecisionFlags};

@@ -65,7 +65,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// What to write instead.
-pub fn resolution(text: &str) -> Result<f64, String> {
+pub(super) fn resolution(text: &str) -> Result<f64, String> {
     parse_percent(text)
         .filter(|share| *share > 0.0 && *share < 1.0)
         .ok_or_else(|| "write a share between 0 and 100 %, such as 1% or 0.01".to_owned())
@@ -75,7 +75,7 @@ pub fn resolution(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// What to write instead.
-pub fn confidence(text: &str) -> Result<f64, String> {
+pub(super) fn confidence(text: &str) -> Result<f64, String> {
     parse_percent(text)
         .filter(|share| (0.5..1.0).contains(share))
         .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use steady_model::{Absent, Interval, Reading};
+use steady_model::Reading;
+use steady_render::json;
 use steady_stats::{CountRange, Fitted, ScalabilityLaw, Scaling};
 
 /// Writes it, for `#[serde(serialize_with = "..")]`.
@@ -120,9 +121,5 @@ fn value(fitted: &Reading<Fitted>) -> Reading<f64> {
 
 /// Both ends of an interval, of which either may be infinite.
 fn ends(fitted: &Reading<Fitted>) -> [Reading<f64>; 2] {
-    let end = |pick: fn(&Interval) -> f64, none: &str| {
-        let end = fitted.as_ref().map(|fitted| pick(&fitted.interval)).map_err(Clone::clone)?;
-        if end.is_finite() { Ok(end) } else { Err(Absent::because(none)) }
-    };
-    [end(|interval| interval.low, "no lower end"), end(|interval| interval.high, "no upper end")]
+    json::ends(&fitted.as_ref().map(|fitted| fitted.interval).map_err(Clone::clone))
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &ReleaseCompareFlags, session: &mut dyn Session) -> Res
         session.keep(&report);
     }
     session.write(&report)?;
-    Ok(status(&report, flags.require_verdict))
+    Ok(status(&report, flags.gate.require_verdict))
 }
 
 /// Judges the window as it is.
@@ -56,9 +56,9 @@ fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> R
         from: window.from,
         to: window.to,
         by_route: flags.by == Some(ByFlag::Route),
-        confidence: flags.confidence,
-        resolution: flags.resolution,
-        fail_if: flags.fail_if,
+        confidence: flags.precision.confidence,
+        resolution: flags.precision.resolution,
+        fail_if: flags.gate.fail_if,
     }
 }
 

@@ -9,6 +9,7 @@
 mod describe;
 mod error;
 mod group;
+mod number;
 pub mod pretty;
 mod read;
 mod schema;
@@ -24,7 +25,8 @@ use serde_path_to_error::Segment;
 pub use describe::description;
 pub use error::ReadError;
 pub use group::{Group, group};
-pub use schema::{Schema, fields};
+pub use number::{ends, finite};
+pub use schema::Schema;
 
 /// What serde calls a reading, and the two that it may be.
 const READING: &str = "Result";

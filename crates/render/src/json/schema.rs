@@ -1,7 +1,6 @@
 //! Whether a text is an export of the one kind that is looked for.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ReadError;
@@ -56,10 +55,4 @@ impl Schema {
         let (kind, _) = self.name.split_once('/')?;
         schema.strip_prefix(kind)?.strip_prefix('/')?.parse().ok()
     }
-}
-
-/// What the value holds, or the path to what it does not.
-pub fn fields<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
-    serde_path_to_error::deserialize(value)
-        .map_err(|error| ReadError::field(&error.path().to_string(), error.inner().to_string()))
 }

@@ -1,7 +1,6 @@
 //! What keeping programs warm gains: each program launched many times, as usual and from snapshots.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
@@ -89,9 +88,6 @@ pub struct BenchProgram {
     /// The program with its arguments.
     #[serde(flatten)]
     pub command: AttendedCommand,
-    /// What other commands have besides.
-    #[serde(flatten, skip_deserializing)]
-    unset: Unset,
     /// The figures of each mode, in the order of [`LaunchMode::ALL`]. Absent if it could not be launched or did not end.
     #[serde(skip_deserializing, default = "not_judged")]
     pub modes: Reading<Vec<ModeFigures>>,
@@ -101,16 +97,6 @@ pub struct BenchProgram {
     /// The sessions; left out unless raw samples are wanted.
     #[schemars(skip_serializing_if = "Result::is_err")]
     pub samples: Reading<BenchTrial>,
-}
-
-/// Fields of commands in other exports. A program of a bench has the environment and the directory of `steady`, so they are
-/// empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-struct Unset {
-    directory: Option<String>,
-    environment: BTreeMap<String, String>,
-    parameters: BTreeMap<String, String>,
-    revision: Option<String>,
 }
 
 /// How a program is launched.
@@ -424,7 +410,7 @@ pub struct SessionCounts {
 impl BenchProgram {
     /// A program and its sessions, not judged.
     pub fn new(command: AttendedCommand, samples: Reading<BenchTrial>) -> Self {
-        BenchProgram { command, unset: Unset::default(), modes: not_judged(), notes: None, samples }
+        BenchProgram { command, modes: not_judged(), notes: None, samples }
     }
 
     /// The figures of a mode, if there are any.

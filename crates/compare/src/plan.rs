@@ -1,28 +1,32 @@
 //! From the flags as typed to a plan: everything is looked up and checked once, before anything is measured.
 
+mod commands;
+mod elf;
+mod novelty;
+mod parameters;
+mod spread;
+
 use std::fs::File;
 
-use rand::TryRngCore;
-use rand::rngs::OsRng;
-use steady_feature::chosen_cpus;
 use steady_feature::flags::failures;
-use steady_model::{Effort, Layout, Metric, Output, PerCommand, Plan, Seed};
+use steady_feature::{Failure, Session, chosen_cpus};
+use steady_model::{Effort, Layout, Metric, Output, PerCommand, Plan};
 
-use crate::compared::compared;
-use crate::failure::Failure;
 use crate::flags::{CompareFlags, LayoutFlag, MetricFlag};
 
+pub(crate) use parameters::ParameterList;
+
 /// The plan of a comparison.
-pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
-    let compared = compared(flags)?;
+pub(crate) fn plan(flags: &CompareFlags, session: &dyn Session) -> Result<Plan, Failure> {
+    let compared = commands::compared(flags, session)?;
     check_conditions(flags, compared.commands.len())?;
     check_layout(flags)?;
     check_input(flags)?;
     Ok(Plan {
-        seed: seed(flags.seed)?,
+        seed: session.seed(flags.seed)?,
         effort: flags.runs.map_or(Effort::Budget(flags.budget), Effort::Pairs),
-        resolution: flags.resolution,
-        confidence: flags.confidence,
+        resolution: flags.precision.resolution,
+        confidence: flags.precision.confidence,
         metric: metric(flags.metric),
         layout: layout(flags.layout),
         warmup: flags.warmup,
@@ -35,17 +39,11 @@ pub(crate) fn plan(flags: &CompareFlags) -> Result<Plan, Failure> {
         failures: failures(flags.ignore_failure.as_ref()),
         timeout: flags.timeout,
         cpus: chosen_cpus(flags.cpus.as_deref())?,
-        fail_if: flags.fail_if,
-        require_verdict: flags.require_verdict,
+        fail_if: flags.gate.fail_if,
+        require_verdict: flags.gate.require_verdict,
         warm: flags.warm,
         commands: compared.commands,
     })
-}
-
-/// The seed that was given, or one from the system.
-pub(crate) fn seed(given: Option<u64>) -> Result<Seed, Failure> {
-    let drawn = || OsRng.try_next_u64().map_err(|error| Failure::Own(format!("no random seed to be had: {error}")));
-    given.map_or_else(drawn, Ok).map(Seed)
 }
 
 fn metric(flag: MetricFlag) -> Option<Metric> {
@@ -69,7 +67,7 @@ fn layout(flag: LayoutFlag) -> Option<Layout> {
 
 /// A condition on a verdict that there will not be would never hold, and a gate would stand open.
 fn check_conditions(flags: &CompareFlags, commands: usize) -> Result<(), Failure> {
-    if commands < 2 && (flags.fail_if.is_some() || flags.require_verdict) {
+    if commands < 2 && (flags.gate.fail_if.is_some() || flags.gate.require_verdict) {
         return Err(Failure::Usage(
             "--fail-if and --require-verdict are about a verdict: give two commands or more".to_owned(),
         ));

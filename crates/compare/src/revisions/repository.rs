@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::git::{self, NoAnswer};
-use super::here;
+use steady_feature::{Failure, Session};
+use steady_process::git::{self, NoAnswer};
+
 use super::spec::{Spec, WORK};
-use crate::failure::Failure;
 
 /// A git repository, as seen from the directory that `steady` was started in.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Revision {
 impl Revision {
     /// The short form for the record.
     pub(super) fn recorded(&self) -> String {
-        here::short(&self.commit, self.changes)
+        git::short(&self.commit, self.changes)
     }
 }
 
@@ -88,8 +88,8 @@ impl Repository {
     }
 
     /// Whether tracked files differ from the commit at hand.
-    pub(super) fn is_dirty(&self) -> bool {
-        self.has_tree && here::here().is_ok_and(|revision| revision.ends_with("+changes"))
+    pub(super) fn is_dirty(&self, session: &dyn Session) -> bool {
+        self.has_tree && session.revision().is_ok_and(|revision| revision.ends_with("+changes"))
     }
 
     fn commit(&self, text: &str) -> Option<String> {

@@ -11,9 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
+use steady_feature::{Failure, Session};
 use steady_linux::private::{MARK as MARK_FILE, PrivateDirectory};
-
-use crate::failure::{Failure, notice};
 
 /// What the names of workspaces begin with; the number of the process follows, and another number where that is in use.
 const NAME: &str = "workspace-";
@@ -26,18 +25,20 @@ const REPOSITORY: &str = "repository";
 /// The longest path of a repository, in bytes.
 const LONGEST_PATH: usize = 4096;
 
-/// A directory of this process's own. Dropping it removes it and what it registered.
+/// A directory of this process's own. Dropping it removes it and what it registered, as [`Workspace::remove`] does.
 pub(crate) struct Workspace {
     base: PrivateDirectory,
     name: OsString,
     path: PathBuf,
+    is_removed: bool,
     _lock: File,
 }
 
 impl Workspace {
     /// Makes one for trees of the repository at `common`, if any, and removes those that killed processes left.
-    pub(crate) fn open(common: Option<&Path>) -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("steady-{}", rustix::process::geteuid().as_raw()));
+    pub(crate) fn open(common: Option<&Path>, session: &dyn Session) -> Result<Self, Failure> {
+        let temporary = session.variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
+        let path = Path::new(&temporary).join(format!("steady-{}", rustix::process::geteuid().as_raw()));
         let own = |error: io::Error| Failure::Own(format!("'{}': {error}; TMPDIR names another place", path.display()));
         let base = private_directory(&path).map_err(own)?;
         let real = path.canonicalize().map_err(own)?;
@@ -49,7 +50,7 @@ impl Workspace {
         }
         // Without it, another process could remove this workspace before its lock is held.
         let gate = lock(&base, OFlags::CREATE, FlockOperation::LockExclusive).map_err(own)?;
-        prune(&base, &real);
+        prune(&base, &real, &|text| session.notice(text));
         let made = make(base, &real, common).map_err(own);
         drop(gate);
         made
@@ -59,13 +60,20 @@ impl Workspace {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Removes it and what it registered; a line says why if that fails.
+    pub(crate) fn remove(mut self, session: &dyn Session) {
+        self.is_removed = true;
+        if let Err(error) = remove(&self.base, &self.name, &self.path) {
+            session.notice(&format!("'{}' could not be removed: {error}", self.path.display()));
+        }
+    }
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.base, &self.name, &self.path) {
-            notice(&format!("'{}' could not be removed: {error}", self.path.display()));
-        }
+        // What cannot be removed now is found by the next one that prunes.
+        let _ = if self.is_removed { Ok(()) } else { remove(&self.base, &self.name, &self.path) };
     }
 }
 
@@ -88,7 +96,7 @@ fn make(base: PrivateDirectory, real: &Path, common: Option<&Path>) -> io::Resul
             made => made?,
         }
         return match furnish(&base, &name, &path, common) {
-            Ok(lock) => Ok(Workspace { base, name, path, _lock: lock }),
+            Ok(lock) => Ok(Workspace { base, name, path, is_removed: false, _lock: lock }),
             Err(error) => {
                 // What cannot be removed now is found by the next one that prunes.
                 let _ = base.remove_tree(&name);
@@ -119,7 +127,7 @@ fn lock(directory: &PrivateDirectory, create: OFlags, how: FlockOperation) -> io
 }
 
 /// Removes the workspaces that no living process holds.
-fn prune(base: &PrivateDirectory, real: &Path) {
+fn prune(base: &PrivateDirectory, real: &Path, notice: &dyn Fn(&str)) {
     for name in base.names().unwrap_or_default().into_iter().filter(|name| is_workspace(name)) {
         let Ok(workspace) = base.open_in(&name) else { continue };
         // The process was killed after it had removed the mark, or before it had made it.
@@ -215,7 +223,7 @@ mod tests {
     }
 
     fn prune_in(folder: &Path) {
-        prune(&PrivateDirectory::open(folder).unwrap(), folder);
+        prune(&PrivateDirectory::open(folder).unwrap(), folder, &|text| panic!("{text}"));
     }
 
     /// A directory with a file that must stay.

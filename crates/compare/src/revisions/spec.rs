@@ -1,6 +1,6 @@
 //! Which revisions are asked for.
 
-use crate::failure::Failure;
+use steady_feature::Failure;
 
 /// More trees than this fill a disk before anybody reads the report.
 const REVISIONS_MAX: usize = 20;

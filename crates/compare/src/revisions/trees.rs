@@ -6,16 +6,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use steady_process::Scripts;
+use steady_feature::{Failure, Session};
 use steady_process::runner::{RunError, how};
+use steady_process::{Scripts, git};
 
-use super::git;
 use super::overlay;
 use super::paths;
 use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
-use super::workspace::Workspace;
-use crate::failure::{Failure, notice};
+use crate::workspace::Workspace;
 
 /// How much of what a build said is shown when it fails.
 const LAST_LINES: usize = 20;
@@ -42,9 +41,14 @@ impl Builder<'_> {
     }
 
     /// Checks out and builds a revision, and puts the tree aside; where its commands are to run.
-    pub(super) fn tree(&mut self, index: usize, revision: &Revision) -> Result<PathBuf, Failure> {
+    pub(super) fn tree(
+        &mut self,
+        index: usize,
+        revision: &Revision,
+        session: &dyn Session,
+    ) -> Result<PathBuf, Failure> {
         let path = self.path();
-        self.check_out(index, revision, &path)?;
+        self.check_out(index, revision, &path, session)?;
         let directory = path.join(&self.repository.prefix);
         if !directory.is_dir() {
             return Err(Failure::Usage(format!(
@@ -67,14 +71,20 @@ impl Builder<'_> {
         Ok(kept.join(&self.repository.prefix))
     }
 
-    fn check_out(&mut self, index: usize, revision: &Revision, path: &Path) -> Result<(), Failure> {
+    fn check_out(
+        &mut self,
+        index: usize,
+        revision: &Revision,
+        path: &Path,
+        session: &dyn Session,
+    ) -> Result<(), Failure> {
         let add = ["worktree", "add", "--quiet", "--detach"].join(" ");
         let add = format!("{add} {} {}", quoted(path)?, revision.commit);
         self.git(index, revision, &self.repository.root.clone(), &add)?;
         if revision.work {
-            overlay::put(&self.repository.root, path)?;
+            overlay::put(&self.repository.root, path, session)?;
         }
-        self.check_out_submodules(index, revision, &self.repository.root.clone(), path)
+        self.check_out_submodules(index, revision, &self.repository.root.clone(), path, session)
     }
 
     fn check_out_submodules(
@@ -83,10 +93,11 @@ impl Builder<'_> {
         revision: &Revision,
         from: &Path,
         tree: &Path,
+        session: &dyn Session,
     ) -> Result<(), Failure> {
         for Submodule { name, path } in submodules::all(tree)? {
             let Some(source) = submodules::source(&self.repository.common, from, &name, &path) else {
-                notice(&format!(
+                session.notice(&format!(
                     "the submodule '{}' of {} stays empty: it is not in this repository ('git submodule update --init' \
                      fetches it)",
                     path.display(),
@@ -95,7 +106,7 @@ impl Builder<'_> {
                 continue;
             };
             self.git(index, revision, tree, &submodules::update(&name, &path, &source)?)?;
-            self.check_out_submodules(index, revision, &source, &tree.join(&path))?;
+            self.check_out_submodules(index, revision, &source, &tree.join(&path), session)?;
         }
         Ok(())
     }

@@ -9,9 +9,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::git;
+use steady_feature::{Failure, Session};
+use steady_process::git;
+
 use super::spec::WORK;
-use crate::failure::{Failure, notice};
 
 /// The paths that differ from the commit at hand, and those that are new and not ignored.
 pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -28,10 +29,10 @@ pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Makes `tree`, a checkout of the commit at hand, equal to the working tree at `root`.
-pub(super) fn put(root: &Path, tree: &Path) -> Result<(), Failure> {
+pub(super) fn put(root: &Path, tree: &Path, session: &dyn Session) -> Result<(), Failure> {
     for path in changed(root)? {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            notice(&format!("'{}' is a repository of its own, and is left out of {WORK}", path.display()));
+            session.notice(&format!("'{}' is a repository of its own, and is left out of {WORK}", path.display()));
             continue;
         }
         let (from, to) = (root.join(&path), tree.join(&path));

@@ -5,7 +5,8 @@ mod template;
 
 use std::str::FromStr;
 
-use crate::failure::Failure;
+use steady_feature::Failure;
+
 use crate::flags::VariantFlags;
 
 pub(crate) use template::Template;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use steady_model::{Absent, Nanos, Reading};
 
-use super::git::{self, NoAnswer};
+use super::{NoAnswer, ask_within};
 
 /// Nobody should wait for a label.
 const PATIENCE: Nanos = Nanos(1_000_000_000);
@@ -12,9 +12,12 @@ const PATIENCE: Nanos = Nanos(1_000_000_000);
 const DIGITS: usize = 12;
 
 /// The commit at hand, and whether tracked files differ from it; one call of git.
-pub(crate) fn here() -> Reading<String> {
+///
+/// # Errors
+/// There is no commit or no git, or git took longer than a second.
+pub fn here() -> Reading<String> {
     let words = ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty"];
-    let status = git::ask_within(Path::new("."), words, Some(PATIENCE)).map_err(|why| match why {
+    let status = ask_within(Path::new("."), words, Some(PATIENCE)).map_err(|why| match why {
         NoAnswer::Said(line) if line.starts_with("not a git repository") => Absent::because("not a git repository"),
         why => Absent::because(why.to_string()),
     })?;
@@ -22,7 +25,7 @@ pub(crate) fn here() -> Reading<String> {
 }
 
 /// A commit's short form, in which records name it.
-pub(super) fn short(commit: &str, changes: bool) -> String {
+pub fn short(commit: &str, changes: bool) -> String {
     let digits = commit.get(..DIGITS).unwrap_or(commit);
     format!("{digits}{}", if changes { "+changes" } else { "" })
 }

@@ -1,5 +1,7 @@
 //! Questions to git, by its own command line.
 
+mod here;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
@@ -10,8 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::clock;
 use steady_model::Nanos;
 
+pub use here::{here, short};
+
 /// What git hands to its hooks, which would lead it back to where the hook was called.
-pub(super) const LOCAL: [&str; 8] = [
+pub const LOCAL: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -23,12 +27,12 @@ pub(super) const LOCAL: [&str; 8] = [
 ];
 
 /// What goes before every command: no hook of the user's is called, and trees are named by full paths.
-pub(super) const OPTIONS: [&str; 6] =
+pub const OPTIONS: [&str; 6] =
     ["-c", "core.hooksPath=/dev/null", "-c", "worktree.useRelativePaths=false", "-c", "core.fsmonitor=false"];
 
 /// Why git has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NoAnswer {
+pub enum NoAnswer {
     /// There is no git.
     NoGit,
     /// It took too long.
@@ -47,13 +51,16 @@ impl std::fmt::Display for NoAnswer {
     }
 }
 
-/// What git prints when called in `directory`; its last newline is left out.
-pub(super) fn ask<S: AsRef<OsStr>>(directory: &Path, words: impl IntoIterator<Item = S>) -> Result<OsString, NoAnswer> {
+/// What git prints when called in `directory`, without its last newline.
+///
+/// # Errors
+/// See [`NoAnswer`].
+pub fn ask<S: AsRef<OsStr>>(directory: &Path, words: impl IntoIterator<Item = S>) -> Result<OsString, NoAnswer> {
     ask_within(directory, words, None)
 }
 
 /// The same, within a time.
-pub(super) fn ask_within<S: AsRef<OsStr>>(
+fn ask_within<S: AsRef<OsStr>>(
     directory: &Path,
     words: impl IntoIterator<Item = S>,
     limit: Option<Nanos>,

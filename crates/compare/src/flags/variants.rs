@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use crate::parameters::ParameterList;
+use crate::plan::ParameterList;
 
 /// The options that make several commands of one.
 #[derive(Debug, Args)]

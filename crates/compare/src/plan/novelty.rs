@@ -1,19 +1,23 @@
 //! One thing changed: a variable set, or a library preloaded.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
+use steady_feature::{Failure, Session};
 use steady_model::Command;
 
 use super::elf::Elf;
-use crate::failure::{Failure, notice};
 
 /// The variable by which the dynamic linker is told (ld.so(8)).
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// Lets `command` differ from its twin by these variables and these preloaded libraries, in its name as well.
-pub(super) fn add(command: &mut Command, variables: &[(String, String)], libraries: &[PathBuf]) -> Result<(), Failure> {
-    let mut told: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+pub(super) fn add(
+    command: &mut Command,
+    variables: &[(String, String)],
+    libraries: &[PathBuf],
+    session: &dyn Session,
+) -> Result<(), Failure> {
+    let mut changes: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     for (index, (name, _)) in variables.iter().enumerate() {
         if variables[..index].iter().any(|(other, _)| other == name) {
             return Err(Failure::Usage(format!("--env-new sets {name} twice")));
@@ -28,18 +32,19 @@ pub(super) fn add(command: &mut Command, variables: &[(String, String)], librari
         let mut paths = Vec::new();
         for library in libraries {
             paths.push(checked(library, program.as_ref())?);
-            told.push(format!("preload {}", file_name(library)));
+            changes.push(format!("preload {}", file_name(library)));
         }
         if program.is_some_and(|program| !program.asks_for_linker) {
-            notice(&format!(
+            session.notice(&format!(
                 "'{}' is linked statically and takes no notice of --preload-new",
                 command.program.display()
             ));
         }
-        paths.extend(env::var(PRELOAD).ok().filter(|already| !already.is_empty()));
+        let inherited = session.variable(PRELOAD).and_then(|value| value.into_string().ok());
+        paths.extend(inherited.filter(|already| !already.is_empty()));
         command.environment.push((PRELOAD.to_owned(), paths.join(":")));
     }
-    command.name = format!("{} ({})", command.name, told.join(", "));
+    command.name = format!("{} ({})", command.name, changes.join(", "));
     Ok(())
 }
 

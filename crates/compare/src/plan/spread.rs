@@ -1,9 +1,9 @@
 //! From the commands as typed to those that run, and what was given for all or for each shared out over them.
 
+use steady_feature::Failure;
 use steady_model::{Output, PerCommand};
 
-use crate::failure::Failure;
-use crate::parameters::{COMMANDS_MAX, Template, Values, too_many};
+use super::parameters::{COMMANDS_MAX, Template, Values, too_many};
 
 /// The commands to run, each by the text that it is made from.
 pub(super) struct Spread<'a> {

@@ -1,30 +1,28 @@
 //! What is compared: the commands that the ones typed stand for, and what goes with each of them.
 
-mod elf;
-mod novelty;
-mod spread;
+use std::path::Path;
 
+use steady_feature::{Failure, Session, typed};
 use steady_model::{Command, Output, PerCommand};
 
-use crate::failure::Failure;
+use super::novelty;
+use super::parameters::{self, ParameterList, Template, Values};
+use super::spread::Spread;
 use crate::flags::{CompareFlags, VariantFlags};
-use crate::parameters::{self, ParameterList, Template, Values};
-use crate::{programs, revisions};
-
-use spread::Spread;
+use crate::revisions;
 
 /// The commands, and what is given for all of them or for each.
-pub(crate) struct Compared {
-    pub(crate) commands: Vec<Command>,
-    pub(crate) setup: PerCommand<String>,
-    pub(crate) prepare: PerCommand<String>,
-    pub(crate) conclude: PerCommand<String>,
-    pub(crate) cleanup: PerCommand<String>,
-    pub(crate) output: PerCommand<Output>,
+pub(super) struct Compared {
+    pub(super) commands: Vec<Command>,
+    pub(super) setup: PerCommand<String>,
+    pub(super) prepare: PerCommand<String>,
+    pub(super) conclude: PerCommand<String>,
+    pub(super) cleanup: PerCommand<String>,
+    pub(super) output: PerCommand<Output>,
 }
 
 /// The commands that the flags stand for. Where they are revisions, their programs are yet to be built.
-pub(crate) fn compared(flags: &CompareFlags) -> Result<Compared, Failure> {
+pub(super) fn compared(flags: &CompareFlags, session: &dyn Session) -> Result<Compared, Failure> {
     let variants = &flags.variants;
     let lists = parameters::given(variants)?;
     let spread = if !variants.rev.is_empty() {
@@ -37,7 +35,7 @@ pub(crate) fn compared(flags: &CompareFlags) -> Result<Compared, Failure> {
     };
     let around = &flags.around;
     Ok(Compared {
-        commands: commands(flags, &spread)?,
+        commands: commands(flags, &spread, session)?,
         setup: spread.texts("--setup", &around.setup)?,
         prepare: spread.texts("--prepare", &around.prepare)?,
         conclude: spread.texts("--conclude", &around.conclude)?,
@@ -86,17 +84,15 @@ fn over_parameters<'a>(flags: &'a CompareFlags, lists: &[ParameterList]) -> Resu
     }
 }
 
-fn commands(flags: &CompareFlags, spread: &Spread<'_>) -> Result<Vec<Command>, Failure> {
+fn commands(flags: &CompareFlags, spread: &Spread<'_>, session: &dyn Session) -> Result<Vec<Command>, Failure> {
     let VariantFlags { rev, env_new, preload_new, command_name, .. } = &flags.variants;
     let names = spread.names(command_name)?;
     let shell = flags.shell.as_deref();
     let mut commands = Vec::new();
     for ((text, values), name) in spread.commands()?.into_iter().zip(names) {
         let mut command = match rev.is_empty() {
-            true => programs::command(&text, shell)?,
-            false => {
-                Command { name: text.trim().to_owned(), argv: programs::words(&text, shell)?, ..Command::default() }
-            }
+            true => session.typed_command(&text, shell, Path::new(""))?,
+            false => Command { name: text.trim().to_owned(), argv: typed::words(&text, shell)?, ..Command::default() },
         };
         command.name = name.unwrap_or(command.name);
         command.parameters = Values::clone(values);
@@ -106,7 +102,7 @@ fn commands(flags: &CompareFlags, spread: &Spread<'_>) -> Result<Vec<Command>, F
         && !(env_new.is_empty() && preload_new.is_empty())
     {
         let named = (command_name.len() == 2).then(|| new.name.clone());
-        novelty::add(new, env_new, preload_new)?;
+        novelty::add(new, env_new, preload_new, session)?;
         new.name = named.unwrap_or_else(|| std::mem::take(&mut new.name));
     }
     Ok(commands)

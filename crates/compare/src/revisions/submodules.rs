@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::git;
+use steady_feature::Failure;
+use steady_process::git;
+
 use super::trees::quoted;
-use crate::failure::Failure;
 
 /// A repository within a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,168 @@
+//! `steady compare`: from its flags to its report.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, FromArgMatches};
+use steady_feature::{Failure, Interrupt, Record as _, Session, Status};
+use steady_host::around;
+use steady_linux::{Root, cgroup, clock, topology};
+use steady_model::{Absent, Cold, Ending, Layout, Plan, Reading, Record};
+use steady_process::log::Appender;
+
+use crate::commands::CommandRunner;
+use crate::flags::CompareFlags;
+use crate::judge::judge;
+use crate::report::Compared;
+use crate::revisions::{self, Trees};
+use crate::run::warm_runs::{self, Folder};
+use crate::run::{CompareError, Event, Setting, compare, show, show_begin};
+use crate::{failure, plan};
+
+/// Duets under a smaller quota than this many CPUs would throttle each other.
+const DUET_CPUS: f64 = 2.0;
+
+/// Runs a comparison and reports it; the exit status.
+pub(crate) fn run(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failure> {
+    let flags = CompareFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
+    around(&flags.host, flags.output.quiet, session, |session| run_here(&flags, session))
+}
+
+/// The same on the host as it is now.
+fn run_here(flags: &CompareFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    let mut plan = plan::plan(flags, session)?;
+    session.open(&flags.output, flags.samples, Status::Own)?;
+    let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
+    let trees = revisions::build(flags, &mut plan, &interrupt, &readable, session)?;
+    let status = run_planned(flags, &plan, trees.as_ref(), interrupt, readable, session);
+    if let Some(trees) = trees {
+        trees.remove(session);
+    }
+    status
+}
+
+/// The same, with revisions that are built.
+fn run_planned(
+    flags: &CompareFlags,
+    plan: &Plan,
+    trees: Option<&Trees>,
+    interrupt: Interrupt,
+    readable: OwnedFd,
+    session: &mut dyn Session,
+) -> Result<u8, Failure> {
+    let mut log = if flags.no_history { None } else { Log::open(session) };
+    let record = measure(plan, readable, log.as_mut(), session).map_err(|error| {
+        let failure = failure::failure(plan, error, &interrupt);
+        match trees {
+            Some(trees) => trees.explain(plan, failure),
+            None => failure,
+        }
+    })?;
+    interrupt.release();
+    if let Some(log) = &mut log {
+        // As in [`Log::note`].
+        let _ = log.appender.ended(&record);
+    }
+    let compared = Compared(judge(record));
+    // Stored first: writing may block or fail.
+    if !flags.no_history {
+        session.keep(&compared);
+    }
+    session.write(&compared)?;
+    Ok(match compared.0.record.ending {
+        Ending::Interrupted => Failure::Interrupted(interrupt.signal()).status(),
+        Ending::Decided | Ending::Spent => compared.status(),
+    })
+}
+
+/// The log of a comparison, to which the launchers append their runs.
+struct Log {
+    path: PathBuf,
+    appender: Appender,
+}
+
+impl Log {
+    fn open(session: &mut dyn Session) -> Option<Self> {
+        let path = session.log_file()?;
+        Some(Log { appender: Appender::open(&path).ok()?, path })
+    }
+
+    /// Notes what belongs into the log.
+    fn note(&mut self, event: &Event) {
+        // A disk that is full now may have room for the history at the end, and what is not in the log is in memory.
+        let _ = match event {
+            Event::Begun(record) => self.appender.begun(record),
+            Event::Looked(look) => self.appender.look(look),
+            Event::Watched(moment) => self.appender.moment(moment),
+            Event::WarmedUp { .. } | Event::Measured(_) => Ok(()),
+        };
+    }
+}
+
+fn measure(
+    plan: &Plan,
+    interrupt: OwnedFd,
+    log: Option<&mut Log>,
+    session: &mut dyn Session,
+) -> Result<Record, CompareError> {
+    show_begin(session);
+    let place = warm_runs::place(plan, session);
+    let measured = measure_in(plan, place.as_ref(), interrupt, log, session);
+    if let Some(Ok(folder)) = place {
+        folder.remove(session);
+    }
+    measured
+}
+
+/// The same, with a place for snapshots if the plan asks for them.
+fn measure_in(
+    plan: &Plan,
+    place: Option<&Result<Folder, Cold>>,
+    interrupt: OwnedFd,
+    mut log: Option<&mut Log>,
+    session: &mut dyn Session,
+) -> Result<Record, CompareError> {
+    let folder = place.and_then(|place| place.as_ref().ok()).map(Folder::path);
+    let mut runner = CommandRunner::start(plan, log.as_ref().map(|log| log.path.clone()), Some(interrupt), folder)?;
+    let cold = match place.map(|place| warm_runs::images(plan, place, session)) {
+        None => None,
+        Some(Ok(images)) => {
+            runner.add_images(images);
+            None
+        }
+        Some(Err(cold)) => Some(cold),
+    };
+    let duets = duet_cpus(plan).and_then(|cpus| {
+        runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+    });
+    let setting = Setting {
+        host: session.host(),
+        duets,
+        started: clock::time_of_day(),
+        revision: session.revision(),
+        counters: runner.counters(),
+        cold,
+        one_look: false,
+    };
+    compare(plan, setting, &mut runner, &mut |event| {
+        log.iter_mut().for_each(|log| log.note(&event));
+        show(session, &event);
+    })
+}
+
+/// The two CPUs for duets, or why there are none.
+fn duet_cpus(plan: &Plan) -> Reading<(usize, usize)> {
+    if plan.layout == Some(Layout::Turns) || plan.commands.len() < 2 {
+        return Err(Absent::because("they were not asked for"));
+    }
+    if let Ok(Some(quota)) = cgroup::cpu_quota(&Root::default())
+        && quota.cpus() < DUET_CPUS
+    {
+        return Err(Absent::because(format!("the control group may use {:.2} CPUs", quota.cpus())));
+    }
+    let allowed = match &plan.cpus {
+        Some(cpus) => cpus.clone(),
+        None => topology::allowed_cpus(&Root::default())?,
+    };
+    topology::Topology::probe(&Root::default())?.duet_cpus(&allowed)
+}

@@ -1,0 +1,191 @@
+//! The record in a JSON export, and the way back to it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use steady_model::{
+    Activity, Block, Cold, Command, CounterScope, Ending, Host, LeftOut, Look, Metric, Moment, Nanos, Plan, Reading,
+    Record, Seed, Timestamp,
+};
+use steady_render::json::{Schema, of_value};
+
+use super::{ReadError, SCHEMA, check};
+
+/// What of an export makes up the record; all else is derived from it.
+#[derive(Deserialize)]
+struct Export<'a> {
+    seed: Seed,
+    #[serde(with = "steady_render::timestamp")]
+    started: Timestamp,
+    elapsed_seconds: Nanos,
+    commands: Vec<Command>,
+    host: Host,
+    revision: Reading<String>,
+    counters: Reading<CounterScope>,
+    load: Activity,
+    primary: Metric,
+    ending: Ending,
+    layouts_left_out: Vec<LeftOut>,
+    #[serde(default)]
+    warm: Option<Reading<IgnoredAny>>,
+    #[serde(default)]
+    cold_command: Option<usize>,
+    plan: Plan,
+    samples: Samples<'a>,
+}
+
+/// The record in a JSON export that was made with its samples, exactly as it was measured.
+///
+/// An error says what is wrong and where; no input makes it panic, and what it returns is consistent: every run is of a
+/// command of the plan, and no sum of its times or counts overflows.
+pub fn read_record(json: &str) -> Result<Record, ReadError> {
+    read_record_of(&SCHEMA, json)
+}
+
+/// The record of a comparison in an export of another kind, which has the fields of [`RecordBegin`] and [`RecordEnd`] among others.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn read_record_of(schema: &Schema, json: &str) -> Result<Record, ReadError> {
+    let value = schema.value(json)?;
+    if value.get("samples").is_none_or(Value::is_null) {
+        return Err(ReadError::WithoutSamples);
+    }
+    warm(&value)?;
+    let record = Record::from(of_value::<Export<'_>>(value)?);
+    check::check(&record)?;
+    Ok(record)
+}
+
+/// An error where it is told of snapshots and something of that is missing. Exports from before there were any tell nothing.
+fn warm(value: &Value) -> Result<(), ReadError> {
+    let told = ["warm", "warm_absent", "cold_command"].iter().any(|key| value.get(key).is_some());
+    check::holds(!told || value["plan"]["warm"] == true, "plan.warm", "runs were to start from snapshots")?;
+    let why = value.get("warm_absent").is_some();
+    check::holds(!why || value.get("cold_command").is_some(), "cold_command", "missing beside the reason")?;
+    let measured = value["plan"]["warm"] == true && !why;
+    check::holds(!measured || value["samples"]["usual"].is_array(), "samples.usual", "missing")
+}
+
+/// The first fields of the record of a comparison, in an export of another kind: `#[serde(flatten)]`.
+#[derive(Serialize, JsonSchema)]
+pub struct RecordBegin<'a> {
+    /// The seed of all coins, in decimal.
+    seed: Seed,
+    /// When it was begun: a label.
+    #[serde(serialize_with = "steady_render::timestamp::serialize")]
+    #[schemars(with = "String")]
+    started: Timestamp,
+    /// From the first warm-up run to the end of the pairs.
+    elapsed_seconds: Nanos,
+    /// The commands. Elsewhere they are named by their place here, from 0 on.
+    commands: &'a [Command],
+    /// Where.
+    host: &'a Host,
+    /// The git revision of the directory that it ran in.
+    revision: &'a Reading<String>,
+    /// Whose events the CPU's counters counted.
+    counters: &'a Reading<CounterScope>,
+}
+
+/// The other fields.
+#[derive(Serialize, JsonSchema)]
+pub struct RecordEnd<'a> {
+    /// What the machine was doing.
+    load: &'a Activity,
+    /// The metric of the pairs.
+    primary: Metric,
+    /// Why the measuring ended.
+    ending: Ending,
+    /// Layouts that were not used.
+    layouts_left_out: &'a [LeftOut],
+    /// What was asked for.
+    plan: Plan,
+    /// The raw samples, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples<'a>>,
+}
+
+impl<'a> From<&'a Record> for RecordBegin<'a> {
+    fn from(record: &'a Record) -> Self {
+        RecordBegin {
+            seed: record.plan.seed,
+            started: record.started,
+            elapsed_seconds: record.elapsed,
+            commands: &record.plan.commands,
+            host: &record.host,
+            revision: &record.revision,
+            counters: &record.counters,
+        }
+    }
+}
+
+impl<'a> RecordEnd<'a> {
+    /// Those of a record, with its raw samples if `samples`: only then can it be read back.
+    pub fn of(record: &'a Record, samples: bool) -> Self {
+        RecordEnd {
+            load: &record.activity,
+            primary: record.primary,
+            ending: record.ending,
+            layouts_left_out: &record.left_out,
+            plan: choices(&record.plan),
+            samples: samples.then(|| Samples::of(record)),
+        }
+    }
+}
+
+/// The raw samples of a [`Record`].
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(super) struct Samples<'a> {
+    /// When the evidence was judged.
+    looks: Cow<'a, [Look]>,
+    /// What the machine was doing, over time.
+    moments: Cow<'a, [Moment]>,
+    /// The pairs, in the order of time.
+    blocks: Cow<'a, [Block]>,
+    /// Pairs of the same draws of snapshots that started as usual; missing if runs did not start from snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual: Option<Cow<'a, [Block]>>,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn of(record: &'a Record) -> Self {
+        Samples {
+            looks: Cow::Borrowed(&record.looks),
+            moments: Cow::Borrowed(&record.moments),
+            blocks: Cow::Borrowed(&record.blocks),
+            usual: record.is_warm().then_some(Cow::Borrowed(&record.usual)),
+        }
+    }
+}
+
+/// A plan without its commands and its seed, which stand next to it.
+pub(super) fn choices(plan: &Plan) -> Plan {
+    Plan { commands: vec![], seed: Seed::default(), ..plan.clone() }
+}
+
+impl From<Export<'_>> for Record {
+    fn from(export: Export<'_>) -> Self {
+        let (samples, command) = (export.samples, export.cold_command);
+        Record {
+            plan: Plan { commands: export.commands, seed: export.seed, ..export.plan },
+            started: export.started,
+            host: export.host,
+            revision: export.revision,
+            counters: export.counters,
+            primary: export.primary,
+            left_out: export.layouts_left_out,
+            blocks: samples.blocks.into_owned(),
+            usual: samples.usual.unwrap_or_default().into_owned(),
+            cold: export.warm.and_then(Result::err).map(|absent| Cold { command, reason: absent.0 }),
+            looks: samples.looks.into_owned(),
+            moments: samples.moments.into_owned(),
+            activity: export.load,
+            elapsed: export.elapsed_seconds,
+            ending: export.ending,
+        }
+    }
+}
