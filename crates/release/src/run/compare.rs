@@ -4,8 +4,8 @@ use crate::record::{ReleaseQuestion, ReleaseReport};
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
 
-use super::source::{Service, Source, pass_on};
-use super::store::versions_there;
+use super::service::{Service, versions_there};
+use super::source::{Source, pass_on};
 use super::window::{Window, at};
 use super::{follow, status};
 use crate::flags::{ByFlag, ReleaseCompareFlags};

@@ -4,6 +4,7 @@ mod compare;
 mod fleet;
 mod follow;
 mod outcome;
+mod service;
 mod source;
 mod store;
 mod window;

@@ -7,7 +7,8 @@ use steady_linux::clock;
 use steady_model::ReleaseRows;
 
 use super::fleet;
-use super::store::{Store, named};
+use super::service::{Service, join, named};
+use super::store::Store;
 use super::window::Window;
 use crate::flags::ReleaseCompareFlags;
 use crate::merged;
@@ -21,15 +22,6 @@ pub(super) enum Source {
     Stores(Vec<Store>),
     /// Of many.
     Fleet(Box<Client>),
-}
-
-/// A service, as far as it is known without reading rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Service {
-    pub(super) name: String,
-    pub(super) versions: Vec<String>,
-    /// The first and the last second that something is kept of; not known of a fleet.
-    pub(super) kept: Option<(u64, u64)>,
 }
 
 /// What was found of a window.
@@ -149,41 +141,4 @@ fn warnings(found: &Gathered) -> Vec<ReleaseWarning> {
     let long =
         found.lengthened_from.map(|scrape| ReleaseWarning::LongBlocks { seconds: found.block, scrape_seconds: scrape });
     missing.into_iter().chain(long).collect()
-}
-
-/// Adds what another store knows of a service.
-fn join(services: &mut Vec<Service>, more: Service) {
-    let Some(known) = services.iter_mut().find(|known| known.name == more.name) else {
-        services.push(more);
-        return;
-    };
-    let fresh: Vec<String> = more.versions.into_iter().filter(|version| !known.versions.contains(version)).collect();
-    known.versions.extend(fresh);
-    let both = known.kept.zip(more.kept);
-    known.kept = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_of_several_stores_is_one() {
-        let service = |name: &str, version: &str, kept| Service {
-            name: name.to_owned(),
-            versions: vec![version.to_owned()],
-            kept: Some(kept),
-        };
-        let mut services = Vec::new();
-        for more in [
-            service("a", "v1", (5, 9)),
-            service("b", "v1", (1, 2)),
-            service("a", "v2", (3, 7)),
-            service("a", "v1", (6, 6)),
-        ] {
-            join(&mut services, more);
-        }
-        let a = Service { name: "a".to_owned(), versions: vec!["v1".to_owned(), "v2".to_owned()], kept: Some((3, 9)) };
-        assert_eq!(services, [a, service("b", "v1", (1, 2))]);
-    }
 }

@@ -6,10 +6,7 @@ use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_feature::{Failure, Session};
 use steady_model::ReleaseRows;
 
-use super::source::Service;
-
-/// More names than this are not listed.
-const NAMES: usize = 12;
+use super::service::Service;
 
 /// A store that can be read.
 pub(crate) struct Store {
@@ -50,42 +47,6 @@ impl Store {
     }
 }
 
-/// The service that was named, or the only one there is, of those that `whose` knows.
-pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str) -> Result<Service, Failure> {
-    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
-    let found = match name {
-        Some(name) => names.iter().position(|one| *one == name),
-        None if names.len() == 1 => Some(0),
-        None => None,
-    };
-    let Some(found) = found else {
-        return Err(Failure::Usage(match name {
-            _ if names.is_empty() => format!("{whose} knows no service: none has told an agent anything yet"),
-            Some(name) => format!("{whose} knows no service '{name}', but {}", listed(&names)),
-            None => format!("--service must say which: {whose} knows {}", listed(&names)),
-        }));
-    };
-    Ok(services.swap_remove(found))
-}
-
-/// Refuses versions that nothing is kept of.
-pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
-    let there = |version: &str| service.versions.iter().any(|one| one == version);
-    if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
-        let names: Vec<&str> = service.versions.iter().map(String::as_str).collect();
-        let only = if names.len() == 1 { "only " } else { "" };
-        return Err(Failure::Usage(format!(
-            "service '{}' has told of no version '{missing}', but {only}of {}",
-            service.name,
-            listed(&names)
-        )));
-    }
-    if old == new {
-        return Err(Failure::Usage(format!("'{old}' is compared with itself: name two versions")));
-    }
-    Ok(())
-}
-
 /// A store that is there and cannot be read; what is no store of an agent's is wrong usage.
 fn failed(path: &Path, error: &StoreError) -> Failure {
     let text = format!("'{}': {error}", path.display());
@@ -94,49 +55,5 @@ fn failed(path: &Path, error: &StoreError) -> Failure {
         StoreError::Taken(_) | StoreError::Directory(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
             Failure::Own(text)
         }
-    }
-}
-
-/// `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
-fn listed(names: &[&str]) -> String {
-    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| format!("'{}'", name.escape_debug())).collect();
-    if names.len() > NAMES {
-        shown.push(format!("{} more", names.len() - NAMES));
-    }
-    match shown.pop() {
-        Some(last) if shown.is_empty() => last,
-        Some(last) => format!("{} and {last}", shown.join(", ")),
-        None => "nothing".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_listed_as_one_says_them() {
-        assert_eq!(
-            [listed(&["a"]), listed(&["a", "b"]), listed(&["a", "b", "c\n"])],
-            ["'a'", "'a' and 'b'", "'a', 'b' and 'c\\n'"]
-        );
-        assert!(listed(&["x"; 20]).ends_with("'x' and 8 more"));
-    }
-
-    #[test]
-    fn versions_must_be_there_and_be_two() {
-        let facts = |versions: &[&str]| Service {
-            name: "shop".to_owned(),
-            versions: versions.iter().map(|version| (*version).to_owned()).collect(),
-            kept: None,
-        };
-        let told =
-            |versions: &[&str], old, new| versions_there(&facts(versions), old, new).map_err(|why| why.to_string());
-        assert_eq!(told(&["v1", "v2"], "v1", "v2"), Ok(()));
-        assert_eq!(
-            told(&["v1"], "v1", "v2"),
-            Err("service 'shop' has told of no version 'v2', but only of 'v1'".to_owned())
-        );
-        assert!(told(&["v1", "v2"], "v1", "v1").is_err_and(|why| why.contains("itself")));
     }
 }

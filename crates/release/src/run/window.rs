@@ -4,7 +4,7 @@ use steady_feature::Failure;
 use steady_model::{Nanos, Timestamp};
 use steady_render::timestamp;
 
-use super::source::Service;
+use super::service::Service;
 use crate::flags::ReleaseCompareFlags;
 
 /// What is looked at where nothing was said.

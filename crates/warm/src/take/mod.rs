@@ -15,7 +15,6 @@ mod settle;
 mod stack;
 mod start;
 mod state;
-mod symbols;
 mod watched;
 
 use std::ffi::OsString;
