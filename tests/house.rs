@@ -1,10 +1,14 @@
-//! The rules of the house that no compiler holds: who may depend on whom, why each library is here, where `unsafe` is.
+//! The rules of the house that no compiler holds: who may depend on whom, why each library is here, where `unsafe` is, and in
+//! `structure` what holds between the files of a crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+
+#[path = "house/structure.rs"]
+mod structure;
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
 const ARROWS: &[(&str, &[&str])] = &[
