@@ -3,7 +3,6 @@
 
 mod csv;
 mod document;
-mod failure;
 mod flags;
 mod judge;
 mod plan;
@@ -73,7 +72,7 @@ fn pair(flags: &ExplainFlags, session: &mut dyn Session) -> Result<u8, Failure> 
     session.open(&flags.output(), flags.pairs.samples, Status::Own)?;
     let means = Means { prices: prices(session, flags.fresh, flags.quiet)?, tick: run::tick(), ruler: alu_seconds };
     let (interrupt, readable) = Interrupt::catch().map_err(|error| Failure::Own(format!("signals: {error}")))?;
-    let record = measure(&plan, means, readable, session).map_err(|error| failure::of(&plan, error, &interrupt))?;
+    let record = measure(&plan, means, readable, session).map_err(|error| run::failure(&plan, error, &interrupt))?;
     interrupt.release();
     if !flags.no_history {
         session.keep(&record);

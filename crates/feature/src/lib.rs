@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod attended;
-mod cpus;
 mod failure;
 mod feature;
 pub mod flags;
@@ -11,9 +10,9 @@ mod interrupt;
 mod record;
 mod session;
 
-pub use cpus::chosen_cpus;
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
+pub use flags::chosen_cpus;
 pub use interrupt::Interrupt;
 pub use record::{LogKind, Record, RecordKind, Report};
 pub use session::Session;

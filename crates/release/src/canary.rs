@@ -9,7 +9,7 @@ use steady_stats::release::{
     Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
 };
 
-use crate::answer::{Answer, HostAnswer, RouteAnswer};
+use crate::design::{Answer, HostAnswer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::hosts;
 use crate::process_cpu::ProcessCpu;

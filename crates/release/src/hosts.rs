@@ -6,7 +6,7 @@ use crate::record::{ReleaseHost, ReleaseWarning};
 use steady_model::{Reading, ReleaseRows};
 use steady_stats::release::{Estimated, HostShare, Standing, spread_of_hosts, standings};
 
-use crate::answer::HostAnswer;
+use crate::design::HostAnswer;
 use crate::effect::{Asked, Effect, Plain, change};
 use crate::window::Line;
 

@@ -8,7 +8,7 @@ use crate::record::{
 };
 use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
 
-use crate::answer::{Answer, RouteAnswer};
+use crate::design::{Answer, RouteAnswer};
 use crate::effect::{Asked, Effect, Plain, change, estimate};
 use crate::process_cpu::ProcessCpu;
 use crate::window::Line;

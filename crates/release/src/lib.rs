@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod after;
-mod answer;
 mod canary;
 mod cells;
 mod course;

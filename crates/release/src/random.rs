@@ -6,8 +6,8 @@ use crate::record::ReleaseWarning;
 use steady_model::Absent;
 use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, share, total_change, within};
 
-use crate::answer::{Answer, RouteAnswer};
 use crate::cells::{self, Cell};
+use crate::design::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::groups::{Groups, LEAST};
 use crate::hosts;

@@ -6,7 +6,7 @@ use crate::record::{ReleaseQuestion, RestsOn};
 use steady_model::{Absent, ProcessRow, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPair, paired_total};
 
-use crate::answer::{Answer, RouteAnswer};
+use crate::design::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::groups::{Groups, POOLED};
 use crate::process_cpu::{ProcessCpu, Used};

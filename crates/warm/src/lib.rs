@@ -24,7 +24,6 @@ mod named;
 mod own;
 mod plan;
 mod record;
-pub mod snapshot;
 pub mod status;
 pub mod store;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]

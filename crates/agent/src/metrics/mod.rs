@@ -7,7 +7,6 @@
 mod accept;
 mod answer;
 mod families;
-mod label;
 mod listen;
 mod page;
 mod requests;
@@ -16,7 +15,6 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tls;
 mod waiting;
 mod walls;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::record::Arrived;
 use steady_model::{HostSecond, ReleaseRows, RequestRuler, RequestSums, RulerSums};
 
-use super::label::{Label, label};
 use super::requests::{raised, risen, together};
+use super::text::{Label, label};
 use super::walls::Walls;
 use crate::store::Batch;
 use crate::table::Limits;

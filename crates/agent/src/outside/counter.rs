@@ -1,10 +1,13 @@
-//! From readings of a counter and of CPU time to increases of both.
+//! Readings of a counter and of CPU time from outside an application, and their increases.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use steady_linux::cgroup::GroupUsage;
+use steady_linux::{Root, procfs, tree};
+
 use super::OutsidePlan;
-use super::cpu::CpuReader;
 use super::http::Client;
 
 /// What was added between two readings.
@@ -83,6 +86,47 @@ fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Res
         [] => Ok(None),
         [(version, requests)] => Ok(Some(Increase { version: version.clone(), requests: requests as u64, cpu })),
         _ => Err("two versions were served within a second, and CPU time does not tell whose it is".to_owned()),
+    }
+}
+
+/// Whose CPU time is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpuOf {
+    /// The control group in this folder, those below it with it.
+    Group(PathBuf),
+    /// This process and all below it, and what they waited for.
+    Tree(i32),
+}
+
+/// Reads it.
+pub(super) enum CpuReader {
+    Group(GroupUsage),
+    Tree(Root, i32),
+}
+
+impl CpuReader {
+    /// A reader, or why there is nothing to read.
+    pub(super) fn new(of: &CpuOf) -> Result<Self, String> {
+        let reader = match of {
+            CpuOf::Group(folder) => CpuReader::Group(GroupUsage::open(folder).map_err(|absent| absent.0)?),
+            CpuOf::Tree(pid) => CpuReader::Tree(Root::default(), *pid),
+        };
+        reader.read().map(|_| reader)
+    }
+
+    /// Nanoseconds so far.
+    pub(super) fn read(&self) -> Result<u64, String> {
+        match self {
+            CpuReader::Group(usage) => usage.cpu_time().map(|time| time.0).map_err(|error| error.to_string()),
+            CpuReader::Tree(root, pid) => {
+                if tree::own_cpu_time(*pid).is_err() {
+                    return Err(format!("there is no process {pid}"));
+                }
+                let mut processes = procfs::descendants(root, *pid).map_err(|absent| absent.0)?;
+                processes.push(*pid);
+                Ok(tree::cpu_time(root, &processes).0)
+            }
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! of requests that the application shows for Prometheus, both read once a second.
 
 mod counter;
-mod cpu;
 mod http;
 mod metric;
 
@@ -16,12 +15,11 @@ use crate::record::AgentOutside;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
 
 use crate::Event;
-use crate::stop::Stop;
 use crate::table::Now;
-use crate::time::{Clocks, SECOND};
+use crate::time::{Clocks, SECOND, Stop};
 use counter::{Counter, Increase};
 
-pub use cpu::CpuOf;
+pub use counter::CpuOf;
 pub use http::Endpoint;
 pub use metric::Metric;
 

@@ -433,8 +433,8 @@ mod tests {
     fn sums_that_follow_from_others_take_no_room() {
         let room = |sums: &RequestSums| {
             let mut out = Vec::new();
-            super::super::levels::put_levels(&mut out, sums);
-            assert_eq!(super::super::levels::levels(&mut Bytes(&out), sums), Ok(sums.levels));
+            super::super::sums::put_levels(&mut out, sums);
+            assert_eq!(super::super::sums::levels(&mut Bytes(&out), sums), Ok(sums.levels));
             out.len()
         };
         assert_eq!(room(&RequestSums { warming: 3, ..RequestSums::default() }), 1);

@@ -6,7 +6,7 @@ use steady_model::{
     Assignment, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, RequestRuler, RequestSums, RulerSums, WallRow,
 };
 
-use super::names::Names;
+use super::service::Names;
 
 /// What rows of requests are told apart by, besides their service and host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,13 +1,15 @@
 //! One command: its sentences, its tables, its facts.
 
+use std::cmp::Reverse;
+
 use steady_model::{Interval, Nanos, Outcome};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
-use steady_render::letters::{count, one_line};
+use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, percent, time, time_unit};
+use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
-use super::{between, charts, counted, course, events, indented, machine, missing, named, notes, prices, processes};
-use crate::record::{ExplainRecord, Part};
+use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use crate::record::{ExplainRecord, Part, ProcessUse};
 
 /// More parts than this are one row together.
 const PARTS: usize = 10;
@@ -267,8 +269,8 @@ pub(crate) fn document(record: &ExplainRecord) -> Document {
         sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
         sections.extend(on_pages("Its CPU time", charts::parts(record)));
     }
-    sections.extend(on_pages("Over time", course::chart(record)));
-    sections.extend(processes::section(record));
+    sections.extend(on_pages("Over time", charts::cpus_over_time(record)));
+    sections.extend(section(record));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     sections.push(Section::new("The command", command));
     sections.push(origin(record.started, &record.host, &record.revision));
@@ -295,4 +297,51 @@ pub(crate) fn summary(record: &ExplainRecord) -> String {
         }
     };
     text.replace(TIE, " ")
+}
+
+/// More processes than this are not listed one by one.
+const MOST: usize = 40;
+/// The widest name; the kernel keeps 15 bytes of it.
+const NAME: usize = 16;
+
+/// The processes that used most CPU time. A terminal shows them if they were asked for.
+pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
+    let said = |text: String| vec![Block::Paragraph(vec![(Emphasis::Plain, text)])];
+    let blocks = match &record.processes {
+        Ok(all) if !all.is_empty() => table(all),
+        Ok(_) if !record.by_process => return None,
+        Ok(_) => said("No process was seen.".to_owned()),
+        Err(absent) => said(format!("By process: absent: {}", one_line(&absent.0))),
+    };
+    let shown = if record.by_process { Shown::Everywhere } else { Shown::OffTerminal };
+    Some(Section::new("By process", blocks).shown(shown).folded().whole())
+}
+
+fn table(all: &[ProcessUse]) -> Vec<Block> {
+    let mut sorted: Vec<&ProcessUse> = all.iter().collect();
+    sorted.sort_by_key(|one| Reverse(one.cpu_seconds));
+    let (shown, rest) = sorted.split_at(MOST.min(sorted.len()));
+    let columns = vec![
+        Column::numbers("process", shown, |one| one.pid.to_string()),
+        Column::numbers("of", shown, |one| one.parent.to_string()),
+        Column::words("name", shown, |one| cut(&one_line(&one.name), NAME)),
+        Column::numbers("threads", shown, |one| one.threads.to_string()),
+        Column::numbers("wall time", shown, |one| time(one.wall_seconds.seconds())),
+        Column::numbers("CPU time", shown, |one| time(one.cpu_seconds.seconds())),
+        Column::numbers("waiting", shown, |one| Cell::reading(&one.waiting_seconds, |waiting| time(waiting.seconds()))),
+        Column::numbers("page faults", shown, |one| number(one.faults)),
+        Column::numbers("switches", shown, |one| number(one.switches)),
+    ];
+    let table = Table { label: "Processes".to_owned(), rows: ("process", "processes"), columns };
+    let others = (!rest.is_empty()).then(|| {
+        let cpu: f64 = rest.iter().map(|one| one.cpu_seconds.seconds()).sum();
+        let others = count(rest.len(), "other process", "other processes");
+        let text = format!("{others} used {} of CPU time together; JSON has each.", time(cpu));
+        Block::Paragraph(vec![(Emphasis::Plain, text)])
+    });
+    std::iter::once(Block::Table(table)).chain(others).collect()
+}
+
+fn number(count: u64) -> String {
+    thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }

@@ -1,9 +1,7 @@
 //! Options that several features have, and what their values mean.
 
-mod failures;
 mod output;
 mod values;
 
-pub use failures::{IgnoredFailures, failures};
 pub use output::{FileFlags, Form, FormatFlag, OutputFlags};
-pub use values::{confidence, duration, resolution, size, span};
+pub use values::{IgnoredFailures, chosen_cpus, confidence, duration, failures, resolution, size, span};

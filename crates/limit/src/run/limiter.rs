@@ -12,7 +12,7 @@ use steady_process::attended::{Attendant, End, Moment, Starter, Unattended};
 
 use super::LimitRun;
 use super::course::Course;
-use super::pace::Pace;
+use super::limits::Pace;
 use super::source::{BEST_FIRST, Meter};
 use crate::plan::LimitPlan;
 use crate::record::{CpuSource, LimitOutcome};

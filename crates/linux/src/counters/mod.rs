@@ -8,11 +8,9 @@ mod event;
 mod meter;
 mod refusal;
 pub mod tracepoints;
-mod tree;
 
-pub use event::{Event, HARDWARE};
+pub use event::{Event, HARDWARE, TreeClock};
 pub use meter::{Counter, Meter, RawCount};
-pub use tree::TreeClock;
 
 use std::io;
 

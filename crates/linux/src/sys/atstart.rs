@@ -1,7 +1,11 @@
-//! What this process was started with and Rust's runtime changes before `main`: SIGPIPE, which it ignores, and standard
-//! streams that are closed, which it opens. Who becomes another program gives that what it was given itself.
+//! This process: what it was started with and Rust's runtime changes before `main`, what it was given open, how its memory is laid out.
 
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+use rustix::mm::{Advice, madvise};
 
 use super::signals::{Disposition, dispose_raw, is_ignored};
 
@@ -48,4 +52,49 @@ pub(super) fn put_back() {
 /// Makes it again as Rust's runtime wants it.
 pub(super) fn undo() {
     dispose_raw(libc::SIGPIPE, Disposition::Ignored);
+}
+
+/// A descriptor of one's own for what stands open under `number`; programs that are started inherit neither.
+///
+/// # Errors
+/// EBADF where nothing stands open there.
+pub fn inherited_descriptor(number: RawFd) -> io::Result<OwnedFd> {
+    if number < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number is not that of "no descriptor", and is only used for two calls that fail where nothing is open
+    // under it; it is not closed here, so nobody else's descriptor is taken away.
+    let there = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_setfd(there, fcntl_getfd(there)? | FdFlags::CLOEXEC)?;
+    there.try_clone_to_owned()
+}
+
+/// Drops `length` bytes of pages at `start` from this process (madvise(2), `MADV_DONTNEED`); what is used again is read
+/// from its file again.
+///
+/// The caller vouches, having read it in proc_pid_smaps(5), that all of it is one mapping of a file, not writable and
+/// without dirty pages. Errors leave the pages where they are.
+pub(crate) fn drop_clean_file_pages(start: usize, length: usize) {
+    // SAFETY: pages of a file that were never written to hold what the file holds, so reading them again gives the
+    // same bytes; nobody can write to them meanwhile, for the mapping is not writable.
+    let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(start), length, Advice::LinuxDontNeed) };
+}
+
+/// What personality(2) takes to change nothing.
+const ASK: libc::c_ulong = 0xffff_ffff;
+
+/// Has the kernel draw no addresses for programs that this process and its children execute from now on
+/// (`ADDR_NO_RANDOMIZE` of personality(2)).
+///
+/// # Errors
+/// EPERM in a sandbox that does not allow that.
+pub fn fix_addresses() -> io::Result<()> {
+    // SAFETY: the call takes a number and touches no memory of this process.
+    let now = unsafe { libc::personality(ASK) };
+    if now < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let wanted = now as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+    // SAFETY: as above.
+    if unsafe { libc::personality(wanted) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

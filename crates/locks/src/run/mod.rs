@@ -15,7 +15,6 @@ mod naming;
 mod place;
 mod program;
 mod read;
-mod spread;
 mod sums;
 mod symbols;
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Signals to a whole process group, told from those to one process of it.
+//! A command's process group and process tree: signals to the whole group, told from those to one process of it, and who is in the tree.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
+use steady_linux::cgroup::OwnGroup;
 use steady_linux::signals::{self, Held};
+use steady_linux::{Root, procfs};
 
 /// A signal to a group reaches all of it within one system call of the sender's; this is long beside that.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -94,5 +96,24 @@ impl GroupSignals {
 impl AsFd for GroupSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
+    }
+}
+
+/// All that descends from this process, and what is in the control group, if there is one.
+pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
+    found.extend(group.map(OwnGroup::processes).unwrap_or_default());
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Asks all of it to end. What is stopped goes on, for it could not hear that otherwise.
+pub(super) fn ask_to_end(group: Option<&OwnGroup>) {
+    for pid in members(group).into_iter().filter_map(Pid::from_raw) {
+        // An error means that it has ended already.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let _ = rustix::process::kill_process(pid, Signal::CONT);
     }
 }

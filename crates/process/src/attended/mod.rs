@@ -14,7 +14,6 @@ mod guardian;
 mod protocol;
 mod starter;
 mod stops;
-mod tree;
 
 use std::io;
 
@@ -26,10 +25,10 @@ use steady_model::{Nanos, Outcome};
 use thiserror::Error;
 
 pub use front::attend;
+pub use group::members;
 pub use guardian::guard;
 pub use starter::Starter;
 pub use stops::{Moment, Stops};
-pub use tree::members;
 
 /// Why a command was not attended to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -13,10 +13,8 @@ use steady_linux::process::{self, Child, LeftOvers, Reaped};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
 
-use super::program::program;
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
-use super::script::Script;
-use super::station::Station;
+use super::station::{Script, Station, program};
 use super::wait::{Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 

@@ -9,7 +9,7 @@ use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn
 use steady_model::{Absent, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
-use crate::answer::{Answer, RouteAnswer};
+use crate::design::{Answer, RouteAnswer};
 use crate::effect::{Effect, Plain};
 use crate::process_cpu::ProcessCpu;
 use crate::window::{Line, Sides};

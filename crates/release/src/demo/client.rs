@@ -12,7 +12,7 @@ use rand::rngs::OsRng;
 use steady_linux::clock;
 use steady_model::Nanos;
 
-use super::site::ROUTES;
+use super::worker::ROUTES;
 
 /// Requests that may be under way at once.
 const AT_ONCE: usize = 12;

@@ -24,7 +24,7 @@ use steady_model::Nanos;
 
 use super::client;
 use super::neighbour::{self, Habit};
-use super::site::Site;
+use super::worker::Site;
 
 /// The first argument that makes `steady` a process of the demonstration's server.
 pub(crate) const WORKER: &str = "__release_worker";

@@ -6,7 +6,7 @@ use steady_render::effect::{Effect, signed};
 use steady_render::letters::capital;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, number, refused, sized, usual, versions, wall};
+use super::{design, hosts, moved, number, sized, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// What is judged.
@@ -16,9 +16,9 @@ const WHAT: &str = "CPU time per request";
 /// what the plain means would have said.
 pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     let mut all = vec![answer(report)];
-    all.extend(usual::line(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(usual::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(refused::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
+    all.extend(table::line(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(table::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(warnings::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
     all.extend(design::settling(report).map(|what| vec![(Emphasis::Plain, what)]));
     all.push(design::design(report));
     all.extend(plainly(report).map(|told| vec![(Emphasis::Plain, told)]));

@@ -3,8 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::Assignment;
-use steady_release::judge;
-use steady_release::{Refusal, ReleaseDesign, ReleaseWarning};
+use steady_release::{Refusal, ReleaseDesign, ReleaseWarning, judge};
 
 use crate::kept::fleet::{Design, Fleet, Played, scraped};
 use crate::kept::made;

@@ -3,8 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows, Verdict};
-use steady_release::judge;
-use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning};
+use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning, judge};
 
 use crate::kept::made::{self, Label};
 use crate::kept::recording::Recorded;

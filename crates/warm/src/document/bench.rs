@@ -1,16 +1,17 @@
 //! What keeping programs warm gains, as a document.
 
-use steady_model::{Ending, Interval, Reading, Verdict};
+use steady_model::{Ending, Interval, Metric, Reading, Verdict};
+use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
-use steady_render::effect::{Effect as Size, signed};
+use steady_render::effect::{Effect as Size, between, signed};
 use steady_render::letters::{count, one_line};
+use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::terminal::columns::small;
 use steady_render::units::{
     self, TIE, decimals, decimals_of, duration, fixed, percent, short, time, time_setting, time_with,
 };
 
-use super::charts;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
 /// The measures of a launch, and how they are called at the head of a row.
@@ -113,8 +114,8 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
         false => Section { heading: None, ..tables }.shown(Shown::OffTerminal),
     });
     let drawn = [
-        (format!("{name}: wall time of each launch, from the first to the last"), charts::course(modes)),
-        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), charts::behind(modes)),
+        (format!("{name}: wall time of each launch, from the first to the last"), course_chart(modes)),
+        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), behind(modes)),
     ];
     sections.extend(
         drawn.into_iter().filter_map(|(heading, chart)| Some(Section::new(&heading, vec![Block::Chart(chart?)]))),
@@ -318,4 +319,62 @@ pub(crate) fn bench_summary(record: &BenchRecord) -> String {
         many => format!("{}, ... ({many} programs) wall on demand", all[..2].join(", ")),
     };
     text.replace(TIE, " ")
+}
+
+/// The wall time of each launch, a line for each mode; nothing without launches.
+fn course_chart(modes: &[ModeFigures]) -> Option<Chart> {
+    let lines = modes.iter().map(|figures| (figures.mode, figures.launch_wall_seconds.clone())).collect();
+    let label = modes.iter().filter_map(in_words).collect::<Vec<_>>().join("; ");
+    chart(format!("Wall time of each launch. {label}"), lines)
+}
+
+/// CPU time of the launches so far and of the snapshot, less that of as many normal launches; nothing without launches.
+fn behind(modes: &[ModeFigures]) -> Option<Chart> {
+    let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal)?;
+    let line = |figures: &ModeFigures| {
+        let mut behind = figures.break_even.as_ref().ok()?.cpu.taking_seconds.clone().ok()?;
+        let pairs = figures.launch_cpu_seconds.iter().zip(&normal.launch_cpu_seconds);
+        let so_far = pairs.map(|(launch, usual)| {
+            behind += launch - usual;
+            behind
+        });
+        Some((figures.mode, so_far.collect()))
+    };
+    let label = "CPU time of the launches so far and of the snapshot, less that of as many normal launches";
+    let mut chart = chart(label.to_owned(), modes.iter().filter_map(line).collect())?;
+    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
+    Some(chart)
+}
+
+/// A line for each mode over the launches of a session, on an axis that includes zero.
+fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
+    let launches = lines.iter().map(|(_, line)| line.len()).max().filter(|launches| *launches > 0)?;
+    let values = || lines.iter().flat_map(|(_, line)| line).copied();
+    let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let room = 0.06 * (high - low);
+    let y = Scale::new(Kind::Cost(Metric::Wall), if low < 0.0 { low - room } else { low }, high + room);
+    let series = lines.into_iter().map(|(mode, line)| Series {
+        name: Some(mode.name().to_owned()),
+        look: match mode {
+            LaunchMode::Normal => Look::Rest,
+            LaunchMode::Prewarm => Look::Second,
+            LaunchMode::OnDemand => Look::First,
+        },
+        marks: Marks::Line(line.into_iter().enumerate().map(|(at, value)| (at as f64 + 1.0, value)).collect()),
+    });
+    Some(Chart {
+        label,
+        height: Height::Middle,
+        x: Axis::Scale(Scale::new(Kind::Number, 1.0, launches as f64)),
+        y: Axis::Scale(y),
+        series: series.collect(),
+        note: Some("From left to right: launches of a session.".to_owned()),
+    })
+}
+
+/// The course of a mode, for those who do not see the chart.
+fn in_words(figures: &ModeFigures) -> Option<String> {
+    let (first, last) = (figures.launch_wall_seconds.first()?, figures.launch_wall_seconds.last()?);
+    let range = Interval { low: first.min(*last) * 1e6, high: first.max(*last) * 1e6 };
+    Some(format!("{}: {}", figures.mode.name(), between(range, &format!("{TIE}µs"))))
 }

@@ -1,7 +1,6 @@
 //! What is kept of programs, and what keeping them warm gains, as documents.
 
 mod bench;
-mod charts;
 mod status;
 
 pub(crate) use bench::{bench_document, bench_summary};

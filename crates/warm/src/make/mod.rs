@@ -2,7 +2,6 @@
 
 mod camera;
 mod evidence;
-mod stack;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr, OsString};
@@ -207,7 +206,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             images,
             slot: 0,
             hook_inside: needs.hook,
-            stack_limits: stack::limits(),
+            stack_limits: camera::limits(),
             name: text(&subject.names[0])?,
             program: text(subject.path.as_os_str())?,
             dependencies: evidence.files,
@@ -304,7 +303,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             arguments: ARGUMENTS[usize::from(again)],
             environment,
             preloaded: needs.hook.then(|| self.store.hook()),
-            stack_limit: if again { stack::another() } else { None },
+            stack_limit: if again { camera::another() } else { None },
             bind_now: pass != Pass::Unbound,
             locale: needs.locale,
             alternative: again,

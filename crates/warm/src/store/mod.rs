@@ -5,7 +5,6 @@
 
 mod counts;
 mod place;
-mod room;
 mod shelf;
 mod trust;
 mod wishes;
@@ -20,8 +19,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 pub use counts::{Counts, Work};
-pub use place::Place;
-pub use room::LIMIT;
+pub use place::{LIMIT, Place};
 pub use shelf::{Shelf, StoredCard};
 pub use wishes::Wish;
 

@@ -6,11 +6,9 @@
 //! (`watched.rs`), and what it can set without one is compared with what execve(2) sets (`state.rs`).
 
 mod calls;
-mod early;
 mod files;
 mod locale;
 mod modules;
-mod regions;
 mod settle;
 mod stack;
 mod start;
@@ -28,10 +26,10 @@ use steady_linux::process::Status;
 
 use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
 use calls::Noted;
-pub use early::unbound;
 use files::Files;
 use modules::Module;
 use stack::Initial;
+pub use start::unbound;
 use start::{hold, moment};
 use watched::Places;
 
@@ -227,7 +225,7 @@ impl Taking {
         let mut maps = self.debuggee.maps().map_err(failed)?;
         maps.retain(|mapping| mapping.start != self.filled);
         let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
-        let regions = regions::all(&self.debuggee, &maps, &stack)?;
+        let regions = state::all(&self.debuggee, &maps, &stack)?;
         Ok(Taken {
             regions,
             entry: self.entry,

@@ -9,7 +9,6 @@
 //! there without a node; [`Builder`] really builds the trees, of nodes from any of several allocators ([`Nodes`]).
 
 mod board;
-mod boxed;
 mod count;
 mod crew;
 mod error;
@@ -17,11 +16,8 @@ pub mod fast;
 mod heap;
 mod job;
 mod kernel;
-mod key;
 mod list;
-mod made;
 mod pool;
-mod scattered;
 mod sign;
 mod source;
 #[cfg(test)]
@@ -30,16 +26,14 @@ mod tree;
 mod work;
 
 pub use board::Sum;
-pub use boxed::Malloc;
 pub use error::SignError;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use fast::Groups;
 pub use job::{Allocator, Crew, Job};
 pub use list::{Area, FreeList, Waits};
-pub use made::made;
-pub use pool::{POOL_NODE_BYTES, Pool};
-pub use scattered::Scattered;
+pub use pool::{Malloc, POOL_NODE_BYTES, Pool, Scattered};
 pub use sign::{MOST_WORKERS, sign_bytes, sign_file, worth};
+pub use source::made;
 pub use tree::{Builder, Exhausted, Nodes};
 
 /// The modulus of hashes and signatures: a Mersenne prime.

@@ -2,19 +2,16 @@
 //! whether it may be written there.
 
 mod clock_rate;
-mod file;
 mod interrupts;
 mod kernel;
 mod meaning;
-mod memory;
 
 use steady_model::{Absent, Knob, KnobState, Reading};
 
 use crate::Root;
 
-pub use file::{read, write};
 pub use interrupts::{online_after_smt, stranded};
-pub use meaning::{fitting, same, to_write};
+pub use meaning::{fitting, read, same, to_write, write};
 
 /// One file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +78,7 @@ impl Found {
                     knob,
                     quiet: quiet(&file, &value),
                     may_become: Vec::new(),
-                    may_write: file::may_write(root, &file),
+                    may_write: meaning::may_write(root, &file),
                     value,
                     file,
                 }),
@@ -168,9 +165,9 @@ pub fn find(root: &Root, knob: Knob, smt_goes_off: bool) -> Found {
         Knob::NmiWatchdog => kernel::nmi_watchdog(root),
         Knob::PerfSampleRate => kernel::perf_sample_rate(root),
         Knob::IrqAffinity => interrupts::affinity(root, smt_goes_off),
-        Knob::Thp => memory::huge_pages(root),
-        Knob::Swap => memory::swap(root),
-        Knob::Caches => memory::caches(root),
+        Knob::Thp => kernel::huge_pages(root),
+        Knob::Swap => kernel::swap(root),
+        Knob::Caches => kernel::caches(root),
     }
 }
 
@@ -192,9 +189,9 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
         (Knob::Aslr, kernel::ASLR),
         (Knob::NmiWatchdog, kernel::NMI_WATCHDOG),
         (Knob::PerfSampleRate, kernel::SAMPLE_RATE),
-        (Knob::Thp, memory::HUGE_PAGES),
-        (Knob::Swap, memory::SWAPPINESS),
-        (Knob::Caches, memory::DROP_CACHES),
+        (Knob::Thp, kernel::HUGE_PAGES),
+        (Knob::Swap, kernel::SWAPPINESS),
+        (Knob::Caches, kernel::DROP_CACHES),
     ];
     let between = |start: &str, end: &str| {
         let name = file.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));

@@ -3,8 +3,7 @@
 
 use super::boxed;
 use crate::signature::count::{Counts, count};
-use crate::signature::heap::{EMPTY, Heap, pop, push};
-use crate::signature::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
+use crate::signature::heap::{EMPTY, FREQUENCY, Heap, LEAVES, NODE, NOTHING, key, pop, push, reduced};
 use crate::signature::{BLOCK_BYTES, P};
 
 const LANES: usize = 8;
