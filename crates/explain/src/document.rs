@@ -1,8 +1,8 @@
 //! Explanations as documents: the answer, the times, what they went into.
 
 mod charts;
-pub(crate) mod one;
-pub(crate) mod pair;
+mod one;
+mod pair;
 
 use steady_costs::prices::Prices;
 use steady_model::{Absent, Activity, AluTime, Interval, Nanos, Reading, Timestamp};

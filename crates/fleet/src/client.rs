@@ -149,7 +149,8 @@ impl Client {
         &self,
         service: &str,
         versions: [&str; 2],
-        (from, to): (u64, u64),
+        from: u64,
+        to: u64,
         now: u64,
     ) -> Result<Gathered, FleetError> {
         let to = to.min(now.saturating_sub(SETTLING)).max(from);

@@ -2,14 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use steady_feature::{Record, Report};
-use steady_model::{Ending, Facts, Host, Machine, Nanos, Reading, RunKind, Seed, Timestamp, required};
-use steady_render::document::Document;
+use steady_model::{Ending, Host, Machine, Nanos, Reading, Seed, Timestamp, required};
 use steady_render::json::{self, ReadError, Schema};
 use steady_rulers::{Neighbour, RulerRow};
-
-use crate::csv;
-use crate::document::rulers;
 
 /// The schema of [`RulerRecord`] in JSON.
 pub const RULERS_SCHEMA: Schema = Schema { name: "steady.rulers/1", what: "readings of rulers" };
@@ -51,33 +46,5 @@ impl RulerRecord {
     /// What is wrong with it, and where; no input makes it panic.
     pub fn read(text: &str) -> Result<Self, ReadError> {
         json::record(&RULERS_SCHEMA, text)
-    }
-}
-
-impl Report for RulerRecord {
-    fn document(&self) -> Document {
-        rulers::document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv::rulers(self)
-    }
-
-    /// Its samples are its readings, each on a line of its own.
-    fn json(&self, _samples: bool) -> String {
-        json::text_by_lines(&RULERS_SCHEMA, self, "readings")
-    }
-}
-
-impl Record for RulerRecord {
-    fn facts(&self) -> Facts {
-        let beside = self.neighbour.map_or(String::new(), |one| format!(" beside {}", one.name()));
-        let origin = (self.started, &self.host, &self.revision);
-        Facts {
-            seed: Ok(self.seed),
-            commands: vec![format!("rulers{beside}")],
-            complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Rulers, origin, rulers::summary(self))
-        }
     }
 }

@@ -19,8 +19,13 @@ pub(super) struct Increase {
     pub(super) cpu: u64,
 }
 
-/// Requests by version, and CPU time in nanoseconds.
-type Reading = (BTreeMap<String, f64>, u64);
+/// What was read at one moment.
+struct Reading {
+    /// Requests by version.
+    counters: BTreeMap<String, f64>,
+    /// CPU time in nanoseconds.
+    cpu: u64,
+}
 
 /// Reads both, again and again.
 pub(super) struct Counter {
@@ -61,11 +66,12 @@ impl Counter {
         let named = requests.into_iter().map(|(found, value)| (version.map_or(found, str::to_owned), value));
         let mut requests = BTreeMap::new();
         named.for_each(|(version, value)| *requests.entry(version).or_insert(0.0) += value);
-        Ok((requests, cpu))
+        Ok(Reading { counters: requests, cpu })
     }
 }
 
-fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Result<Option<Increase>, String> {
+fn increase(last: &Reading, now: &Reading) -> Result<Option<Increase>, String> {
+    let (before, after) = (&last.counters, &now.counters);
     let mut grown = Vec::new();
     for (version, &value) in after {
         let added = value - before.get(version).copied().unwrap_or(0.0);
@@ -79,7 +85,7 @@ fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Res
     if before.keys().any(|version| !after.contains_key(version)) {
         return Err("the counter has gone: the application was started anew".to_owned());
     }
-    let Some(cpu) = cpu_after.checked_sub(*cpu_before) else {
+    let Some(cpu) = now.cpu.checked_sub(last.cpu) else {
         return Err("CPU time has gone back: processes have ended that nobody waited for".to_owned());
     };
     match grown[..] {
@@ -135,7 +141,8 @@ mod tests {
     use super::*;
 
     fn reading(requests: &[(&str, f64)], cpu: u64) -> Reading {
-        (requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect(), cpu)
+        let counters = requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect();
+        Reading { counters, cpu }
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Outside {
         };
         let state = Arc::new(Mutex::new(State { rows: Vec::new(), told }));
         let theirs = Arc::clone(&state);
-        let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, (&stop, &events)));
+        let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, &stop, &events));
         let thread = thread.map_err(|error| format!("a thread could not be started: {error}"))?;
         Ok(Outside { state, thread })
     }
@@ -128,7 +128,7 @@ impl Outside {
 }
 
 /// Counts at the end of each second, until it is to stop.
-fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, (stop, events): (&Stop, &Sender<Event>)) {
+fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, stop: &Stop, events: &Sender<Event>) {
     let clocks = Clocks::default();
     loop {
         let now = clocks.monotonic();

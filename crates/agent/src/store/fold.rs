@@ -48,7 +48,7 @@ pub(super) fn oldest(writer: &mut Writer, before: u64) -> Result<bool, StoreErro
     }
     for ((service, host), blocks) in whose {
         for (second, block) in folded(ten, blocks) {
-            insert_block(&transaction, (service, host, second), GONE_THROUGH, &block)?;
+            insert_block(&transaction, service, host, second, GONE_THROUGH, &block)?;
         }
     }
     let mut remove = transaction.prepare_cached("DELETE FROM blocks WHERE id = ?1")?;

@@ -53,8 +53,7 @@ impl Reader {
                 ORDER BY second";
             let mut query = self.connection.prepare_cached(query)?;
             let mut found = query.query((whole(from), whole(to), of))?;
-            // The parts of one second.
-            let mut open: Option<(u64, Block, bool)> = None;
+            let mut open: Option<OpenSecond> = None;
             while let Some(row) = found.next()? {
                 let second = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
                 let host = gathered.place(self, Kind::Host, row.get(1)?)?;
@@ -65,12 +64,12 @@ impl Reader {
                     fold::stand_for_tens(&mut block);
                 }
                 match &mut open {
-                    Some((last, parts, several)) if *last == second => {
-                        append(parts, block);
-                        *several = true;
+                    Some(open) if open.second == second => {
+                        append(&mut open.block, block);
+                        open.has_several = true;
                     }
                     _ => {
-                        if let Some(done) = open.replace((second, block, false)) {
+                        if let Some(done) = open.replace(OpenSecond { second, block, has_several: false }) {
                             gathered.take(self, done)?;
                         }
                     }
@@ -82,6 +81,14 @@ impl Reader {
         }
         Ok(gathered.rows)
     }
+}
+
+/// A second of which blocks are still read.
+struct OpenSecond {
+    second: u64,
+    /// The blocks, one after the other.
+    block: Block,
+    has_several: bool,
 }
 
 /// Opens a database for reading. In a folder where nothing may be written SQLite cannot share a journal with a writer; without a
@@ -155,8 +162,9 @@ impl Gathered {
     }
 
     /// Adds the rows of one second, which came in several parts or in one.
-    fn take(&mut self, reader: &Reader, (_, mut block, several): (u64, Block, bool)) -> Result<(), StoreError> {
-        if several {
+    fn take(&mut self, reader: &Reader, done: OpenSecond) -> Result<(), StoreError> {
+        let OpenSecond { mut block, has_several, .. } = done;
+        if has_several {
             merge(&mut block);
         }
         self.rows.folded += block.folded;

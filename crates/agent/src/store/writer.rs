@@ -246,7 +246,7 @@ fn blocks_of_host(batch: &Batch, host: u32) -> Blocks {
 
 fn insert(connection: &Connection, service: u32, blocks: Blocks) -> Result<(), StoreError> {
     for ((host, second), block) in blocks {
-        insert_block(connection, (service, host, second), 0, &block)?;
+        insert_block(connection, service, host, second, 0, &block)?;
     }
     Ok(())
 }
@@ -254,7 +254,9 @@ fn insert(connection: &Connection, service: u32, blocks: Blocks) -> Result<(), S
 /// Adds a block: whose and when, and whether it has been folded.
 pub(super) fn insert_block(
     connection: &Connection,
-    (service, host, second): (u32, u32, u64),
+    service: u32,
+    host: u32,
+    second: u64,
     grain: u32,
     block: &Block,
 ) -> Result<(), StoreError> {

@@ -76,8 +76,8 @@ impl Table {
             service.processes.heard(datagram.process, now.monotonic / SECOND, limits.processes, &mut service.fold);
         for line in datagram.lines() {
             match line {
-                Ok(Line::Request(request)) => service.add(&request, process, (limits, now), arrived),
-                Ok(Line::Process(reading)) => service.add_process(&reading, process, (limits, now), arrived),
+                Ok(Line::Request(request)) => service.add(&request, process, limits, now, arrived),
+                Ok(Line::Process(reading)) => service.add_process(&reading, process, limits, now, arrived),
                 Ok(Line::Lost(lines)) => {
                     service.processes.lost_lines(process);
                     arrived.lost = arrived.lost.saturating_add(lines);

@@ -67,7 +67,8 @@ impl Service {
         &mut self,
         request: &RequestLine<'_>,
         process: u64,
-        (limits, now): (&Limits, Now),
+        limits: &Limits,
+        now: Now,
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(request.unknown);
@@ -145,7 +146,8 @@ impl Service {
         &mut self,
         line: &ProcessLine<'_>,
         process: u64,
-        (limits, now): (&Limits, Now),
+        limits: &Limits,
+        now: Now,
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(line.unknown);

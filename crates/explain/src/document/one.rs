@@ -2,14 +2,17 @@
 
 use std::cmp::Reverse;
 
-use steady_model::{Interval, Nanos, Outcome};
+use steady_feature::{Record, Report};
+use steady_model::{Facts, Interval, Nanos, Outcome, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
 use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
-use crate::record::{ExplainRecord, Part, ProcessUse};
+use crate::csv;
+use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
 
 /// More parts than this are one row together.
 const PARTS: usize = 10;
@@ -258,8 +261,33 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
     facts
 }
 
+impl Report for ExplainRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv::one(self)
+    }
+
+    /// It has no samples. Every part stands on a line of its own.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "parts")
+    }
+}
+
+impl Record for ExplainRecord {
+    /// It is complete however the command ended.
+    fn facts(&self) -> Facts {
+        Facts {
+            commands: vec![self.command.name.clone()],
+            ..Facts::without_pairs(RunKind::Explain, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+}
+
 /// The report.
-pub(crate) fn document(record: &ExplainRecord) -> Document {
+fn document(record: &ExplainRecord) -> Document {
     let went = "Where the time went";
     let did = "What it was counted to do, at this host's prices";
     let mut sections = vec![Section::new(went, vec![Block::Table(times(record))]).whole()];
@@ -287,7 +315,7 @@ fn on_pages(heading: &str, chart: Option<steady_render::Chart>) -> Option<Sectio
 }
 
 /// Where its time went in a few words, for a list: `1.23 s: 62 % CPU`; of a traced command what it did.
-pub(crate) fn summary(record: &ExplainRecord) -> String {
+fn summary(record: &ExplainRecord) -> String {
     let text = match (record.trace, &record.counts.calls) {
         (true, Ok(calls)) => format!("{} calls traced", events(*calls as f64)),
         (true, Err(_)) => "traced".to_owned(),

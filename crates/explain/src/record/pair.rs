@@ -4,14 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use steady_costs::prices::{Priced, Prices};
-use steady_feature::Report;
-use steady_model::{AluTime, Ending, Facts, Interval, Nanos, Reading, Record, RunKind};
-use steady_render::document::Document;
-use steady_render::json::{self, ReadError, pretty};
+use steady_model::{AluTime, Interval, Nanos, Reading, Record};
+use steady_render::json::{self, ReadError};
 
 use super::{Counts, Missing, SCHEMA, figures, holds};
-use crate::document::pair::{document, summary};
-use crate::{csv, judged_pair};
+use crate::judged_pair;
 
 /// The field of a comparison that stands after those of this record.
 const AFTER: &str = "load";
@@ -199,33 +196,5 @@ impl ExplainPairRecord {
             top.insert(name, field);
         }
         Value::Object(top)
-    }
-}
-
-impl Report for ExplainPairRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv::pair(self)
-    }
-
-    /// Every line, and every block, stays on one.
-    fn json(&self, samples: bool) -> String {
-        pretty::indented(&self.value(samples))
-    }
-}
-
-impl steady_feature::Record for ExplainPairRecord {
-    fn facts(&self) -> Facts {
-        let record = &self.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
-            complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), summary(self))
-        }
     }
 }

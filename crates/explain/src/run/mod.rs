@@ -111,7 +111,8 @@ pub(crate) fn one(flags: &ExplainFlags, session: &mut dyn Session) -> Result<Exp
     let (started, before) = (clock::time_of_day(), Snapshot::take(&root));
     let mut pace = Pace::default();
     pace.read_apart(PACE_READINGS);
-    let ran = explain(&command, &flags.words, flags.trace).map_err(|error| steady_feature::attended::failure(&command, &error))?;
+    let ran = explain(&command, &flags.words, flags.trace)
+        .map_err(|error| steady_feature::attended::failure(&command, &error))?;
     let load = before.until(&Snapshot::take(&root));
     pace.read_apart(PACE_READINGS);
     Ok(judged(ExplainRecord {

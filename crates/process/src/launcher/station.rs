@@ -35,11 +35,11 @@ impl Station {
     ) -> io::Result<Self> {
         let command = &setup.commands[index];
         let script = |hook, scripts: &PerCommand<String>| {
-            scripts.of(index).map(|text| Script::new(hook, text, (index, command), environment)).transpose()
+            scripts.of(index).map(|text| Script::new(hook, text, index, command, environment)).transpose()
         };
         Ok(Station {
             command: command.clone(),
-            program: program(&command.program, &command.argv, (index, command), environment)?,
+            program: program(&command.program, &command.argv, index, command, environment)?,
             snapshot: None,
             sink: Sink::new(setup.output.of(index), null)?,
             prepare: script(Hook::Prepare, &setup.prepare)?,
@@ -57,7 +57,8 @@ const OURS: [&str; 3] = [COMMAND_NAME, "STEADY_RUN", "STEADY_PADDING"];
 pub(super) fn program(
     path: &Path,
     words: &[impl AsRef<OsStr>],
-    (index, command): (usize, &Command),
+    index: usize,
+    command: &Command,
     environment: &[(OsString, OsString)],
 ) -> io::Result<Program> {
     let number = index.to_string();
@@ -89,11 +90,12 @@ impl Script {
     pub(super) fn new(
         hook: Hook,
         text: &str,
-        (index, command): (usize, &Command),
+        index: usize,
+        command: &Command,
         environment: &[(std::ffi::OsString, std::ffi::OsString)],
     ) -> io::Result<Self> {
         let words = ["sh".to_owned(), "-c".to_owned(), text.to_owned()];
-        let shell = program(Path::new(SHELL), &words, (index, command), environment)?;
+        let shell = program(Path::new(SHELL), &words, index, command, environment)?;
         Ok(Script { hook, text: text.to_owned(), shell })
     }
 

@@ -55,7 +55,7 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
     };
     let (size, range) = sized(*change, *interval);
     match total.verdict {
-        Verdict::Faster | Verdict::Slower => directed(report, (old, new), *change, *interval),
+        Verdict::Faster | Verdict::Slower => directed(report, old, new, *change, *interval),
         Verdict::Same => vec![
             (Emphasis::Same, format!("No difference beyond ±{limit} in {WHAT}")),
             (Emphasis::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
@@ -92,7 +92,7 @@ fn level(report: &ReleaseReport) -> String {
 }
 
 /// That it costs more or less.
-fn directed(report: &ReleaseReport, (old, new): (&str, &str), change: f64, interval: Interval) -> Vec<Span> {
+fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval: Interval) -> Vec<Span> {
     let level = level(report);
     let slower = report.total.verdict == Verdict::Slower;
     let paint = if slower { Emphasis::More } else { Emphasis::Less };

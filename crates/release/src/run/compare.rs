@@ -7,8 +7,8 @@ use steady_model::{Interval, Verdict};
 use super::follow;
 use super::service::{Service, versions_there};
 use super::source::{Source, pass_on};
-use super::window::{Window, at};
-use crate::flags::{ByFlag, ReleaseCompareFlags};
+use crate::flags::ReleaseCompareFlags;
+use crate::plan::{Window, at, question};
 use crate::record::{ReleaseQuestion, ReleaseReport};
 use crate::{JudgeError, judge};
 
@@ -46,21 +46,6 @@ fn at_once(
     (question.from, question.to) = (found.window.from, found.window.to);
     let report = judge(&question, &found.rows).map_err(|error| unjudged(&error, found.window, service))?;
     Ok(found.told(report))
-}
-
-fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
-    ReleaseQuestion {
-        service: service.name.clone(),
-        old: flags.old.clone(),
-        new: flags.new.clone(),
-        asked: Some(clock::time_of_day()),
-        from: window.from,
-        to: window.to,
-        by_route: flags.by == Some(ByFlag::Route),
-        confidence: flags.confidence,
-        resolution: flags.resolution,
-        fail_if: flags.fail_if,
-    }
 }
 
 /// Why there is no report, and where to look instead.

@@ -2,9 +2,11 @@
 
 mod compare;
 mod follow;
+mod merge;
 mod service;
 mod source;
-mod window;
 
 pub(crate) use compare::{run as compare, status};
+pub use merge::merged;
+pub(crate) use service::Service;
 pub(crate) use source::Store;

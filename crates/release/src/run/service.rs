@@ -7,11 +7,11 @@ const NAMES: usize = 12;
 
 /// A service, as far as it is known without reading rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Service {
-    pub(super) name: String,
-    pub(super) versions: Vec<String>,
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) versions: Vec<String>,
     /// The first and the last second that something is kept of; not known of a fleet.
-    pub(super) kept: Option<(u64, u64)>,
+    pub(crate) kept: Option<(u64, u64)>,
 }
 
 /// Adds what another store knows of a service.

@@ -12,9 +12,9 @@ use steady_linux::files::read_bounded;
 use steady_model::ReleaseRows;
 
 use super::service::{Service, join, named};
-use super::window::Window;
 use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
 use crate::merged;
+use crate::plan::Window;
 use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 
 /// An agent writes a second when it is over.
@@ -116,7 +116,7 @@ impl Source {
             }
             Source::Fleet(client) => {
                 let now = clock::time_of_day().0;
-                let found = client.rows(service, [old, new], (*from, *to), now).map_err(|error| Unfound {
+                let found = client.rows(service, [old, new], *from, *to, now).map_err(|error| Unfound {
                     failure: failed(&error),
                     passes: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
                 })?;

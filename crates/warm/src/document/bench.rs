@@ -1,9 +1,11 @@
 //! What keeping programs warm gains, as a document.
 
-use steady_model::{Ending, Interval, Metric, Reading, Verdict};
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, Interval, Metric, Reading, RunKind, Verdict};
 use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
 use steady_render::effect::{Effect as Size, between, signed};
+use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
@@ -12,6 +14,7 @@ use steady_render::units::{
     self, TIE, decimals, decimals_of, duration, fixed, percent, short, time, time_setting, time_with,
 };
 
+use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
 /// The measures of a launch, and how they are called at the head of a row.
@@ -31,8 +34,34 @@ const TABLES: usize = 8;
 /// The columns of a mode's launches in small.
 const SMALL: usize = 16;
 
+impl Report for BenchRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        bench_csv(self)
+    }
+
+    /// Every session stands on a line of its own.
+    fn json(&self, samples: bool) -> String {
+        pretty::indented_but(&self.value(samples), "sessions")
+    }
+}
+
+impl Record for BenchRecord {
+    fn facts(&self) -> Facts {
+        Facts {
+            seed: Ok(self.seed),
+            commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
+            complete: self.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Warm, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+}
+
 /// The report: what is claimed of each program, then its figures.
-pub(crate) fn bench_document(record: &BenchRecord) -> Document {
+fn document(record: &BenchRecord) -> Document {
     let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
     if record.ending == Ending::Interrupted {
         let early = "It was interrupted: what is whole is shown.";
@@ -306,7 +335,7 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
 }
 
 /// The gains in a few words, for a list: `true -62.9 %, cat -60.1 % wall on demand`.
-pub(crate) fn bench_summary(record: &BenchRecord) -> String {
+fn summary(record: &BenchRecord) -> String {
     let one = |program: &BenchProgram| {
         let effect = program.figures(LaunchMode::OnDemand)?.effect(Measure::Wall)?;
         let change = effect.change.as_ref().ok()? * 100.0;

@@ -2,6 +2,3 @@
 
 mod bench;
 mod status;
-
-pub(crate) use bench::{bench_document, bench_summary};
-pub(crate) use status::status_document;

@@ -68,7 +68,7 @@ pub fn image(snapshot: &Snapshot) -> Result<Image, Refusal> {
     let table = table(snapshot, &protections, &ahead)?;
     let others = if snapshot.dynamic.is_some() { 3 } else { 2 };
     let headers = HEADER_BYTES + PROGRAM_HEADER_BYTES * (segments.len() + 1 + others) as u64;
-    let first = Start::new(snapshot, headers, &table, (&protections, &ahead))?;
+    let first = Start::new(snapshot, headers, &table, &protections, &ahead)?;
     let mut bytes = first.bytes;
     let mut list = vec![
         Header {
@@ -216,7 +216,8 @@ impl Start {
         snapshot: &Snapshot,
         headers: u64,
         table: &Table,
-        (protections, ahead): (&[Reprotected], &[Ahead]),
+        protections: &[Reprotected],
+        ahead: &[Ahead],
     ) -> Result<Start, Refusal> {
         let stub = headers.next_multiple_of(ALIGNMENT);
         let at = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);

@@ -197,7 +197,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         let (needs, first) = self.first(subject, needs)?;
         let evidence = Evidence::of(&first, subject, &self.environment, started)?;
         let unbound = self.unbound(subject, needs, &first)?;
-        let images = self.images([&first, &unbound], subject, needs, (started, &evidence))?;
+        let images = self.images([&first, &unbound], subject, needs, started, &evidence)?;
         let images = self.put(shelf, subject, &images)?;
         subject.unchanged()?;
         let draft = WarmDraft {
@@ -223,7 +223,8 @@ impl<'a, C: Camera> Maker<'a, C> {
         [first, unbound]: [&Taken; 2],
         subject: &Subject,
         needs: Needs,
-        (started, evidence): (Nanos, &Evidence),
+        started: Nanos,
+        evidence: &Evidence,
     ) -> Result<[Image; 2], Stop> {
         const TRIES: u32 = 2;
         let mut tries = 1;

@@ -43,24 +43,20 @@ fn open(pages: u64, at_a_time: u64) -> Reading<Box<dyn Primitive>> {
         facts,
         (),
         move |(), loops| {
-            in_maps(page, (loops.saturating_mul(pages), at_a_time), |map, round| {
+            in_maps(page, loops.saturating_mul(pages), at_a_time, |map, round| {
                 map.touch(round as usize);
                 true
             })
         },
         move |(), loops| {
-            black_box(in_maps(page, (loops.saturating_mul(pages), at_a_time), |_, round| opaque(round) == round)?);
+            black_box(in_maps(page, loops.saturating_mul(pages), at_a_time, |_, round| opaque(round) == round)?);
             Ok(())
         },
     )
 }
 
 /// So many pages in maps of at most `at_a_time`, each page treated alike; how many of them `each` says it was done to.
-fn in_maps(
-    page: usize,
-    (pages, at_a_time): (u64, u64),
-    mut each: impl FnMut(&mut Map, u64) -> bool,
-) -> io::Result<u64> {
+fn in_maps(page: usize, pages: u64, at_a_time: u64, mut each: impl FnMut(&mut Map, u64) -> bool) -> io::Result<u64> {
     let (mut left, mut done) = (pages, 0);
     while left > 0 {
         let now = left.min(at_a_time);

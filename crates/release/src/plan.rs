@@ -1,25 +1,27 @@
-//! Which seconds are looked at.
+//! From the flags of `steady release compare` to what is asked: which seconds are looked at, and the question about them.
 
 use steady_feature::Failure;
+use steady_linux::clock;
 use steady_model::{Nanos, Timestamp};
 use steady_render::timestamp;
 
-use super::service::Service;
-use crate::flags::ReleaseCompareFlags;
+use crate::flags::{ByFlag, ReleaseCompareFlags};
+use crate::record::ReleaseQuestion;
+use crate::run::Service;
 
 /// What is looked at where nothing was said.
 const USUAL: Nanos = Nanos(300_000_000_000);
 
 /// Seconds since 1970, the last one not among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) from: u64,
-    pub(super) to: u64,
+pub(crate) struct Window {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl Window {
     /// The window that the flags ask for, if it is `now`; one that is followed begins now.
-    pub(super) fn of(flags: &ReleaseCompareFlags, now: Timestamp) -> Result<Window, Failure> {
+    pub(crate) fn of(flags: &ReleaseCompareFlags, now: Timestamp) -> Result<Window, Failure> {
         let long = flags.window.unwrap_or(USUAL).seconds().ceil().max(1.0) as u64;
         let window = match (flags.from, flags.to) {
             (Some(_), Some(_)) if flags.window.is_some() => {
@@ -41,19 +43,19 @@ impl Window {
 
     /// Where services are looked for, if it is second `now`: as much of it as is over, and no less than is usually
     /// looked at.
-    pub(super) fn looked_back(self, now: u64) -> Window {
+    pub(crate) fn looked_back(self, now: u64) -> Window {
         let to = self.to.min(now);
         Window { from: self.from.min(to.saturating_sub(USUAL.seconds() as u64)), to }
     }
 
     /// The window without the time before anything was kept of the service: on a new agent, that time is no gap.
-    pub(super) fn since_first_kept(self, service: &Service) -> Window {
+    pub(crate) fn since_first_kept(self, service: &Service) -> Window {
         let first = service.kept.map_or(self.from, |(first, _)| first);
         Window { from: self.from.max(first), ..self }
     }
 
     /// Refuses a window that nothing is kept of, as far as that is known.
-    pub(super) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
+    pub(crate) fn holds_some_of(self, service: &Service) -> Result<(), Failure> {
         let Some((first, last)) = service.kept else { return Ok(()) };
         let name = service.name.escape_debug();
         if self.to <= first {
@@ -76,8 +78,24 @@ impl Window {
     }
 }
 
+/// What is asked of a service about the requests of a window.
+pub(crate) fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
+    ReleaseQuestion {
+        service: service.name.clone(),
+        old: flags.old.clone(),
+        new: flags.new.clone(),
+        asked: Some(clock::time_of_day()),
+        from: window.from,
+        to: window.to,
+        by_route: flags.by == Some(ByFlag::Route),
+        confidence: flags.confidence,
+        resolution: flags.resolution,
+        fail_if: flags.fail_if,
+    }
+}
+
 /// A time of day, as --from and --to take it.
-pub(super) fn at(second: u64) -> String {
+pub(crate) fn at(second: u64) -> String {
     timestamp::text(Timestamp(second))
 }
 

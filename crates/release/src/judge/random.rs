@@ -6,12 +6,12 @@ use crate::record::ReleaseWarning;
 use steady_model::Absent;
 use steady_stats::release::{Estimated, HostShare, Tally, TotalChange, Within, share, total_change, within};
 
-use crate::cells::{self, Cell};
-use crate::design::{Answer, RouteAnswer};
-use crate::effect::{Effect, Plain};
-use crate::groups::{Groups, LEAST};
-use crate::hosts;
-use crate::window::Line;
+use super::cells::{self, Cell};
+use super::design::{Answer, RouteAnswer};
+use super::effect::{Effect, Plain};
+use super::groups::{Groups, LEAST};
+use super::hosts;
+use super::window::Line;
 
 /// The answer of the lines, which are in order.
 pub(crate) fn answer(lines: &[Line]) -> Answer {

@@ -1,4 +1,24 @@
-//! The whole report.
+//! From rows to what a release changed: pure, so that the same rows always give the same report. Here the whole report; beside it the
+//! designs by which versions can have come to be compared, and what each can say.
+
+mod after;
+mod canary;
+mod cells;
+mod course;
+mod design;
+mod effect;
+mod error;
+mod facts;
+mod groups;
+mod hosts;
+mod process_cpu;
+mod random;
+mod rulers;
+mod switchback;
+mod tails;
+mod wall;
+mod watch;
+mod window;
 
 use std::collections::BTreeMap;
 
@@ -8,11 +28,13 @@ use crate::record::{
 };
 use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
 
-use crate::design::{Answer, RouteAnswer};
-use crate::effect::{Asked, Effect, Plain, change, estimate};
-use crate::process_cpu::ProcessCpu;
-use crate::window::Line;
-use crate::{JudgeError, after, canary, course, design, facts, hosts, random, switchback, tails, wall, window};
+use design::{Answer, RouteAnswer};
+use effect::{Asked, Effect, Plain, change, estimate};
+use process_cpu::ProcessCpu;
+use window::Line;
+
+pub use error::JudgeError;
+pub use watch::Watch;
 
 /// Why a route has no median wall time.
 const NO_MEDIAN: &str = "no distribution of its wall times was kept of both versions";

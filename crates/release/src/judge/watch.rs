@@ -6,8 +6,8 @@
 use crate::record::{ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
 use steady_model::{Absent, Interval, Reading, ReleaseRows, Verdict};
 
+use super::effect::{Asked, told_change};
 use crate::JudgeError;
-use crate::effect::{Asked, told_change};
 use crate::judge::{Judged, contradicted, judge_at, narrows_with_traffic, without_load};
 
 /// A look is due whenever the share of the window that is over has grown by this factor.

@@ -7,9 +7,9 @@ use crate::record::{ChangeEstimate, ReleaseDesign, ReleaseTail};
 use steady_model::{Absent, LevelSums, Reading, ReleaseRows};
 use steady_stats::release::Estimated;
 
-use crate::effect::{Effect, Plain, estimate};
-use crate::groups::Groups;
-use crate::window::Line;
+use super::effect::{Effect, Plain, estimate};
+use super::groups::Groups;
+use super::window::Line;
 
 /// At most this many routes and classes are split.
 const MOST: usize = 10;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use crate::record::{ReleaseCourse, ReleaseMoment};
 use steady_model::{HostSecond, Nanos, ReleaseRows, ReleaseRulerRow};
 
-use crate::effect::nanos;
-use crate::groups::Groups;
-use crate::window::{Line, longest};
+use super::effect::nanos;
+use super::groups::Groups;
+use super::window::{Line, longest};
 
 /// About so many stretches fit a chart.
 const STRETCHES: u64 = 150;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use crate::record::{ReleaseQuestion, ReleaseSide, ReleaseWarning};
 use steady_model::{ALL_PROCESSES, Absent, ReleaseRows};
 
-use crate::effect::{Plain, nanos};
-use crate::window::{Line, Sides};
+use super::effect::{Plain, nanos};
+use super::window::{Line, Sides};
 
 /// OLD and NEW. `warming` is how many requests of each were among the first of their process.
 pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], warming: [u64; 2]) -> [ReleaseSide; 2] {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::record::{ReleaseQuestion, ReleaseWarning, UnexplainedCpu};
 use steady_model::{Absent, ProcessRow, Reading, ReleaseRows};
 
-use crate::effect::{Effect, Plain, estimate};
-use crate::window::{Line, Sides};
+use super::effect::{Effect, Plain, estimate};
+use super::window::{Line, Sides};
 
 /// Below this share of the CPU time of processes, what requests do not explain is ignored.
 const IGNORED: f64 = 0.1;

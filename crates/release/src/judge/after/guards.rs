@@ -7,7 +7,7 @@ use steady_model::ReleaseRows;
 
 use super::load::Load;
 use super::{CLUSTER, Course};
-use crate::window::Line;
+use crate::judge::window::Line;
 
 /// What is refused (measured, as ARCHITECTURE.md has it).
 const MOST_DEVIATIONS: f64 = 1.0;

@@ -6,12 +6,12 @@ use crate::record::{ReleaseQuestion, RestsOn};
 use steady_model::{Absent, ProcessRow, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{CoinPairs, CostPair, HostShare, PairedTotal, SlotPair, paired_total};
 
-use crate::design::{Answer, RouteAnswer};
-use crate::effect::{Effect, Plain};
-use crate::groups::{Groups, POOLED};
-use crate::process_cpu::{ProcessCpu, Used};
-use crate::window::{Line, Sides};
-use crate::{hosts, rulers};
+use super::design::{Answer, RouteAnswer};
+use super::effect::{Effect, Plain};
+use super::groups::{Groups, POOLED};
+use super::process_cpu::{ProcessCpu, Used};
+use super::window::{Line, Sides};
+use super::{hosts, rulers};
 
 /// The share of pairs in which a ruler must have been read on both sides to be of use.
 const MOST: f64 = 0.9;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steady_model::{LevelSums, RequestSums};
 use steady_stats::release::{LevelCell, Tally};
 
-use crate::window::Line;
+use super::window::Line;
 
 /// Stretches that a cell may have, in seconds; each is a multiple of the one before.
 const LENGTHS: [u64; 7] = [1, 5, 10, 30, 60, 300, 3600];

@@ -9,11 +9,11 @@ use steady_stats::release::{
     Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
 };
 
-use crate::design::{Answer, HostAnswer, RouteAnswer};
-use crate::effect::{Effect, Plain};
-use crate::hosts;
-use crate::process_cpu::ProcessCpu;
-use crate::window::{Line, longest};
+use super::design::{Answer, HostAnswer, RouteAnswer};
+use super::effect::{Effect, Plain};
+use super::hosts;
+use super::process_cpu::ProcessCpu;
+use super::window::{Line, longest};
 
 /// With fewer processes on a side, the reader is told.
 const FEW: usize = 4;

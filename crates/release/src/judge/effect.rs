@@ -4,7 +4,7 @@ use crate::record::{ChangeEstimate, ReleaseChange};
 use steady_model::{Absent, Interval, Nanos, Reading, Verdict};
 use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare, between_hosts, critical};
 
-use crate::window::Line;
+use super::window::Line;
 
 /// In seconds.
 const MINUTE: f64 = 60.0;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steady_model::{Absent, Assignment, Reading};
 
-use crate::effect::{Effect, Plain};
-use crate::groups::Groups;
+use super::effect::{Effect, Plain};
+use super::groups::Groups;
+use super::window::Line;
 use crate::record::{Refusal, ReleaseDesign, ReleaseWarning, RestsOn, Settling};
-use crate::window::Line;
 
 /// Seconds that are taken together when it is asked who served when.
 const STRETCH: u64 = 10;

@@ -6,11 +6,11 @@ use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallPa
 use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, wall_bucket_middle};
 use steady_stats::release::{Estimated, relative};
 
-use crate::canary;
-use crate::effect::nanos;
-use crate::facts::OUTSIDE;
-use crate::groups::Groups;
-use crate::window::{Line, Sides};
+use super::canary;
+use super::effect::nanos;
+use super::facts::OUTSIDE;
+use super::groups::Groups;
+use super::window::{Line, Sides};
 
 /// The shares of which the quantiles are told.
 const SHARES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];

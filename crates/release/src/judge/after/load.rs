@@ -6,8 +6,8 @@ use steady_model::RequestRuler;
 use steady_stats::release::TimedCost;
 
 use super::{BLOCK, Course, Measure};
-use crate::rulers::Reading;
-use crate::window::Sides;
+use crate::judge::rulers::Reading;
+use crate::judge::window::Sides;
 
 /// Readings and their sum by ruler, by host, block and side; the agent's have no side, and stand under both.
 type Blocks = BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>;

@@ -9,11 +9,11 @@ use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn
 use steady_model::{Absent, Reading, ReleaseRows, RequestRuler};
 use steady_stats::release::{InCourse, TimedCost, differ, in_course};
 
-use crate::design::{Answer, RouteAnswer};
-use crate::effect::{Effect, Plain};
-use crate::process_cpu::ProcessCpu;
-use crate::window::{Line, Sides};
-use crate::{hosts, rulers};
+use super::design::{Answer, RouteAnswer};
+use super::effect::{Effect, Plain};
+use super::process_cpu::ProcessCpu;
+use super::window::{Line, Sides};
+use super::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
 
 /// Seconds that stand together: so many readings tell the load well enough that its slope is not understated.

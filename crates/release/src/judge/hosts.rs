@@ -6,9 +6,9 @@ use crate::record::{ReleaseHost, ReleaseWarning};
 use steady_model::{Reading, ReleaseRows};
 use steady_stats::release::{Estimated, HostShare, Standing, spread_of_hosts, standings};
 
-use crate::design::HostAnswer;
-use crate::effect::{Asked, Effect, Plain, change};
-use crate::window::Line;
+use super::design::HostAnswer;
+use super::effect::{Asked, Effect, Plain, change};
+use super::window::Line;
 
 /// Hosts that lie as far apart to a part in so many of a deviation stay in the order of their names.
 const STEPS: f64 = 1e6;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steady_stats::release::critical;
 
-use crate::effect::Plain;
-use crate::window::Line;
+use super::effect::Plain;
+use super::window::Line;
 
 /// Strata with fewer requests of either version are not compared by themselves.
 pub(crate) const LEAST: u64 = 20;

@@ -90,8 +90,8 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
             keys.push(((*route, *class, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
         }
     }
-    for (version, count) in [&question.old, &question.new].into_iter().zip(counts) {
-        check(version, count, question, rows)?;
+    for (version, (requests, warming)) in [&question.old, &question.new].into_iter().zip(counts) {
+        check(version, requests, warming, question, rows)?;
     }
     keys.sort_unstable();
     Ok(keys.into_iter().map(|((_, _, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
@@ -100,7 +100,8 @@ pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Ve
 /// Whether there is anything of a version, which has so many requests that count, and so many that do not.
 fn check(
     version: &str,
-    (requests, warming): (u64, u64),
+    requests: u64,
+    warming: u64,
     question: &ReleaseQuestion,
     rows: &ReleaseRows,
 ) -> Result<(), JudgeError> {
