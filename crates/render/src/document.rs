@@ -9,6 +9,8 @@ use crate::table::Table;
 use crate::timestamp;
 use crate::units::memory;
 
+pub use crate::sentence::{Emphasis, Sentence, Span};
+
 /// A whole report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
@@ -195,28 +197,3 @@ pub(crate) fn sample() -> Document {
         is_brief: false,
     }
 }
-
-/// What a piece of text is, for its look. Nothing is expressed by the look alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emphasis {
-    /// The bulk.
-    Plain,
-    /// A heading, or a claim that is no verdict.
-    Heading,
-    /// The verdict is that it costs less.
-    Less,
-    /// The verdict is that it costs more.
-    More,
-    /// The verdict is that it costs the same.
-    Same,
-    /// There is no verdict, or something to beware of.
-    Open,
-    /// The words of a command, a name or a path.
-    Code,
-}
-
-/// A piece of text and what it is.
-pub type Span = (Emphasis, String);
-
-/// A sentence, or several, in spans.
-pub type Sentence = Vec<Span>;

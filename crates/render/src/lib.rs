@@ -12,6 +12,7 @@ pub mod json;
 pub mod letters;
 pub mod markdown;
 pub mod scale;
+mod sentence;
 pub mod shell;
 pub mod svg;
 pub mod table;

@@ -2,8 +2,8 @@
 
 use steady_model::Reading;
 
-use crate::document::Emphasis;
 use crate::letters::{count, one_line};
+use crate::sentence::Emphasis;
 
 /// Columns beside one another; the first names the rows.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,7 +20,6 @@ pub mod inspect;
 pub mod keeper;
 pub mod launch;
 pub mod make;
-mod named;
 mod own;
 mod plan;
 mod record;

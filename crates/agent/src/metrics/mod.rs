@@ -4,7 +4,6 @@
 //! An answer is written from sums that stand still on a thread that is not the agent's; what arrives meanwhile is added
 //! to a copy of them.
 
-mod accept;
 mod answer;
 mod families;
 mod listen;
@@ -16,7 +15,6 @@ mod sums;
 mod tests;
 mod text;
 mod waiting;
-mod walls;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -20,6 +20,7 @@ pub(super) struct Increase {
 }
 
 /// What was read at one moment.
+#[derive(Debug)]
 struct Reading {
     /// Requests by version.
     counters: BTreeMap<String, f64>,

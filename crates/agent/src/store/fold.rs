@@ -8,8 +8,8 @@ use std::mem;
 use rusqlite::TransactionBehavior;
 use steady_model::{Assignment, HostSecond, ProcessRow, ReleaseRow, ReleaseRulerRow as RulerRow, WallRow};
 
-use super::names::whole;
 use super::pack::Block;
+use super::schema::whole;
 use super::writer::insert_block;
 use super::{StoreError, Writer};
 

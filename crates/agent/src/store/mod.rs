@@ -6,7 +6,6 @@
 mod bytes;
 mod error;
 mod fold;
-mod names;
 mod pack;
 mod reader;
 mod retention;

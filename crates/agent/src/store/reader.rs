@@ -8,8 +8,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steady_model::ReleaseRows;
 
 use super::fold::{append, merge};
-use super::names::{self, whole};
 use super::pack::Block;
+use super::schema::whole;
 use super::writer::HOST;
 use super::{StoreError, fold, schema};
 
@@ -46,7 +46,7 @@ impl Reader {
     pub fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, StoreError> {
         let mut gathered =
             Gathered { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
-        let Some(number) = names::find(&self.connection, service)? else { return Ok(gathered.rows) };
+        let Some(number) = schema::find(&self.connection, service)? else { return Ok(gathered.rows) };
         for of in [number, HOST] {
             let query =
                 "SELECT second, host, rows, grain FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
@@ -270,7 +270,7 @@ impl Reader {
 
     /// The text of a number that stands in some row.
     pub(super) fn name(&self, number: u32) -> Result<String, StoreError> {
-        let text = names::text(&self.connection, number)?;
+        let text = schema::text(&self.connection, number)?;
         text.ok_or(StoreError::Damaged { second: 0, why: "a name is missing" })
     }
 }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use steady_linux::directory::{Directory, Lock};
 use steady_model::{HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow};
 
-use super::names::{Names, whole};
 use super::pack::Block;
+use super::schema::{Names, whole};
 use super::{StoreError, schema};
 
 /// How long to wait for a reader that brings the journal home.

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 
 use steady_model::{CounterScope, Nanos, Reading};
 
+use super::EVENTS;
 use super::meter::{Counter, RawCount};
-use super::{EVENTS, refusal};
 use crate::Root;
 use crate::sys::{self, Counted};
 
@@ -140,7 +140,7 @@ impl TreeClock {
                 Err(error) => refused = Some(error),
             }
         }
-        Err(refusal::reason(&root, &refused.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
+        Err(super::reason(&root, &refused.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
     }
 
     /// What it has counted so far.

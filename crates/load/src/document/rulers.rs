@@ -3,14 +3,13 @@
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Ending, Facts, Reading, Resource, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
-use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, duration, memory, percent, setting, time};
-use steady_render::{Cell, Column, Table};
+use steady_render::{Cell, Column, Table, json};
 use steady_rulers::{Neighbour, RulerReading, RulerRow};
 
 use crate::csv;
-use crate::rulers::{RULERS_SCHEMA, RulerRecord};
+use crate::record::{RULERS_SCHEMA, RulerRecord};
 
 /// What is told apart from the best: readings of an undisturbed machine lie apart by a few percent.
 const NOTICEABLE: f64 = 1.05;

@@ -10,7 +10,6 @@ mod found;
 mod futexes;
 mod gains;
 mod live;
-mod modules;
 mod naming;
 mod place;
 mod program;

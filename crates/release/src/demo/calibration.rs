@@ -7,7 +7,7 @@ use rand::rngs::OsRng;
 use steady_linux::clock;
 use steady_model::{Interval, Nanos};
 
-use super::worker::{NEW_PERCENT, Site};
+use super::site::{NEW_PERCENT, Site};
 
 /// Things on a page of v1. A pair of such pages takes a fraction of a millisecond, so load is nearly the same for both.
 const THINGS: u64 = 400;

@@ -4,9 +4,9 @@
 //! What is told is measured while it runs.
 
 mod calibration;
-mod client;
-mod neighbour;
+mod load;
 mod scene;
+mod site;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::record::{ReleaseQuestion, ReleaseReport};
 use crate::run::Store;
 use calibration::Calibration;
 use scene::{Cast, Scene};
-use worker::NEW_PERCENT;
+use site::NEW_PERCENT;
 
 pub(crate) use scene::{SWEEPER, WORKER, sweep};
 pub(crate) use worker::serve;
@@ -52,15 +52,15 @@ pub(crate) fn run(flags: &ReleaseDemoFlags, session: &mut dyn Session) -> Result
 
     session.print("\n1. v2 follows v1, as releases usually do; a busy neighbour leaves meanwhile\n")?;
     let from = scene.next_second().map_err(ended)?;
-    scene.play(Cast::Old, each, neighbour::Habit::Always).map_err(ended)?;
-    scene.play(Cast::New, each, neighbour::Habit::Never).map_err(ended)?;
+    scene.play(Cast::Old, each, load::Habit::Always).map_err(ended)?;
+    scene.play(Cast::New, each, load::Habit::Never).map_err(ended)?;
     let after = judged(&scene, from, session)?;
     session.print(&before_and_after(&after, session.style()))?;
     page(flags.pages.as_deref(), "one-after-the-other", &after, session)?;
 
     session.print("\n2. A coin chooses the version of each request; the neighbour comes and goes\n")?;
     let from = scene.next_second().map_err(ended)?;
-    scene.play(Cast::Coin, flags.seconds, neighbour::Habit::ComesAndGoes).map_err(ended)?;
+    scene.play(Cast::Coin, flags.seconds, load::Habit::ComesAndGoes).map_err(ended)?;
     let coins = judged(&scene, from, session)?;
     session.print(&format!("\n{}", coins.text(session.style())))?;
     page(flags.pages.as_deref(), "random-per-request", &coins, session)?;

@@ -6,7 +6,6 @@
 mod counts;
 mod place;
 mod shelf;
-mod trust;
 mod wishes;
 
 use std::fs::{self, DirBuilder, File};
@@ -65,7 +64,7 @@ impl Store {
     /// # Errors
     /// Why it cannot be made, or not be trusted.
     pub fn make(place: &Place) -> Result<Self, NoStore> {
-        let folder = trust::made(place)?;
+        let folder = place::made(place)?;
         let store = Store { folder };
         store.complete().map_err(|error| NoStore(format!("'{}': {error}", store.folder.display())))?;
         place.remove_earlier_boots();
@@ -86,7 +85,7 @@ impl Store {
     /// # Errors
     /// Why it cannot be trusted.
     pub fn at(folder: PathBuf) -> Result<Option<Self>, NoStore> {
-        Ok(trust::check(&folder)?.map(|()| Store { folder }))
+        Ok(place::check(&folder)?.map(|()| Store { folder }))
     }
 
     /// Its folder.

@@ -9,15 +9,13 @@ pub(crate) mod lanes;
 mod memory;
 mod monitor;
 mod opaque;
-mod program;
 mod shared;
 mod signal;
 
 pub(crate) use clock::{Clock, Moment};
-pub(crate) use fork::{Stack, fork_and_exit, fork_and_run, start_and_join, vfork_and_exit};
+pub(crate) use fork::{Image, Stack, fork_and_exit, fork_and_run, start_and_join, vfork_and_exit};
 pub(crate) use memory::{CAN_FLUSH, Guarded, Map, flush};
 pub(crate) use monitor::{Condition, Monitor};
 pub(crate) use opaque::{Function, opaque, opaque_function};
-pub(crate) use program::Image;
 pub(crate) use shared::{ROW, Shared, Taken};
 pub(crate) use signal::Handled;

@@ -6,14 +6,12 @@
 
 mod chase;
 mod fetch;
-mod flushed;
 mod pages;
 
 use crate::{alu, syscalls};
 
-pub use chase::Chase;
+pub use chase::{Chase, Flushed};
 pub use fetch::Fetch;
-pub use flushed::Flushed;
 pub use pages::Pages;
 
 /// What a unit of each kernel is; builds that compile differently are told apart as well.

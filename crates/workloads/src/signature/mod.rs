@@ -9,7 +9,6 @@
 //! there without a node; [`Builder`] really builds the trees, of nodes from any of several allocators ([`Nodes`]).
 
 mod board;
-mod count;
 mod crew;
 mod error;
 pub mod fast;

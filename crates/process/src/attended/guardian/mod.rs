@@ -14,10 +14,9 @@ use steady_linux::clock;
 use steady_linux::process::{self, Begun, Change, Child, Status};
 use steady_model::{Nanos, Outcome};
 
-use super::group::GroupSignals;
+use super::group::{GroupSignals, Stops};
 use super::protocol::{Setup, Told, say};
 use super::starter::Starter;
-use super::stops::Stops;
 use super::{Attendant, End, Next, Unattended};
 
 /// The whole life of a guardian, from the words behind [`Attendant::WORD`]: the number of its socket, the program, and the

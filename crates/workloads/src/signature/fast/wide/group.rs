@@ -4,9 +4,8 @@ use std::arch::x86_64::*;
 
 use crate::raw::lanes::{LANES, Pairs, Row, Rows, column, gather_pairs, lay_down, load, store_pairs, widened};
 use crate::signature::P;
-use crate::signature::count::Counts;
 use crate::signature::fast::boxed;
-use crate::signature::heap::{LEAVES, NODE, NOTHING};
+use crate::signature::heap::{Counts, LEAVES, NODE, NOTHING};
 
 /// Room for 256 leaves, and for all lanes to be laid down behind the last.
 const LINE: usize = 256 + 2 * LANES;

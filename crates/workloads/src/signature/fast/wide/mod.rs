@@ -13,8 +13,7 @@ use group::Group;
 use heap::{push, sink};
 
 use crate::raw::lanes::{HasLanes, LANES, load, store, store_some};
-use crate::signature::count::count;
-use crate::signature::heap::{LEAVES, NOTHING};
+use crate::signature::heap::{LEAVES, NOTHING, count};
 use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;
