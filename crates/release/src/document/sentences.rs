@@ -2,7 +2,7 @@
 
 use steady_model::{Interval, Verdict};
 use steady_render::document::{Emphasis, Span};
-use steady_render::effect::{Effect, signed};
+use steady_render::effect::{Effect, signed, verdict_in_words};
 use steady_render::letters::capital;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
@@ -170,19 +170,7 @@ pub(crate) fn summary(report: &ReleaseReport) -> String {
         return "refused".to_owned();
     }
     let total = &report.total;
-    let told = match (total.verdict, &total.change, &total.interval()) {
-        (Verdict::Same, ..) => "same".to_owned(),
-        (Verdict::Undecided, ..) => "undecided".to_owned(),
-        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
-        }
-        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
-        }
-        (Verdict::Slower, ..) => "more".to_owned(),
-        (Verdict::Faster, ..) => "less".to_owned(),
-    };
-    told.replace(TIE, " ")
+    verdict_in_words(total.verdict, &total.change, &total.interval()).replace(TIE, " ")
 }
 
 /// What one look showed, on a line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.
