@@ -1,12 +1,12 @@
 //! The system calls that have no safe form: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
-mod atstart;
 mod attached;
 mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub(crate) mod debuggee;
 mod detached;
+mod own;
 mod perf;
 mod ptrace;
 mod schedule;
@@ -14,12 +14,12 @@ pub(crate) mod signals;
 mod spawn;
 mod wait;
 
-pub(crate) use atstart::drop_clean_file_pages;
-pub use atstart::{fix_addresses, inherited_descriptor, stdout_was_closed};
 pub use attached::{Attached, Begun, Joining, NotStarted};
 pub(crate) use datagrams::{dropped_messages, receive};
 pub(crate) use detached::{close_all, fork};
 pub use detached::{execute, start_detached};
+pub(crate) use own::drop_clean_file_pages;
+pub use own::{fix_addresses, inherited_descriptor, stdout_was_closed};
 pub(crate) use perf::{Counted, filter_counter, open_counter};
 pub(crate) use ptrace::{End, GoOn, Stop, await_change, entered_call, event_task, go_on, next_end, next_stop, seize};
 pub use schedule::Schedule;
