@@ -1,4 +1,5 @@
-//! From the monotonic clock, which requests are told by, to seconds since 1970, by which rows are kept.
+//! From the monotonic clock, which requests are told by, to seconds since 1970, by which rows are kept. Also the end of the
+//! agent, as threads wait for it.
 //!
 //! What leads from the one to the other is a whole number of seconds, so that the seconds of both begin together, and slots with
 //! them. It is taken once: when the time of day is set, rows go on as before, and the step is told. After a new start it may

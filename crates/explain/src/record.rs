@@ -1,4 +1,5 @@
-//! What is kept of an explained command, and of two whose difference was explained: the records and their JSON.
+//! What is kept of an explained command, and of two whose difference was explained: the records, what both count, and their
+//! JSON.
 //!
 //! Both have one schema: the JSON of one command has `command`, that of two has `commands`.
 

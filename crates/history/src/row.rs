@@ -1,4 +1,4 @@
-//! Facts as a row of the table of runs, and back.
+//! Facts as a row of the table of runs, and back; records as text that is packed to a tenth.
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! The database: what is put in, found and removed.
+//! The database: its schema, what is put in, found and removed, and why it cannot give or take something.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What a load experiment measured, and what follows from it; and what the rulers read, alone and next to neighbours: the records and their JSON.
+//! What a load experiment measured, and what follows from it; and what the rulers read, alone and next to neighbours: the
+//! records and their JSON.
 
 mod scaling;
 

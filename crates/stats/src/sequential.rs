@@ -1,4 +1,4 @@
-//! Several looks at a growing set of pairs, with one error rate for all of them together.
+//! Several looks at a growing set of pairs, with one error rate for all of them together; and when to look.
 //!
 //! Each look gets its own part of alpha. Whatever the dependence between looks, the parts add up (union bound), so the
 //! intervals of all looks hold together with probability `1 - alpha`, and so does what they have in common.

@@ -1,4 +1,4 @@
-//! The command: with the hook before all other libraries, in the place of this process.
+//! The command: with the hook before all other libraries, in the place of this process; and the programs that its words name.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,5 @@
-//! Sums since the agent began, by what they are told apart by, and how many of them there may be.
+//! Sums since the agent began, by what they are told apart by, and how many of them there may be. Wall times are a histogram:
+//! the buckets of rows, eight of them together.
 
 use std::collections::BTreeMap;
 

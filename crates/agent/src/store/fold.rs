@@ -1,4 +1,5 @@
-//! Old seconds, folded together by tens. Rows of slots stay as they are, for a ten may hold several slots.
+//! Old seconds, folded together by tens. Rows of slots stay as they are, for a ten may hold several slots. Rows of the same key
+//! are added up.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};

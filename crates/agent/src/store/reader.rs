@@ -1,4 +1,4 @@
-//! What others read: rows of a service within a window.
+//! What others read: rows of a service within a window, and facts about the store and what is in it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

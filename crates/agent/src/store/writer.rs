@@ -1,4 +1,4 @@
-//! What the agent writes.
+//! What the agent writes: batches of rows, a block for each second.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

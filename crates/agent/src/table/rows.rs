@@ -1,4 +1,4 @@
-//! The rows of one service that are open, and what they become.
+//! The rows of one service that are open, what they become, and the small numbers of the texts that they refer to.
 
 use std::collections::HashMap;
 

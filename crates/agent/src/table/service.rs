@@ -1,4 +1,4 @@
-//! One service: its names and processes, and how a request is added to its rows.
+//! One service: its processes, and how a request is added to its rows.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,4 +1,5 @@
-//! One table of all probes, by group: median, interval, spread, and the distribution in small.
+//! Tables: all probes by group, with median, interval, spread and the distribution in small; and the clocks of
+//! clock_gettime(2).
 
 use steady_model::{Nanos, Reading};
 use steady_render::document::{Block, Emphasis, Fact, Section};

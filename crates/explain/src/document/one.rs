@@ -1,4 +1,4 @@
-//! One command: its sentences, its tables, its facts.
+//! One command: its sentences, its tables, its facts, its processes.
 
 use std::cmp::Reverse;
 

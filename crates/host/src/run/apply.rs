@@ -1,4 +1,4 @@
-//! Making a host quiet.
+//! Making a host quiet, and what is set before what.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What the guardian of a limited command does: starts it where its CPU time is counted, looks, and has the last word.
+//! What the guardian of a limited command does: starts it where its CPU time is counted, looks as often as is needed, and has
+//! the last word.
 
 use std::io;
 

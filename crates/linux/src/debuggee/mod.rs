@@ -307,7 +307,8 @@ impl Debuggee {
     }
 }
 
-/// Keeps this thread, and what it starts, to one CPU until it is dropped.
+/// Keeps this thread, and what it starts, to one CPU until it is dropped. Of who holds a process and that process one waits at any
+/// time, and to wake up another CPU takes several times as long as to go from one to the other on the same.
 #[derive(Debug)]
 pub struct OneCpu {
     before: CpuSet,

@@ -1,4 +1,8 @@
-//! This process: what it was started with and Rust's runtime changes before `main`, what it was given open, how its memory is laid out.
+//! This process: what it was started with and Rust's runtime changes before `main`, what it was given open, how its memory is
+//! laid out.
+//!
+//! Rust ignores SIGPIPE, and opens standard streams that are closed. A process that becomes another program gives that what it
+//! was given itself.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};

@@ -1,4 +1,4 @@
-//! One command, watched to its end.
+//! One command, watched to its end; and why nothing can be watched.
 
 use std::fs::File;
 use std::io;

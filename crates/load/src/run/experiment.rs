@@ -1,5 +1,5 @@
-//! The experiment: the rows of a plan in an order drawn from its seed, each reported as soon as it has ended; and its one effect, a row of
-//! so many processes, behind a trait, so that experiments run in tests without processes.
+//! The experiment: the rows of a plan in an order drawn from its seed, each reported as soon as it has ended; and its one
+//! effect, a row of so many processes, behind a trait, so that experiments run in tests without processes.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

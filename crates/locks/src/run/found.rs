@@ -1,4 +1,5 @@
-//! What the watchers have written, taken together: facts, before code has names.
+//! What the watchers have written, taken together: facts, before code has names. Call sites are known by the files that they
+//! lie in.
 
 use std::collections::HashMap;
 use std::mem::offset_of;

@@ -1,5 +1,5 @@
-//! A command's process group and process tree: signals to the whole group, told from those to one process of it, who is in the tree, and
-//! how long the group is stopped by job control.
+//! A command's process group and process tree: signals to the whole group, told from those to one process of it, who is in the
+//! tree, and how long the group is stopped by job control.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

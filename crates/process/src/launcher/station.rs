@@ -1,4 +1,4 @@
-//! What the runs of one command need: its program, ready to start, and what runs around it.
+//! What the runs of one command need: its program, ready to start, and the user's scripts that run around it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

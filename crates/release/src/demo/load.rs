@@ -1,5 +1,5 @@
-//! What loads the demonstration's server: a client, whose requests begin at moments that do not wait for answers, and a neighbour, a process
-//! that streams through memory as another tenant of the machine would.
+//! What loads the demonstration's server: a client, whose requests begin at moments that do not wait for answers, and a
+//! neighbour, a process that streams through memory as another tenant of the machine would.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,5 @@
-//! The change of the service and of its routes, a row each.
+//! The change of the service and of its routes, a row each; the usual request, and which requests changed otherwise than it
+//! did.
 
 use steady_model::Verdict;
 use steady_render::document::{Block, Section};

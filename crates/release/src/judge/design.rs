@@ -1,4 +1,4 @@
-//! How two versions came to be compared, from how requests were assigned and from who served when.
+//! How two versions came to be compared, from how requests were assigned and from who served when; and what a design answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! From rows to what a release changed: pure, so that the same rows always give the same report. Here the whole report; beside it the
-//! designs by which versions can have come to be compared, and what each can say.
+//! From rows to what a release changed: pure, so that the same rows always give the same report. Here the whole report; beside
+//! it the designs by which versions can have come to be compared, and what each can say.
 
 mod after;
 mod canary;

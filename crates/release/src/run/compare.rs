@@ -1,4 +1,4 @@
-//! `steady release compare`: store, window, verdict and report together.
+//! `steady release compare`: store, window, verdict and report together, and the exit status that the report asks for.
 
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;

@@ -1,4 +1,5 @@
-//! Charts of columns and of bars as letters: a histogram some lines high, with the places of other marks below; a line for each bar.
+//! Charts of columns and of bars as letters: a histogram some lines high, with the places of other marks below; a line for each
+//! bar.
 
 use super::Page;
 use crate::chart::{Axis, Bin, Chart, Height, Marks};

@@ -1,4 +1,4 @@
-//! How the memory of two takes corresponds.
+//! How the memory of two takes corresponds, and what is different at each launch.
 
 use steady_preload::table::kind;
 

@@ -1,4 +1,5 @@
-//! What a program's memory says about the program: its file, its loader's, its headers.
+//! What a program's memory says about the program: its file, its loader's, its headers, and whether functions are bound when
+//! they are first called.
 
 use std::path::{Path, PathBuf};
 

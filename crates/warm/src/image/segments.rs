@@ -1,4 +1,4 @@
-//! Which memory becomes which segment.
+//! Which memory becomes which segment, and which memory every launch is going to write to.
 
 use std::ops::Range;
 

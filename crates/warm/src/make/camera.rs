@@ -95,16 +95,17 @@ const MIB: u64 = 1 << 20;
 const HIGHEST: u64 = 1 << 40;
 const PAGE: u64 = 4096;
 
-/// Another limit than this process's own, for one of the takes; none where its own is none, or too small to be told from
+/// Another limit on the stack than this process's own, for one of the takes, so that it is found where the C library keeps the
+/// limit; none where its own is none, or too small to be told from
 /// what the C library makes of small ones.
-pub(super) fn another() -> Option<u64> {
+pub(super) fn other_stack_limit() -> Option<u64> {
     let own = getrlimit(Resource::Stack).current?;
     ((2 * MIB..=HIGHEST).contains(&own) && own.is_multiple_of(PAGE)).then(|| own - MIB)
 }
 
 /// With which limits what was taken so may be started.
-pub(super) fn limits() -> [u64; 2] {
-    match another() {
+pub(super) fn stack_limits() -> [u64; 2] {
+    match other_stack_limit() {
         Some(_) => [MIB, HIGHEST],
         None => [getrlimit(Resource::Stack).current.unwrap_or(u64::MAX); 2],
     }

@@ -225,7 +225,7 @@ impl Taking {
         let mut maps = self.debuggee.maps().map_err(failed)?;
         maps.retain(|mapping| mapping.start != self.filled);
         let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
-        let regions = state::all(&self.debuggee, &maps, &stack)?;
+        let regions = state::regions(&self.debuggee, &maps, &stack)?;
         Ok(Taken {
             regions,
             entry: self.entry,

@@ -1,4 +1,4 @@
-//! Starting a program so that it is held.
+//! Starting a program so that it is held; what the loader has noted before it loads anything.
 
 use std::ffi::OsStr;
 

@@ -103,7 +103,7 @@ const RANDOM: u64 = 16 << 30;
 const ROOM: u64 = 1 << 30;
 
 /// All of it but the stack and what the kernel provides.
-pub(super) fn all(debuggee: &Debuggee, maps: &[Mapping], stack: &Stack) -> Result<Vec<Region>, NotTaken> {
+pub(super) fn regions(debuggee: &Debuggee, maps: &[Mapping], stack: &Stack) -> Result<Vec<Region>, NotTaken> {
     if maps.iter().any(|mapping| mapping.is_named("[stack]") && mapping.protection[2]) {
         return Err(refused("its stack may be executed"));
     }

@@ -1,4 +1,4 @@
-//! System calls, by number, each as cheap as it can be; what counts is a return that is right.
+//! System calls, by number, each as cheap as it can be; signals that a thread sends to itself; readings of the clocks.
 
 use std::ffi::c_long;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! System calls on files that are in memory or in the cache.
+//! System calls on files that are in memory or in the cache, and bytes through a pipe.
 
 use std::ffi::{CStr, CString, c_long};
 use std::fs::File;

@@ -1,4 +1,8 @@
-//! First touches of pages of memory.
+//! First touches of pages of memory: of those that were given back a moment ago, and of those that no cache holds.
+//!
+//! The kernel hands out what was given back last. A program that is started gets pages that others used some time ago, and to
+//! clear them takes longer than to clear those of a loop, which come back to it out of a cache. So what the loop of cold pages
+//! gives back, to get it again at once, was used some rounds before and is put out of all caches first, untimed.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! Processes made from this one, programs started at the least cost, and threads as the C library makes them, without what a language puts
-//! on top.
+//! Processes made from this one, programs started at the least cost, and threads as the C library makes them, without what a
+//! language puts on top.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;

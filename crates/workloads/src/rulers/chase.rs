@@ -1,4 +1,4 @@
-//! Dependent loads over a working set: the ruler of a level of cache.
+//! Dependent loads: over a working set, the ruler of a level of cache; of what no cache holds, the ruler of memory.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! What the shape of a tree is found with: how often each value occurs in a block, keys that have a frequency and a node's number, and the
-//! binary min-heap of them, whose form decides ties.
+//! What the shape of a tree is found with: how often each value occurs in a block, keys that have a frequency and a node's
+//! number, and the binary min-heap of them, whose form decides ties.
 
 use super::{BLOCK_BYTES, P};
 

@@ -1,5 +1,6 @@
-//! Where the nodes of trees lie: in a bump arena, whose next node is the next place and which is given back as a whole; each in a box of
-//! the C library's malloc(3); or in a pool whose nodes lie far apart, which shows what it is worth that an arena's do not.
+//! Where the nodes of trees lie: in a bump arena, whose next node is the next place and which is given back as a whole; each in
+//! a box of the C library's malloc(3); or in a pool whose nodes lie far apart, which shows what it is worth that an arena's do
+//! not.
 
 use super::tree::{Exhausted, Nodes};
 use super::{MOST_NODES, P};

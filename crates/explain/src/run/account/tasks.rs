@@ -1,4 +1,5 @@
-//! What the exit records of a tree's tasks add up to, without what was before the command was itself.
+//! What the exit records of a tree's tasks add up to, without what was before the command was itself; and the processes of the
+//! tree.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Accounts of made-up commands; here those of one thread.
+//! Accounts of made-up commands: of one thread, of several threads and processes.
 
 use steady_linux::exits::TaskExit;
 use steady_linux::procfs::Schedstat;

@@ -2,8 +2,8 @@
 
 use steady_model::{Absent, Knob, Reading};
 
-use super::meaning::as_list;
-use super::{Found, Setting, meaning, read};
+use super::file::as_list;
+use super::{Found, Setting, file, read};
 use crate::Root;
 use crate::topology::{Topology, allowed_cpus, online_cpus, parse_cpu_list};
 
@@ -72,7 +72,7 @@ pub fn stranded(root: &Root) -> Vec<Setting> {
         let lost = !cpus.is_empty() && !cpus.iter().any(|cpu| staying.contains(cpu));
         lost.then(|| Setting {
             knob: Knob::IrqAffinity,
-            may_write: meaning::may_write(root, &file),
+            may_write: file::may_write(root, &file),
             quiet: Ok(quiet.clone()),
             may_become: Vec::new(),
             value,

@@ -1,9 +1,9 @@
-//! Knobs of the kernel's own (second threads, addresses, the watchdog, sampling by perf events) and of memory (huge pages, swap, what is kept of
-//! files).
+//! Knobs of the kernel's own (second threads, addresses, the watchdog, sampling by perf events) and of memory (huge pages,
+//! swap, what is kept of files).
 
 use steady_model::{Absent, Knob, Reading};
 
-use super::{Found, Setting, entries, fitting, meaning};
+use super::{Found, Setting, entries, file, fitting};
 use crate::Root;
 
 pub(super) const SMT: &str = "/sys/devices/system/cpu/smt/control";
@@ -102,7 +102,7 @@ pub(super) fn caches(root: &Root) -> Found {
         value: "kept".to_owned(),
         quiet: Ok("3".to_owned()),
         may_become: Vec::new(),
-        may_write: meaning::may_write(root, DROP_CACHES),
+        may_write: file::may_write(root, DROP_CACHES),
     };
     Found { knob: Knob::Caches, settings: vec![setting], absent: None }
 }

@@ -2,16 +2,16 @@
 //! whether it may be written there.
 
 mod clock_rate;
+mod file;
 mod interrupts;
 mod kernel;
-mod meaning;
 
 use steady_model::{Absent, Knob, KnobState, Reading};
 
 use crate::Root;
 
+pub use file::{fitting, read, same, to_write, write};
 pub use interrupts::{online_after_smt, stranded};
-pub use meaning::{fitting, read, same, to_write, write};
 
 /// One file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Found {
                     knob,
                     quiet: quiet(&file, &value),
                     may_become: Vec::new(),
-                    may_write: meaning::may_write(root, &file),
+                    may_write: file::may_write(root, &file),
                     value,
                     file,
                 }),
@@ -131,14 +131,14 @@ impl Found {
             all.join(", ")
         };
         let why = || self.absent.clone().unwrap_or_else(|| Absent::because("it has no file"));
-        let quiet = values(&|setting| setting.quiet.as_ref().ok().map(|quiet| meaning::shown(self.knob, quiet)));
+        let quiet = values(&|setting| setting.quiet.as_ref().ok().map(|quiet| file::shown(self.knob, quiet)));
         let no_quiet = || self.settings.iter().find_map(|setting| setting.quiet.clone().err()).unwrap_or_else(why);
         KnobState {
             knob: self.knob,
             value: if self.settings.is_empty() {
                 Err(why())
             } else {
-                Ok(values(&|setting| Some(meaning::shown(self.knob, &setting.value))))
+                Ok(values(&|setting| Some(file::shown(self.knob, &setting.value))))
             },
             quiet_value: if quiet.is_empty() { Err(no_quiet()) } else { Ok(quiet) },
             is_quiet: self.is_quiet(),
