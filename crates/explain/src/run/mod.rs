@@ -5,7 +5,6 @@
 
 mod account;
 mod attendant;
-mod counted;
 mod counter;
 mod ends;
 mod pair;

@@ -10,7 +10,6 @@ mod counters;
 mod crowd;
 mod experiment;
 mod machine;
-mod measure_rulers;
 mod protocol;
 mod rulers;
 mod simulated;
@@ -20,8 +19,7 @@ mod worker;
 pub(crate) use crowd::serve as serve_crowd;
 pub use experiment::{Event, LoadError, LoadRunner, Measured, Setting, measure};
 pub(crate) use machine::CrowdRunner;
-pub(crate) use measure_rulers::run as read_rulers;
-pub(crate) use rulers::BestFile;
+pub(crate) use rulers::{BestFile, run as read_rulers};
 pub use simulated::SimulatedCrowd;
 pub(crate) use worker::serve as serve_worker;
 

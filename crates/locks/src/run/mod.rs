@@ -9,7 +9,6 @@ mod attendant;
 mod found;
 mod futexes;
 mod gains;
-mod live;
 mod naming;
 mod place;
 mod program;

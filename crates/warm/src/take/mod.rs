@@ -13,7 +13,6 @@ mod settle;
 mod stack;
 mod start;
 mod state;
-mod watched;
 
 use std::ffi::OsString;
 use std::io;
@@ -28,10 +27,9 @@ use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
 use calls::Noted;
 use files::Files;
 use modules::Module;
-use stack::Initial;
+use stack::{Initial, Places};
 pub use start::unbound;
 use start::{hold, moment};
-use watched::Places;
 
 /// How long a program may take to its entry, in seconds.
 const PATIENCE: u32 = 5;
