@@ -12,7 +12,7 @@ mod session;
 
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
-pub use flags::chosen_cpus;
+pub use flags::values::chosen_cpus;
 pub use interrupt::Interrupt;
 pub use record::{LogKind, Record, RecordKind, Report};
 pub use session::Session;

@@ -1,7 +1,7 @@
 //! Options that several features have, and what their values mean.
 
 mod output;
-mod values;
+pub(crate) mod values;
 
 pub use output::{FileFlags, Form, FormatFlag, OutputFlags};
-pub use values::{IgnoredFailures, chosen_cpus, confidence, duration, failures, resolution, size, span};
+pub use values::{IgnoredFailures, confidence, duration, failures, resolution, size, span};
