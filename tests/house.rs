@@ -1,5 +1,5 @@
-//! The rules that no compiler checks: which crate may depend on which, why each library is here, where `unsafe` is, and
-//! what documents must hold.
+//! The rules that no compiler checks: which crate may depend on which, why each library is here, where `unsafe` is, what
+//! documents must hold, and in `structure` what holds between the files of a crate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+
+#[path = "house/structure.rs"]
+mod structure;
 
 /// The arrows: which folders of the workspace each may depend on, for its tests and its build too.
 const ARROWS: &[(&str, &[&str])] = &[

@@ -210,7 +210,8 @@ fn the_data_are_for_the_user_alone() {
 }
 
 /// Whether a comparison went on, and said on one line why it is not kept.
-fn went_on((status, stdout, stderr): &(i32, String, String), why: &str) {
+fn went_on(ended: &(i32, String, String), why: &str) {
+    let (status, stdout, stderr) = ended;
     assert_eq!(*status, 0, "{stderr}");
     assert!(stdout.contains("Seed") && !stdout.contains("History"), "{stdout}");
     assert!(stderr.starts_with("steady: not kept in the history: ") && stderr.contains(why), "{stderr}");

@@ -169,7 +169,7 @@ fn pages_are_read_over_tls_from_whom_the_system_trusts() {
     });
     let told = stranger.status()["agent"]["outside"].clone();
     assert_eq!(told["readings"], told["failures"], "{told}");
-    let friend = Agent::start_where("friend", &words, ("SSL_CERT_FILE", &certificate));
+    let friend = Agent::start_where("friend", &words, "SSL_CERT_FILE", &certificate);
     friend.await_status(|status| {
         let told = &status["agent"]["outside"];
         (told["readings"].as_u64()? >= told["failures"].as_u64()? + 2).then_some(())

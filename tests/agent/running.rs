@@ -42,10 +42,10 @@ impl Agent {
     }
 
     /// One in whose environment a variable says something else.
-    pub(crate) fn start_where(name: &str, options: &[&str], (variable, value): (&str, &str)) -> Agent {
+    pub(crate) fn start_where(name: &str, options: &[&str], variable: &str, value: &str) -> Agent {
         let folder = folder(name);
         let store = folder.join("agent.db");
-        let child = Agent::command((&store, &folder), options, None).env(variable, value).spawn().unwrap();
+        let child = Agent::command(&store, &folder, options, None).env(variable, value).spawn().unwrap();
         let words = options.iter().map(|word| (*word).to_owned()).collect();
         let agent = Agent { folder, child, store, words, user: None };
         agent.await_socket();
@@ -76,11 +76,11 @@ impl Agent {
 
     fn spawn(store: PathBuf, folder: PathBuf, options: &[&str], user: Option<u32>) -> Agent {
         let words = options.iter().map(|word| (*word).to_owned()).collect();
-        let child = Agent::command((&store, &folder), options, user).spawn().unwrap();
+        let child = Agent::command(&store, &folder, options, user).spawn().unwrap();
         Agent { folder, child, store, words, user }
     }
 
-    fn command((store, folder): (&Path, &Path), options: &[&str], user: Option<u32>) -> Command {
+    fn command(store: &Path, folder: &Path, options: &[&str], user: Option<u32>) -> Command {
         let log = fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let mut command = steady();
         command.arg("agent").arg("--socket").arg(folder.join("s/agent.sock"));
@@ -112,7 +112,7 @@ impl Agent {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let options: Vec<&str> = self.words.iter().map(String::as_str).collect();
-        self.child = Agent::command((&self.store, &self.folder), &options, self.user).spawn().unwrap();
+        self.child = Agent::command(&self.store, &self.folder, &options, self.user).spawn().unwrap();
         self.await_socket();
     }
 

@@ -95,7 +95,7 @@ impl<'a> Made<'a> {
             for _ in 0..EACH {
                 let version = ((self.share() * f64::from(versions)) as u32).min(versions - 1);
                 let route = u32::from(self.share() < 0.3);
-                let told = self.told(second, process, (version, route));
+                let told = self.told(second, process, version, route);
                 self.fold.add(&told, &mut of[(version * routes + route) as usize].sums);
                 let (second, counts) = (second / WALL_SECONDS * WALL_SECONDS, vec![(wall_bucket(told.wall), 1)]);
                 walls.push(WallRow { second, host: 0, version, route, counts });
@@ -115,7 +115,7 @@ impl<'a> Made<'a> {
     }
 
     /// A request; the load rises in the second half of the time.
-    fn told(&mut self, second: u64, process: u64, (version, route): (u32, u32)) -> RequestCost {
+    fn told(&mut self, second: u64, process: u64, version: u32, route: u32) -> RequestCost {
         let noise = ((self.share() + self.share() + self.share()) / 1.5 - 1.0) * 0.2;
         let load = if second >= self.dearer_from { 1.4 } else { 1.0 };
         let last = self.service.versions.len() as u32 - 1;

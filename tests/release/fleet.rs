@@ -80,7 +80,7 @@ fn rows(recording: &Recording, fake: &Fake) -> ReleaseRows {
         block: None,
     };
     let [from, to] = recording.window.each_ref().map(|end| end.parse().unwrap());
-    Client::new(settings).rows("shop", ["v1", "v2"], (from, to), u64::MAX).unwrap().rows
+    Client::new(settings).rows("shop", ["v1", "v2"], from, to, u64::MAX).unwrap().rows
 }
 
 #[test]

@@ -4,10 +4,9 @@ use steady_feature::Report;
 use steady_model::{Nanos, Reading};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
-use steady_render::json;
 use steady_render::letters::{count, cut, one_line};
-use steady_render::timestamp;
 use steady_render::units::{TIE, duration, memory, percent, short, thousands};
+use steady_render::{json, timestamp};
 
 use crate::record::{
     AgentMetrics, AgentOutside, AgentRulers, AgentService, AgentStatus, AgentStore, LineFault, RunningAgent, SCHEMA,

@@ -8,7 +8,6 @@
 mod document;
 mod flags;
 mod keeper;
-mod library;
 pub mod line;
 pub mod metrics;
 pub mod outside;
@@ -18,7 +17,6 @@ mod run;
 mod serve;
 pub mod socket;
 mod status;
-mod stop;
 pub mod store;
 pub mod table;
 pub mod time;
@@ -52,7 +50,7 @@ fn dispatch(matches: &ArgMatches, session: &mut dyn Session) -> Result<u8, Failu
     let flags = AgentFlags::from_arg_matches(matches).map_err(|error| Failure::Own(error.to_string()))?;
     match &flags.question {
         Some(AgentCommands::Status(flags)) => status::status(flags, session),
-        Some(AgentCommands::Library(flags)) => library::library(flags, session),
+        Some(AgentCommands::Library(flags)) => status::library(flags, session),
         None => serve::serve(&flags, session),
     }
 }

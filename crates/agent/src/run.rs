@@ -19,10 +19,9 @@ use crate::line::LONGEST;
 use crate::metrics::{ListenPlan, Metrics, Server};
 use crate::outside::{Outside, OutsidePlan};
 use crate::socket::{Socket, SocketError, is_listened_to, status_file};
-use crate::stop::Stop;
 use crate::store::{Batch, Keep, StoreError, Writer};
 use crate::table::{Limits, Now, Table};
-use crate::time::{Clocks, SECOND, Watch, seconds_ahead};
+use crate::time::{Clocks, SECOND, Stop, Watch, seconds_ahead};
 use crate::witness::Witness;
 
 /// Datagrams that are read at once: more than the kernel keeps waiting, unless it was told otherwise.

@@ -1,11 +1,13 @@
-//! `steady agent status`.
+//! `steady agent status` and `steady agent library`.
 
 use std::path::{Path, PathBuf};
 
 use steady_feature::{Failure, Session, Status};
 use steady_model::{Absent, Bytes, Reading, Timestamp};
+use steady_preload::{RULERS, RULERS_BESIDE, RULERS_NAME};
+use steady_process::unpacked::{self, Carried};
 
-use crate::flags::AgentStatusFlags;
+use crate::flags::{AgentStatusFlags, LibraryFlags};
 use crate::place;
 use crate::record::{AgentStatus, AgentStore, StoredService};
 use crate::run::{AgentError, ask};
@@ -51,4 +53,30 @@ fn store(path: &Path) -> Reading<AgentStore> {
     let services = services.into_iter().map(service).collect();
     let moment = |second: Option<u64>| second.map(Timestamp).ok_or_else(|| Absent::because("nothing is kept yet"));
     Ok(AgentStore { bytes: Bytes(facts.bytes), first: moment(facts.first), last: moment(facts.last), services })
+}
+
+/// Writes the files and prints their folder; the exit status.
+pub(crate) fn library(flags: &LibraryFlags, session: &mut dyn Session) -> Result<u8, Failure> {
+    if RULERS.is_empty() {
+        return Err(Failure::Own(
+            "there are no rulers: their library could not be linked where steady was built".to_owned(),
+        ));
+    }
+    let files = files();
+    let folder = match &flags.folder {
+        Some(folder) => {
+            let error = |error| Failure::Usage(format!("'{}': {error}", folder.display()));
+            unpacked::write(&files, folder).map_err(error)?;
+            std::path::absolute(folder).map_err(error)?
+        }
+        None => unpacked::unpack(&files, &place::caches(session))
+            .map_err(|error| Failure::Own(format!("the rulers cannot be unpacked: {error}")))?,
+    };
+    let text = folder.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is no UTF-8 text", folder.display())))?;
+    session.print(&format!("{text}\n")).map(|()| 0)
+}
+
+fn files() -> Vec<Carried<'static>> {
+    let beside = RULERS_BESIDE.map(|(name, text)| (name, text.as_bytes()));
+    beside.into_iter().chain([(RULERS_NAME, RULERS)]).collect()
 }

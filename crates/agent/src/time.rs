@@ -1,10 +1,13 @@
-//! From the monotonic clock, which requests are told by, to seconds since 1970, by which rows are kept.
+//! From the monotonic clock, which requests are told by, to seconds since 1970, by which rows are kept. Also the end of the
+//! agent, as threads wait for it.
 //!
 //! What leads from the one to the other is a whole number of seconds, so that the seconds of both begin together, and slots with
 //! them. It is taken once: when the time of day is set, rows go on as before, and the step is told. After a new start it may
 //! grow, never shrink, for time in the store does not go back.
 
 use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use steady_linux::clock;
 use steady_model::Absent;
@@ -90,6 +93,28 @@ impl Watch {
     /// What is told of it.
     pub fn told(&self) -> AgentClock {
         self.told.clone()
+    }
+}
+
+/// Asked for once, seen by all.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    asked: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    /// Asks everybody to end.
+    pub(crate) fn ask(&self) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long, or until it is asked for; whether it is.
+    pub(crate) fn wait(&self, time: Duration) -> bool {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(asked, time, |asked| !*asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

@@ -15,9 +15,8 @@ use steady_model::{Absent, HostSecond, Reading, ReleaseRulerRow, RequestRuler, R
 use steady_preload::rulers;
 use steady_workloads::Random;
 
-use crate::stop::Stop;
 use crate::table::Now;
-use crate::time::{Clocks, SECOND};
+use crate::time::{Clocks, SECOND, Stop};
 
 /// The most that the thread may take of one CPU.
 pub(crate) const CPU_LIMIT: f64 = 0.005;

@@ -2,12 +2,13 @@
 
 mod history;
 
-use clap::{Command, CommandFactory, Parser, Subcommand};
-pub(crate) use steady_feature::flags::{Form, FormatFlag, OutputFlags};
+use std::path::PathBuf;
 
-use crate::completions::CompletionsFlags;
+use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+pub(crate) use steady_feature::flags::OutputFlags;
+
 use crate::features;
-use crate::manual::ManFlags;
 
 pub(crate) use history::{HistoryCommands, HistoryFlags, ListFormat, RemoveFlags};
 
@@ -38,6 +39,45 @@ pub(crate) enum Subcommands {
     Completions(CompletionsFlags),
     /// Print a page of the manual, or write them all
     Man(ManFlags),
+}
+
+const EXAMPLES_OF_COMPLETIONS: &str = "\
+Examples:
+  bash, for you alone
+      mkdir -p ~/.local/share/bash-completion/completions
+      cd ~/.local/share/bash-completion/completions
+      steady completions bash >steady
+  zsh, in a folder that $fpath names
+      steady completions zsh >~/.zfunc/_steady
+  fish
+      steady completions fish >~/.config/fish/completions/steady.fish";
+
+/// The options of `steady completions`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES_OF_COMPLETIONS)]
+pub(crate) struct CompletionsFlags {
+    /// The shell to complete in
+    pub(crate) shell: Shell,
+}
+
+const EXAMPLES_OF_MAN: &str = "\
+Examples:
+  Read a page
+      steady man compare | man -l -
+  Install them all
+      steady man --dir ~/.local/share/man/man1";
+
+/// The options of `steady man`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES_OF_MAN)]
+pub(crate) struct ManFlags {
+    /// Print the page of this subcommand [default: the page of steady itself]
+    #[arg(value_name = "SUBCOMMAND")]
+    pub(crate) subcommand: Vec<String>,
+
+    /// Write all pages to this folder instead: steady.1, steady-compare.1, ...; it is made if need be
+    #[arg(long, value_name = "FOLDER", conflicts_with = "subcommand")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[cfg(test)]

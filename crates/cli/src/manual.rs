@@ -1,35 +1,15 @@
 //! `steady man`: the pages of the manual, made from the command line's own help.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Args, Command};
+use clap::Command;
 use clap_mangen::Man;
 use roff::{Roff, roman};
 
 use crate::failure::Failure;
-use crate::flags::Flags;
+use crate::flags::{Flags, ManFlags};
 use crate::output;
-
-const EXAMPLES: &str = "\
-Examples:
-  Read a page
-      steady man compare | man -l -
-  Install them all
-      steady man --dir ~/.local/share/man/man1";
-
-/// The options of `steady man`.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ManFlags {
-    /// Print the page of this subcommand [default: the page of steady itself]
-    #[arg(value_name = "SUBCOMMAND")]
-    pub(crate) subcommand: Vec<String>,
-
-    /// Write all pages to this folder instead: steady.1, steady-compare.1, ...; it is made if need be
-    #[arg(long, value_name = "FOLDER", conflicts_with = "subcommand")]
-    pub(crate) dir: Option<PathBuf>,
-}
 
 /// Prints a page or writes them all; the exit status.
 pub(crate) fn run(flags: &ManFlags) -> Result<u8, Failure> {

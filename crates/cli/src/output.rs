@@ -8,11 +8,11 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use steady_feature::Report;
+use steady_feature::flags::{Form, FormatFlag, OutputFlags};
 use steady_linux::process;
 use steady_render::Style;
 
 use crate::failure::Failure;
-use crate::flags::{Form, FormatFlag, OutputFlags};
 use crate::letters::readable;
 
 use place::Place;

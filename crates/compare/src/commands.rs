@@ -56,7 +56,7 @@ impl<'a> CommandRunner<'a> {
     ///
     /// # Errors
     /// [`RunError::LauncherLost`], also where this process may not choose its CPUs.
-    pub fn add_duet(&mut self, (one, other): (usize, usize)) -> Result<(), RunError> {
+    pub fn add_duet(&mut self, one: usize, other: usize) -> Result<(), RunError> {
         let pinned = |cpu| {
             Launcher::start(&Setup {
                 cpus: Some(vec![cpu]),

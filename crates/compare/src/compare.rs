@@ -133,7 +133,9 @@ fn measure_in(
         Some(Err(cold)) => Some(cold),
     };
     let duets = duet_cpus(plan).and_then(|cpus| {
-        runner.add_duet(cpus).map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
+        runner
+            .add_duet(cpus.0, cpus.1)
+            .map_err(|error| Absent::because(format!("commands cannot be kept to a CPU: {error}")))
     });
     let setting = Setting {
         host: session.host(),

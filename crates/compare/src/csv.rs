@@ -50,7 +50,7 @@ pub fn csv(report: &Report) -> String {
         let start = if pair.is_some() { "snapshot" } else { "usual" };
         for (run, order) in block.runs.iter().zip(1..) {
             let name = names.get(run.command).map_or("", String::as_str);
-            out.push_str(&line(record, (block, pair), (run, order), name));
+            out.push_str(&line(record, block, pair, run, order, name));
             if record.is_warm() {
                 out.push_str(&format!(",{},{start}", field(block.draw.map(|draw| draw + 1))));
             }
@@ -61,7 +61,7 @@ pub fn csv(report: &Report) -> String {
 }
 
 /// The line of one run, but for what only runs from snapshots have.
-fn line(record: &Record, (block, pair): (&Block, Option<usize>), (run, order): (&Run, usize), name: &str) -> String {
+fn line(record: &Record, block: &Block, pair: Option<usize>, run: &Run, order: usize, name: &str) -> String {
     let counters = record.counters.as_ref().ok().and(run.counters).unwrap_or_default();
     let fields: [String; COLUMNS.len()] = [
         field(pair),

@@ -105,7 +105,7 @@ fn measured(plan: &Plan, duets: bool) -> Report {
     let setting = Setting { counters: runner.counters(), ..setting() };
     assert!(setting.counters.is_ok(), "{:?}", setting.counters);
     if duets {
-        runner.add_duet((0, 1)).unwrap();
+        runner.add_duet(0, 1).unwrap();
     }
     judge(compare(plan, setting, &mut runner, &mut |_| {}).unwrap())
 }

@@ -1,7 +1,6 @@
 //! What primitives cost as a document: in words, then as tables, the distribution of each, and the cost by length of the loop.
 
 mod charts;
-mod clocks;
 mod figures;
 mod notes;
 mod sentences;
@@ -62,7 +61,7 @@ fn document(record: &CostsRecord) -> Document {
     let are_clocks = only_clocks(record);
     let mut sections = Vec::new();
     if are_clocks && !record.clocks.is_empty() {
-        sections.push(clocks::clocks(record));
+        sections.push(tables::clocks(record));
     }
     if record.plan.sweep {
         sections.extend(sweep::sections(record));
@@ -71,11 +70,11 @@ fn document(record: &CostsRecord) -> Document {
         let shown = if record.costs().count() <= FEW { Shown::Everywhere } else { Shown::OnPages };
         sections.extend(charts::histograms(record).into_iter().map(|section| section.shown(shown)));
     }
-    let known = clocks::uses(record);
+    let known = tables::uses(record);
     if are_clocks {
         sections.extend(known);
     } else if !record.plan.sweep && record.plan.probes.iter().any(|probe| Group::of(*probe) == Group::Clocks) {
-        let clocks = std::iter::once(clocks::clocks(record)).chain(known);
+        let clocks = std::iter::once(tables::clocks(record)).chain(known);
         sections.extend(clocks.map(|section| section.shown(Shown::OnPages)));
     }
     let notes = notes::notes(record).into_iter().map(plain);

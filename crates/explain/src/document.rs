@@ -1,10 +1,8 @@
 //! Explanations as documents: the answer, the times, what they went into.
 
 mod charts;
-mod course;
-pub(crate) mod one;
-pub(crate) mod pair;
-mod processes;
+mod one;
+mod pair;
 
 use steady_costs::prices::Prices;
 use steady_model::{Absent, Activity, AluTime, Interval, Nanos, Reading, Timestamp};

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod attended;
-mod cpus;
 mod failure;
 mod feature;
 pub mod flags;
@@ -12,9 +11,9 @@ mod record;
 mod session;
 pub mod typed;
 
-pub use cpus::chosen_cpus;
 pub use failure::Failure;
 pub use feature::{Feature, Helper, Run, Status};
+pub use flags::values::chosen_cpus;
 pub use interrupt::Interrupt;
 pub use record::{LogKind, Record, RecordKind, Report};
 pub use session::Session;

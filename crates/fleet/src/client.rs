@@ -6,7 +6,7 @@ use std::time::Duration;
 use steady_model::ReleaseRows;
 
 use crate::answer::Series;
-use crate::gathering::Gathering;
+use crate::gathering::{Gathering, MissingIntervals};
 use crate::grid::{self, Grid};
 use crate::http::{Api, When};
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUEST_LABELS, REQUESTS, RULERS, START, sums};
@@ -67,17 +67,6 @@ pub struct Gathered {
     pub said: Vec<String>,
 }
 
-/// Intervals between scrapes that are left out, for scrapes are missing or an agent began again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MissingIntervals {
-    /// How many, each of one host.
-    pub intervals: u64,
-    /// Of how many.
-    pub of: u64,
-    /// On how many hosts.
-    pub hosts: usize,
-}
-
 /// A store.
 pub struct Client {
     api: Api,
@@ -87,7 +76,8 @@ pub struct Client {
 impl Client {
     /// Asks nothing yet.
     pub fn new(settings: Settings) -> Client {
-        Client { api: Api::new(&settings), settings }
+        let api = Api::new(settings.address.clone(), settings.headers.clone(), settings.timeout);
+        Client { api, settings }
     }
 
     /// The services that had requests from second `from` until `to`, by name.
@@ -159,7 +149,8 @@ impl Client {
         &self,
         service: &str,
         versions: [&str; 2],
-        (from, to): (u64, u64),
+        from: u64,
+        to: u64,
         now: u64,
     ) -> Result<Gathered, FleetError> {
         let to = to.min(now.saturating_sub(SETTLING)).max(from);

@@ -7,12 +7,22 @@ use steady_model::{
 };
 
 use crate::answer::Series;
-use crate::client::MissingIntervals;
 use crate::differences::{Differences, values};
 use crate::grid::Grid;
 use crate::metrics::{AGENT_RULERS, HOST, LEVELS, LOST, PROCESSES, REQUESTS, RULERS, assigned, is_counter};
 use crate::scrapes::{Host, Interval, host_of};
 use crate::{FleetError, sums};
+
+/// Intervals between scrapes that are not in the rows, because scrapes are missing or an agent was restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingIntervals {
+    /// How many, each of one host.
+    pub intervals: u64,
+    /// Of how many.
+    pub of: u64,
+    /// On how many hosts.
+    pub hosts: usize,
+}
 
 /// Whose requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,7 +9,6 @@ use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use crate::answer::{self, Series, Told};
-use crate::client::Settings;
 use crate::grid::Grid;
 use crate::{Address, FleetError};
 
@@ -41,10 +40,10 @@ pub(crate) struct Api {
 
 impl Api {
     /// Asks nothing yet.
-    pub(crate) fn new(settings: &Settings) -> Api {
+    pub(crate) fn new(address: Address, headers: Vec<(String, String)>, timeout: Duration) -> Api {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
+            .timeout_global(Some(timeout))
             .http_status_as_error(false)
             // A token is not carried elsewhere, nor is a question.
             .max_redirects(0)
@@ -53,7 +52,6 @@ impl Api {
             .tls_config(tls)
             .user_agent(concat!("steady/", env!("CARGO_PKG_VERSION")))
             .build();
-        let Settings { address, headers, timeout, .. } = settings.clone();
         Api { agent: config.new_agent(), address, headers, timeout }
     }
 

@@ -20,6 +20,7 @@ mod scrapes;
 mod sums;
 
 pub use address::{Address, header};
-pub use client::{Client, Gathered, MissingIntervals, Service, Settings};
+pub use client::{Client, Gathered, Service, Settings};
 pub use error::FleetError;
+pub use gathering::MissingIntervals;
 pub use matchers::{Matchers, label};

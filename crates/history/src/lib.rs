@@ -6,17 +6,13 @@
 //! directories on a network and histories on a disk that cannot be written.
 #![forbid(unsafe_code)]
 
-mod error;
 mod json;
-mod pack;
 mod row;
-mod schema;
 mod store;
 mod text;
 mod which;
 
-pub use error::HistoryError;
 pub use json::{SCHEMA, judged_run_json_text, runs_json_text, said_run_json_text};
-pub use store::History;
+pub use store::{History, HistoryError};
 pub use text::{other_run_text, runs_text, said_run_text};
 pub use which::{Selection, Which};

@@ -1,13 +1,16 @@
-//! The database: what is put in, found and removed.
+//! The database: its schema, what is put in, found and removed, and why it cannot give or take something.
 
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::ffi::{SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use steady_linux::limits::file_size_limit;
 use steady_linux::private;
 use steady_model::{Facts, Kept};
+use thiserror::Error;
 
-use crate::{HistoryError, Selection, Which, pack, row, schema};
+use crate::{Selection, Which, row};
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,7 +43,7 @@ impl History {
     fn of(mut connection: Connection) -> Result<Self, HistoryError> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut connection)?;
+        migrate(&mut connection)?;
         Ok(History { connection })
     }
 
@@ -50,7 +53,7 @@ impl History {
     /// # Errors
     /// [`HistoryError::Database`]; nothing is kept then.
     pub fn insert(&mut self, log: &str, facts: &Facts, record: &str) -> Result<i64, HistoryError> {
-        let json = pack::pack(record);
+        let json = row::pack(record);
         let transaction = self.change()?;
         let found = transaction.query_row("SELECT id FROM runs WHERE log = ?1", [log], |row| row.get(0)).optional()?;
         if let Some(id) = found {
@@ -99,7 +102,7 @@ impl History {
         let packed: Option<Vec<u8>> = self.connection.query_row(query, [id], |row| row.get(0)).optional()?;
         let damaged = |why: String| HistoryError::Damaged { id, why };
         let packed = packed.ok_or_else(|| damaged("its record is missing".to_owned()))?;
-        pack::unpack(&packed).map_err(|error| damaged(format!("its record: {error}")))
+        row::unpack(&packed).map_err(|error| damaged(format!("its record: {error}")))
     }
 
     /// Removes runs; how many.
@@ -142,4 +145,115 @@ fn id_of(connection: &Connection, which: Which) -> Result<i64, HistoryError> {
             found.ok_or(HistoryError::Unknown(id))
         }
     }
+}
+
+/// What may be added to an error of a database that could not write: SQLite says no more than "disk I/O error" of a file that has
+/// become as long as this process's files may be.
+fn cannot_grow(error: &rusqlite::Error) -> String {
+    match (error, file_size_limit()) {
+        (rusqlite::Error::SqliteFailure(error, _), Some(limit))
+            if [SQLITE_IOERR_WRITE, SQLITE_IOERR_TRUNCATE].contains(&error.extended_code) =>
+        {
+            format!("; files of this process may have no more than {limit} bytes (ulimit -f)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What the history has to say when it cannot do what it was asked for.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// The database was written by a version that this one does not know.
+    #[error(
+        "it was written by a newer version: its schema is {found}, and {known} is the newest known here; upgrade steady"
+    )]
+    TooNew {
+        /// The schema's version in the file.
+        found: i64,
+        /// The newest that this version knows.
+        known: i64,
+    },
+    /// There is no such run.
+    #[error("no run {0} in the history; steady history list shows those that there are")]
+    Unknown(i64),
+    /// The last run of none was asked for.
+    #[error("the history is empty")]
+    Empty,
+    /// What is kept of a run makes no sense.
+    #[error("run {id} is damaged: {why}; steady history remove {id} drops it")]
+    Damaged {
+        /// The run.
+        id: i64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// What the database says: locked for too long, full, no database, ...
+    #[error("{0}{limit}", limit = cannot_grow(.0))]
+    Database(#[from] rusqlite::Error),
+}
+
+/// `STEPS[n]` makes version n + 1 of version n; version 0 is an empty file. Steps are only ever added: files of every
+/// version are about.
+const STEPS: [&str; 2] = [
+    // The records stand apart, so that a list of runs need not step over them.
+    "CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        log TEXT NOT NULL UNIQUE,
+        started INTEGER NOT NULL,
+        hostname TEXT, hostname_absent TEXT,
+        kernel TEXT, kernel_absent TEXT,
+        revision TEXT, revision_absent TEXT,
+        seed TEXT NOT NULL,
+        commands TEXT NOT NULL,
+        pairs INTEGER NOT NULL,
+        complete INTEGER NOT NULL,
+        metric TEXT NOT NULL,
+        verdict TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE records (
+        run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        json BLOB NOT NULL
+    ) STRICT;",
+    // Runs of other kinds than comparisons, which have no pairs, coins or metric. Columns are replaced one by one: were
+    // the table made anew, the records would go with the old one.
+    "ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT 'compare';
+    ALTER TABLE runs RENAME COLUMN seed TO old_seed;
+    ALTER TABLE runs ADD COLUMN seed TEXT;
+    ALTER TABLE runs ADD COLUMN seed_absent TEXT;
+    ALTER TABLE runs RENAME COLUMN pairs TO old_pairs;
+    ALTER TABLE runs ADD COLUMN pairs INTEGER;
+    ALTER TABLE runs ADD COLUMN pairs_absent TEXT;
+    ALTER TABLE runs RENAME COLUMN metric TO old_metric;
+    ALTER TABLE runs ADD COLUMN metric TEXT;
+    ALTER TABLE runs ADD COLUMN metric_absent TEXT;
+    UPDATE runs SET seed = old_seed, pairs = old_pairs, metric = old_metric;
+    ALTER TABLE runs DROP COLUMN old_seed;
+    ALTER TABLE runs DROP COLUMN old_pairs;
+    ALTER TABLE runs DROP COLUMN old_metric;",
+];
+
+/// The newest version.
+pub(crate) const VERSION: i64 = STEPS.len() as i64;
+
+/// Brings a database up to [`VERSION`]. One that is newer is refused, and nothing in it is touched.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), HistoryError> {
+    if version(connection)? == VERSION {
+        return Ok(());
+    }
+    if version(connection)? == 0 {
+        // The file shrinks with what is removed; this can be said only before there are tables.
+        connection.pragma_update(None, "auto_vacuum", "FULL")?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    for (step, to) in STEPS.iter().zip(1..).skip(usize::try_from(version(&transaction)?).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", to as i64)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn version(connection: &Connection) -> Result<i64, HistoryError> {
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if (0..=VERSION).contains(&found) { Ok(found) } else { Err(HistoryError::TooNew { found, known: VERSION }) }
 }

@@ -6,10 +6,9 @@ use steady_feature::Report;
 use steady_model::{ConditionState, Knob, Reading, Resource};
 use steady_render::csv::{Column, table};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section};
-use steady_render::json;
 use steady_render::letters::{count, one_line};
-use steady_render::timestamp;
 use steady_render::units::{TIE, percent};
+use steady_render::{json, timestamp};
 
 use crate::record::{Deed, HostQuestion, HostRecord, JournalFacts, KnobRecord, RulerSpread, SCHEMA};
 

@@ -105,7 +105,7 @@ impl ThreadWatch {
             let (cpu, run_delay) = self.reader.read(thread).map(|read| (read.cpu, read.run_delay)).unwrap_or_default();
             // A number that is used anew begins from zero.
             let before = self.before.get(&thread).filter(|before| before.cpu <= cpu && before.run_delay <= run_delay);
-            let (did, after) = self.compare(thread, before.copied(), (cpu, run_delay), now);
+            let (did, after) = self.compare(thread, before.copied(), cpu, run_delay, now);
             sum.cpu += did.cpu;
             sum.run_delay += did.run_delay;
             sum.run_delay_before += did.run_delay_before;
@@ -117,13 +117,7 @@ impl ThreadWatch {
     }
 
     /// What one thread did, and what to remember of it.
-    fn compare(
-        &self,
-        thread: i32,
-        before: Option<Seen>,
-        (cpu, run_delay): (Nanos, Nanos),
-        now: Nanos,
-    ) -> (Doings, Seen) {
+    fn compare(&self, thread: i32, before: Option<Seen>, cpu: Nanos, run_delay: Nanos, now: Nanos) -> (Doings, Seen) {
         let nothing = Seen { cpu: Nanos::ZERO, run_delay: Nanos::ZERO, waits_since: None, counted: Nanos::ZERO };
         let last = before.unwrap_or(nothing);
         let ran = (last.cpu, last.run_delay) != (cpu, run_delay);

@@ -2,26 +2,68 @@
 
 mod charts;
 mod facts;
-pub(crate) mod rulers;
+mod rulers;
 mod sentences;
 mod tables;
 
-use steady_model::Reading;
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, Reading, RunKind};
 use steady_render::Chart;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence, Shown, origin};
+use steady_render::json::pretty;
 use steady_render::letters::one_line;
 
-use crate::{CpuUse, LoadRecord};
+use crate::csv;
+use crate::record::{CpuUse, LoadRecord, LoadWork, RUNS};
 use charts::Rates;
 
-pub(crate) use facts::summary;
-pub(crate) use sentences::sentences;
+use facts::summary;
+use sentences::sentences;
 
 /// The heading of the rulers' readings.
 const RULERS: &str = "Slowdown of each resource meanwhile (1: the best that this host has shown)";
 
+impl Report for LoadRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv::load(self)
+    }
+
+    /// Every run stands on a line of its own.
+    fn json(&self, samples: bool) -> String {
+        pretty::indented_but(&self.value(samples), RUNS)
+    }
+
+    fn drawing(&self) -> Option<Chart> {
+        Some(drawing(self))
+    }
+}
+
+impl Record for LoadRecord {
+    fn facts(&self) -> Facts {
+        let work = match &self.plan.work {
+            LoadWork::Hash { cpu_time, .. } => format!("hash: {} s of CPU", cpu_time.seconds()),
+            LoadWork::Sum { work } => format!("sum: {work} numbers"),
+            LoadWork::Command { command, .. } => command.name.clone(),
+        };
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![work],
+            complete: self.ending != Ending::Interrupted && self.failure.is_none(),
+            ..Facts::without_pairs(RunKind::Load, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        sentences(self)
+    }
+}
+
 /// The report.
-pub(crate) fn document(record: &LoadRecord) -> Document {
+fn document(record: &LoadRecord) -> Document {
     let mut sections = Vec::new();
     if !record.points().is_empty() {
         sections.push(Section::new(&facts::each_process(record), vec![Block::Table(tables::figures(record))]).whole());
@@ -52,7 +94,7 @@ pub(crate) fn document(record: &LoadRecord) -> Document {
 }
 
 /// The chart of work by number of processes, by itself; one without series where there are too few rows.
-pub(crate) fn drawing(record: &LoadRecord) -> Chart {
+fn drawing(record: &LoadRecord) -> Chart {
     Rates::of(record).map_or_else(charts::none, |rates| rates.each())
 }
 

@@ -8,7 +8,6 @@ mod judge;
 pub mod log;
 mod plan;
 mod record;
-mod rulers;
 pub mod run;
 
 use std::ffi::OsString;
@@ -25,8 +24,9 @@ use flags::LoadFlags;
 use run::{BestFile, CrowdRunner, Event, LoadError, Measured, Setting};
 
 pub use judge::judged;
-pub use record::{CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, Point, SCHEMA};
-pub use rulers::{RULERS_SCHEMA, RulerRecord};
+pub use record::{
+    CpuUse, Figures, LoadPlan, LoadRecord, LoadRow, LoadRun, LoadWork, Point, RULERS_SCHEMA, RulerRecord, SCHEMA,
+};
 
 /// The feature.
 pub const FEATURE: Feature = Feature {

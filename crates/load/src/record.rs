@@ -1,4 +1,5 @@
-//! What a load experiment measured, and what follows from it: the record and its JSON.
+//! What a load experiment measured, and what follows from it; and what the rulers read, alone and next to neighbours: the
+//! records and their JSON.
 
 mod scaling;
 
@@ -7,26 +8,21 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
-use steady_feature::{Record, Report};
 use steady_model::{
-    Absent, Activity, Command, Ending, Facts, Host, Machine, Nanos, Outcome, Reading, RunKind, Seed, Timestamp,
-    required,
+    Absent, Activity, Command, Ending, Host, Machine, Nanos, Outcome, Reading, Seed, Timestamp, required,
 };
-use steady_render::Chart;
-use steady_render::document::Document;
-use steady_render::json::{self, Group, ReadError, Schema, group, pretty};
-use steady_rulers::RulerReading;
+use steady_render::json::{self, Group, ReadError, Schema, group};
+use steady_rulers::{Neighbour, RulerReading, RulerRow};
 use steady_stats::Scaling;
 
 use crate::judge::judged;
 use crate::run::Setting;
-use crate::{csv, document};
 
 /// The schema of [`LoadRecord`] in JSON.
 pub const SCHEMA: Schema = Schema { name: "steady.load/1", what: "a load experiment" };
 
 /// The field of a row that is written only where raw samples are wanted.
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 /// No run lasts longer: 97 days. Sums of such times do not overflow.
 const LONGEST: Nanos = Nanos((1 << 23) * 1_000_000_000);
 /// Nothing happens more often: a double, and so any reader of JSON, counts it exactly.
@@ -333,6 +329,18 @@ impl LoadRecord {
         }
         Ok(())
     }
+
+    /// The record as JSON, with the runs of each row where samples are wanted.
+    pub(crate) fn value(&self, samples: bool) -> Value {
+        let mut value = json::value(&SCHEMA, self);
+        if !samples {
+            let rows = value.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten();
+            rows.filter_map(Value::as_object_mut).for_each(|row| {
+                row.shift_remove(RUNS);
+            });
+        }
+        value
+    }
 }
 
 impl LoadRow {
@@ -462,48 +470,45 @@ fn figures<S: Serializer>(figures: &Reading<Figures>, serializer: S) -> Result<S
     group(&NAMES, figures, serializer)
 }
 
-impl Report for LoadRecord {
-    fn document(&self) -> Document {
-        document::document(self)
-    }
+/// The schema of [`RulerRecord`] in JSON.
+pub const RULERS_SCHEMA: Schema = Schema { name: "steady.rulers/1", what: "readings of rulers" };
 
-    fn csv(&self) -> String {
-        csv::load(self)
-    }
-
-    /// Every run stands on a line of its own.
-    fn json(&self, samples: bool) -> String {
-        let mut value = json::value(&SCHEMA, self);
-        if !samples {
-            let rows = value.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten();
-            rows.filter_map(Value::as_object_mut).for_each(|row| {
-                row.shift_remove(RUNS);
-            });
-        }
-        pretty::indented_but(&value, RUNS)
-    }
-
-    fn drawing(&self) -> Option<Chart> {
-        Some(document::drawing(self))
-    }
+/// Everything that `steady load --rulers` measured. Its fields are those of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RulerRecord {
+    /// The seed of the order of the rows and rulers.
+    pub seed: Seed,
+    /// When it was begun: a label.
+    #[serde(with = "steady_render::timestamp")]
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+    /// From the first reading to the end.
+    #[serde(rename = "elapsed_seconds")]
+    pub elapsed: Nanos,
+    /// What the neighbours did; none where none were asked for.
+    #[serde(deserialize_with = "required")]
+    pub neighbour: Option<Neighbour>,
+    /// Where.
+    pub host: Host,
+    /// Its CPUs.
+    pub machine: Machine,
+    /// The git revision of the directory that it was done in.
+    pub revision: Reading<String>,
+    /// The rows by number of neighbours.
+    pub rows: Vec<RulerRow>,
+    /// Why it ended.
+    pub ending: Ending,
+    /// Why it ended early, where neighbours were lost or could not be had; the rows that are whole are there.
+    #[serde(deserialize_with = "required")]
+    pub failure: Option<String>,
 }
 
-impl Record for LoadRecord {
-    fn facts(&self) -> Facts {
-        let work = match &self.plan.work {
-            LoadWork::Hash { cpu_time, .. } => format!("hash: {} s of CPU", cpu_time.seconds()),
-            LoadWork::Sum { work } => format!("sum: {work} numbers"),
-            LoadWork::Command { command, .. } => command.name.clone(),
-        };
-        Facts {
-            seed: Ok(self.seed),
-            commands: vec![work],
-            complete: self.ending != Ending::Interrupted && self.failure.is_none(),
-            ..Facts::without_pairs(RunKind::Load, (self.started, &self.host, &self.revision), document::summary(self))
-        }
-    }
-
-    fn sentences(&self) -> Vec<String> {
-        document::sentences(self)
+impl RulerRecord {
+    /// The record in a JSON text, exactly as it was.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where; no input makes it panic.
+    pub fn read(text: &str) -> Result<Self, ReadError> {
+        json::record(&RULERS_SCHEMA, text)
     }
 }

@@ -55,14 +55,14 @@ fn document(record: &LocksRecord) -> Document {
         ("Still waiting when their process ended", tables::ends(record)),
         ("Where they were taken, and how long was waited there", tables::sites(record)),
     ];
-    sections.extend(tables.into_iter().filter_map(titled));
-    if let Some(threads) = titled(("Threads", tables::threads(record))) {
+    sections.extend(tables.into_iter().filter_map(|(heading, table)| titled(heading, table)));
+    if let Some(threads) = titled("Threads", tables::threads(record)) {
         sections.push(threads.folded());
         sections.extend(charts::lives(record).map(|chart| {
             Section::new("What the threads did with their lives", vec![Block::Chart(chart)]).shown(Shown::OnPages)
         }));
     }
-    sections.extend(titled(("Processes", tables::processes(record))).map(Section::folded));
+    sections.extend(titled("Processes", tables::processes(record)).map(Section::folded));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts::facts(record))];
     sections.push(Section::new("The command", command));
     sections.push(origin(record.started, &record.host, &record.revision));
@@ -74,7 +74,7 @@ fn document(record: &LocksRecord) -> Document {
     }
 }
 
-fn titled((heading, table): (&str, steady_render::Table)) -> Option<Section> {
+fn titled(heading: &str, table: steady_render::Table) -> Option<Section> {
     (!table.is_empty()).then(|| Section::new(heading, vec![Block::Table(table)]))
 }
 

@@ -87,11 +87,8 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of a run without pairs of its own: its kind, when it was begun, where, at which revision, and its verdict.
-    pub fn without_pairs(
-        kind: RunKind,
-        (started, host, revision): (Timestamp, &Host, &Reading<String>),
-        verdict: String,
-    ) -> Self {
+    pub fn without_pairs(kind: RunKind, origin: (Timestamp, &Host, &Reading<String>), verdict: String) -> Self {
+        let (started, host, revision) = origin;
         let none = |what: &str| Absent::because(format!("{} runs have no {what}", kind.name()));
         Facts {
             kind,

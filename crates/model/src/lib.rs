@@ -11,7 +11,6 @@ pub mod path;
 mod plan;
 mod release;
 mod report;
-mod rulers;
 mod samples;
 mod units;
 mod verdict;
@@ -20,7 +19,7 @@ pub use costs::{CallCount, KernelCall, Probe, Timed};
 pub use host::{Condition, ConditionState, Knob, KnobState};
 pub use joined::{Agreement, Homogeneity, Joined, Source};
 pub use kept::{Facts, Kept, RunKind};
-pub use machine::Machine;
+pub use machine::{AluTime, Machine, Resource};
 pub use plan::{Command, Effort, FailIf, FailureRule, Hook, Metric, Output, PerCommand, Plan, Seed, parse_percent};
 pub use release::{
     ALL_PROCESSES, Assignment, HostSecond, LevelSums, ProcessRow, ReleaseRow, ReleaseRows, ReleaseRulerRow, Request,
@@ -31,7 +30,6 @@ pub use report::{
     Breakdown, CounterMeans, DecidedBy, Judgement, LayoutEffect, Load, Report, Sight, Size, Spread, StartUp, Undecided,
     Warning,
 };
-pub use rulers::{AluTime, Resource};
 pub use samples::{
     Activity, Block, Cold, CounterScope, Counters, Ending, Host, LeftOut, Look, Moment, Outcome, Quota, Record, Run,
 };

@@ -12,21 +12,20 @@
 //! Who writes to a log holds a shared lock on it (flock(2)), which the kernel lets go of however the process ends: a log
 //! that can be locked alone is an [`Orphan`].
 
-mod orphan;
 mod read;
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use steady_model::{Activity, Ending, Layout, Look, Moment, Nanos, Record, Run};
 
 use crate::runner::Start;
 
-pub use orphan::Orphan;
 pub use read::{is_garbled, is_line, read};
 
 /// Appends to a log; several processes may append to one, each line whole.
@@ -106,7 +105,7 @@ impl Appender {
             let file = File::options().append(true).create_new(true).mode(0o600).open(path)?;
             flock(&file, FlockOperation::LockShared)?;
             // Before it was locked, it may have been taken for one that was left behind.
-            if !orphan::is_removed(&file)? {
+            if !is_removed(&file)? {
                 return Ok(Appender { file, line: Vec::new() });
             }
         }
@@ -179,4 +178,63 @@ impl Appender {
         self.line.push(b'\n');
         self.file.write_all(&self.line)
     }
+}
+
+/// A log that nobody writes to any more, locked so that one process alone takes it.
+#[derive(Debug)]
+pub struct Orphan {
+    file: File,
+    path: PathBuf,
+}
+
+impl Orphan {
+    /// Takes the log at `path`; `None` while somebody writes to it, or where somebody else has taken it.
+    ///
+    /// # Errors
+    /// What open(2) and flock(2) say.
+    pub fn take(path: &Path) -> io::Result<Option<Self>> {
+        let file = match File::options().read(true).write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let removed = is_removed(&file)?;
+        Ok((!removed).then(|| Orphan { file, path: path.to_owned() }))
+    }
+
+    /// Its text, with marks in the place of what is no text.
+    ///
+    /// # Errors
+    /// What read(2) says.
+    pub fn text(&mut self) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        self.file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Gives it a name that is no log's, beside the old one.
+    ///
+    /// # Errors
+    /// What rename(2) says.
+    pub fn set_aside(self) -> io::Result<()> {
+        fs::rename(&self.path, self.path.with_extension("unreadable"))
+    }
+
+    /// Removes it: what it told is kept elsewhere, or it told nothing.
+    ///
+    /// # Errors
+    /// What unlink(2) says.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Whether a file has lost its name since it was opened.
+fn is_removed(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() == 0)
 }

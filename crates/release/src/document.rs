@@ -4,21 +4,18 @@ mod charts;
 mod design;
 mod facts;
 mod hosts;
-mod refused;
 mod sentences;
 mod table;
-mod usual;
 mod wall;
 mod warnings;
 
 use steady_feature::{Record, Report};
 use steady_model::{Absent, Facts, Interval, Metric, RunKind, Timestamp};
-use steady_render::Style;
 use steady_render::document::{Block, Document, Emphasis, Section, Sentence};
 use steady_render::effect::signed;
 use steady_render::letters::{cut, one_line};
-use steady_render::terminal;
 use steady_render::units::{TIE, decimals_of, fixed, thousands};
+use steady_render::{Style, terminal};
 
 use crate::csv::csv;
 use crate::record::ReleaseReport;

@@ -1,36 +1,17 @@
 //! `steady release`: what a release changed in production, and a demonstration.
 //!
-//! The estimation is pure: rows in, verdict out ([`judge`], [`Watch`]). `run` finds the rows and follows a release live, `demo` plays a
+//! The estimation is pure: rows in, verdict out ([`judge`], [`Watch`]). `plan` resolves the flags, `run` finds the rows and follows a release live, `demo` plays a
 //! service with two versions.
 #![forbid(unsafe_code)]
 
-mod after;
-mod answer;
-mod canary;
-mod cells;
-mod course;
 mod csv;
 mod demo;
-mod design;
 mod document;
-mod effect;
-mod error;
-mod facts;
 mod flags;
-mod groups;
-mod hosts;
 mod judge;
-mod merge;
-mod process_cpu;
-mod random;
+mod plan;
 mod record;
-mod rulers;
 mod run;
-mod switchback;
-mod tails;
-mod wall;
-mod watch;
-mod window;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::{Failure, Feature, Helper, RecordKind, Session, Status};
@@ -38,15 +19,13 @@ use steady_model::RunKind;
 
 use flags::{ReleaseCommands, ReleaseFlags};
 
-pub use error::JudgeError;
-pub use judge::judge;
-pub use merge::merged;
+pub use judge::{JudgeError, Watch, judge};
 pub use record::{
     ChangeEstimate, LoadAlarm, Refusal, ReleaseChange, ReleaseCourse, ReleaseDesign, ReleaseHost, ReleaseMoment,
     ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving, ReleaseSide, ReleaseSight, ReleaseTail, ReleaseWall,
     ReleaseWarning, RestsOn, SCHEMA, Settling, UnexplainedCpu, WallBin, WallParts, WallQuantile,
 };
-pub use watch::Watch;
+pub use run::merged;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {

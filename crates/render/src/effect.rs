@@ -1,6 +1,6 @@
 //! Relative changes in words: percent, or a factor where they are large.
 
-use steady_model::{Interval, Metric, Verdict};
+use steady_model::{Interval, Metric, Reading, Verdict};
 
 use crate::units::{TIE, decimals, decimals_of, fixed};
 
@@ -56,6 +56,22 @@ impl Effect {
             (false, true) => format!("{}{TIE}more", self.size),
             (false, false) => format!("{}{TIE}less", self.size),
         }
+    }
+}
+
+/// A verdict in a few words, with the size of the change where the interval agrees with the verdict: `5.8 % more`, `less`, `same`.
+pub fn verdict_in_words(verdict: Verdict, change: &Reading<f64>, interval: &Reading<Interval>) -> String {
+    match (verdict, change, interval) {
+        (Verdict::Same, ..) => "same".to_owned(),
+        (Verdict::Undecided, ..) => "undecided".to_owned(),
+        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
+            Effect::beside_first(*change, *interval).relative()
+        }
+        (Verdict::Slower, ..) => "more".to_owned(),
+        (Verdict::Faster, ..) => "less".to_owned(),
     }
 }
 

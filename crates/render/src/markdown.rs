@@ -119,13 +119,6 @@ pub fn code(text: &str) -> String {
     harmless(format!("`{}`", text.collect::<String>()))
 }
 
-/// A block of code; its fence is longer than any in the text.
-pub fn fenced(text: &str) -> String {
-    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    harmless(format!("{fence}sh\n{text}\n{fence}\n"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +147,5 @@ mod tests {
         assert_eq!(code("<script>"), "`<script>`");
         assert_eq!(plain("a\u{202e}b\u{1b}"), "a\\u{202e}b ");
         assert_eq!(code("a\u{2066}b"), "`a\\u{2066}b`");
-        assert_eq!(fenced("a\u{9b}b\nc"), "```sh\na\\u{9b}b\nc\n```\n");
-        assert_eq!(fenced("a ``` b"), "````sh\na ``` b\n````\n");
     }
 }

@@ -180,7 +180,8 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
 }
 
 /// Ticks at round multiples of a unit.
-fn scaled(low: f64, high: f64, (unit, size): (&str, f64)) -> Vec<(f64, String)> {
+fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
+    let (unit, size) = unit;
     let label = |value: f64, decimals| format!("{}{TIE}{unit}", fixed(value, decimals));
     let ticks = labelled(&round_steps(low / size, high / size), label);
     ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
@@ -203,7 +204,8 @@ fn round_steps(low: f64, high: f64) -> (Vec<f64>, usize) {
 }
 
 /// Numbers with their labels.
-fn labelled((values, decimals): &(Vec<f64>, usize), label: impl Fn(f64, usize) -> String) -> Vec<(f64, String)> {
+fn labelled(steps: &(Vec<f64>, usize), label: impl Fn(f64, usize) -> String) -> Vec<(f64, String)> {
+    let (values, decimals) = steps;
     values.iter().map(|value| (*value, label(*value, *decimals))).collect()
 }
 

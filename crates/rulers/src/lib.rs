@@ -6,7 +6,6 @@
 
 mod best;
 mod gauge;
-mod neighbours;
 mod pace;
 mod reading;
 mod rows;
@@ -21,13 +20,12 @@ use steady_workloads::rulers::{Alu, Chase, Fetch, Flushed, Kernel, Pages, System
 
 pub use best::Best;
 pub use gauge::limit;
-pub use neighbours::NEIGHBOURS;
 pub use pace::{Pace, alu_seconds};
 pub use reading::{Neighbour, RulerReading, RulerRow};
 pub use rows::{Event, Measured, RulerPlan, Stage, Stop, measure};
 pub use serve::{NEIGHBOUR, be, serve};
 pub use sizes::Sizes;
-pub use stage::Live;
+pub use stage::{Live, NEIGHBOURS};
 
 use gauge::Gauge;
 

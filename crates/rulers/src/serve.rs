@@ -15,7 +15,7 @@ use steady_linux::process::{self, Status};
 use steady_workloads::{hash, spin, stream};
 
 use super::Neighbour;
-use super::neighbours::{Order, Reply};
+use crate::stage::{Order, Reply};
 use steady_process::channel::OWN_PROGRAM;
 
 /// The first argument that makes `steady` a neighbour; its kind and its bytes follow.

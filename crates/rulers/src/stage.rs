@@ -1,17 +1,18 @@
-//! Rulers and neighbours on the machine itself.
+//! Rulers and neighbours on the machine itself: neighbours are started together, and ended together.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::thread;
+use std::process::Stdio;
+use std::{io, thread};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use steady_linux::activity::Snapshot;
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Activity, Bytes, Nanos, Reading, Resource};
+use steady_process::channel::{Channel, Woken, timespec};
 
-use super::neighbours::{Neighbours, Order};
 use super::{Neighbour, RulerReading, Rulers, Stage, Stop};
-use steady_process::channel::timespec;
 
 /// What a streaming neighbour goes over where there is room: more than its share of any last level of cache.
 const STREAMED: Bytes = Bytes(256 << 20);
@@ -122,4 +123,64 @@ impl Stage for Live {
     fn activity(&self) -> Activity {
         self.begun.until(&Snapshot::take(&Root::default()))
     }
+}
+
+/// The first argument that makes `steady` the process that starts neighbours and ends them.
+pub const NEIGHBOURS: &str = "__neighbours";
+
+/// The neighbours that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// What they do.
+    pub(crate) kind: Neighbour,
+    /// How many.
+    pub(crate) count: u32,
+    /// How much memory each of them streams through, if that is what they do.
+    pub(crate) memory: Bytes,
+    /// The CPUs to keep to, if not all.
+    pub(crate) cpus: Option<Vec<usize>>,
+}
+
+/// What is answered: `Ready` once all of them are at work, `Failed` when something is wrong, then or later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Ready,
+    Failed(String),
+}
+
+/// Neighbours, each a process of its own. Dropping this ends them; so does the end of this process, however it comes.
+pub(crate) struct Neighbours(Channel);
+
+impl Neighbours {
+    /// Starts neighbours, and waits until all of them are at work or `interrupt` becomes readable.
+    ///
+    /// # Errors
+    /// [`Stop::Lost`] with what the system says: no more processes, no more memory.
+    pub(crate) fn start(order: &Order, interrupt: Option<BorrowedFd<'_>>) -> Result<Self, Stop> {
+        let mut channel = Channel::start(NEIGHBOURS, Stdio::null()).map_err(lost)?;
+        channel.say(order).map_err(lost)?;
+        let mut neighbours = Neighbours(channel);
+        neighbours.pass(interrupt, None)?;
+        Ok(neighbours)
+    }
+
+    /// Lets time pass: all of `patience`, or where there is none until they say that they are at work.
+    ///
+    /// # Errors
+    /// [`Stop::Lost`] where one of them has ended, [`Stop::Interrupted`] as soon as `interrupt` becomes readable.
+    pub(crate) fn pass(&mut self, interrupt: Option<BorrowedFd<'_>>, patience: Option<Nanos>) -> Result<(), Stop> {
+        match self.0.wait(interrupt, patience).map_err(lost)? {
+            Woken::TimedOut => Ok(()),
+            Woken::Interrupted => Err(Stop::Interrupted),
+            Woken::Readable => match self.0.listen().map_err(lost)? {
+                Reply::Ready => Ok(()),
+                Reply::Failed(why) => Err(Stop::Lost(why)),
+            },
+        }
+    }
+}
+
+fn lost(error: io::Error) -> Stop {
+    Stop::Lost(format!("the process that starts the neighbours: {error}"))
 }

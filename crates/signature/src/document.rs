@@ -2,20 +2,19 @@
 
 mod bench;
 mod charts;
-mod words;
 
 use steady_feature::Report;
 use steady_model::Reading;
-use steady_render::Style;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Span};
-use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, count as events, memory, short, thousands, time};
-use steady_workloads::signature::Crew;
+use steady_render::{Style, json};
+use steady_workloads::signature::{Allocator, Crew};
 
-use crate::record::{FilesRecord, Lock, SCHEMA, Signed, SignedFile};
+use crate::plan::asked;
+use crate::record::{BenchCondition, BenchRecord, FilesRecord, Lock, MeasuredCondition, SCHEMA, Signed, SignedFile};
 
 impl Report for FilesRecord {
     fn document(&self) -> Document {
@@ -187,4 +186,38 @@ fn csv(record: &FilesRecord) -> String {
 /// A field of CSV: nothing if the reading is absent.
 fn field<T>(reading: &Reading<T>, text: impl Fn(&T) -> String) -> String {
     reading.as_ref().map_or_else(|_| String::new(), text)
+}
+
+/// The allocators that every number of workers is measured with.
+const ALLOCATORS: [Allocator; 4] = [Allocator::None, Allocator::Pool, Allocator::Global, Allocator::System];
+
+/// The size that the questions are about.
+fn asked_bytes(record: &BenchRecord) -> u64 {
+    asked(&record.conditions.iter().map(|one| one.condition).collect::<Vec<_>>())
+}
+
+/// A way in a few letters: `pool × 8`.
+fn name(condition: &BenchCondition) -> String {
+    format!("{}{TIE}×{TIE}{}", condition.allocator.name(), condition.workers)
+}
+
+/// The size of a condition's pools in words.
+fn pool(record: &BenchRecord, at: usize) -> String {
+    record.conditions[at].condition.pool_bytes.map_or_else(String::new, |pool| memory(pool.0 as f64))
+}
+
+/// The ways on so many bytes, allocator by allocator.
+fn ways(record: &BenchRecord, bytes: u64) -> Vec<&MeasuredCondition> {
+    let is_one = |one: &&MeasuredCondition| one.condition.bytes == bytes && !one.condition.kept;
+    let mut all: Vec<&MeasuredCondition> = record.conditions.iter().filter(is_one).collect();
+    all.sort_by_key(|one| (one.condition.allocator, one.condition.workers));
+    all
+}
+
+/// The numbers of workers.
+fn workers(ways: &[&MeasuredCondition]) -> Vec<u32> {
+    let mut workers: Vec<u32> = ways.iter().map(|one| one.condition.workers).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    workers
 }

@@ -56,7 +56,7 @@ fn called(store: &Store, path: &Path, name: &OsStr, here: Here<'_>) -> Launch {
                     Some(Card::Script { interpreter, .. }) => {
                         return called(store, Path::new(os(interpreter)), name, here);
                     }
-                    Some(Card::Warm(warm)) => return of_warm(store, (path, name), &warm, here),
+                    Some(Card::Warm(warm)) => return of_warm(store, path, name, &warm, here),
                 },
             }
         }
@@ -64,7 +64,7 @@ fn called(store: &Store, path: &Path, name: &OsStr, here: Here<'_>) -> Launch {
     Launch::AsUsual(reasons)
 }
 
-fn of_warm(store: &Store, (path, name): (&Path, &OsStr), warm: &Warm<'_>, here: Here<'_>) -> Launch {
+fn of_warm(store: &Store, path: &Path, name: &OsStr, warm: &Warm<'_>, here: Here<'_>) -> Launch {
     let reasons = against(store, path, warm, here);
     // The copies are as good as each other; the hook draws one.
     let copy = std::process::id() % warm.copies;

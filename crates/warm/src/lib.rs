@@ -20,11 +20,9 @@ pub mod inspect;
 pub mod keeper;
 pub mod launch;
 pub mod make;
-mod named;
 mod own;
 mod plan;
 mod record;
-pub mod snapshot;
 pub mod status;
 pub mod store;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]

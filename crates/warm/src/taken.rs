@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use steady_preload::table::Patch;
 use thiserror::Error;
 
 /// How a program is to be taken.
@@ -208,4 +209,17 @@ impl NotTaken {
             failed @ NotTaken::Failed(_) => failed,
         }
     }
+}
+
+/// What becomes a file that can be executed in the program's place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The program as it was taken, but for words that no snapshot keeps.
+    pub taken: Taken,
+    /// The program's file.
+    pub program: PathBuf,
+    /// Where its dynamic section lies, and how long it is: by it debuggers find the libraries.
+    pub dynamic: Option<(u64, u64)>,
+    /// Its words that are different at each launch, in the order of addresses.
+    pub patches: Vec<Patch>,
 }

@@ -1,10 +1,16 @@
-//! Where metrics are shown, and to whom.
+//! Where metrics are shown, to whom, and with which certificate.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use super::tls::{self, read};
+use steady_linux::files::read_short;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
 
 /// An address to listen at: `PORT`, `:PORT` and `localhost:PORT` are this host's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +41,7 @@ pub struct ListenPlan {
 /// What is asked for, read.
 pub(super) struct Door {
     pub(super) token: Option<Vec<u8>>,
-    pub(super) tls: Option<tls::Acceptor>,
+    pub(super) tls: Option<Acceptor>,
 }
 
 impl ListenPlan {
@@ -43,7 +49,7 @@ impl ListenPlan {
     pub(super) fn door(&self) -> Result<Door, String> {
         Ok(Door {
             token: self.token.as_deref().map(token).transpose()?,
-            tls: self.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key)).transpose()?,
+            tls: self.tls.as_ref().map(|(certificate, key)| acceptor(certificate, key)).transpose()?,
         })
     }
 }
@@ -56,6 +62,43 @@ fn token(file: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("'{}': a token is one word of ASCII letters, digits and signs", file.display()));
     }
     Ok(token.to_vec())
+}
+
+/// The longest file that is read: certificates with all that vouch for them have some thousand bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Makes streams into such of TLS.
+pub(super) type Acceptor = TlsAcceptor;
+
+/// By the files of a certificate, with those that vouch for it, and of its key.
+pub(super) fn acceptor(certificate: &Path, key: &Path) -> Result<Acceptor, String> {
+    let (certificates, private) = (read(certificate)?, read(key)?);
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificates).collect();
+    let certificates = certificates.map_err(|_| said(certificate, "certificate"))?;
+    if certificates.is_empty() {
+        return Err(said(certificate, "certificate"));
+    }
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(|_| said(key, "private key"))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private));
+    let mut config = config.map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            format!("'{}' is not the key of '{}'", key.display(), certificate.display())
+        }
+        other => format!("'{}' and '{}': {other}", certificate.display(), key.display()),
+    })?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn said(file: &Path, what: &str) -> String {
+    format!("'{}': there is no {what} in it, as PEM", file.display())
+}
+
+/// Reads a file that was named. What has no end, or lets wait for itself, is refused: the agent has to hear signals.
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, String> {
+    read_short(file, LONGEST).map_err(|error| format!("'{}': {error}", file.display()))
 }
 
 #[cfg(test)]

@@ -4,10 +4,8 @@
 //! An answer is written from sums that stand still on a thread that is not the agent's; what arrives meanwhile is added
 //! to a copy of them.
 
-mod accept;
 mod answer;
 mod families;
-mod label;
 mod listen;
 mod page;
 mod requests;
@@ -16,9 +14,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tls;
 mod waiting;
-mod walls;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -7,9 +7,8 @@ use steady_model::{RequestSums, RulerSums};
 
 use super::families::{FAMILIES, Family, Source, VERSION};
 use super::requests::OUTSIDE;
-use super::sums::{ProcessCpu, RequestKey, Sums};
+use super::sums::{ProcessCpu, RequestKey, Sums, Walls, bound};
 use super::text::{Dialect, Text, Value};
-use super::walls::{Walls, bound};
 
 /// Writes all that is shown.
 pub(super) fn write<W: Write>(sums: &Sums, dialect: Dialect, out: W) -> io::Result<W> {

@@ -20,8 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Metrics;
 use super::answer::{Counts, Desk, PAGES, answer};
-use super::listen::{Door, ListenPlan};
-use super::tls::Acceptor;
+use super::listen::{Acceptor, Door, ListenPlan};
 use super::waiting::{Ticket, Waiting};
 
 /// Connections at a time.

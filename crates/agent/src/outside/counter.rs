@@ -1,10 +1,13 @@
-//! From readings of a counter and of CPU time to increases of both.
+//! Readings of a counter and of CPU time from outside an application, and their increases.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use steady_linux::cgroup::GroupUsage;
+use steady_linux::{Root, procfs, tree};
+
 use super::OutsidePlan;
-use super::cpu::CpuReader;
 use super::http::Client;
 
 /// What was added between two readings.
@@ -16,8 +19,14 @@ pub(super) struct Increase {
     pub(super) cpu: u64,
 }
 
-/// Requests by version, and CPU time in nanoseconds.
-type Reading = (BTreeMap<String, f64>, u64);
+/// What was read at one moment.
+#[derive(Debug)]
+struct Reading {
+    /// Requests by version.
+    counters: BTreeMap<String, f64>,
+    /// CPU time in nanoseconds.
+    cpu: u64,
+}
 
 /// Reads both, again and again.
 pub(super) struct Counter {
@@ -58,11 +67,12 @@ impl Counter {
         let named = requests.into_iter().map(|(found, value)| (version.map_or(found, str::to_owned), value));
         let mut requests = BTreeMap::new();
         named.for_each(|(version, value)| *requests.entry(version).or_insert(0.0) += value);
-        Ok((requests, cpu))
+        Ok(Reading { counters: requests, cpu })
     }
 }
 
-fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Result<Option<Increase>, String> {
+fn increase(last: &Reading, now: &Reading) -> Result<Option<Increase>, String> {
+    let (before, after) = (&last.counters, &now.counters);
     let mut grown = Vec::new();
     for (version, &value) in after {
         let added = value - before.get(version).copied().unwrap_or(0.0);
@@ -76,7 +86,7 @@ fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Res
     if before.keys().any(|version| !after.contains_key(version)) {
         return Err("the counter has gone: the application was started anew".to_owned());
     }
-    let Some(cpu) = cpu_after.checked_sub(*cpu_before) else {
+    let Some(cpu) = now.cpu.checked_sub(last.cpu) else {
         return Err("CPU time has gone back: processes have ended that nobody waited for".to_owned());
     };
     match grown[..] {
@@ -86,12 +96,54 @@ fn increase((before, cpu_before): &Reading, (after, cpu_after): &Reading) -> Res
     }
 }
 
+/// Whose CPU time is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpuOf {
+    /// The control group in this folder, those below it with it.
+    Group(PathBuf),
+    /// This process and all below it, and what they waited for.
+    Tree(i32),
+}
+
+/// Reads it.
+pub(super) enum CpuReader {
+    Group(GroupUsage),
+    Tree(Root, i32),
+}
+
+impl CpuReader {
+    /// A reader, or why there is nothing to read.
+    pub(super) fn new(of: &CpuOf) -> Result<Self, String> {
+        let reader = match of {
+            CpuOf::Group(folder) => CpuReader::Group(GroupUsage::open(folder).map_err(|absent| absent.0)?),
+            CpuOf::Tree(pid) => CpuReader::Tree(Root::default(), *pid),
+        };
+        reader.read().map(|_| reader)
+    }
+
+    /// Nanoseconds so far.
+    pub(super) fn read(&self) -> Result<u64, String> {
+        match self {
+            CpuReader::Group(usage) => usage.cpu_time().map(|time| time.0).map_err(|error| error.to_string()),
+            CpuReader::Tree(root, pid) => {
+                if tree::own_cpu_time(*pid).is_err() {
+                    return Err(format!("there is no process {pid}"));
+                }
+                let mut processes = procfs::descendants(root, *pid).map_err(|absent| absent.0)?;
+                processes.push(*pid);
+                Ok(tree::cpu_time(root, &processes).0)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn reading(requests: &[(&str, f64)], cpu: u64) -> Reading {
-        (requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect(), cpu)
+        let counters = requests.iter().map(|(version, value)| ((*version).to_owned(), *value)).collect();
+        Reading { counters, cpu }
     }
 
     #[test]

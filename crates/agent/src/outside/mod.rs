@@ -2,7 +2,6 @@
 //! of requests that the application shows for Prometheus, both read once a second.
 
 mod counter;
-mod cpu;
 mod http;
 mod metric;
 
@@ -16,12 +15,11 @@ use crate::record::AgentOutside;
 use steady_model::{Assignment, ReleaseRow, ReleaseRows, RequestSums};
 
 use crate::Event;
-use crate::stop::Stop;
 use crate::table::Now;
-use crate::time::{Clocks, SECOND};
+use crate::time::{Clocks, SECOND, Stop};
 use counter::{Counter, Increase};
 
-pub use cpu::CpuOf;
+pub use counter::CpuOf;
 pub use http::Endpoint;
 pub use metric::Metric;
 
@@ -82,7 +80,7 @@ impl Outside {
         };
         let state = Arc::new(Mutex::new(State { rows: Vec::new(), told }));
         let theirs = Arc::clone(&state);
-        let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, (&stop, &events)));
+        let thread = thread::Builder::new().spawn(move || count(counter, ahead, &theirs, &stop, &events));
         let thread = thread.map_err(|error| format!("a thread could not be started: {error}"))?;
         Ok(Outside { state, thread })
     }
@@ -130,7 +128,7 @@ impl Outside {
 }
 
 /// Counts at the end of each second, until it is to stop.
-fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, (stop, events): (&Stop, &Sender<Event>)) {
+fn count(mut counter: Counter, ahead: i64, state: &Mutex<State>, stop: &Stop, events: &Sender<Event>) {
     let clocks = Clocks::default();
     loop {
         let now = clocks.monotonic();

@@ -3,14 +3,9 @@
 //!
 //! One agent writes, one transaction a second; any number of readers look on meanwhile, for the journal is a write-ahead log.
 
-mod batch;
 mod bytes;
 mod error;
-mod facts;
 mod fold;
-mod levels;
-mod merge;
-mod names;
 mod pack;
 mod reader;
 mod retention;
@@ -18,9 +13,7 @@ mod schema;
 mod sums;
 mod writer;
 
-pub use batch::Batch;
 pub use error::StoreError;
-pub use facts::{ServiceFacts, StoreFacts};
-pub use reader::Reader;
+pub use reader::{Reader, ServiceFacts, StoreFacts};
 pub use retention::Tended;
-pub use writer::{Keep, Writer};
+pub use writer::{Batch, Keep, Writer};

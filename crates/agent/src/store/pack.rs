@@ -69,7 +69,7 @@ impl Block {
         };
         let (folded, lost) = (bytes.whole()?, bytes.whole()?);
         let processes = (0..bytes.count()?).map(|_| process(&mut bytes)).collect::<Result<Vec<u64>, _>>()?;
-        let at = (second, host, processes.as_slice());
+        let at = At { second, host, processes: processes.as_slice() };
         let requests = (0..bytes.count()?).map(|_| request(&mut bytes, format, at)).collect::<Result<_, _>>()?;
         let rulers = (0..bytes.count()?).map(|_| ruler(&mut bytes, at)).collect::<Result<_, _>>()?;
         let walls = (0..bytes.count()?).map(|_| wall(&mut bytes, at)).collect::<Result<_, _>>()?;
@@ -86,8 +86,13 @@ impl Block {
     }
 }
 
-/// Where rows stand, and the processes that they name by place.
-type At<'a> = (u64, u32, &'a [u64]);
+/// Of which second and host rows are, and the processes that they name by place.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    second: u64,
+    host: u32,
+    processes: &'a [u64],
+}
 
 /// Processes by the order in which they are met.
 #[derive(Default)]
@@ -110,9 +115,9 @@ fn process(bytes: &mut Bytes<'_>) -> Result<u64, Why> {
     bytes.double().map(f64::to_bits)
 }
 
-fn of_place(bytes: &mut Bytes<'_>, (_, _, processes): At<'_>) -> Result<u64, Why> {
+fn of_place(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<u64, Why> {
     let place = usize::try_from(bytes.whole()?).unwrap_or(usize::MAX);
-    processes.get(place).copied().ok_or("a row is of no process")
+    at.processes.get(place).copied().ok_or("a row is of no process")
 }
 
 fn put_request(out: &mut Vec<u8>, row: &ReleaseRow, process: u64) {
@@ -144,7 +149,7 @@ fn request(bytes: &mut Bytes<'_>, format: Format, at: At<'_>) -> Result<ReleaseR
     let slot_seconds = if way & HAS_SLOT == 0 { 0 } else { bytes.small()? };
     let second_of_pair = way & SECOND_OF_PAIR != 0;
     let class = if way & HAS_CLASS == 0 { 0 } else { bytes.small()? };
-    let (second, host, _) = at;
+    let At { second, host, .. } = at;
     let sums = sums(bytes, format)?;
     let span_seconds = slot_seconds.max(1);
     let row = ReleaseRow {
@@ -177,7 +182,7 @@ fn ruler(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<RulerRow, Why> {
     let version = version(bytes)?;
     let ruler = RequestRuler::ALL.get(usize::from(bytes.byte()?)).copied().ok_or("a ruler is of no known kind")?;
     let sums = RulerSums { readings: bytes.whole()?, log: bytes.double()?, log_squared: bytes.double()? };
-    Ok(RulerRow { second: at.0, host: at.1, process, version, ruler, sums })
+    Ok(RulerRow { second: at.second, host: at.host, process, version, ruler, sums })
 }
 
 fn put_version(out: &mut Vec<u8>, version: Option<u32>) {
@@ -203,7 +208,7 @@ fn process_row(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<ProcessRow, Why> {
     let process = of_place(bytes, at)?;
     let (version, slot_seconds) = (version(bytes)?, bytes.small()?);
     let (cpu, requests_cpu) = (bytes.whole_double()?, bytes.whole_double()?);
-    Ok(ProcessRow { second: at.0, slot_seconds, host: at.1, process, version, cpu, requests_cpu })
+    Ok(ProcessRow { second: at.second, slot_seconds, host: at.host, process, version, cpu, requests_cpu })
 }
 
 fn put_wall(out: &mut Vec<u8>, row: &WallRow) {
@@ -227,7 +232,7 @@ fn wall(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<WallRow, Why> {
         Ok((last, bytes.small()?))
     };
     let counts = (0..length).map(next).collect::<Result<_, Why>>()?;
-    Ok(WallRow { second: at.0, host: at.1, version, route, counts })
+    Ok(WallRow { second: at.second, host: at.host, version, route, counts })
 }
 
 fn put_second(out: &mut Vec<u8>, row: &HostSecond) {
@@ -238,11 +243,11 @@ fn put_second(out: &mut Vec<u8>, row: &HostSecond) {
     readings.iter().flatten().for_each(|&reading| put_double(out, reading));
 }
 
-fn host_second(bytes: &mut Bytes<'_>, (second, host, _): At<'_>) -> Result<HostSecond, Why> {
+fn host_second(bytes: &mut Bytes<'_>, at: At<'_>) -> Result<HostSecond, Why> {
     let (cpus, mask) = (bytes.small()?, bytes.byte()?);
     let mut next = |place: u8| if mask >> place & 1 == 1 { bytes.double().map(Some) } else { Ok(None) };
     let (busy, steal, pressure, running) = (next(0)?, next(1)?, next(2)?, next(3)?);
-    Ok(HostSecond { second, host, cpus, busy, steal, pressure, running })
+    Ok(HostSecond { second: at.second, host: at.host, cpus, busy, steal, pressure, running })
 }
 
 #[cfg(test)]
@@ -433,8 +438,8 @@ mod tests {
     fn sums_that_follow_from_others_take_no_room() {
         let room = |sums: &RequestSums| {
             let mut out = Vec::new();
-            super::super::levels::put_levels(&mut out, sums);
-            assert_eq!(super::super::levels::levels(&mut Bytes(&out), sums), Ok(sums.levels));
+            super::super::sums::put_levels(&mut out, sums);
+            assert_eq!(super::super::sums::levels(&mut Bytes(&out), sums), Ok(sums.levels));
             out.len()
         };
         assert_eq!(room(&RequestSums { warming: 3, ..RequestSums::default() }), 1);

@@ -1,4 +1,4 @@
-//! What others read: rows of a service within a window.
+//! What others read: rows of a service within a window, and facts about the store and what is in it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steady_model::ReleaseRows;
 
-use super::merge::{append, merge};
-use super::names::{self, whole};
+use super::fold::{append, merge};
 use super::pack::Block;
+use super::schema::whole;
 use super::writer::HOST;
 use super::{StoreError, fold, schema};
 
@@ -46,15 +46,14 @@ impl Reader {
     pub fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, StoreError> {
         let mut gathered =
             Gathered { rows: ReleaseRows { service: service.to_owned(), ..Default::default() }, ..Default::default() };
-        let Some(number) = names::find(&self.connection, service)? else { return Ok(gathered.rows) };
+        let Some(number) = schema::find(&self.connection, service)? else { return Ok(gathered.rows) };
         for of in [number, HOST] {
             let query =
                 "SELECT second, host, rows, grain FROM blocks WHERE second >= ?1 AND second < ?2 AND service = ?3
                 ORDER BY second";
             let mut query = self.connection.prepare_cached(query)?;
             let mut found = query.query((whole(from), whole(to), of))?;
-            // The parts of one second.
-            let mut open: Option<(u64, Block, bool)> = None;
+            let mut open: Option<OpenSecond> = None;
             while let Some(row) = found.next()? {
                 let second = u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0);
                 let host = gathered.place(self, Kind::Host, row.get(1)?)?;
@@ -65,12 +64,12 @@ impl Reader {
                     fold::stand_for_tens(&mut block);
                 }
                 match &mut open {
-                    Some((last, parts, several)) if *last == second => {
-                        append(parts, block);
-                        *several = true;
+                    Some(open) if open.second == second => {
+                        append(&mut open.block, block);
+                        open.has_several = true;
                     }
                     _ => {
-                        if let Some(done) = open.replace((second, block, false)) {
+                        if let Some(done) = open.replace(OpenSecond { second, block, has_several: false }) {
                             gathered.take(self, done)?;
                         }
                     }
@@ -82,6 +81,14 @@ impl Reader {
         }
         Ok(gathered.rows)
     }
+}
+
+/// A second of which blocks are still read.
+struct OpenSecond {
+    second: u64,
+    /// The blocks, one after the other.
+    block: Block,
+    has_several: bool,
 }
 
 /// Opens a database for reading. In a folder where nothing may be written SQLite cannot share a journal with a writer; without a
@@ -155,8 +162,9 @@ impl Gathered {
     }
 
     /// Adds the rows of one second, which came in several parts or in one.
-    fn take(&mut self, reader: &Reader, (_, mut block, several): (u64, Block, bool)) -> Result<(), StoreError> {
-        if several {
+    fn take(&mut self, reader: &Reader, done: OpenSecond) -> Result<(), StoreError> {
+        let OpenSecond { mut block, has_several, .. } = done;
+        if has_several {
             merge(&mut block);
         }
         self.rows.folded += block.folded;
@@ -183,4 +191,103 @@ impl Gathered {
         self.rows.processes.append(&mut block.processes);
         Ok(())
     }
+}
+
+/// A service of which there are rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceFacts {
+    /// Its name.
+    pub name: String,
+    /// Its versions, the one that was seen last at the end.
+    pub versions: Vec<String>,
+    /// The first second of which there are rows, since 1970.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// Requests, those of warming processes among them; by the minute, so that some may be of seconds that are gone.
+    pub requests: u64,
+}
+
+/// The file, and how far back it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreFacts {
+    /// How large it is, with its journal, in bytes.
+    pub bytes: u64,
+    /// The first second, since 1970.
+    pub first: Option<u64>,
+    /// The last.
+    pub last: Option<u64>,
+}
+
+impl Reader {
+    /// The services of which there are rows, by name.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub fn services(&self) -> Result<Vec<ServiceFacts>, StoreError> {
+        let mut query = self.connection.prepare(
+            "SELECT service, version, min(first), max(last), sum(requests) FROM totals
+                GROUP BY service, version ORDER BY service, max(last), min(first)",
+        )?;
+        let mut found = query.query([])?;
+        let mut services: Vec<(u32, ServiceFacts)> = Vec::new();
+        while let Some(row) = found.next()? {
+            let (number, version): (u32, u32) = (row.get(0)?, row.get(1)?);
+            let [first, last, requests] =
+                [2, 3, 4].map(|place| row.get::<_, i64>(place).map(|value| u64::try_from(value).unwrap_or(0)));
+            let (first, last, requests) = (first?, last?, requests?);
+            if services.last().is_none_or(|(last, _)| *last != number) {
+                let name = self.name(number)?;
+                services.push((number, ServiceFacts { name, versions: vec![], first, last, requests: 0 }));
+            }
+            let Some((_, facts)) = services.last_mut() else { continue };
+            facts.versions.push(self.name(version)?);
+            (facts.first, facts.last) = (facts.first.min(first), facts.last.max(last));
+            facts.requests = facts.requests.saturating_add(requests);
+        }
+        let mut facts: Vec<ServiceFacts> = services.into_iter().map(|(_, facts)| facts).collect();
+        facts.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(facts)
+    }
+
+    /// The last second of which there is anything: about now, while the agent runs.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub fn last_second(&self) -> Result<Option<u64>, StoreError> {
+        super::writer::last_second(&self.connection)
+    }
+
+    /// The file, and how far back it goes.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub fn facts(&self) -> Result<StoreFacts, StoreError> {
+        let first: Option<i64> = self.connection.query_row("SELECT min(second) FROM blocks", [], |row| row.get(0))?;
+        let first = first.and_then(|second| u64::try_from(second).ok());
+        Ok(StoreFacts { bytes: bytes_of(&self.path), first, last: self.last_second()? })
+    }
+
+    /// The text of a number that stands in some row.
+    pub(super) fn name(&self, number: u32) -> Result<String, StoreError> {
+        let text = schema::text(&self.connection, number)?;
+        text.ok_or(StoreError::Damaged { second: 0, why: "a name is missing" })
+    }
+}
+
+/// How large a store is, with its journal.
+pub(super) fn bytes_of(path: &Path) -> u64 {
+    let size = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        std::fs::metadata(name).map_or(0, |facts| facts.len())
+    };
+    size("") + size("-wal")
+}
+
+/// How large the pages are that are in use.
+pub(super) fn bytes_in_use(connection: &Connection) -> Result<u64, StoreError> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let pages = number("page_count")? - number("freelist_count")?;
+    Ok(u64::try_from(pages * number("page_size")?).unwrap_or(0))
 }

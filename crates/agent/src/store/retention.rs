@@ -2,8 +2,8 @@
 
 use rusqlite::TransactionBehavior;
 
-use super::facts::bytes_in_use;
-use super::names::whole;
+use super::reader::bytes_in_use;
+use super::schema::whole;
 use super::{StoreError, Writer, fold};
 
 /// Rows are folded once more than this share of the room is used, ...

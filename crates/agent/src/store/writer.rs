@@ -1,4 +1,4 @@
-//! What the agent writes.
+//! What the agent writes: batches of rows, a block for each second.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use steady_linux::directory::{Directory, Lock};
-use steady_model::{ReleaseRow, ReleaseRows};
+use steady_model::{HostSecond, ReleaseRow, ReleaseRows, ReleaseRulerRow};
 
-use super::names::{Names, whole};
 use super::pack::Block;
-use super::{Batch, StoreError, schema};
+use super::schema::{Names, whole};
+use super::{StoreError, schema};
 
 /// How long to wait for a reader that brings the journal home.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -246,7 +246,7 @@ fn blocks_of_host(batch: &Batch, host: u32) -> Blocks {
 
 fn insert(connection: &Connection, service: u32, blocks: Blocks) -> Result<(), StoreError> {
     for ((host, second), block) in blocks {
-        insert_block(connection, (service, host, second), 0, &block)?;
+        insert_block(connection, service, host, second, 0, &block)?;
     }
     Ok(())
 }
@@ -254,7 +254,9 @@ fn insert(connection: &Connection, service: u32, blocks: Blocks) -> Result<(), S
 /// Adds a block: whose and when, and whether it has been folded.
 pub(super) fn insert_block(
     connection: &Connection,
-    (service, host, second): (u32, u32, u64),
+    service: u32,
+    host: u32,
+    second: u64,
     grain: u32,
     block: &Block,
 ) -> Result<(), StoreError> {
@@ -280,4 +282,38 @@ fn count(connection: &Connection, service: u32, rows: &[ReleaseRow], numbers: &N
         query.execute((service, version, whole(minute), whole(first), whole(last), whole(requests)))?;
     }
     Ok(())
+}
+
+/// What was gathered since the last write.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// The second in which it was gathered, since 1970: what was folded or lost is booked there.
+    pub second: u64,
+    /// The host's name, for `rulers` and `seconds`.
+    pub host: String,
+    /// Rows of services, each once; their own `rulers` are those of processes, and `seconds` are empty.
+    pub services: Vec<ReleaseRows>,
+    /// The agent's own rulers.
+    pub rulers: Vec<ReleaseRulerRow>,
+    /// The host.
+    pub seconds: Vec<HostSecond>,
+}
+
+impl Batch {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty() && self.rulers.is_empty() && self.seconds.is_empty()
+    }
+
+    /// How many rows there are in it.
+    pub fn rows(&self) -> usize {
+        let of = |rows: &ReleaseRows| rows.requests.len() + rows.rulers.len() + rows.walls.len() + rows.processes.len();
+        self.services.iter().map(of).sum::<usize>() + self.rulers.len() + self.seconds.len()
+    }
+
+    /// How many requests it tells of.
+    pub fn requests(&self) -> u64 {
+        let rows = self.services.iter().flat_map(|rows| &rows.requests);
+        rows.map(|row| row.sums.requests + row.sums.warming).sum()
+    }
 }

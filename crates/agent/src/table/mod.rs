@@ -1,7 +1,5 @@
 //! The rows of the seconds that are open: what arrives is added to them, and all of it is bounded, whatever arrives.
 
-mod limits;
-mod names;
 mod processes;
 mod rows;
 mod service;
@@ -10,14 +8,12 @@ mod tests;
 
 use std::collections::HashMap;
 
-use crate::record::{AgentService, Arrived, LineFault};
 use steady_model::ReleaseRows;
 
 use crate::line::{Datagram, Line};
+use crate::record::{AgentService, Arrived, LineFault};
 use crate::time::SECOND;
 use service::Service;
-
-pub use limits::Limits;
 
 /// A service that was not heard of for so long makes room for others.
 const FORGOTTEN_SECONDS: u64 = 600;
@@ -80,8 +76,8 @@ impl Table {
             service.processes.heard(datagram.process, now.monotonic / SECOND, limits.processes, &mut service.fold);
         for line in datagram.lines() {
             match line {
-                Ok(Line::Request(request)) => service.add(&request, process, (limits, now), arrived),
-                Ok(Line::Process(reading)) => service.add_process(&reading, process, (limits, now), arrived),
+                Ok(Line::Request(request)) => service.add(&request, process, limits, now, arrived),
+                Ok(Line::Process(reading)) => service.add_process(&reading, process, limits, now, arrived),
                 Ok(Line::Lost(lines)) => {
                     service.processes.lost_lines(process);
                     arrived.lost = arrived.lost.saturating_add(lines);
@@ -167,4 +163,37 @@ fn service_of<'a>(
     let service = services.get_mut(written)?;
     service.heard = seconds;
     Some(service)
+}
+
+/// How many there may be of what services name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Services; more are left out.
+    pub services: usize,
+    /// Versions of a service; requests of more are left out.
+    pub versions: usize,
+    /// Routes of a service; more are folded into `(other)`.
+    pub routes: usize,
+    /// Classes of requests of a service; more are folded into `(other)`.
+    pub classes: usize,
+    /// Processes of a service; the least recently heard of are forgotten, which loses what their last request took.
+    pub processes: usize,
+    /// Rows of all services at a time; then they are written before their second is over.
+    pub rows: usize,
+    /// How long ago, in seconds, a request may have ended to be added to its own second.
+    pub late_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            services: 20,
+            versions: 24,
+            routes: 200,
+            classes: 16,
+            processes: 2_000,
+            rows: 50_000,
+            late_seconds: 86_400,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! One service: its names and processes, and how a request is added to its rows.
+//! One service: its processes, and how a request is added to its rows.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -7,9 +7,8 @@ use crate::record::{AgentService, Arrived, LineFault};
 use steady_model::{Assignment, ReleaseRows, TimeSlot, WALL_SECONDS, wall_bucket};
 use steady_stats::release::{Fold, RequestCost, WARMING_REQUESTS};
 
-use super::names::{NONE_OF_THEM, Names};
 use super::processes::{CpuReading, Processes};
-use super::rows::{AllNames, Key, Open, ProcessKey};
+use super::rows::{AllNames, Key, NONE_OF_THEM, Names, Open, ProcessKey};
 use super::{Limits, Now};
 use crate::line::{ProcessLine, RequestLine};
 use crate::time::SECOND;
@@ -68,7 +67,8 @@ impl Service {
         &mut self,
         request: &RequestLine<'_>,
         process: u64,
-        (limits, now): (&Limits, Now),
+        limits: &Limits,
+        now: Now,
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(request.unknown);
@@ -146,7 +146,8 @@ impl Service {
         &mut self,
         line: &ProcessLine<'_>,
         process: u64,
-        (limits, now): (&Limits, Now),
+        limits: &Limits,
+        now: Now,
         arrived: &mut Arrived,
     ) {
         arrived.faults[LineFault::Name.index()] += u64::from(line.unknown);

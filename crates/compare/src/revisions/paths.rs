@@ -1,4 +1,4 @@
-//! Built files that name the directory that they were built in.
+//! Paths: as words of a shell, and in built files that name the directory that they were built in.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -7,6 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
+use steady_feature::Failure;
+
+/// A path as a word of the shell.
+pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
+    Ok(shell_words::quote(text).into_owned())
+}
 
 /// Lets the programs and libraries below `tree` find at `to` what they would look for at `from`: run paths of the
 /// dynamic linker, the files of a test, the interpreter of a script. Both are of the same length, so that nothing in a

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use steady_feature::Failure;
 use steady_process::git;
 
-use super::trees::quoted;
+use super::paths::quoted;
 
 /// A repository within a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use steady_process::{Scripts, git};
 
 use super::overlay;
 use super::paths;
+use super::paths::quoted;
 use super::repository::{Repository, Revision};
 use super::submodules::{self, Submodule};
 use crate::workspace::Workspace;
@@ -166,10 +167,4 @@ fn put_aside(from: &Path, to: &Path) -> io::Result<()> {
     let admin = link.trim_ascii_end().strip_prefix(b"gitdir: ").ok_or(io::ErrorKind::InvalidData)?;
     let admin = PathBuf::from(OsString::from_vec(admin.to_vec()));
     fs::write(admin.join("gitdir"), [to.join(".git").as_os_str().as_bytes(), b"\n"].concat())
-}
-
-/// A path as a word of the shell.
-pub(super) fn quoted(path: &Path) -> Result<String, Failure> {
-    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("'{}' is not UTF-8", path.display())))?;
-    Ok(shell_words::quote(text).into_owned())
 }

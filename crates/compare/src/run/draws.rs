@@ -57,7 +57,8 @@ impl PerDraw {
     pub(super) fn blocks(
         &self,
         coins: &mut Coins,
-        (layout, commands): (Layout, usize),
+        layout: Layout,
+        commands: usize,
         rounds: u64,
         draw: u64,
     ) -> Vec<BlockSpec> {
@@ -113,7 +114,7 @@ mod tests {
         let mut coins = Coins::new(Seed(1));
         let mut places = Vec::new();
         for number in 0..50 {
-            let blocks = draw.blocks(&mut coins, (Layout::Turns, 2), 8, number);
+            let blocks = draw.blocks(&mut coins, Layout::Turns, 2, 8, number);
             assert_eq!(blocks.len(), 10);
             assert!(blocks.iter().all(|block| block.draw == Some(number)));
             let usual = blocks.iter().enumerate().filter(|(_, block)| block.start == Start::Usual);

@@ -33,7 +33,8 @@ const WATCH_SHARE: u64 = 400;
 const PROGRESS_PAIRS: usize = 5_000;
 
 pub(super) fn measure<R: Runner>(
-    (plan, one_look): (&Plan, bool),
+    plan: &Plan,
+    one_look: bool,
     warm: &Warm,
     runner: &mut R,
     coins: &mut Coins,
@@ -212,7 +213,7 @@ impl<'a> Measuring<'a> {
             Some(draw) => {
                 runner.draw()?;
                 self.draws += 1;
-                draw.blocks(coins, (layout, commands), rounds, self.draws - 1)
+                draw.blocks(coins, layout, commands, rounds, self.draws - 1)
             }
         };
         for (spec, number) in specs.iter_mut().zip((self.blocks.len() + self.usual.len()) as u64..) {

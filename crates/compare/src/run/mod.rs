@@ -158,7 +158,7 @@ fn record_of<R: Runner>(
     let mut coins = Coins::new(plan.seed);
     let one_look = setting.one_look;
     let start = if plan.warm && setting.cold.is_none() { Start::Snapshot } else { Start::Usual };
-    let (warm, starved) = match warmup::warm_up((plan, start), &setting.duets, runner, &mut coins, events) {
+    let (warm, starved) = match warmup::warm_up(plan, start, &setting.duets, runner, &mut coins, events) {
         Err(CompareError::Starved) => (Warm::of_nothing(plan), true),
         warm => (warm?, false),
     };
@@ -182,7 +182,7 @@ fn record_of<R: Runner>(
     events(Event::Begun(Box::new(record.clone())));
     let measured = match starved {
         true => Measured { blocks: vec![], usual: vec![], looks: vec![], moments: vec![], ending: Ending::Spent },
-        false => measure::measure((plan, one_look), &warm, runner, &mut coins, events)?,
+        false => measure::measure(plan, one_look, &warm, runner, &mut coins, events)?,
     };
     Ok(Record {
         blocks: measured.blocks,

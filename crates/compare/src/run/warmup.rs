@@ -55,14 +55,15 @@ struct Warmed {
 }
 
 pub(super) fn warm_up<R: Runner>(
-    (plan, start): (&Plan, Start),
+    plan: &Plan,
+    start: Start,
     duets: &Reading<()>,
     runner: &mut R,
     coins: &mut Coins,
     events: &mut dyn FnMut(Event),
 ) -> Result<Warm, CompareError> {
     let drawing = if start == Start::Snapshot { Some(runner.draw()?) } else { None };
-    let mut layout = |layout, runner: &mut R| warm_layout((layout, start), plan, runner, coins, events);
+    let mut layout = |layout, runner: &mut R| warm_layout(layout, start, plan, runner, coins, events);
     let turns = layout(Layout::Turns, runner)?;
     let queued = runner.activity().pressure.unwrap_or(0.0);
     let waits = mostly_waits(&turns.block, queued);
@@ -85,12 +86,13 @@ pub(super) fn warm_up<R: Runner>(
     let mut warm = Warm { primary, layouts, left_out, drawing };
     keep_what_fits(plan, &mut warm, runner.now());
     let seen = [turns.before, vec![turns.block]].concat();
-    check_budget((plan, start), &mut warm, seen, runner, coins)?;
+    check_budget(plan, start, &mut warm, seen, runner, coins)?;
     Ok(warm)
 }
 
 fn warm_layout<R: Runner>(
-    (layout, start): (Layout, Start),
+    layout: Layout,
+    start: Start,
     plan: &Plan,
     runner: &mut R,
     coins: &mut Coins,
@@ -100,7 +102,7 @@ fn warm_layout<R: Runner>(
     let mut warmed: Option<Warmed> = None;
     for blocks in 1.. {
         let began = runner.now();
-        let (block, traits) = warm_round((layout, start), plan, runner, coins)?;
+        let (block, traits) = warm_round(layout, start, plan, runner, coins)?;
         let took = runner.now() - began;
         events(Event::WarmedUp { blocks, last: took });
         let mut all = traits;
@@ -116,7 +118,8 @@ fn warm_layout<R: Runner>(
 
 /// Runs a round that does not count. One block of it tells what the commands are like; in turns it is the only one.
 fn warm_round<R: Runner>(
-    (layout, start): (Layout, Start),
+    layout: Layout,
+    start: Start,
     plan: &Plan,
     runner: &mut R,
     coins: &mut Coins,
@@ -290,7 +293,8 @@ fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
 /// runs seen: before a budget is refused, further pairs are run, for at most twice the budget. If load uses up that time,
 /// too little is known of the commands' own need, and nothing is refused.
 fn check_budget<R: Runner>(
-    (plan, start): (&Plan, Start),
+    plan: &Plan,
+    start: Start,
     warm: &mut Warm,
     mut seen: Vec<Block>,
     runner: &mut R,
@@ -319,7 +323,7 @@ fn check_budget<R: Runner>(
         if runner.now() + a_pair > budget + budget {
             break (!busy).then_some(own);
         }
-        seen.push(warm_round((Layout::Turns, start), plan, runner, coins)?.0);
+        seen.push(warm_round(Layout::Turns, start, plan, runner, coins)?.0);
     };
     let further = seen.len() as u64 - warmed_up;
     if further > 0

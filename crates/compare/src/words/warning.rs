@@ -14,7 +14,7 @@ pub(crate) fn warning_message(report: &Report, warning: &Warning) -> String {
 pub(crate) fn message(report: &Report, warning: &Warning) -> String {
     let record = &report.record;
     match warning {
-        Warning::Failures { command, failed, runs, first } => failures(report, *command, (*failed, *runs), first),
+        Warning::Failures { command, failed, runs, first } => failures(report, *command, *failed, *runs, first),
         Warning::LeftBehind { command, processes } => {
             let who = capital(&subject(&record.plan, *command));
             let many = count(usize::try_from(*processes).unwrap_or(usize::MAX), "process", "processes");
@@ -118,7 +118,7 @@ pub(crate) fn few(report: &Report, pairs: usize) -> String {
 }
 
 /// Failed runs: what became of them.
-fn failures(report: &Report, command: usize, (failed, runs): (usize, usize), first: &str) -> String {
+fn failures(report: &Report, command: usize, failed: usize, runs: usize, first: &str) -> String {
     let plan = &report.record.plan;
     let who = subject(plan, command);
     let what = if plan.commands.len() == 1 { "They" } else { "Their pairs" };

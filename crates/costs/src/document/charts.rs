@@ -1,6 +1,6 @@
 //! Charts: the distribution of a probe's repetitions, and the cost by length of the loop.
 
-use steady_model::{Metric, Probe};
+use steady_model::Metric;
 use steady_render::chart::{Axis, Bin, Chart, Height, Look, Marks, Series, Whisker};
 use steady_render::document::{Block, Section};
 use steady_render::letters::capital;
@@ -9,7 +9,6 @@ use steady_render::scale::{Kind, Scale};
 use super::FEW;
 use super::figures::{Figures, amount, below, beyond, modes};
 use super::notes::count;
-use super::sweep::lengths;
 use crate::record::{Cost, CostsRecord};
 
 /// A histogram of each probe that was measured, a section each. If they are many, the key stands below the first alone.
@@ -68,10 +67,10 @@ pub fn histogram(cost: &Cost, with_key: bool) -> Chart {
 /// the chart.
 const LEAST: f64 = 0.75;
 
-/// The cost of a probe by length of the loop, relative to the one that is the answer; none without two that can be drawn.
-pub(super) fn by_length(record: &CostsRecord, probe: Probe, answer: &Cost) -> Option<Chart> {
+/// The costs of a probe by length of the loop, the shortest first, relative to the one that is the answer; none without two that
+/// can be drawn.
+pub(super) fn by_length(all: &[&Cost], answer: &Cost) -> Option<Chart> {
     let relative = |seconds: f64| (seconds / answer.median_seconds).ln();
-    let all: Vec<&Cost> = lengths(record, probe).into_iter().map(|(cost, _)| cost).collect();
     let drawn: Vec<(f64, &Cost)> = all
         .iter()
         .enumerate()
@@ -90,7 +89,7 @@ pub(super) fn by_length(record: &CostsRecord, probe: Probe, answer: &Cost) -> Op
     let (low, high) = line.iter().fold((-LEAST, LEAST), |ends, point| (ends.0.min(point.1), ends.1.max(point.1)));
     let named = |name: String, look, marks| Series { name: Some(name), look, marks };
     Some(Chart {
-        label: format!("Cost of {} by length of the loop", probe.name()),
+        label: format!("Cost of {} by length of the loop", answer.probe.name()),
         height: Height::Tall,
         x: Axis::Names(all.iter().map(|cost| rounds(cost.loops)).collect()),
         y: Axis::Scale(Scale::new(Kind::Change, low, high).padded()),

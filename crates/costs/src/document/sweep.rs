@@ -37,7 +37,8 @@ pub(super) fn sections(record: &CostsRecord) -> Vec<Section> {
     let mut sections = Vec::new();
     for probe in each_once(record) {
         let heading = format!("{}: the cost of {} by length of the loop", probe.name(), probe.unit());
-        let chart = answer(record, probe).and_then(|cost| charts::by_length(record, probe, cost));
+        let costs: Vec<&Cost> = lengths(record, probe).into_iter().map(|(cost, _)| cost).collect();
+        let chart = answer(record, probe).and_then(|answer| charts::by_length(&costs, answer));
         sections.push(Section::new(&heading, vec![Block::Table(table(record, probe))]).whole());
         let heading = format!("{}: the same as a chart", probe.name());
         sections.extend(chart.map(|chart| Section::new(&heading, vec![Block::Chart(chart)]).shown(Shown::OnPages)));
@@ -138,7 +139,7 @@ fn answer(record: &CostsRecord, probe: Probe) -> Option<&Cost> {
 }
 
 /// The lengths of one probe that were measured, each with its reason, the shortest first.
-pub(super) fn lengths(record: &CostsRecord, probe: Probe) -> Vec<(&Cost, LengthReason)> {
+fn lengths(record: &CostsRecord, probe: Probe) -> Vec<(&Cost, LengthReason)> {
     let of_it = record.probes.iter().filter(|one| one.probe == probe);
     let mut lengths: Vec<_> = of_it.filter_map(|one| Some((one.cost.as_ref().ok()?, one.against_longest?))).collect();
     lengths.sort_by_key(|(cost, _)| cost.loops);

@@ -1,13 +1,18 @@
-//! One command: its sentences, its tables, its facts.
+//! One command: its sentences, its tables, its facts, its processes.
 
-use steady_model::{Interval, Nanos, Outcome};
+use std::cmp::Reverse;
+
+use steady_feature::{Record, Report};
+use steady_model::{Facts, Interval, Nanos, Outcome, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
-use steady_render::letters::{count, one_line};
+use steady_render::json;
+use steady_render::letters::{count, cut, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::units::{TIE, percent, time, time_unit};
+use steady_render::units::{TIE, percent, thousands, time, time_unit};
 
-use super::{between, charts, counted, course, events, indented, machine, missing, named, notes, prices, processes};
-use crate::record::{ExplainRecord, Part};
+use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use crate::csv;
+use crate::record::{ExplainRecord, Part, ProcessUse, SCHEMA};
 
 /// More parts than this are one row together.
 const PARTS: usize = 10;
@@ -256,8 +261,33 @@ fn facts(record: &ExplainRecord) -> Vec<Fact> {
     facts
 }
 
+impl Report for ExplainRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv::one(self)
+    }
+
+    /// It has no samples. Every part stands on a line of its own.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "parts")
+    }
+}
+
+impl Record for ExplainRecord {
+    /// It is complete however the command ended.
+    fn facts(&self) -> Facts {
+        Facts {
+            commands: vec![self.command.name.clone()],
+            ..Facts::without_pairs(RunKind::Explain, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+}
+
 /// The report.
-pub(crate) fn document(record: &ExplainRecord) -> Document {
+fn document(record: &ExplainRecord) -> Document {
     let went = "Where the time went";
     let did = "What it was counted to do, at this host's prices";
     let mut sections = vec![Section::new(went, vec![Block::Table(times(record))]).whole()];
@@ -267,8 +297,8 @@ pub(crate) fn document(record: &ExplainRecord) -> Document {
         sections.push(Section::new(did, vec![Block::Table(parts)]).whole());
         sections.extend(on_pages("Its CPU time", charts::parts(record)));
     }
-    sections.extend(on_pages("Over time", course::chart(record)));
-    sections.extend(processes::section(record));
+    sections.extend(on_pages("Over time", charts::cpus_over_time(record)));
+    sections.extend(section(record));
     let command = vec![Block::Command(one_line(&record.command.name)), Block::Facts(facts(record))];
     sections.push(Section::new("The command", command));
     sections.push(origin(record.started, &record.host, &record.revision));
@@ -285,7 +315,7 @@ fn on_pages(heading: &str, chart: Option<steady_render::Chart>) -> Option<Sectio
 }
 
 /// Where its time went in a few words, for a list: `1.23 s: 62 % CPU`; of a traced command what it did.
-pub(crate) fn summary(record: &ExplainRecord) -> String {
+fn summary(record: &ExplainRecord) -> String {
     let text = match (record.trace, &record.counts.calls) {
         (true, Ok(calls)) => format!("{} calls traced", events(*calls as f64)),
         (true, Err(_)) => "traced".to_owned(),
@@ -295,4 +325,51 @@ pub(crate) fn summary(record: &ExplainRecord) -> String {
         }
     };
     text.replace(TIE, " ")
+}
+
+/// More processes than this are not listed one by one.
+const MOST: usize = 40;
+/// The widest name; the kernel keeps 15 bytes of it.
+const NAME: usize = 16;
+
+/// The processes that used most CPU time. A terminal shows them if they were asked for.
+pub(super) fn section(record: &ExplainRecord) -> Option<Section> {
+    let said = |text: String| vec![Block::Paragraph(vec![(Emphasis::Plain, text)])];
+    let blocks = match &record.processes {
+        Ok(all) if !all.is_empty() => table(all),
+        Ok(_) if !record.by_process => return None,
+        Ok(_) => said("No process was seen.".to_owned()),
+        Err(absent) => said(format!("By process: absent: {}", one_line(&absent.0))),
+    };
+    let shown = if record.by_process { Shown::Everywhere } else { Shown::OffTerminal };
+    Some(Section::new("By process", blocks).shown(shown).folded().whole())
+}
+
+fn table(all: &[ProcessUse]) -> Vec<Block> {
+    let mut sorted: Vec<&ProcessUse> = all.iter().collect();
+    sorted.sort_by_key(|one| Reverse(one.cpu_seconds));
+    let (shown, rest) = sorted.split_at(MOST.min(sorted.len()));
+    let columns = vec![
+        Column::numbers("process", shown, |one| one.pid.to_string()),
+        Column::numbers("of", shown, |one| one.parent.to_string()),
+        Column::words("name", shown, |one| cut(&one_line(&one.name), NAME)),
+        Column::numbers("threads", shown, |one| one.threads.to_string()),
+        Column::numbers("wall time", shown, |one| time(one.wall_seconds.seconds())),
+        Column::numbers("CPU time", shown, |one| time(one.cpu_seconds.seconds())),
+        Column::numbers("waiting", shown, |one| Cell::reading(&one.waiting_seconds, |waiting| time(waiting.seconds()))),
+        Column::numbers("page faults", shown, |one| number(one.faults)),
+        Column::numbers("switches", shown, |one| number(one.switches)),
+    ];
+    let table = Table { label: "Processes".to_owned(), rows: ("process", "processes"), columns };
+    let others = (!rest.is_empty()).then(|| {
+        let cpu: f64 = rest.iter().map(|one| one.cpu_seconds.seconds()).sum();
+        let others = count(rest.len(), "other process", "other processes");
+        let text = format!("{others} used {} of CPU time together; JSON has each.", time(cpu));
+        Block::Paragraph(vec![(Emphasis::Plain, text)])
+    });
+    std::iter::once(Block::Table(table)).chain(others).collect()
+}
+
+fn number(count: u64) -> String {
+    thousands(usize::try_from(count).unwrap_or(usize::MAX))
 }

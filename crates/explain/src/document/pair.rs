@@ -1,12 +1,15 @@
 //! Two commands: the sentences of their difference, its tables, its facts. OLD is the first, NEW the second.
 
-use steady_model::{Ending, Interval, Metric};
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, Interval, Metric, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, origin};
+use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, decimals, duration, fixed, time, time_unit};
 
 use super::{between, charts, counted, events, indented, machine, missing, named, notes, prices};
+use crate::csv;
 use crate::record::{Difference, ExplainPairRecord, Line};
 
 /// More parts than this are one row together; of more than a few, those that do not differ.
@@ -314,8 +317,36 @@ fn facts(record: &ExplainPairRecord) -> Vec<Fact> {
     facts
 }
 
+impl Report for ExplainPairRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv::pair(self)
+    }
+
+    /// Every line, and every block, stays on one.
+    fn json(&self, samples: bool) -> String {
+        pretty::indented(&self.value(samples))
+    }
+}
+
+impl Record for ExplainPairRecord {
+    fn facts(&self) -> Facts {
+        let record = &self.record;
+        Facts {
+            seed: Ok(record.plan.seed),
+            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
+            pairs: Ok(record.blocks.len()),
+            complete: record.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), summary(self))
+        }
+    }
+}
+
 /// The report.
-pub(crate) fn document(record: &ExplainPairRecord) -> Document {
+fn document(record: &ExplainPairRecord) -> Document {
     let on_pages = |heading: &str, chart: Option<steady_render::Chart>| {
         chart.map(|chart| Section::new(heading, vec![Block::Chart(chart)]).shown(Shown::OnPages))
     };
@@ -339,7 +370,7 @@ pub(crate) fn document(record: &ExplainPairRecord) -> Document {
 }
 
 /// The difference in a few words, for a list: `NEW +12.0 ms CPU`.
-pub(crate) fn summary(record: &ExplainPairRecord) -> String {
+fn summary(record: &ExplainPairRecord) -> String {
     let line = if record.record.primary == Metric::Cpu { Line::Cpu } else { Line::Wall };
     let what = if line == Line::Cpu { "CPU" } else { "wall" };
     let text = match find(record, line).map(|of| (of.difference.as_ref(), certain(of))) {

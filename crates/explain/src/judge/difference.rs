@@ -8,11 +8,8 @@ use steady_model::{Absent, Interval, Layout, Metric, Nanos, Reading, Run};
 use steady_stats::{MIN_PAIRS, Shift, mean, shift, weights};
 
 use super::made::{self, Made};
-use super::{TICKS, faults};
+use super::{ALPHA, TICKS, faults};
 use crate::record::{Difference, ExplainPairRecord, Line, Missing};
-
-/// Each line's interval is at this level, by one look at its end.
-pub(super) const ALPHA: f64 = 0.05;
 
 /// A record with what follows from what was measured.
 pub fn judged_pair(mut record: ExplainPairRecord) -> ExplainPairRecord {

@@ -4,7 +4,7 @@ use steady_costs::prices::{Price, Priced, Prices};
 use steady_model::{Absent, Reading};
 use steady_stats::{Shift, apart};
 
-use super::difference::ALPHA;
+use super::ALPHA;
 use super::parts::Tally;
 use crate::record::{Counts, ExplainPairRecord, Missing, Part};
 

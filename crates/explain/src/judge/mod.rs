@@ -1,6 +1,5 @@
 //! From what a command did to where its time went: pure, so that a record gives the same report whenever it is read.
 
-mod calls;
 mod difference;
 mod faults;
 mod made;
@@ -20,6 +19,8 @@ const SHARE: f64 = 0.02;
 const TICKS: f64 = 2.0;
 /// What the counting took is known to this share of it (`bench/run explain` holds it against runs that nobody looks at).
 const COUNTING_ERROR: f64 = 1.0 / 3.0;
+/// The level of the intervals of differences, by one look at the end.
+const ALPHA: f64 = 0.05;
 /// The normal distribution's two-sided 5 %.
 const LEVEL: f64 = 1.96;
 

@@ -6,14 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use steady_costs::prices::{Price, Priced, Prices};
 use steady_feature::attended::AttendedCommand;
-use steady_feature::{Record, Report};
-use steady_model::{Activity, AluTime, Facts, Host, Interval, Nanos, Outcome, Reading, RunKind, Timestamp};
-use steady_render::document::Document;
+use steady_model::{Activity, AluTime, Host, Interval, Nanos, Outcome, Reading, Timestamp};
 use steady_render::json::{self, ReadError};
 
 use super::{Counts, LONGEST, Missing, ProcessUse, Progress, SCHEMA, figures, holds, not_judged};
-use crate::document::one::{document, summary};
-use crate::{csv, judged};
+use crate::judged;
 
 /// The times and counts of a command that has ended, and where its time went. Its fields are those of its JSON. What is derived
 /// (CPU time, parts, what they leave, notes) is written and never read: [`judged`] derives it again.
@@ -166,29 +163,4 @@ fn as_in_comparisons<S: Serializer>(command: &AttendedCommand, serializer: S) ->
     }
     let (environment, parameters) = (BTreeMap::new(), BTreeMap::new());
     InComparisons { command, directory: (), environment, parameters, revision: () }.serialize(serializer)
-}
-
-impl Report for ExplainRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv::one(self)
-    }
-
-    /// It has no samples. Every part stands on a line of its own.
-    fn json(&self, _samples: bool) -> String {
-        json::text_by_lines(&SCHEMA, self, "parts")
-    }
-}
-
-impl Record for ExplainRecord {
-    /// It is complete however the command ended.
-    fn facts(&self) -> Facts {
-        Facts {
-            commands: vec![self.command.name.clone()],
-            ..Facts::without_pairs(RunKind::Explain, (self.started, &self.host, &self.revision), summary(self))
-        }
-    }
 }

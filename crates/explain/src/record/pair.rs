@@ -5,14 +5,11 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use steady_compare::json::{RecordBegin, RecordEnd, read_record_of};
 use steady_costs::prices::{Priced, Prices};
-use steady_feature::Report;
-use steady_model::{AluTime, Ending, Facts, Interval, Nanos, Reading, Record, RunKind};
-use steady_render::document::Document;
-use steady_render::json::{self, ReadError, pretty};
+use steady_model::{AluTime, Interval, Nanos, Reading, Record};
+use steady_render::json::{self, ReadError};
 
 use super::{Counts, Missing, SCHEMA, figures, holds};
-use crate::document::pair::{document, summary};
-use crate::{csv, judged_pair};
+use crate::judged_pair;
 
 /// Two commands whose difference is explained. Its fields are those of its JSON, which has those of the comparison around them ([`PairExport`]).
 /// What is derived (pairs, lines, what is missing, notes) is written and never read: [`judged_pair`] derives it again.
@@ -201,32 +198,4 @@ pub struct PairExport<'a> {
     difference: &'a ExplainPairRecord,
     #[serde(flatten)]
     end: RecordEnd<'a>,
-}
-
-impl Report for ExplainPairRecord {
-    fn document(&self) -> Document {
-        document(self)
-    }
-
-    fn csv(&self) -> String {
-        csv::pair(self)
-    }
-
-    /// Every line, and every block, stays on one.
-    fn json(&self, samples: bool) -> String {
-        pretty::indented(&self.value(samples))
-    }
-}
-
-impl steady_feature::Record for ExplainPairRecord {
-    fn facts(&self) -> Facts {
-        let record = &self.record;
-        Facts {
-            seed: Ok(record.plan.seed),
-            commands: record.plan.commands.iter().map(|command| command.name.clone()).collect(),
-            pairs: Ok(record.blocks.len()),
-            complete: record.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Explain, (record.started, &record.host, &record.revision), summary(self))
-        }
-    }
 }

@@ -11,8 +11,7 @@ use steady_linux::{Root, clock, procfs, tree};
 use steady_model::{Absent, Nanos, Reading};
 
 use super::ExplainRun;
-use super::account::{Seen, account};
-use super::counted::Counted;
+use super::account::{Counted, Seen, account};
 use super::ends::Ends;
 use super::usage::Usage;
 use super::watch::Watch;

@@ -1,4 +1,5 @@
-//! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted.
+//! Two commands of which the difference is to be explained: pairs in turns, then runs of each that are only counted; why these
+//! could not be run.
 
 use steady_compare::run::{CompareError, Event, Setting, compare};
 use steady_costs::prices::Prices;

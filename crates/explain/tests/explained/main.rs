@@ -4,4 +4,3 @@ mod experiment;
 mod made_up;
 mod pairs;
 mod parts;
-mod whole;

@@ -1,11 +1,9 @@
 //! Options that several features have, and what their values mean.
 
-mod failures;
 mod output;
-mod values;
+pub(crate) mod values;
 mod verdict;
 
-pub use failures::{IgnoredFailures, failures};
 pub use output::{FileFlags, Form, FormatFlag, OutputFlags};
-pub use values::{duration, size, span};
+pub use values::{IgnoredFailures, duration, failures, size, span};
 pub use verdict::{GateFlags, PrecisionFlags};

@@ -1,6 +1,9 @@
-//! What the values of options mean: times, sizes, shares.
+//! What the values of options mean: times, sizes, shares, CPUs, exit statuses.
 
-use steady_model::{Nanos, parse_percent};
+use steady_linux::{Root, topology};
+use steady_model::{FailureRule, Nanos, parse_percent};
+
+use crate::Failure;
 
 /// A time above zero: `10s`, `1m30s`, `500ms`, or a number of seconds.
 ///
@@ -81,6 +84,55 @@ pub(super) fn confidence(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a share from 50 % to below 100 %, such as 95% or 0.95".to_owned())
 }
 
+/// Returns the CPUs that `--cpus` names, if it was given.
+///
+/// # Errors
+/// It names none, or one that may not be used.
+pub fn chosen_cpus(list: Option<&str>) -> Result<Option<Vec<usize>>, Failure> {
+    let Some(list) = list else { return Ok(None) };
+    let usage = |why: String| Failure::Usage(format!("--cpus '{list}': {why}"));
+    let wanted = topology::parse_cpu_list(list).map_err(|reason| usage(reason.to_string()))?;
+    let allowed = topology::allowed_cpus(&Root::default()).map_err(|reason| usage(reason.to_string()))?;
+    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(cpu) => Err(usage(format!("CPU {cpu} is not among those that may be used ({allowed:?})"))),
+        None if wanted.is_empty() => Err(usage("it names no CPU".to_owned())),
+        None => Ok(Some(wanted)),
+    }
+}
+
+/// `--ignore-failure`: exit statuses that count as successes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IgnoredFailures {
+    /// Every status.
+    All,
+    /// These.
+    Codes(Vec<i32>),
+}
+
+impl std::str::FromStr for IgnoredFailures {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(IgnoredFailures::All);
+        }
+        let code = |word: &str| match word.trim().parse() {
+            Ok(code) if (0..=255).contains(&code) => Ok(code),
+            _ => Err(format!("'{word}' is no exit status; write 1 or 1,3")),
+        };
+        text.split(',').map(code).collect::<Result<_, _>>().map(IgnoredFailures::Codes)
+    }
+}
+
+/// What the option says of runs that fail.
+pub fn failures(flag: Option<&IgnoredFailures>) -> FailureRule {
+    match flag {
+        None => FailureRule::Abort,
+        Some(IgnoredFailures::All) => FailureRule::IgnoreAll,
+        Some(IgnoredFailures::Codes(codes)) => FailureRule::IgnoreCodes(codes.clone()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +187,22 @@ mod tests {
             if let Ok(time) = duration(&text) {
                 proptest::prop_assert!(time > Nanos::ZERO);
             }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_list_of_statuses_makes_it_panic(text in ".*") {
+            let _ = text.parse::<IgnoredFailures>();
+        }
+    }
+
+    #[test]
+    fn ignored_statuses_are_read() {
+        assert_eq!("all".parse(), Ok(IgnoredFailures::All));
+        assert_eq!("1,3".parse(), Ok(IgnoredFailures::Codes(vec![1, 3])));
+        for wrong in ["", "x", "256", "-1", "1,"] {
+            assert!(wrong.parse::<IgnoredFailures>().is_err(), "{wrong}");
         }
     }
 }

@@ -9,7 +9,6 @@ mod command;
 mod guard;
 mod hand;
 mod journal;
-mod order;
 mod place;
 mod restore;
 mod spreads;
@@ -22,11 +21,11 @@ use thiserror::Error;
 use crate::plan::QuietPlan;
 use crate::record::{Deed, JournalFacts, LeftKnob};
 
+pub(crate) use apply::ORDER;
 pub(crate) use command::{ATTENDANT, attend, run};
 pub(crate) use guard::{GUARD, QuietHost, serve};
 use hand::Live;
 use journal::Holder;
-pub(crate) use order::ORDER;
 pub(crate) use spreads::spreads;
 
 /// Why nothing was changed, or no more of it.

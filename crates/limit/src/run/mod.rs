@@ -5,7 +5,6 @@
 mod course;
 mod limiter;
 mod limits;
-mod pace;
 mod source;
 
 use std::ffi::OsString;

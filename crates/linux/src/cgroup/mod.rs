@@ -6,9 +6,7 @@
 mod find;
 mod own;
 mod quota;
-mod usage;
 
 pub use find::{CpuGroup, Membership, Mount, Version, cpu_group, parse_memberships, parse_mounts};
 pub use own::{OwnGroup, remove_group};
-pub use quota::{Throttling, cpu_quota, parse_cpu_max, parse_throttling, throttled};
-pub use usage::GroupUsage;
+pub use quota::{GroupUsage, Throttling, cpu_quota, parse_cpu_max, parse_throttling, throttled};

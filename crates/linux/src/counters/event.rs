@@ -1,10 +1,10 @@
-//! One event, as the kernel counts it.
+//! Events as the kernel counts them: one event of one process, and the CPU time of a process tree.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use steady_model::CounterScope;
+use steady_model::{CounterScope, Nanos, Reading};
 
 use super::EVENTS;
 use super::meter::{Counter, RawCount};
@@ -120,6 +120,36 @@ fn units(root: &Root) -> Vec<u64> {
     let number = |unit: &str| root.read_line(&format!("/sys/devices/{unit}/type")).ok()?.parse().ok();
     let kinds: Vec<u64> = ["cpu_core", "cpu_atom", "cpu_lowpower"].into_iter().filter_map(number).collect();
     if kinds.len() > 1 { kinds } else { vec![0] }
+}
+
+/// Counts the time that children of this thread, and all that descends from them, have a CPU, from a child's exec on.
+/// Threads that run at this moment are told exactly.
+///
+/// Time in which the hypervisor gave the CPU to others while they had it is counted too, unlike in a process's CPU time.
+/// Programs that change their user, or that this user may not read, drop out at their exec.
+pub struct TreeClock(PerfCounter);
+
+impl TreeClock {
+    /// Opens the clock, before the child is started. Absent where the kernel does not allow it.
+    pub fn open() -> Reading<Self> {
+        let root = Root::default();
+        let mut refused = None;
+        for scope in [CounterScope::UserAndKernel, CounterScope::User] {
+            match PerfCounter::open(&root, &Event::TASK_CLOCK, scope) {
+                Ok(counter) => return Ok(TreeClock(counter)),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(super::reason(&root, &refused.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
+    }
+
+    /// What it has counted so far.
+    ///
+    /// # Errors
+    /// What read(2) says.
+    pub fn read(&mut self) -> io::Result<Nanos> {
+        Ok(Nanos(self.0.read()?.value))
+    }
 }
 
 #[cfg(test)]

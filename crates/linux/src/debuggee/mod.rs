@@ -3,18 +3,9 @@
 //! It is killed and reaped when it is dropped, and killed by the kernel when the thread that holds it ends, however that
 //! ends.
 
-mod injected;
 mod maps;
 mod memory;
-mod one_cpu;
 mod registers;
-mod watch;
-
-pub use crate::sys::debuggee::Limits;
-pub use maps::{Mapping, parse_maps};
-pub use one_cpu::OneCpu;
-pub use registers::{FloatingPoint, Registers};
-pub use watch::{MOST_WATCHED, Watched};
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,9 +16,16 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use crate::process::{NotStarted, Status};
-use crate::sys::debuggee::{self as sys, AtCall, Halt};
+use crate::sys::debuggee as sys;
+use crate::sys::debuggee::{AtCall, Halt};
+
+pub use crate::sys::debuggee::Limits;
+pub use maps::{Mapping, parse_maps};
+pub use memory::{MOST_WATCHED, Watched};
+pub use registers::{FloatingPoint, Registers};
 
 /// A held process.
 pub struct Debuggee {
@@ -258,4 +256,119 @@ fn raised(limit: &Rlimit, wish: u64) -> (u64, u64) {
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let soft = limit.current.filter(|&soft| soft > wish).unwrap_or(wish);
     (soft.min(hard), hard)
+}
+
+/// `syscall`, and what it is written over.
+const SYSCALL: u64 = 0x050f;
+const ITS_BYTES: u64 = 0xffff;
+
+impl Debuggee {
+    /// Has it make a system call where it stands, not within another, and returns what that returned: an error's number is
+    /// negative. Its registers and its code are as before then. To be used before there are breakpoints.
+    ///
+    /// # Errors
+    /// What ptrace(2) says; that it stopped for another reason, or ended.
+    pub fn make_call(&mut self, number: u64, arguments: [u64; 6]) -> io::Result<i64> {
+        let before = sys::registers(self.pid)?;
+        let before = before.ok_or_else(|| io::Error::other("it is not executing code of x86-64"))?;
+        let code = self.word(before.rip)?;
+        let mut registers = before;
+        registers.rax = number;
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
+        self.write_word(before.rip, code & !ITS_BYTES | SYSCALL)?;
+        sys::set_registers(self.pid, &registers)?;
+        sys::step(self.pid)?;
+        match self.await_stop()? {
+            Ok(libc::SIGTRAP) => {}
+            Ok(signal) => return Err(io::Error::other(format!("it was stopped by signal {signal}"))),
+            Err(_) => return Err(io::Error::other("it has ended")),
+        }
+        let after = sys::registers(self.pid)?;
+        let result = after.ok_or_else(|| io::Error::other("it is not executing code of x86-64"))?.rax;
+        self.write_word(before.rip, code)?;
+        sys::set_registers(self.pid, &before)?;
+        Ok(result.cast_signed())
+    }
+
+    /// Where it stands there is an instruction that reads the CPU's time stamp: has it read `stamp` and go on behind it.
+    /// Returns whether there is.
+    ///
+    /// # Errors
+    /// What ptrace(2) says.
+    pub fn give_time_stamp(&mut self, stamp: u64) -> io::Result<bool> {
+        let Some(mut registers) = sys::registers(self.pid)? else { return Ok(false) };
+        let code = self.word(registers.rip)?.to_le_bytes();
+        let length = match code {
+            // rdtsc, rdtscp
+            [0x0f, 0x31, ..] => 2,
+            [0x0f, 0x01, 0xf9, ..] => 3,
+            _ => return Ok(false),
+        };
+        registers.rax = stamp & u64::from(u32::MAX);
+        registers.rdx = stamp >> 32;
+        if length == 3 {
+            registers.rcx = 0;
+        }
+        registers.rip += length;
+        sys::set_registers(self.pid, &registers)?;
+        Ok(true)
+    }
+}
+
+/// Keeps this thread, and what it starts, to one CPU until it is dropped. Of who holds a process and that process one waits at any
+/// time, and to wake up another CPU takes several times as long as to go from one to the other on the same.
+#[derive(Debug)]
+pub struct OneCpu {
+    before: CpuSet,
+    /// It is this thread's.
+    _one_thread: PhantomData<*const ()>,
+}
+
+impl OneCpu {
+    /// The CPU that this thread is on.
+    #[must_use]
+    pub fn current() -> usize {
+        sched_getcpu()
+    }
+
+    /// Keeps this thread to `cpu`.
+    ///
+    /// # Errors
+    /// What sched_setaffinity(2) says: that CPU may not be used.
+    pub fn keep(cpu: usize) -> io::Result<Self> {
+        let before = sched_getaffinity(None)?;
+        if cpu >= CpuSet::MAX_CPU || !before.is_set(cpu) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        sched_setaffinity(None, &one)?;
+        Ok(OneCpu { before, _one_thread: PhantomData })
+    }
+}
+
+impl Drop for OneCpu {
+    fn drop(&mut self) {
+        // Where CPUs have gone meanwhile, it stays where it may be.
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_kept_to_one_cpu_and_let_go() {
+        let before = sched_getaffinity(None).unwrap();
+        for cpu in (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu)) {
+            let kept = OneCpu::keep(cpu).unwrap();
+            assert_eq!((sched_getaffinity(None).unwrap().count(), OneCpu::current()), (1, cpu));
+            drop(kept);
+            assert_eq!(sched_getaffinity(None).unwrap(), before);
+        }
+        let forbidden = (0..CpuSet::MAX_CPU).find(|&cpu| !before.is_set(cpu));
+        assert!(forbidden.is_none_or(|cpu| OneCpu::keep(cpu).is_err()) && OneCpu::keep(usize::MAX).is_err());
+    }
 }

@@ -3,7 +3,6 @@
 //! Source of all formats: proc(5) and the kernel's `Documentation/filesystems/proc.rst`.
 
 mod children;
-mod futex;
 mod machine;
 mod process;
 mod schedstat;
@@ -11,12 +10,14 @@ mod times;
 mod usage;
 
 pub use children::descendants;
-pub use futex::{Sleep, parse_syscall, waits_for_futex};
 pub use machine::{
     LoadAverage, cpu_model, hostname, hypervisor, kernel, load_average, memory_available, memory_total,
     parse_cpu_model, parse_load_average, parse_memory_total,
 };
-pub use process::{ProcessStat, StorageIo, parse_process_stat, parse_storage_io, process_stat, storage_io};
+pub use process::{
+    ProcessStat, Sleep, StorageIo, parse_process_stat, parse_storage_io, parse_syscall, process_stat, storage_io,
+    waits_for_futex,
+};
 pub use schedstat::{Schedstat, SchedstatFile, SchedstatReader, parse_schedstat};
 pub use times::{CpuTicks, CpuTimes, cpu_pressure, cpu_times, parse_cpu_times, parse_pressure_total};
 pub use usage::{ProcessUsage, Switches, parse_process_usage, parse_switches, process_usage, switches};

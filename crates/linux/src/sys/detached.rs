@@ -94,7 +94,7 @@ unsafe fn detach(path: &CString, words: &[*const c_char], environment: &[*const 
 }
 
 /// Becomes a program, as execve(2) does: with this process's number, streams, session, limits, and its signals as
-/// `atstart.rs` found them. Returns only where that failed, with the reason.
+/// `own.rs` found them. Returns only where that failed, with the reason.
 pub fn execute<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a OsStr>,
@@ -105,12 +105,12 @@ pub fn execute<'a>(
         return io::ErrorKind::InvalidInput.into();
     };
     let (words, environment) = (pointers(&words), pointers(&environment));
-    super::atstart::put_back();
+    super::own::put_back();
     // Not by the C library's function, before which another library may stand.
     // SAFETY: the strings end with NUL and the arrays with null, and all outlive the call.
     unsafe { libc::syscall(libc::SYS_execve, path.as_ptr(), words.as_ptr(), environment.as_ptr()) };
     let error = io::Error::last_os_error();
-    super::atstart::undo();
+    super::own::undo();
     error
 }
 

@@ -1,36 +1,29 @@
 //! The system calls that have no safe form: the only `unsafe` code of this crate.
 #![allow(unsafe_code)]
 
-mod atstart;
 mod attached;
 mod datagrams;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 pub(crate) mod debuggee;
 mod detached;
-mod inherited;
-mod memory;
+mod own;
 mod perf;
-mod personality;
 mod ptrace;
 mod schedule;
 pub(crate) mod signals;
-mod socket;
 mod spawn;
 mod wait;
 
-pub use atstart::stdout_was_closed;
 pub use attached::{Attached, Begun, Joining, NotStarted};
-pub(crate) use datagrams::receive;
+pub(crate) use datagrams::{dropped_messages, receive};
 pub(crate) use detached::{close_all, fork};
 pub use detached::{execute, start_detached};
-pub use inherited::inherited_descriptor;
-pub(crate) use memory::drop_clean_file_pages;
+pub(crate) use own::drop_clean_file_pages;
+pub use own::{fix_addresses, inherited_descriptor, stdout_was_closed};
 pub(crate) use perf::{Counted, filter_counter, open_counter};
-pub use personality::fix_addresses;
 pub(crate) use ptrace::{End, GoOn, Stop, await_change, entered_call, event_task, go_on, next_end, next_stop, seize};
 pub use schedule::Schedule;
 pub(crate) use schedule::{give_way, process_cpu_time, wake_soon};
-pub(crate) use socket::dropped_messages;
 pub use spawn::{Child, Program, Stdio};
 pub(crate) use wait::reap;
 pub use wait::{

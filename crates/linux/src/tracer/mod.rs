@@ -7,28 +7,25 @@
 //! change their user at their exec do so only if the watcher has CAP_SYS_PTRACE. Signals, stops and continuing reach it
 //! as without. Tasks that are made so that they are not watched (`CLONE_UNTRACED`) are not counted.
 
-mod counts;
-mod refusal;
 mod run;
-mod stops;
 mod tasks;
 
-pub use counts::CallCounts;
-pub use run::{Counted, count};
-
+use std::collections::HashMap;
 use std::io;
 use std::marker::PhantomData;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
-use steady_model::Reading;
+use steady_model::{CallCount, Reading};
 
 use crate::Root;
 use crate::process::{Begun, Change, Joining, NotStarted, Schedule};
 use crate::sys::{self, Attached, End, Stop};
-use refusal::refused;
-use stops::{EXEC, resume};
-use tasks::Tasks;
+use crate::syscalls::syscall_name;
+use run::refused;
+use tasks::{EXEC, Tasks, resume};
+
+pub use run::{Counted, count};
 
 /// After so many stops, others have their turn.
 const STOPS_AT_ONCE: u32 = 256;
@@ -141,5 +138,37 @@ impl Tracer {
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => Ok(None),
             other => other,
         }
+    }
+}
+
+/// How often a tree asked for what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// Processes that were made, the command's own not counted.
+    pub forks: u64,
+    /// Threads that were made beside the first of each process.
+    pub threads: u64,
+    /// Programs that were executed, the command's own not counted.
+    pub execs: u64,
+    /// By table and number.
+    calls: HashMap<(u32, u64), u64>,
+}
+
+impl CallCounts {
+    /// System calls in all. The one that executed the command is not among them, nor are those before it.
+    pub fn calls(&self) -> u64 {
+        self.calls.values().sum()
+    }
+
+    /// System calls by name, the most frequent first.
+    pub fn by_name(&self) -> Vec<CallCount> {
+        let named = self.calls.iter().map(|(&(table, number), &count)| (syscall_name(table, number), count));
+        let mut named: Vec<CallCount> = named.map(|(name, count)| CallCount { name, count }).collect();
+        named.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
+        named
+    }
+
+    fn count(&mut self, table: u32, number: u64) {
+        *self.calls.entry((table, number)).or_default() += 1;
     }
 }

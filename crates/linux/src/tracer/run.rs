@@ -1,4 +1,4 @@
-//! One command, watched to its end.
+//! One command, watched to its end; and why nothing can be watched.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,6 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use steady_model::{Absent, Reading};
 
-use super::refusal::refused;
 use super::{CallCounts, Next, Tracer};
 use crate::Root;
 use crate::process::{Change, ChildUsage, Joining, NotStarted, Reaped, Status};
@@ -72,5 +71,41 @@ fn not_started(why: NotStarted) -> Absent {
     match why {
         NotStarted::NoChild(error) => Absent::because(format!("no process could be started: {error}")),
         NotStarted::NoProgram(error) => Absent::because(format!("the command could not be started: {error}")),
+    }
+}
+
+/// The reason that an error of ptrace(2) amounts to.
+pub(super) fn refused(root: &Root, error: &io::Error) -> Absent {
+    const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
+    let scope = root.read_line(SCOPE).ok().and_then(|scope| scope.parse::<u32>().ok()).unwrap_or(0);
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::PERM | Errno::ACCESS) if scope > 1 => {
+            Absent::because(format!("ptrace(2) is forbidden here: kernel.yama.ptrace_scope is {scope}"))
+        }
+        Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
+            Absent::because("a sandbox, or another tracer, keeps ptrace(2) from watching the command")
+        }
+        _ => Absent::because(format!("ptrace(2): {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trees::{UNSOUND, tree};
+
+    fn said(name: &str, error: Errno) -> String {
+        refused(&tree(name), &error.into()).0
+    }
+
+    #[test]
+    fn what_is_forbidden_names_the_switch() {
+        assert!(said("laptop-smt", Errno::PERM).contains("kernel.yama.ptrace_scope is 3"));
+        assert!(said("vm", Errno::PERM).contains("sandbox"));
+        assert!(said("vm", Errno::NOSYS).contains("sandbox"));
+        assert_eq!(said("vm", Errno::SRCH), "ptrace(2): No such process (os error 3)");
+        for unsound in UNSOUND {
+            assert!(said(unsound, Errno::PERM).contains("sandbox"), "{unsound}");
+        }
     }
 }

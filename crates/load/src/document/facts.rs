@@ -10,7 +10,7 @@ use steady_render::shell::{line, seconds};
 use steady_render::units::{TIE, duration, short, time_setting};
 
 /// By what factors the rates range, for a list: `CPU 1.68x, wall 3.52x`.
-pub(crate) fn summary(record: &LoadRecord) -> String {
+pub(super) fn summary(record: &LoadRecord) -> String {
     match &record.scaling {
         Ok(scaling) if scaling.per_cpu_factor.is_finite() && scaling.per_wall_factor.is_finite() => {
             format!("CPU {:.2}x, wall {:.2}x", scaling.per_cpu_factor, scaling.per_wall_factor)

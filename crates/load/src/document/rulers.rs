@@ -1,13 +1,15 @@
 //! What the rulers read as a document: in words, then in tables.
 
-use steady_model::{Absent, Ending, Reading, Resource};
+use steady_feature::{Record, Report};
+use steady_model::{Absent, Ending, Facts, Reading, Resource, RunKind};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, origin};
 use steady_render::letters::{count, one_line};
 use steady_render::units::{TIE, duration, memory, percent, setting, time};
-use steady_render::{Cell, Column, Table};
+use steady_render::{Cell, Column, Table, json};
 use steady_rulers::{Neighbour, RulerReading, RulerRow};
 
-use crate::RulerRecord;
+use crate::csv;
+use crate::record::{RULERS_SCHEMA, RulerRecord};
 
 /// What is told apart from the best: readings of an undisturbed machine lie apart by a few percent.
 const NOTICEABLE: f64 = 1.05;
@@ -82,8 +84,36 @@ fn early(record: &RulerRecord) -> Option<String> {
     }
 }
 
+impl Report for RulerRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        csv::rulers(self)
+    }
+
+    /// Its samples are its readings, each on a line of its own.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&RULERS_SCHEMA, self, "readings")
+    }
+}
+
+impl Record for RulerRecord {
+    fn facts(&self) -> Facts {
+        let beside = self.neighbour.map_or(String::new(), |one| format!(" beside {}", one.name()));
+        let origin = (self.started, &self.host, &self.revision);
+        Facts {
+            seed: Ok(self.seed),
+            commands: vec![format!("rulers{beside}")],
+            complete: self.ending != Ending::Interrupted && self.failure.is_none(),
+            ..Facts::without_pairs(RunKind::Rulers, origin, summary(self))
+        }
+    }
+}
+
 /// The worst slowdown in a few words, for a list: `memory 2.31x beside 4`.
-pub(crate) fn summary(record: &RulerRecord) -> String {
+fn summary(record: &RulerRecord) -> String {
     let worst =
         |row: &RulerRow| read(row).max_by(|one, two| one.slowdown_ratio.total_cmp(&two.slowdown_ratio)).cloned();
     let Some(row) = record.rows.iter().max_by_key(|row| row.neighbours) else { return "nothing measured".to_owned() };
@@ -93,7 +123,7 @@ pub(crate) fn summary(record: &RulerRecord) -> String {
 }
 
 /// The report.
-pub(crate) fn document(record: &RulerRecord) -> Document {
+fn document(record: &RulerRecord) -> Document {
     let early = early(record).map(|text| vec![(Emphasis::Open, text)]);
     let said = sentences(record).into_iter().enumerate().map(|(at, text)| {
         let emphasis = if at == 0 { Emphasis::Heading } else { Emphasis::Plain };

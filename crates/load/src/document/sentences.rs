@@ -34,7 +34,7 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
 }
 
 /// The same, a sentence each.
-pub(crate) fn sentences(record: &LoadRecord) -> Vec<String> {
+pub(super) fn sentences(record: &LoadRecord) -> Vec<String> {
     paragraphs(record).concat()
 }
 

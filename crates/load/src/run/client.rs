@@ -7,8 +7,8 @@ use std::process::Stdio;
 use steady_model::Nanos;
 
 use super::CROWD;
+use super::experiment::LoadError;
 use super::protocol::{Finished, Go, Reply, Setup};
-use super::runner::LoadError;
 use steady_process::channel::{Channel, Woken};
 
 /// The processes of one row, and the one that leads them. Dropping it ends them all.

@@ -9,9 +9,9 @@ use steady_linux::{clock, process};
 use steady_model::{Absent, Machine, Nanos, Reading, Seed};
 
 use super::client::Crowd;
+use super::experiment::{LoadError, LoadRunner};
 use super::protocol::Setup;
 use super::rulers::RowRulers;
-use super::runner::{LoadError, LoadRunner};
 use super::watch::{Watcher, of_others};
 use super::worker::{POLLER_STACK_BYTES, sleep_and_look};
 use crate::{LoadPlan, LoadRow, LoadWork};

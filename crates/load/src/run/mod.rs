@@ -10,20 +10,16 @@ mod counters;
 mod crowd;
 mod experiment;
 mod machine;
-mod measure_rulers;
 mod protocol;
 mod rulers;
-mod runner;
 mod simulated;
 mod watch;
 mod worker;
 
 pub(crate) use crowd::serve as serve_crowd;
-pub use experiment::{Event, Measured, Setting, measure};
+pub use experiment::{Event, LoadError, LoadRunner, Measured, Setting, measure};
 pub(crate) use machine::CrowdRunner;
-pub(crate) use measure_rulers::run as read_rulers;
-pub(crate) use rulers::BestFile;
-pub use runner::{LoadError, LoadRunner};
+pub(crate) use rulers::{BestFile, run as read_rulers};
 pub use simulated::SimulatedCrowd;
 pub(crate) use worker::serve as serve_worker;
 

@@ -2,7 +2,7 @@
 
 use steady_model::{Absent, Activity, Nanos, Outcome, Reading};
 
-use super::runner::{LoadError, LoadRunner};
+use super::experiment::{LoadError, LoadRunner};
 use crate::{LoadRow, LoadRun, LoadWork};
 
 /// A machine whose speed at every number of processes is known.

@@ -9,13 +9,10 @@ mod attendant;
 mod found;
 mod futexes;
 mod gains;
-mod live;
-mod modules;
 mod naming;
 mod place;
 mod program;
 mod read;
-mod spread;
 mod sums;
 mod symbols;
 #[cfg(test)]

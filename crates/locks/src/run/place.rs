@@ -10,9 +10,8 @@ use steady_preload::area::{
 };
 
 use super::area::{Bytes, Entry, each, place_at, tables};
-use super::found::{FoundLock, FoundSite, FoundThread};
+use super::found::{FoundLock, FoundSite, FoundThread, Sites, numbered};
 use super::gains::{Crew, Member};
-use super::modules::{Sites, numbered};
 use super::sums::{Sums, plus};
 use crate::record::LockKind;
 

@@ -7,8 +7,7 @@ use steady_model::{Absent, Nanos};
 use steady_preload::area::{Folded, Origin, Process};
 
 use super::area::{Bytes, Entry, place_at, places, tables, unmapped};
-use super::found::{FoldedLocks, Found, FoundProcess};
-use super::modules::{Modules, sites};
+use super::found::{FoldedLocks, Found, FoundProcess, Modules, sites};
 use super::place::{Facts, PlaceRead};
 
 /// How many locks are told apart in a report, and how many threads.

@@ -1,12 +1,16 @@
-//! Signals to a whole process group, told from those to one process of it.
+//! A command's process group and process tree: signals to the whole group, told from those to one process of it, who is in the
+//! tree, and how long the group is stopped by job control.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
+use steady_linux::cgroup::OwnGroup;
 use steady_linux::signals::{self, Held};
+use steady_linux::{Root, procfs};
+use steady_model::Nanos;
 
 /// A signal to a group reaches all of it within one system call of the sender's; this is long beside that.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -94,5 +98,80 @@ impl GroupSignals {
 impl AsFd for GroupSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.as_fd()
+    }
+}
+
+/// All that descends from this process, and what is in the control group, if there is one.
+pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
+    found.extend(group.map(OwnGroup::processes).unwrap_or_default());
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Asks all of it to end. What is stopped goes on, for it could not hear that otherwise.
+pub(super) fn ask_to_end(group: Option<&OwnGroup>) {
+    for pid in members(group).into_iter().filter_map(Pid::from_raw) {
+        // An error means that it has ended already.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let _ = rustix::process::kill_process(pid, Signal::CONT);
+    }
+}
+
+/// A moment of the command's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// On the monotonic clock.
+    pub now: Nanos,
+    /// For how long it has been stopped until now.
+    pub stopped: Nanos,
+    /// Whether it is stopped now.
+    pub is_stopped: bool,
+}
+
+/// The stops of a command so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stops {
+    stopped: Nanos,
+    /// Since when it is stopped.
+    since: Option<Nanos>,
+}
+
+impl Stops {
+    /// It was stopped now, unless it was before.
+    pub fn stop(&mut self, now: Nanos) {
+        self.since = self.since.or(Some(now));
+    }
+
+    /// It goes on now.
+    pub fn go_on(&mut self, now: Nanos) {
+        self.stopped = self.at(now).stopped;
+        self.since = None;
+    }
+
+    /// What there is to say of them at a moment.
+    pub fn at(&self, now: Nanos) -> Moment {
+        let stopped = self.stopped + self.since.map_or(Nanos::ZERO, |since| now - since);
+        Moment { now, stopped, is_stopped: self.since.is_some() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_add_up_and_do_not_nest() {
+        let mut stops = Stops::default();
+        stops.stop(Nanos(10));
+        stops.stop(Nanos(20));
+        assert_eq!(stops.at(Nanos(50)), Moment { now: Nanos(50), stopped: Nanos(40), is_stopped: true });
+        stops.go_on(Nanos(60));
+        stops.go_on(Nanos(70));
+        assert_eq!(stops.at(Nanos(99)), Moment { now: Nanos(99), stopped: Nanos(50), is_stopped: false });
+        stops.stop(Nanos(100));
+        assert_eq!(stops.at(Nanos(105)).stopped, Nanos(55));
     }
 }

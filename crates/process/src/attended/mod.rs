@@ -13,8 +13,6 @@ mod group;
 mod guardian;
 mod protocol;
 mod starter;
-mod stops;
-mod tree;
 
 use std::io;
 
@@ -26,10 +24,9 @@ use steady_model::{Nanos, Outcome};
 use thiserror::Error;
 
 pub use front::attend;
+pub use group::{Moment, Stops, members};
 pub use guardian::guard;
 pub use starter::Starter;
-pub use stops::{Moment, Stops};
-pub use tree::members;
 
 /// Why a command was not attended to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

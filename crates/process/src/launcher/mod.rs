@@ -5,10 +5,8 @@
 //! input; when that closes, however `steady` ended, it kills every process that descends from it and leaves.
 
 mod client;
-mod program;
 mod protocol;
 mod run;
-mod script;
 mod serve;
 mod station;
 mod streams;

@@ -13,10 +13,8 @@ use steady_linux::process::{self, Child, LeftOvers, Reaped};
 use steady_linux::{Root, clock, procfs};
 use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
 
-use super::program::program;
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
-use super::script::Script;
-use super::station::Station;
+use super::station::{Script, Station, program};
 use super::wait::{Stop, lost, outcome, wait_or_kill};
 use crate::runner::Start;
 
@@ -100,7 +98,8 @@ impl Stand {
     /// whose hang-up means that `steady` is gone.
     pub(super) fn run(
         &mut self,
-        (job, start): (Job, Start),
+        job: Job,
+        start: Start,
         word: &str,
         probe: bool,
         control: &UnixStream,
@@ -113,7 +112,7 @@ impl Stand {
             meter.begin();
         }
         let (started, child) =
-            self.start((job, start), word).map_err(|error| Stop::Say(not_started(job.command, &error)))?;
+            self.start(job, start, word).map_err(|error| Stop::Say(not_started(job.command, &error)))?;
         let seen = self.watch(job.command, &child, control)?;
         let wrote_to_storage = probe && wrote_to_storage(child.pid);
         let left_its_cpu = probe && self.left_its_cpu(child.pid);
@@ -121,7 +120,7 @@ impl Stand {
         let left = process::end_descendants().map_err(lost)?;
         let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
         let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
-        let run = self.account(job, (started, seen), &reaped, &left, counters);
+        let run = self.account(job, started, seen, &reaped, &left, counters);
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.voice, control)?;
         }
@@ -132,7 +131,7 @@ impl Stand {
     pub(super) fn put(&mut self, snapshots: &[Snapshot], environment: &[(OsString, OsString)]) -> Result<(), Stop> {
         for Snapshot { command, file, words } in snapshots {
             let station = &mut self.commands[*command];
-            let made = program(file, words, (*command, &station.command), environment);
+            let made = program(file, words, *command, &station.command, environment);
             station.snapshot = Some(made.map_err(lost)?);
         }
         Ok(())
@@ -148,11 +147,11 @@ impl Stand {
         control: &UnixStream,
     ) -> Result<(), Stop> {
         let mut script =
-            Script::new(hook, text, (command, &self.commands[command].command), environment).map_err(lost)?;
+            Script::new(hook, text, command, &self.commands[command].command, environment).map_err(lost)?;
         script.run(hook.name(), &self.null, &self.voice, control)
     }
 
-    fn start(&mut self, (job, start): (Job, Start), word: &str) -> io::Result<(Nanos, Child)> {
+    fn start(&mut self, job: Job, start: Start, word: &str) -> io::Result<(Nanos, Child)> {
         let input = self.input.as_ref().map(File::open).transpose()?;
         let Station { program, snapshot, sink, .. } = &mut self.commands[job.command];
         let program = match (start, snapshot) {
@@ -182,7 +181,8 @@ impl Stand {
     fn account(
         &self,
         job: Job,
-        (started, seen): (Nanos, Seen),
+        started: Nanos,
+        seen: Seen,
         reaped: &Reaped,
         left: &LeftOvers,
         counters: Option<Counters>,

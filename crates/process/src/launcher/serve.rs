@@ -100,7 +100,7 @@ fn answer(
     stand.refresh();
     for group in groups {
         let word = group.block.map_or_else(|| WARM_UP.to_owned(), |block| block.to_string());
-        let runs = group.jobs.iter().map(|job| stand.run((*job, group.start), &word, probe, control));
+        let runs = group.jobs.iter().map(|job| stand.run(*job, group.start, &word, probe, control));
         match runs.collect::<Result<Vec<RunReply>, Stop>>() {
             Ok(runs) => {
                 if let (Some(appender), Some(block)) = (log.as_mut(), group.block) {

@@ -148,14 +148,14 @@ fn line(name: &str, seconds: u64, effect: f64, count: &Count) -> String {
         fine(spread),
         fine(count.share(1) * count.half_widths),
         percent(count.share(count.warned)),
-        of_medians(count.medians, effect),
+        of_medians(count.medians.0, count.medians.1, effect),
         of_means(&count.means[0]),
         of_means(&count.means[1]),
     )
 }
 
 /// How many of the intervals of the median of wall time do not hold the truth, where that is known: where nothing changed.
-fn of_medians((known, missed): (usize, usize), effect: f64) -> String {
+fn of_medians(known: usize, missed: usize, effect: f64) -> String {
     if known == 0 || effect != 0.0 {
         return "-".into();
     }

@@ -22,8 +22,7 @@ use steady_linux::clock;
 use steady_linux::private::remove_own_tree;
 use steady_model::Nanos;
 
-use super::client;
-use super::neighbour::{self, Habit};
+use super::load::{self, Habit};
 use super::site::Site;
 
 /// The first argument that makes `steady` a process of the demonstration's server.
@@ -145,8 +144,8 @@ impl Scene {
         drop(theirs);
         let done = AtomicBool::new(false);
         let (played, answered) = thread::scope(|scope| {
-            let client = scope.spawn(|| client::ask(self.address, &done));
-            let neighbour = scope.spawn(|| neighbour::live(habit, &done));
+            let client = scope.spawn(|| load::ask(self.address, &done));
+            let neighbour = scope.spawn(|| load::live(habit, &done));
             let played = self.pass(long);
             done.store(true, Ordering::Relaxed);
             let lived = neighbour.join().unwrap_or_else(|_| Err(io::Error::other("the neighbour's thread failed")));

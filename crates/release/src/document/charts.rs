@@ -2,16 +2,20 @@
 
 mod changes;
 mod course;
-mod looks;
 mod wall;
+
+use steady_model::Interval;
+use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series, Whisker};
+use steady_render::document::{Block, Section, Shown};
+use steady_render::letters::count;
+use steady_render::scale::{Kind, Place, Scale};
+
+use crate::record::{ReleaseReport, ReleaseSight};
+use changes::{as_good_as_none, logs};
 
 pub(super) use changes::{hosts, routes};
 pub(super) use course::course;
-pub(super) use looks::looks;
 pub(super) use wall::wall;
-
-use steady_render::chart::{Chart, Look, Marks, Series};
-use steady_render::document::{Block, Section, Shown};
 
 /// The looks of OLD and NEW.
 const LOOKS: [Look; 2] = [Look::First, Look::Second];
@@ -23,4 +27,62 @@ fn on_pages(heading: &str, charts: impl IntoIterator<Item = Chart>) -> Section {
 
 fn series(name: &str, look: Look, marks: Marks) -> Series {
     Series { name: Some(name.to_owned()), look, marks }
+}
+
+/// The last interval takes at least one part in so many of the axis.
+const PARTS: f64 = 24.0;
+
+/// An interval for each look; none without looks.
+pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
+    let known: Vec<(&ReleaseSight, Interval)> =
+        report.looks.iter().filter_map(|sight| Some((sight, logs(sight.interval()?)?))).collect();
+    let (_, last) = known.last()?;
+    let resolution = report.question.resolution.min(0.999);
+    let values = axis(&known, *last, resolution);
+    let since = |sight: &ReleaseSight| sight.to.saturating_sub(report.question.from) as f64;
+    let end = known.iter().map(|(sight, _)| since(sight)).fold(1.0, f64::max);
+    let whiskers = known.iter().map(|(sight, interval)| Whisker {
+        x: since(sight),
+        low: interval.low.max(values.low),
+        high: interval.high.min(values.high),
+    });
+    let is_inside = |change: &f64| matches!(values.place(*change), Place::At(_));
+    let dots = known.iter().filter_map(|(sight, _)| {
+        Some((since(sight), sight.change.as_ref().ok().map(|change| change.ln_1p()).filter(is_inside)?))
+    });
+    let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
+    let mut all = vec![
+        series("interval, as all looks so far leave it", Look::First, Marks::Intervals(whiskers.collect())),
+        series("estimate", Look::First, Marks::Dots(dots.collect())),
+        line(0.0, Some("no difference".to_owned()), Look::Rest),
+        line((-resolution).ln_1p(), Some(as_good_as_none(resolution)), Look::Third),
+        line(resolution.ln_1p(), None, Look::Third),
+    ];
+    if let Some(condition) = report.question.fail_if {
+        all.push(line(condition.limit().max(-0.999).ln_1p(), Some(format!("limit: {condition}")), Look::Second));
+    }
+    let chart = Chart {
+        label: format!("The interval of the change after each of {}.", count(known.len(), "look", "looks")),
+        height: Height::Middle,
+        x: Axis::Scale(Scale::new(Kind::Clock, 0.0, end).padded()),
+        y: Axis::Scale(values),
+        series: all,
+        note: None,
+    };
+    Some(on_pages("The interval as it narrowed", [chart]))
+}
+
+/// The last interval, zero, the resolution, and as much of the earlier ones as leaves the last to be seen.
+fn axis(known: &[(&ReleaseSight, Interval)], last: Interval, resolution: f64) -> Scale {
+    let (mut low, mut high) = (last.low, last.high);
+    let most = (high - low).max(1e-9) * PARTS;
+    let mut take = |one: f64, other: f64| {
+        if high.max(other) - low.min(one) <= most {
+            (low, high) = (low.min(one), high.max(other));
+        }
+    };
+    take(0.0, 0.0);
+    take((-resolution).ln_1p(), resolution.ln_1p());
+    known.iter().rev().for_each(|(_, interval)| take(interval.low, interval.high));
+    Scale::new(Kind::Change, low, high).padded()
 }

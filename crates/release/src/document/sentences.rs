@@ -2,11 +2,11 @@
 
 use steady_model::{Interval, Verdict};
 use steady_render::document::{Emphasis, Span};
-use steady_render::effect::{Effect, signed};
+use steady_render::effect::{Effect, signed, verdict_in_words};
 use steady_render::letters::capital;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
-use super::{design, hosts, moved, number, refused, sized, usual, versions, wall};
+use super::{design, hosts, moved, number, sized, table, versions, wall, warnings};
 use crate::record::{ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// What is judged.
@@ -16,9 +16,9 @@ const WHAT: &str = "CPU time per request";
 /// what the plain means would have said.
 pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
     let mut all = vec![answer(report)];
-    all.extend(usual::line(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(usual::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
-    all.extend(refused::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
+    all.extend(table::line(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(table::tails(report).map(|told| vec![(Emphasis::Plain, told)]));
+    all.extend(warnings::reasons(report).map(|why| vec![(Emphasis::Plain, why)]));
     all.extend(design::settling(report).map(|what| vec![(Emphasis::Plain, what)]));
     all.push(design::design(report));
     all.extend(plainly(report).map(|told| vec![(Emphasis::Plain, told)]));
@@ -55,7 +55,7 @@ fn verdict(report: &ReleaseReport, old: &str, new: &str) -> Vec<Span> {
     };
     let (size, range) = sized(*change, *interval);
     match total.verdict {
-        Verdict::Faster | Verdict::Slower => directed(report, (old, new), *change, *interval),
+        Verdict::Faster | Verdict::Slower => directed(report, old, new, *change, *interval),
         Verdict::Same => vec![
             (Emphasis::Same, format!("No difference beyond ±{limit} in {WHAT}")),
             (Emphasis::Plain, format!(" between {old} and {new}: {size} ({range}, {level}).")),
@@ -92,7 +92,7 @@ fn level(report: &ReleaseReport) -> String {
 }
 
 /// That it costs more or less.
-fn directed(report: &ReleaseReport, (old, new): (&str, &str), change: f64, interval: Interval) -> Vec<Span> {
+fn directed(report: &ReleaseReport, old: &str, new: &str, change: f64, interval: Interval) -> Vec<Span> {
     let level = level(report);
     let slower = report.total.verdict == Verdict::Slower;
     let paint = if slower { Emphasis::More } else { Emphasis::Less };
@@ -170,19 +170,7 @@ pub(crate) fn summary(report: &ReleaseReport) -> String {
         return "refused".to_owned();
     }
     let total = &report.total;
-    let told = match (total.verdict, &total.change, &total.interval()) {
-        (Verdict::Same, ..) => "same".to_owned(),
-        (Verdict::Undecided, ..) => "undecided".to_owned(),
-        (Verdict::Slower, Ok(change), Ok(interval)) if *change > 0.0 && interval.low > 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
-        }
-        (Verdict::Faster, Ok(change), Ok(interval)) if *change < 0.0 && interval.high < 0.0 => {
-            Effect::beside_first(*change, *interval).relative()
-        }
-        (Verdict::Slower, ..) => "more".to_owned(),
-        (Verdict::Faster, ..) => "less".to_owned(),
-    };
-    told.replace(TIE, " ")
+    verdict_in_words(total.verdict, &total.change, &total.interval()).replace(TIE, " ")
 }
 
 /// What one look showed, on a line: `12,400 requests: -3.1 % (-3.8 to -2.4 %)`.

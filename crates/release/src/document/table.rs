@@ -1,12 +1,14 @@
-//! The change of the service and of its routes, a row each.
+//! The change of the service and of its routes, a row each; the usual request, and which requests changed otherwise than it
+//! did.
 
 use steady_model::Verdict;
 use steady_render::document::{Block, Section};
+use steady_render::effect::Effect;
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, percent, setting};
 
-use super::{moved, plain, sized};
-use crate::record::{ReleaseChange, ReleaseReport};
+use super::{moved, named, plain, sized, versions};
+use crate::record::{ChangeEstimate, ReleaseChange, ReleaseReport, ReleaseTail};
 
 /// A row: the service, a route or a host.
 pub(super) struct Row {
@@ -75,4 +77,78 @@ fn notes(report: &ReleaseReport) -> String {
         "interval: {level}{together}; raw: change of the plain means; load: how much of raw was load and mix of \
          routes; CPU: share of the service's CPU time; open: undecided"
     )
+}
+
+/// At most this many routes and classes are named.
+const NAMED: usize = 3;
+/// Shares of requests that differ by more than this factor are both named.
+const ALIKE: f64 = 1.15;
+/// Expensive requests with a smaller share of CPU time are not mentioned if they are too few to compare.
+const NEGLIGIBLE: f64 = 0.01;
+
+/// The change of the usual request: `The usual request: -2.9 % (-3.4 to -2.4 %, 95 %).`
+pub(super) fn line(report: &ReleaseReport) -> Option<String> {
+    let (change, interval) = (report.usual.change.as_ref().ok()?, report.usual.interval().ok()?);
+    let (size, range) = sized(*change, interval);
+    Some(format!("The usual request: {size} ({range}, {}).", setting(report.question.confidence)))
+}
+
+/// Which requests changed, where the total and the usual request disagree.
+pub(super) fn tails(report: &ReleaseReport) -> Option<String> {
+    let named = report.tails.iter().take(NAMED).map(|tail| of_tail(report, tail)).collect::<Vec<_>>();
+    let more = report.tails.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" ({more} more in the JSON.)") } else { String::new() };
+    (!named.is_empty()).then(|| format!("They differ because requests changed unequally: {}.{more}", named.join("; ")))
+}
+
+/// `requests above 3 times the usual cost (10 % of requests, 64 % of CPU time) need 28 % more; the others 4.0 % less`; of a route
+/// without such requests, `requests need 4.0 % less`.
+fn of_tail(report: &ReleaseReport, tail: &ReleaseTail) -> String {
+    if tail.above.change.is_err() && tail.above_cpu_ratio < NEGLIGIBLE {
+        return format!("{}requests need {}", place(report, tail), told(&tail.below));
+    }
+    let [old, new] = tail.above_ratio;
+    let alike = old.max(new) <= ALIKE * old.min(new);
+    let share = match alike {
+        true => format!("{} of requests", percent((old + new) / 2.0)),
+        false => {
+            let [first, second] = versions(report);
+            format!("{} of requests of {first}, {} of {second}", percent(old), percent(new))
+        }
+    };
+    format!(
+        "{}requests above 3 times the usual cost ({share}, {} of CPU time) need {}, the others {}",
+        place(report, tail),
+        percent(tail.above_cpu_ratio),
+        told(&tail.above),
+        told(&tail.below)
+    )
+}
+
+/// With a smaller share of the CPU time a route is not the only one.
+const WHOLE: f64 = 0.99;
+
+/// Where it is, unless there is one route and class alone: `on /item/<id> (class large), `.
+fn place(report: &ReleaseReport, tail: &ReleaseTail) -> String {
+    let others = report.tails.iter().any(|other| other.route == tail.route && !other.class.is_empty());
+    let class = match tail.class.as_str() {
+        "" if others => " (without a class)".to_owned(),
+        "" => String::new(),
+        class => format!(" (class {})", named(class)),
+    };
+    match report.tails.len() {
+        1 if tail.class.is_empty() && tail.cpu_ratio > WHOLE => String::new(),
+        _ => format!("on {}{class}, ", named(&tail.route)),
+    }
+}
+
+fn told(estimate: &ChangeEstimate) -> String {
+    match (&estimate.change, &estimate.interval()) {
+        (Ok(change), Ok(interval)) => {
+            let effect = Effect::beside_first(*change, *interval);
+            format!("{} ({})", effect.relative(), effect.range)
+        }
+        (Ok(change), Err(_)) => moved(*change),
+        (Err(absent), _) => format!("an unknown amount more or less ({})", super::named_reason(&absent.0)),
+    }
 }

@@ -1,11 +1,12 @@
-//! What the reader should know, in plain words.
+//! What the reader should know, in plain words: warnings, and why there is no answer.
 
 use steady_model::Nanos;
-use steady_render::units::{TIE, duration, percent};
+use steady_render::letters::capital;
+use steady_render::units::{TIE, duration, percent, short};
 
 use super::hosts::one_version_each;
 use super::{moved, named, numbered, sized, versions};
-use crate::record::{ReleaseReport, ReleaseWarning};
+use crate::record::{Refusal, ReleaseReport, ReleaseWarning};
 
 /// The warnings, a sentence or two each.
 pub(crate) fn warnings(report: &ReleaseReport) -> Vec<String> {
@@ -123,4 +124,44 @@ fn lost_words(lost: u64, folded: u64) -> String {
     });
     let all: Vec<String> = way.into_iter().chain(room).collect();
     format!("{}.", if all.is_empty() { "Nothing was lost".to_owned() } else { all.join("; ") })
+}
+
+/// The reasons in one sentence, or several where there are several; nothing where it was answered.
+pub(super) fn reasons(report: &ReleaseReport) -> Option<String> {
+    let [old, new] = versions(report);
+    let each = report.refused.iter().map(|refusal| format!("{}.", capital(&reason(refusal, &old, &new))));
+    let all = each.collect::<Vec<_>>().join(" ");
+    (!all.is_empty()).then_some(all)
+}
+
+fn reason(refusal: &Refusal, old: &str, new: &str) -> String {
+    match refusal {
+        Refusal::LoadsDoNotOverlap { variance_inflation } => {
+            let by = if variance_inflation.is_finite() {
+                format!(" (knowing the load inflates the variance {}{TIE}times)", short(*variance_inflation))
+            } else {
+                String::new()
+            };
+            format!(
+                "the loads under {old} and {new} hardly overlap{by}, so that what the load did and what the version \
+                 did cannot be told apart"
+            )
+        }
+        Refusal::UtilisationDiffers { deviations } => format!(
+            "the CPUs were not as busy under {old} as under {new}: they differ by {} standard deviations",
+            short(*deviations)
+        ),
+        Refusal::TooFewRows { rows, needed } => format!(
+            "one side has {} (a second of a process each), and {needed} are needed",
+            numbered(*rows, "row", "rows")
+        ),
+        Refusal::TooFewClusters { clusters, needed } => {
+            format!("one side has {} of time, and {needed} are needed", numbered(*clusters, "stretch", "stretches"))
+        }
+        Refusal::TooFewReadings { per_second, needed } => format!(
+            "on one side rulers were read {} times a second, and {} are needed to know the load",
+            short(*per_second),
+            short(*needed)
+        ),
+    }
 }

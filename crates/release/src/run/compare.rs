@@ -1,14 +1,15 @@
-//! `steady release compare`: store, window, verdict and report together.
+//! `steady release compare`: store, window, verdict and report together, and the exit status that the report asks for.
 
-use crate::record::{ReleaseQuestion, ReleaseReport};
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
+use steady_model::{Interval, Verdict};
 
-use super::source::{Service, Source, pass_on};
-use super::store::versions_there;
-use super::window::{Window, at};
-use super::{follow, status};
-use crate::flags::{ByFlag, ReleaseCompareFlags};
+use super::follow;
+use super::service::{Service, versions_there};
+use super::source::{Source, pass_on};
+use crate::flags::ReleaseCompareFlags;
+use crate::plan::{Window, at, question};
+use crate::record::{ReleaseQuestion, ReleaseReport};
 use crate::{JudgeError, judge};
 
 /// Judges what is kept of a window, or follows it; the exit status.
@@ -47,21 +48,6 @@ fn at_once(
     Ok(found.told(report))
 }
 
-fn question(flags: &ReleaseCompareFlags, service: &Service, window: Window) -> ReleaseQuestion {
-    ReleaseQuestion {
-        service: service.name.clone(),
-        old: flags.old.clone(),
-        new: flags.new.clone(),
-        asked: Some(clock::time_of_day()),
-        from: window.from,
-        to: window.to,
-        by_route: flags.by == Some(ByFlag::Route),
-        confidence: flags.precision.confidence,
-        resolution: flags.precision.resolution,
-        fail_if: flags.gate.fail_if,
-    }
-}
-
 /// Why there is no report, and where to look instead.
 fn unjudged(error: &JudgeError, window: Window, service: &Service) -> Failure {
     let wider = match (error, service.kept) {
@@ -74,4 +60,27 @@ fn unjudged(error: &JudgeError, window: Window, service: &Service) -> Failure {
         _ => String::new(),
     };
     Failure::Usage(format!("{error}{wider}"))
+}
+
+/// 1 where the condition of the gate surely holds, 4 where a verdict was required and there is none, else 0.
+pub(crate) fn status(report: &ReleaseReport, require_verdict: bool) -> u8 {
+    let open = !report.refused.is_empty() || report.total.verdict == Verdict::Undecided;
+    if fails(report) {
+        1
+    } else if require_verdict && open {
+        4
+    } else {
+        0
+    }
+}
+
+/// Whether the condition surely holds: the verdict says so, and the whole interval lies beyond the limit.
+fn fails(report: &ReleaseReport) -> bool {
+    let Some(condition) = report.question.fail_if else { return false };
+    let beyond = |interval: &Interval| match condition.verdict {
+        Verdict::Slower => interval.low > condition.limit(),
+        _ => interval.high < condition.limit(),
+    };
+    let total = &report.total;
+    report.refused.is_empty() && total.verdict == condition.verdict && total.interval().as_ref().is_ok_and(beyond)
 }

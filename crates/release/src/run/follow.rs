@@ -10,8 +10,8 @@ use steady_linux::clock;
 use steady_model::{Interval, Verdict};
 
 use super::source::{Found, Source, Unfound, pass_on};
-use super::window::at;
 use crate::document::sight;
+use crate::plan::at;
 use crate::{JudgeError, Watch};
 
 /// Looks in a window, at most; and the seconds between two, at least and at most.

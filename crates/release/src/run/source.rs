@@ -1,16 +1,21 @@
 //! Where rows come from: the stores of agents, or the store that scrapes a fleet of them.
 
-use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use steady_agent::store::{Reader, ServiceFacts, StoreError};
 use steady_feature::{Failure, Session};
-use steady_fleet::{Client, FleetError, Gathered};
+use steady_fleet::{Client, FleetError, Gathered, Settings, header};
 use steady_linux::clock;
+use steady_linux::files::read_bounded;
 use steady_model::ReleaseRows;
 
-use super::fleet;
-use super::store::{Store, named};
-use super::window::Window;
-use crate::flags::ReleaseCompareFlags;
+use super::service::{Service, join, named};
+use crate::flags::{FleetFlags, HeaderFlag, ReleaseCompareFlags};
 use crate::merged;
+use crate::plan::Window;
+use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 
 /// An agent writes a second when it is over.
 const LATE: u64 = 2;
@@ -21,15 +26,6 @@ pub(super) enum Source {
     Stores(Vec<Store>),
     /// Of many.
     Fleet(Box<Client>),
-}
-
-/// A service, as far as it is known without reading rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Service {
-    pub(super) name: String,
-    pub(super) versions: Vec<String>,
-    /// The first and the last second that something is kept of; not known of a fleet.
-    pub(super) kept: Option<(u64, u64)>,
 }
 
 /// What was found of a window.
@@ -69,7 +65,7 @@ pub(super) struct Unfound {
 impl Source {
     /// What the flags name: at least one.
     pub(super) fn open(flags: &ReleaseCompareFlags, session: &dyn Session) -> Result<Source, Failure> {
-        if let Some(client) = fleet::client(&flags.fleet)? {
+        if let Some(client) = client(&flags.fleet)? {
             return Ok(Source::Fleet(Box::new(client)));
         }
         match &flags.store[..] {
@@ -97,7 +93,7 @@ impl Source {
             }
             Source::Fleet(client) => {
                 let window = window.looked_back(clock::time_of_day().0);
-                let found = client.services(window.from, window.to).map_err(|error| fleet::failed(&error))?;
+                let found = client.services(window.from, window.to).map_err(|error| failed(&error))?;
                 let services = found
                     .into_iter()
                     .map(|one| Service { name: one.name, versions: one.versions, kept: None })
@@ -120,8 +116,8 @@ impl Source {
             }
             Source::Fleet(client) => {
                 let now = clock::time_of_day().0;
-                let found = client.rows(service, [old, new], (*from, *to), now).map_err(|error| Unfound {
-                    failure: fleet::failed(&error),
+                let found = client.rows(service, [old, new], *from, *to, now).map_err(|error| Unfound {
+                    failure: failed(&error),
                     passes: !error.is_of_usage() || matches!(error, FleetError::TooShort { .. }),
                 })?;
                 let (from, to) = found.window;
@@ -151,39 +147,94 @@ fn warnings(found: &Gathered) -> Vec<ReleaseWarning> {
     missing.into_iter().chain(long).collect()
 }
 
-/// Adds what another store knows of a service.
-fn join(services: &mut Vec<Service>, more: Service) {
-    let Some(known) = services.iter_mut().find(|known| known.name == more.name) else {
-        services.push(more);
-        return;
-    };
-    let fresh: Vec<String> = more.versions.into_iter().filter(|version| !known.versions.contains(version)).collect();
-    known.versions.extend(fresh);
-    let both = known.kept.zip(more.kept);
-    known.kept = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
+/// The most that is read of a file with headers.
+const LONGEST: u64 = 1 << 20;
+
+/// The client of the store, if one is named.
+pub(super) fn client(flags: &FleetFlags) -> Result<Option<Client>, Failure> {
+    let Some(address) = flags.prometheus.clone() else { return Ok(None) };
+    let mut headers = Vec::new();
+    for flag in &flags.header {
+        match flag {
+            HeaderFlag::One(name, value) => headers.push((name.clone(), value.clone())),
+            HeaderFlag::File(path) => headers.extend(in_file(path)?),
+        }
+    }
+    Ok(Some(Client::new(Settings {
+        address,
+        headers,
+        timeout: Duration::from_nanos(flags.timeout.0),
+        select: flags.select.clone(),
+        host_label: flags.host_label.clone(),
+        block: flags.block.map(|block| block.seconds().ceil() as u64),
+    })))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The headers in a file, a line each.
+fn in_file(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("--header @{}: {why}", path.display()));
+    // A pipe may be meant: `@<(pass show token)`.
+    let bytes =
+        File::open(path).and_then(|file| read_bounded(file, LONGEST)).map_err(|error| wrong(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| header(line).map_err(wrong)).collect()
+}
 
-    #[test]
-    fn a_service_of_several_stores_is_one() {
-        let service = |name: &str, version: &str, kept| Service {
-            name: name.to_owned(),
-            versions: vec![version.to_owned()],
-            kept: Some(kept),
-        };
-        let mut services = Vec::new();
-        for more in [
-            service("a", "v1", (5, 9)),
-            service("b", "v1", (1, 2)),
-            service("a", "v2", (3, 7)),
-            service("a", "v1", (6, 6)),
-        ] {
-            join(&mut services, more);
+/// What the store gave instead of rows.
+pub(super) fn failed(error: &FleetError) -> Failure {
+    match error.is_of_usage() {
+        true => Failure::Usage(error.to_string()),
+        false => Failure::Own(error.to_string()),
+    }
+}
+
+/// A store that can be read.
+pub(crate) struct Store {
+    reader: Reader,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store that was named, or that of this user's agent.
+    pub(crate) fn open(path: Option<&PathBuf>, session: &dyn Session) -> Result<Store, Failure> {
+        let path = steady_agent::store_file(path.map(PathBuf::as_path), session)?;
+        match Reader::open(&path) {
+            Ok(reader) => Ok(Store { reader, path }),
+            Err(StoreError::Missing) => Err(Failure::Usage(format!(
+                "there is no store '{}': steady agent makes it, and --store names another",
+                path.display()
+            ))),
+            Err(error) => Err(store_failed(&path, &error)),
         }
-        let a = Service { name: "a".to_owned(), versions: vec!["v1".to_owned(), "v2".to_owned()], kept: Some((3, 9)) };
-        assert_eq!(services, [a, service("b", "v1", (1, 2))]);
+    }
+
+    /// The services that it knows.
+    pub(super) fn services(&self) -> Result<Vec<Service>, Failure> {
+        let services = self.reader.services().map_err(|error| store_failed(&self.path, &error))?;
+        let service =
+            |ServiceFacts { name, versions, first, last, .. }| Service { name, versions, kept: Some((first, last)) };
+        Ok(services.into_iter().map(service).collect())
+    }
+
+    /// Its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known of it from second `from` up to the one before `to`.
+    pub(crate) fn rows(&self, service: &str, from: u64, to: u64) -> Result<ReleaseRows, Failure> {
+        self.reader.rows(service, from, to).map_err(|error| store_failed(&self.path, &error))
+    }
+}
+
+/// A store that is there and cannot be read; what is no store of an agent's is wrong usage.
+fn store_failed(path: &Path, error: &StoreError) -> Failure {
+    let text = format!("'{}': {error}", path.display());
+    match error {
+        StoreError::Missing | StoreError::Foreign | StoreError::TooNew { .. } => Failure::Usage(text),
+        StoreError::Taken(_) | StoreError::Directory(_) | StoreError::Damaged { .. } | StoreError::Database(_) => {
+            Failure::Own(text)
+        }
     }
 }

@@ -200,12 +200,12 @@ impl Played {
                 sides = sides[0].split(coin);
             }
             sides[1] = sides[1].dearer(effect);
-            push(fleet, (host, interval), &sides, rows);
+            push(fleet, host, interval, &sides, rows);
         }
     }
 }
 
-fn push(fleet: &Fleet, (host, interval): (u32, u64), sides: &[Sums; 2], rows: &mut ReleaseRows) {
+fn push(fleet: &Fleet, host: u32, interval: u64, sides: &[Sums; 2], rows: &mut ReleaseRows) {
     let second = BEGIN + interval * fleet.span;
     let assignment = match fleet.design {
         Design::Coin => Assignment::Random,

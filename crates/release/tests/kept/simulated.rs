@@ -59,7 +59,7 @@ pub(crate) fn requests(
         let host_level = 0.05 * normal(coin);
         for process in 0..service.processes {
             let level = host_level + service.process_spread * normal(coin);
-            of_process(service, (host, process), level, &loads, coin, &mut requests);
+            of_process(service, host, process, level, &loads, coin, &mut requests);
         }
         for (tenth, load) in loads.iter().enumerate().filter(|(tenth, _)| tenth % 2 == 0) {
             let at = BEGIN * 1_000_000_000 + tenth as u64 * 100_000_000;
@@ -89,7 +89,8 @@ fn loads(service: &Service, coin: &mut ChaCha8Rng) -> Vec<f64> {
 
 fn of_process(
     service: &Service,
-    (host, process): (u32, u64),
+    host: u32,
+    process: u64,
     level: f64,
     loads: &[f64],
     coin: &mut ChaCha8Rng,

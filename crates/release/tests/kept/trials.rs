@@ -7,8 +7,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, ReleaseRows, Verdict};
-use steady_release::ReleaseReport;
-use steady_release::judge;
+use steady_release::{ReleaseReport, judge};
 
 use super::made::{self, Label};
 use super::recording::{AgentReading, Recorded, Recording, releases};

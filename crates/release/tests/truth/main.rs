@@ -3,11 +3,9 @@
 
 #[path = "../kept/mod.rs"]
 mod kept;
-mod mixtures;
 mod processes;
 mod replays;
 mod rollout;
 mod same;
 mod simulated;
 mod unequal;
-mod watch;

@@ -3,8 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use steady_model::{ProcessRow, ReleaseRows, Verdict};
-use steady_release::judge;
-use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning};
+use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning, judge};
 
 use crate::kept::made;
 use crate::kept::trials::{Source, Way};

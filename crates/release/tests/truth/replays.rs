@@ -3,8 +3,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use steady_release::judge;
-use steady_release::{Refusal, ReleaseDesign, RestsOn};
+use steady_release::{Refusal, ReleaseDesign, RestsOn, judge};
 
 use crate::kept::made;
 use crate::kept::trials::{Count, Source, Way, judged, repeated};

@@ -4,8 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use steady_model::{Assignment, LevelSums, ReleaseRow, ReleaseRows, RequestSums, Verdict};
-use steady_release::{JudgeError, judge};
-use steady_release::{ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning};
+use steady_release::{JudgeError, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseWarning, judge};
 
 use crate::kept::fleet::{Design, Fleet, Played, scraped};
 use crate::kept::made;

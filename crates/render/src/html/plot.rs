@@ -32,12 +32,14 @@ impl Path {
     }
 
     /// Begins a line.
-    pub fn start(&mut self, (x, y): (f64, f64)) {
+    pub fn start(&mut self, place: (f64, f64)) {
+        let (x, y) = place;
         let _ = write!(self.0, "M{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
     }
 
     /// Goes on with it.
-    pub fn on(&mut self, (x, y): (f64, f64)) {
+    pub fn on(&mut self, place: (f64, f64)) {
+        let (x, y) = place;
         let _ = write!(self.0, "L{:.0} {:.0}", x * WIDTH, (1.0 - y) * HEIGHT);
     }
 
@@ -129,13 +131,8 @@ pub fn rectangle(across: (f64, f64), up: (f64, f64), class: &str, title: &str) -
 }
 
 /// The same, as opaque as a share.
-pub fn shaded(
-    (left, right): (f64, f64),
-    (bottom, top): (f64, f64),
-    class: &str,
-    share: Option<f64>,
-    title: &str,
-) -> Markup {
+pub fn shaded(across: (f64, f64), up: (f64, f64), class: &str, share: Option<f64>, title: &str) -> Markup {
+    let ((left, right), (bottom, top)) = (across, up);
     let (x, width) = (left * WIDTH, (right - left).max(0.0) * WIDTH);
     let (y, height) = ((1.0 - top) * HEIGHT, (top - bottom).max(0.0) * HEIGHT);
     html! {

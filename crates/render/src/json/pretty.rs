@@ -19,7 +19,7 @@ pub fn indented(value: &Value) -> String {
 /// The same with another field whose elements stay on one line each.
 pub fn indented_but(value: &Value, lines: &str) -> String {
     let mut out = String::new();
-    write(value, (0, ""), lines, &mut out);
+    write(value, 0, "", lines, &mut out);
     out.push('\n');
     escaped(out)
 }
@@ -39,7 +39,7 @@ fn escaped(json: String) -> String {
 }
 
 /// Writes `value`, which stands at a depth in a field called `name`.
-fn write(value: &Value, (depth, name): (usize, &str), lines: &str, out: &mut String) {
+fn write(value: &Value, depth: usize, name: &str, lines: &str, out: &mut String) {
     let (open, close) = match value {
         Value::Object(_) => ('{', '}'),
         Value::Array(_) => ('[', ']'),
@@ -65,14 +65,14 @@ fn write(value: &Value, (depth, name): (usize, &str), lines: &str, out: &mut Str
                 begin(out);
                 quoted(key, out);
                 out.push_str(": ");
-                write(field, (depth + 1, key), lines, out);
+                write(field, depth + 1, key, lines, out);
             }
         }
         Value::Array(elements) => {
             for element in elements {
                 begin(out);
                 // Elements of `blocks` have no key: they are the pairs.
-                if name == lines { display(element, out) } else { write(element, (depth + 1, ""), lines, out) }
+                if name == lines { display(element, out) } else { write(element, depth + 1, "", lines, out) }
             }
         }
         _ => {}

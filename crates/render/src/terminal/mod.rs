@@ -1,6 +1,5 @@
 //! Documents as text that fits a terminal: wrapping, hanging indents, colour.
 
-mod bars;
 pub mod columns;
 mod dots;
 mod table;
@@ -101,7 +100,7 @@ impl Page {
             }
             Block::Table(table) => table::write(table, rows, self),
             Block::Chart(chart) => {
-                bars::write(chart, self);
+                columns::bars(chart, self);
                 columns::write(chart, self);
                 dots::write(chart, self);
             }

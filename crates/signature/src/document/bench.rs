@@ -5,16 +5,14 @@ use steady_model::{Bytes, Ending, Interval, Verdict};
 use steady_render::chart::Chart;
 use steady_render::csv::{self, Row};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, host_facts};
-use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
-use steady_render::timestamp;
 use steady_render::units::{TIE, decimals, duration, fixed, memory, percent, short, thousands, time, time_with};
+use steady_render::{json, timestamp};
 use steady_workloads::signature::Allocator;
 
 use super::charts::{self, throughput, time_by_pools, time_by_workers};
-use super::field;
-use super::words::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
+use super::{ALLOCATORS, asked_bytes, field, name, pool, ways, workers};
 use crate::record::{Answer, BenchRecord, Figures, Input, MeasuredCondition, Question, SCHEMA};
 
 /// The heading of what pools of several sizes take.

@@ -5,7 +5,7 @@ use steady_render::scale::{Kind, Scale};
 use steady_render::units::{TIE, memory, short};
 use steady_workloads::signature::Allocator;
 
-use super::words::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
+use super::{ALLOCATORS, asked_bytes, name, pool, ways, workers};
 use crate::record::{Answer, BenchRecord, Figures, MeasuredCondition};
 
 /// Throughput of each way on the size that the questions are about, a bar each.

@@ -2,9 +2,8 @@
 
 use steady_model::Interval;
 
-use super::Source;
 use super::boundary::Boundary;
-use super::steps::{Depth, LEAST_ERROR, LEAST_PROGRESS, Steps};
+use super::{Depth, LEAST_ERROR, LEAST_PROGRESS, Source, Steps};
 use crate::invert::{Found, Search, Width};
 use crate::pair::MIN_PAIRS;
 use crate::scale::{Scratch, median};

@@ -14,21 +14,20 @@
 //! that ran to its end has some 0.3 of alpha left for its last look, so that one in which nothing is seen speaks
 //! *against* any effect, however many there are.
 
-mod agreement;
 mod boundary;
 mod game;
-mod steps;
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 use steady_model::{Interval, Layout, Verdict};
 
-pub use agreement::Agreement;
-
 use crate::estimate::{self, Effect, Estimate, LayoutEffect, Reason};
-use crate::pair::{MIN_PAIRS, Pair};
+use crate::pair::{MIN_PAIRS, Pair, Paired};
+use crate::scale::Scratch;
 use crate::sequential::Rules;
+use crate::{normal, score};
 use boundary::Boundary;
-use game::Game;
+use game::{Game, Told};
 
 /// The pairs between one look and the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,8 +152,8 @@ fn conclude(prepared: &Prepared, level: f64, rules: &Rules) -> Joint {
     let sized = prepared.layouts.iter().find(|(layout, ..)| *layout == Layout::Turns);
     let agreement = match sized {
         // What the size rests on is what the sources must agree on: how many duets each ran differs.
-        Some((_, game, _)) => agreement::agreement(game, rules.alpha),
-        None => agreement::agreement(&prepared.all, rules.alpha),
+        Some((_, game, _)) => agreement(game, rules.alpha),
+        None => agreement(&prepared.all, rules.alpha),
     };
     let estimate = Estimate {
         verdict,
@@ -183,4 +182,150 @@ fn layout_effects(prepared: &Prepared, level: f64, all: Effect) -> Vec<LayoutEff
         LayoutEffect { layout: *layout, effect: Effect::from_log(*centre, interval, game.pairs()) }
     };
     prepared.layouts.iter().map(effect).collect()
+}
+
+/// Cochran's test that all sources have the same effect.
+///
+/// A source that ended early may have ended for what made it deviate. Its deviation is then worth no more than what a
+/// motion that may be stopped at any time seldom reaches (Robbins 1970, with the first look's time as the mixture's).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// Whether nothing beyond chance lies between them.
+    pub agrees: bool,
+    /// The sum of the squared deviations.
+    pub q: f64,
+    /// How large it is expected to be: one less than there are sources that tell.
+    pub degrees_of_freedom: usize,
+    /// The probability of a sum as large, had all the same effect.
+    pub p: f64,
+    /// The share of the sum beyond what is expected (I squared, Higgins and Thompson 2002).
+    pub i_squared: f64,
+    /// Where they differ: the sources that stand out, by their place; the farthest where none does by itself.
+    pub outlying: Vec<usize>,
+}
+
+/// A source's deviation from all together.
+struct Deviation {
+    index: usize,
+    /// Squared, in standard errors, as if it had been fixed when to end.
+    square: f64,
+    /// Its share of all information.
+    share: f64,
+}
+
+/// The agreement of the sources of a game, at an error of `alpha`; `None` where fewer than two tell.
+fn agreement(game: &Game, alpha: f64) -> Option<Agreement> {
+    let each = game.each();
+    let degrees = each.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
+    let information: f64 = each.iter().map(|told| told.error.powi(-2)).sum();
+    let centre = each.iter().map(|told| told.effect / told.error.powi(2)).sum::<f64>() / information;
+    let deviation = |told: &Told| Deviation {
+        index: told.index,
+        square: square(told, centre),
+        share: told.error.powi(-2) / information,
+    };
+    let deviations: Vec<Deviation> = each.iter().map(deviation).collect();
+    let q: f64 = deviations.iter().map(|one| one.square).sum();
+    let p = ChiSquared::new(degrees as f64).ok()?.sf(q);
+    let agrees = p >= alpha;
+    Some(Agreement {
+        agrees,
+        q,
+        degrees_of_freedom: degrees,
+        p,
+        i_squared: if q > 0.0 { (1.0 - degrees as f64 / q).max(0.0) } else { 0.0 },
+        outlying: if agrees { vec![] } else { outlying(&deviations, alpha) },
+    })
+}
+
+/// The squared deviation of one source.
+fn square(told: &Told, centre: f64) -> f64 {
+    let plain = ((told.effect - centre) / told.error).powi(2);
+    if told.progress >= 1.0 {
+        return plain;
+    }
+    let part = told.progress / (told.progress + told.first);
+    // The logarithm of the probability to reach so far at any time, and the square that is as rare.
+    let log = 0.5 * (1.0 - part).ln().abs() - part * plain / 2.0;
+    if log >= 0.0 { 0.0 } else { normal::two_sided_quantile(log.exp()).powi(2).min(plain) }
+}
+
+/// Those that deviate by more than the largest of so many would by chance. A source with a large share draws the centre
+/// towards itself, which is allowed for.
+fn outlying(deviations: &[Deviation], alpha: f64) -> Vec<usize> {
+    let limit = normal::two_sided_quantile(alpha / deviations.len() as f64).powi(2);
+    let alone = |one: &Deviation| one.square / (1.0 - one.share).max(1e-6);
+    let farthest = deviations.iter().map(alone).fold(0.0, f64::max);
+    let far = deviations.iter().filter(|one| alone(one) >= limit.min(0.999 * farthest));
+    far.map(|one| one.index).collect()
+}
+
+/// The level at which an interval is one standard error on either side.
+const ONE_SIGMA: f64 = 0.3173;
+/// Progress below this is taken for as much: what is planned is what the first look tells, over its progress.
+const LEAST_PROGRESS: f64 = 1e-4;
+/// A standard error smaller than this, as a log ratio, is taken for as much: costs that do not vary at all.
+const LEAST_ERROR: f64 = 1e-9;
+
+/// Which stages of each source count.
+#[derive(Clone, Copy, PartialEq)]
+enum Depth {
+    First,
+    All,
+}
+
+/// One source's steps.
+struct Steps {
+    /// What it would tell, run to its end: one over the square of the standard error.
+    weight: f64,
+    /// How far it came.
+    progress: f64,
+    /// How far it had come at its first look.
+    first: f64,
+    /// Its stages, each with the root of its part of the weight.
+    steps: Vec<(Paired, f64)>,
+    /// All of its pairs.
+    whole: Paired,
+}
+
+impl Steps {
+    /// The weight is what the first stage tells over its progress: a plan, blind to signs, and not to be changed by what
+    /// came later, for how much came may depend on what it showed. A first stage too small to tell has no weight.
+    fn new(source: &Source, grain: f64) -> Steps {
+        let stages = source.stages.iter().map(|stage| Paired::new(&stage.pairs, grain));
+        let progress = |stage: &Stage| stage.progress.clamp(LEAST_PROGRESS, 1.0);
+        let first = source.stages.first().map_or(0.0, |stage| information(stage, grain) / progress(stage));
+        let mut before = 0.0;
+        let steps = stages.zip(&source.stages).map(|(paired, stage)| {
+            let now = progress(stage).max(before);
+            let part = (first * (now - before)).sqrt();
+            before = now;
+            (paired, part)
+        });
+        let steps = steps.collect();
+        let all: Vec<Pair> = source.pairs().copied().collect();
+        let at_first = source.stages.first().map_or(0.0, progress);
+        Steps { weight: first, progress: before, first: at_first, steps, whole: Paired::new(&all, grain) }
+    }
+
+    fn sum(&self, theta: f64, depth: Depth, scratch: &mut Scratch) -> f64 {
+        let depth = if depth == Depth::First { 1 } else { self.steps.len() };
+        let told = self.steps.iter().take(depth).filter(|(paired, part)| *part > 0.0 && paired.pairs() > 0);
+        told.map(|(paired, part)| {
+            let tested = score::test(paired, theta, scratch);
+            part * normal::two_sided_quantile(tested.p).copysign(tested.z)
+        })
+        .sum()
+    }
+}
+
+/// One over the square of the standard error; zero where the pairs are too few to tell.
+fn information(stage: &Stage, grain: f64) -> f64 {
+    if stage.pairs.len() < MIN_PAIRS {
+        return 0.0;
+    }
+    let paired = Paired::new(&stage.pairs, grain);
+    let grain = if paired.below_grain() { paired.relative_grain().ln_1p() } else { 0.0 };
+    let error = paired.interval(ONE_SIGMA).half_width() + grain;
+    if error.is_finite() { error.max(LEAST_ERROR).powi(2).recip() } else { 0.0 }
 }

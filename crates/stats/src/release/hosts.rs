@@ -126,7 +126,8 @@ impl FromIterator<(f64, f64)> for Sums {
 }
 
 impl Sums {
-    fn without(self, (value, variance): (f64, f64)) -> Sums {
+    fn without(self, host: (f64, f64)) -> Sums {
+        let (value, variance) = host;
         Sums {
             count: self.count - 1.0,
             value: self.value - value,
@@ -137,7 +138,8 @@ impl Sums {
 
     /// How far a host lies from the mean of these, in deviations of such a host from them: what hosts differ by, beside
     /// the errors of these, and its own error.
-    fn distance(&self, (value, variance): (f64, f64)) -> f64 {
+    fn distance(&self, host: (f64, f64)) -> f64 {
+        let (value, variance) = host;
         let mean = self.value / self.count;
         let squares = (self.square - self.count * mean * mean).max(0.0);
         let observed = if self.count > 1.0 { squares / (self.count - 1.0) } else { 0.0 };

@@ -4,9 +4,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use steady_model::{Absent, Interval, Reading};
 
 use super::capacity::{Capacity, capacity};
-use super::caveats::{WORSE, both_kinds, early_fall, fell, filled, varied};
 use super::shape::{Fit, Shape};
-use super::{CountRange, Fitted, ScalingPoint};
+use super::{CountRange, Fitted, ScalingPoint, WORSE, both_kinds, early_fall, fell, filled, varied};
 
 /// The relative standard error that is assumed of a point before the points have told their own, and how many points'
 /// worth that assumption counts.

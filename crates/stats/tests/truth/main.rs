@@ -12,4 +12,3 @@ mod published;
 mod scaling;
 mod shift;
 mod simulated;
-mod small_alpha;

@@ -10,10 +10,9 @@ use crate::record::BenchSession;
 use steady_linux::clock;
 use steady_model::{CounterScope, Nanos, Reading};
 
-use super::STAGE;
+use super::experiment::{BenchError, SessionLauncher, SessionOrder};
 use super::protocol::{Order, Reply, Setup};
-use super::runner::{BenchError, SessionLauncher, SessionOrder};
-use super::session;
+use super::{STAGE, session};
 use steady_process::channel::{Channel, Woken};
 
 /// Sessions on a stage. Dropping it ends it, and everything that it started.

@@ -6,7 +6,7 @@ use steady_linux::counters::{self, HARDWARE};
 use steady_model::{CounterScope, Reading};
 use steady_render::letters::one_line;
 
-use super::folder::Folder;
+use super::stage::Folder;
 use super::{BenchError, Done, Event, Setting, StageLauncher, judged, measure};
 use crate::flags::BenchFlags;
 use crate::own::cache;

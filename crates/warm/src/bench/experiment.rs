@@ -1,15 +1,15 @@
 //! The experiment: every program launched once, to see that it ends; then runs in which each has a session of every mode,
 //! in random order; then sessions that are counted.
 
-use crate::plan::Bench;
-use crate::record::{BenchKind, BenchProgram, BenchRecord, BenchSession, BenchTrial, LaunchMode, confidence};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use steady_model::{Absent, CounterScope, Ending, Host, Reading, Timestamp};
-
-use super::runner::{BenchError, SessionLauncher, SessionOrder};
+use steady_model::{Absent, CounterScope, Ending, Host, Nanos, Reading, Timestamp};
 use steady_process::launcher::PADDING_MAX;
+use thiserror::Error;
+
+use crate::plan::Bench;
+use crate::record::{BenchKind, BenchProgram, BenchRecord, BenchSession, BenchTrial, LaunchMode, confidence};
 
 /// So many sessions of each mode are counted, and one more for so many that are timed.
 const COUNTED: u32 = 3;
@@ -182,4 +182,43 @@ impl<L: SessionLauncher> Experiment<'_, L> {
         order.shuffle(&mut self.coins);
         order
     }
+}
+
+/// A session to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOrder {
+    /// Which program of the plan.
+    pub program: usize,
+    /// How it is launched.
+    pub mode: LaunchMode,
+    /// How often.
+    pub count: u32,
+    /// How much the environment is padded, in bytes.
+    pub padding: u32,
+    /// Whether events are counted, and nothing timed.
+    pub counted: bool,
+}
+
+/// Why there are no more sessions.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BenchError {
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The process that makes them ended, or could not be set up.
+    #[error("the process that launches programs was lost: {0}")]
+    Lost(String),
+}
+
+/// Something that makes sessions.
+pub trait SessionLauncher {
+    /// Makes one; absent where the program cannot be launched, or does not end. Beside it why there is no snapshot, where
+    /// there was none and a reason is told.
+    ///
+    /// # Errors
+    /// See [`BenchError`].
+    fn session(&mut self, order: SessionOrder) -> Result<Reading<(BenchSession, Option<String>)>, BenchError>;
+
+    /// The experiment's clock.
+    fn now(&self) -> Nanos;
 }

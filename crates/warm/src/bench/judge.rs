@@ -1,9 +1,9 @@
 //! From the record to figures: pure, so that a record gives the same report whenever it is read.
 
 mod break_even;
-mod notes;
 
-use steady_model::{Absent, CounterScope, Layout, Reading};
+use steady_model::{Absent, CounterScope, Layout, Outcome, Reading};
+use steady_process::runner::how;
 use steady_stats::{MIN_PAIRS, Pair, Rules, Sequence, Slot};
 
 use crate::record::{
@@ -25,7 +25,7 @@ pub fn judged(mut record: BenchRecord) -> BenchRecord {
             }
             let effects = effects(trial);
             let modes = LaunchMode::ALL.map(|mode| figures(&counters, trial, mode, &effects)).to_vec();
-            let notes = notes::notes(trial, &modes);
+            let notes = notes(trial, &modes);
             Ok((modes, notes))
         });
         program.notes = judged.as_ref().ok().map(|judged| judged.1.clone());
@@ -163,4 +163,55 @@ fn course(sessions: &[&BenchSession]) -> Vec<[f64; 2]> {
         [sum(|spent| spent.wall.seconds()), sum(|spent| spent.cpu.seconds())]
     };
     (0..longest).map(at).collect()
+}
+
+/// Below this share of launches from a snapshot a prewarmed session is not what its name says.
+const NEARLY_ALL: f64 = 0.99;
+
+/// Sentences.
+fn notes(trial: &BenchTrial, modes: &[ModeFigures]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let ratio = |mode| {
+        let figures = modes.iter().find(|figures: &&ModeFigures| figures.mode == mode)?;
+        figures.warm_ratio.as_ref().ok().copied()
+    };
+    match (&trial.refusal, ratio(LaunchMode::Prewarm)) {
+        (Some(why), _) => notes.push(format!("it was launched as usual in all modes: {why}")),
+        (None, Some(ratio)) if ratio < NEARLY_ALL => {
+            notes.push(format!("prewarmed, only {:.0} of 100 launches were from a snapshot", (ratio * 100.0).floor()))
+        }
+        _ => {}
+    }
+    if trial.refusal.is_none() && ratio(LaunchMode::OnDemand) == Some(0.0) && ratio(LaunchMode::Prewarm) != Some(0.0) {
+        let more = "more launches (--count) or time between them (--pause) tell more";
+        notes.push(format!("on demand, all launches were over before the snapshot was there: {more}"));
+    }
+    notes.extend(ends(trial));
+    notes
+}
+
+/// How the program ended, where that is not always with success, or not the same in all modes.
+fn ends(trial: &BenchTrial) -> Option<String> {
+    let sessions = || trial.sessions().iter();
+    let first = sessions().next()?;
+    let other = sessions().find(|session: &&BenchSession| !session.alike || session.ended != first.ended);
+    match other {
+        Some(other) => Some(format!(
+            "not all launches ended alike: {} it {}, {} it {}",
+            words(first.mode),
+            how(&first.ended),
+            words(other.mode),
+            how(&other.ended)
+        )),
+        None if first.ended == Outcome::Exited(0) => None,
+        None => Some(format!("it {} each time", how(&first.ended))),
+    }
+}
+
+fn words(mode: LaunchMode) -> &'static str {
+    match mode {
+        LaunchMode::Normal => "launched as usual",
+        LaunchMode::Prewarm => "prewarmed",
+        LaunchMode::OnDemand => "on demand",
+    }
 }

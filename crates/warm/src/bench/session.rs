@@ -62,7 +62,7 @@ pub(super) fn session(
 ) -> Result<(BenchSession, Option<String>), Stop> {
     let folder = setup.folder.join("session");
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    let done = in_folder(setup, order, (environment, &folder), control);
+    let done = in_folder(setup, order, environment, &folder, control);
     // Whatever became of it, the next one begins with an empty store.
     remove_own_tree(&folder)?;
     done
@@ -71,7 +71,8 @@ pub(super) fn session(
 fn in_folder(
     setup: &Setup,
     order: &Order,
-    (environment, folder): (&[(OsString, OsString)], &Path),
+    environment: &[(OsString, OsString)],
+    folder: &Path,
     control: &UnixStream,
 ) -> Result<(BenchSession, Option<String>), Stop> {
     let (program, words) =

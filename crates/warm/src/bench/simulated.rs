@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_model::{Absent, Nanos, Outcome, Reading};
 
-use super::runner::{BenchError, SessionLauncher, SessionOrder};
+use super::experiment::{BenchError, SessionLauncher, SessionOrder};
 
 /// What launches cost, in microseconds.
 #[derive(Clone, Debug)]

@@ -4,9 +4,7 @@
 //! long name and environment are, the random bytes. A word that is equal in both is a constant. One that differs must have
 //! the same reason in both; if it has none, the program is not kept warm.
 
-mod launch;
 mod layout;
-mod lazy;
 mod program;
 mod words;
 
@@ -15,13 +13,13 @@ mod tests;
 
 use steady_preload::table::{Patch, kind};
 
-pub use self::lazy::{constants_of_loader, shows_binding};
+pub use program::{constants_of_loader, shows_binding};
 
-use self::launch::Launch;
 use self::layout::Layout;
 use self::words::Words;
-use super::snapshot::Snapshot;
 use super::taken::{Refusal, Region, Taken};
+use crate::taken::Snapshot;
+use layout::Launch;
 
 const PAGE: usize = 4096;
 
@@ -35,7 +33,7 @@ pub fn compose(first: &Taken, second: &Taken, unbound: Option<&Taken>) -> Result
     let mut takes = [first.clone(), second.clone()];
     let patches = differences(&takes[0], &takes[1])?;
     if let Some(unbound) = unbound {
-        let flag = lazy::Flag::find(&takes[0], &takes[1], unbound)?;
+        let flag = program::Flag::find(&takes[0], &takes[1], unbound)?;
         takes.iter_mut().for_each(|taken| flag.put_back(taken));
     }
     let [one, two] = takes;

@@ -2,8 +2,7 @@
 
 use steady_preload::table::kind;
 
-use super::launch::Launch;
-use super::layout::Layout;
+use super::layout::{Launch, Layout};
 use crate::taken::Refusal;
 
 /// How far a mangled pointer is turned to the left.

@@ -1,16 +1,20 @@
 //! What keeping programs warm gains, as a document.
 
-use steady_model::{Ending, Interval, Reading, Verdict};
+use steady_feature::{Record, Report};
+use steady_model::{Ending, Facts, Interval, Metric, Reading, RunKind, Verdict};
+use steady_render::chart::{Axis, Chart, Height, Look, Marks, Series};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence, Shown, Span, origin};
-use steady_render::effect::{Effect as Size, signed};
+use steady_render::effect::{Effect as Size, between, signed};
+use steady_render::json::pretty;
 use steady_render::letters::{count, one_line};
+use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::terminal::columns::small;
 use steady_render::units::{
     self, TIE, decimals, decimals_of, duration, fixed, percent, short, time, time_setting, time_with,
 };
 
-use super::charts;
+use crate::csv::bench_csv;
 use crate::record::{BenchProgram, BenchRecord, BreakEven, Effect, LaunchMode, Mean, Measure, ModeFigures, PaidBack};
 
 /// The measures of a launch, and how they are called at the head of a row.
@@ -30,8 +34,34 @@ const TABLES: usize = 8;
 /// The columns of a mode's launches in small.
 const SMALL: usize = 16;
 
+impl Report for BenchRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        bench_csv(self)
+    }
+
+    /// Every session stands on a line of its own.
+    fn json(&self, samples: bool) -> String {
+        pretty::indented_but(&self.value(samples), "sessions")
+    }
+}
+
+impl Record for BenchRecord {
+    fn facts(&self) -> Facts {
+        Facts {
+            seed: Ok(self.seed),
+            commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
+            complete: self.ending != Ending::Interrupted,
+            ..Facts::without_pairs(RunKind::Warm, (self.started, &self.host, &self.revision), summary(self))
+        }
+    }
+}
+
 /// The report: what is claimed of each program, then its figures.
-pub(crate) fn bench_document(record: &BenchRecord) -> Document {
+fn document(record: &BenchRecord) -> Document {
     let mut answer: Vec<Sentence> = record.programs.iter().map(claims).collect();
     if record.ending == Ending::Interrupted {
         let early = "It was interrupted: what is whole is shown.";
@@ -113,8 +143,8 @@ fn of_program(program: &BenchProgram, has_tables: bool) -> Vec<Section> {
         false => Section { heading: None, ..tables }.shown(Shown::OffTerminal),
     });
     let drawn = [
-        (format!("{name}: wall time of each launch, from the first to the last"), charts::course(modes)),
-        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), charts::behind(modes)),
+        (format!("{name}: wall time of each launch, from the first to the last"), course_chart(modes)),
+        (format!("{name}: CPU time so far compared with normal launches, with the snapshot's"), behind(modes)),
     ];
     sections.extend(
         drawn.into_iter().filter_map(|(heading, chart)| Some(Section::new(&heading, vec![Block::Chart(chart?)]))),
@@ -305,7 +335,7 @@ fn facts(record: &BenchRecord, has_tables: bool) -> Vec<Fact> {
 }
 
 /// The gains in a few words, for a list: `true -62.9 %, cat -60.1 % wall on demand`.
-pub(crate) fn bench_summary(record: &BenchRecord) -> String {
+fn summary(record: &BenchRecord) -> String {
     let one = |program: &BenchProgram| {
         let effect = program.figures(LaunchMode::OnDemand)?.effect(Measure::Wall)?;
         let change = effect.change.as_ref().ok()? * 100.0;
@@ -318,4 +348,62 @@ pub(crate) fn bench_summary(record: &BenchRecord) -> String {
         many => format!("{}, ... ({many} programs) wall on demand", all[..2].join(", ")),
     };
     text.replace(TIE, " ")
+}
+
+/// The wall time of each launch, a line for each mode; nothing without launches.
+fn course_chart(modes: &[ModeFigures]) -> Option<Chart> {
+    let lines = modes.iter().map(|figures| (figures.mode, figures.launch_wall_seconds.clone())).collect();
+    let label = modes.iter().filter_map(in_words).collect::<Vec<_>>().join("; ");
+    chart(format!("Wall time of each launch. {label}"), lines)
+}
+
+/// CPU time of the launches so far and of the snapshot, less that of as many normal launches; nothing without launches.
+fn behind(modes: &[ModeFigures]) -> Option<Chart> {
+    let normal = modes.iter().find(|figures| figures.mode == LaunchMode::Normal)?;
+    let line = |figures: &ModeFigures| {
+        let mut behind = figures.break_even.as_ref().ok()?.cpu.taking_seconds.clone().ok()?;
+        let pairs = figures.launch_cpu_seconds.iter().zip(&normal.launch_cpu_seconds);
+        let so_far = pairs.map(|(launch, usual)| {
+            behind += launch - usual;
+            behind
+        });
+        Some((figures.mode, so_far.collect()))
+    };
+    let label = "CPU time of the launches so far and of the snapshot, less that of as many normal launches";
+    let mut chart = chart(label.to_owned(), modes.iter().filter_map(line).collect())?;
+    chart.series.insert(0, Series { name: None, look: Look::Rest, marks: Marks::Across(0.0) });
+    Some(chart)
+}
+
+/// A line for each mode over the launches of a session, on an axis that includes zero.
+fn chart(label: String, lines: Vec<(LaunchMode, Vec<f64>)>) -> Option<Chart> {
+    let launches = lines.iter().map(|(_, line)| line.len()).max().filter(|launches| *launches > 0)?;
+    let values = || lines.iter().flat_map(|(_, line)| line).copied();
+    let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let room = 0.06 * (high - low);
+    let y = Scale::new(Kind::Cost(Metric::Wall), if low < 0.0 { low - room } else { low }, high + room);
+    let series = lines.into_iter().map(|(mode, line)| Series {
+        name: Some(mode.name().to_owned()),
+        look: match mode {
+            LaunchMode::Normal => Look::Rest,
+            LaunchMode::Prewarm => Look::Second,
+            LaunchMode::OnDemand => Look::First,
+        },
+        marks: Marks::Line(line.into_iter().enumerate().map(|(at, value)| (at as f64 + 1.0, value)).collect()),
+    });
+    Some(Chart {
+        label,
+        height: Height::Middle,
+        x: Axis::Scale(Scale::new(Kind::Number, 1.0, launches as f64)),
+        y: Axis::Scale(y),
+        series: series.collect(),
+        note: Some("From left to right: launches of a session.".to_owned()),
+    })
+}
+
+/// The course of a mode, for those who do not see the chart.
+fn in_words(figures: &ModeFigures) -> Option<String> {
+    let (first, last) = (figures.launch_wall_seconds.first()?, figures.launch_wall_seconds.last()?);
+    let range = Interval { low: first.min(*last) * 1e6, high: first.max(*last) * 1e6 };
+    Some(format!("{}: {}", figures.mode.name(), between(range, &format!("{TIE}µs"))))
 }

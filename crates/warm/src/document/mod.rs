@@ -1,8 +1,4 @@
 //! What is kept of programs, and what keeping them warm gains, as documents.
 
 mod bench;
-mod charts;
 mod status;
-
-pub(crate) use bench::{bench_document, bench_summary};
-pub(crate) use status::status_document;

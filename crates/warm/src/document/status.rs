@@ -1,15 +1,33 @@
 //! What is kept of programs, as a document.
 
+use steady_feature::Report;
 use steady_model::{Nanos, Reading, Timestamp};
 use steady_render::document::{Block, Document, Emphasis, Fact, Section, Sentence};
+use steady_render::json;
 use steady_render::letters::{count, one_line};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{TIE, duration, memory, thousands, time};
 
-use crate::record::{KeptProgram, Launches, ProgramState, Question, StatusRecord, StoreFacts};
+use crate::csv::status_csv;
+use crate::record::{KeptProgram, Launches, ProgramState, Question, SCHEMA, StatusRecord, StoreFacts};
+
+impl Report for StatusRecord {
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn csv(&self) -> String {
+        status_csv(self)
+    }
+
+    /// It has no samples. Every program stands on a line of its own.
+    fn json(&self, _samples: bool) -> String {
+        json::text_by_lines(&SCHEMA, self, "programs")
+    }
+}
 
 /// The report: what is kept of all programs, or what was asked about each.
-pub(crate) fn status_document(record: &StatusRecord) -> Document {
+fn document(record: &StatusRecord) -> Document {
     let is_status = record.question == Question::Status;
     let answer = match is_status {
         true => vec![vec![(Emphasis::Heading, sentence(record))]],

@@ -1,7 +1,6 @@
 //! The file that a snapshot becomes: a program that needs no loader, whose segments are the memory of the program that was
 //! taken. The kernel maps it; the stub, its first code, does the rest.
 
-mod ahead;
 mod elf;
 mod segments;
 #[cfg(test)]
@@ -15,8 +14,8 @@ use steady_preload::{STUB, STUB_ENTRY};
 
 use self::elf::{HEADER_BYTES, Header, Kind, PROGRAM_HEADER_BYTES};
 use self::segments::{PAGE, Segment, segments};
-use super::snapshot::Snapshot;
 use super::taken::{Bytes, FloatingPoint, Protection, Refusal, Region};
+use crate::taken::Snapshot;
 
 /// Below this address nothing is mapped: processes may be forbidden to.
 const LOWEST: u64 = 1 << 16;
@@ -65,11 +64,11 @@ impl From<Vec<u8>> for Image {
 /// Where the program's memory is such that no file can stand for it.
 pub fn image(snapshot: &Snapshot) -> Result<Image, Refusal> {
     let (segments, protections) = segments(snapshot)?;
-    let ahead = ahead::ahead(snapshot, &segments);
+    let ahead = segments::ahead(snapshot, &segments);
     let table = table(snapshot, &protections, &ahead)?;
     let others = if snapshot.dynamic.is_some() { 3 } else { 2 };
     let headers = HEADER_BYTES + PROGRAM_HEADER_BYTES * (segments.len() + 1 + others) as u64;
-    let first = Start::new(snapshot, headers, &table, (&protections, &ahead))?;
+    let first = Start::new(snapshot, headers, &table, &protections, &ahead)?;
     let mut bytes = first.bytes;
     let mut list = vec![
         Header {
@@ -217,7 +216,8 @@ impl Start {
         snapshot: &Snapshot,
         headers: u64,
         table: &Table,
-        (protections, ahead): (&[Reprotected], &[Ahead]),
+        protections: &[Reprotected],
+        ahead: &[Ahead],
     ) -> Result<Start, Refusal> {
         let stub = headers.next_multiple_of(ALIGNMENT);
         let at = (stub + STUB.len() as u64).next_multiple_of(ALIGNMENT);

@@ -1,13 +1,12 @@
-//! Which memory becomes which segment.
+//! Which memory becomes which segment, and which memory every launch is going to write to.
 
 use std::ops::Range;
 
-use steady_preload::table::Protection as Reprotected;
+use steady_preload::table::{Ahead, Protection as Reprotected};
 
 use super::elf::{EXECUTE, READ, WRITE};
 use crate::image::Part;
-use crate::snapshot::Snapshot;
-use crate::taken::{Protection, Refusal, Region};
+use crate::taken::{Protection, Refusal, Region, Snapshot};
 
 /// The kernel maps whole ones.
 pub(super) const PAGE: u64 = 4096;
@@ -125,4 +124,30 @@ fn append(segments: &mut Vec<Segment>, address: u64, flags: u32, part: Option<Pa
         last.bytes.extend(part);
         last.zeros += zeros;
     }
+}
+
+/// Longer stretches of pages are left to be touched: not all of them may be.
+const MOST: usize = 8;
+
+/// The pages that the stub writes to, together with those beside them that hold something: the variables of the C library and
+/// of the loader, which the first steps of every program write to.
+pub(super) fn ahead(snapshot: &Snapshot, segments: &[Segment]) -> Vec<Ahead> {
+    let written = segments.iter().filter(|segment| segment.flags & WRITE != 0);
+    written.flat_map(|segment| stretches(snapshot, segment)).collect()
+}
+
+fn stretches(snapshot: &Snapshot, segment: &Segment) -> Vec<Ahead> {
+    let pages = segment.bytes.iter().flat_map(|part| part.chunks(PAGE as usize));
+    let held: Vec<bool> = pages.map(|page| page.iter().any(|byte| *byte != 0)).collect();
+    let mut stretches = vec![];
+    let mut address = segment.address;
+    for run in held.chunk_by(|one, other| one == other) {
+        let bytes = run.len() as u64 * PAGE;
+        let patched = || snapshot.patches.iter().any(|patch| (address..address + bytes).contains(&patch.address));
+        if run[0] && (2..=MOST).contains(&run.len()) && patched() {
+            stretches.push(Ahead { address, bytes });
+        }
+        address += bytes;
+    }
+    stretches
 }

@@ -9,8 +9,7 @@ use steady_preload::STUB;
 use steady_preload::table::{ALIGNMENT, MAGIC, Patch, Table, kind};
 
 use super::image;
-use crate::snapshot::Snapshot;
-use crate::taken::{Bytes, Protection, Region, Stack, Taken, Thread};
+use crate::taken::{Bytes, Protection, Region, Snapshot, Stack, Taken, Thread};
 
 const PAGE: u64 = 4096;
 const LOWEST: u64 = 0x5500_0000_0000;

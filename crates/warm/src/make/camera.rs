@@ -1,14 +1,16 @@
 //! Who takes programs: the one effect that making them warm has besides files, and so the one that tests put another for.
 
+use rustix::process::{Resource, getrlimit};
 use steady_linux::procfs::parse_schedstat;
 use steady_linux::{Root, clock, process};
 use steady_model::{Nanos, Reading};
 
 use crate::compose::compose;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-use crate::compose::shows_binding;
 use crate::image::{Image, image};
 use crate::taken::{NotTaken, Refusal, Request, Taken};
+
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+use crate::compose::shows_binding;
 
 /// What capturing programs has used so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,5 +87,26 @@ impl Camera for Traced {
     fn images(&mut self, [first, second]: [&Taken; 2], unbound: &Taken) -> Result<[Image; 2], Refusal> {
         let (first, second) = compose(first, second, Some(unbound))?;
         Ok([image(&first)?, image(&second)?])
+    }
+}
+
+const MIB: u64 = 1 << 20;
+/// Libraries lie so far below the stack that one of this limit does not reach them.
+const HIGHEST: u64 = 1 << 40;
+const PAGE: u64 = 4096;
+
+/// Another limit on the stack than this process's own, for one of the takes, so that it is found where the C library keeps the
+/// limit; none where its own is none, or too small to be told from
+/// what the C library makes of small ones.
+pub(super) fn other_stack_limit() -> Option<u64> {
+    let own = getrlimit(Resource::Stack).current?;
+    ((2 * MIB..=HIGHEST).contains(&own) && own.is_multiple_of(PAGE)).then(|| own - MIB)
+}
+
+/// With which limits what was taken so may be started.
+pub(super) fn stack_limits() -> [u64; 2] {
+    match other_stack_limit() {
+        Some(_) => [MIB, HIGHEST],
+        None => [getrlimit(Resource::Stack).current.unwrap_or(u64::MAX); 2],
     }
 }

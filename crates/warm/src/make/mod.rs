@@ -2,7 +2,6 @@
 
 mod camera;
 mod evidence;
-mod stack;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr, OsString};
@@ -198,7 +197,7 @@ impl<'a, C: Camera> Maker<'a, C> {
         let (needs, first) = self.first(subject, needs)?;
         let evidence = Evidence::of(&first, subject, &self.environment, started)?;
         let unbound = self.unbound(subject, needs, &first)?;
-        let images = self.images([&first, &unbound], subject, needs, (started, &evidence))?;
+        let images = self.images([&first, &unbound], subject, needs, started, &evidence)?;
         let images = self.put(shelf, subject, &images)?;
         subject.unchanged()?;
         let draft = WarmDraft {
@@ -207,7 +206,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             images,
             slot: 0,
             hook_inside: needs.hook,
-            stack_limits: stack::limits(),
+            stack_limits: camera::stack_limits(),
             name: text(&subject.names[0])?,
             program: text(subject.path.as_os_str())?,
             dependencies: evidence.files,
@@ -224,7 +223,8 @@ impl<'a, C: Camera> Maker<'a, C> {
         [first, unbound]: [&Taken; 2],
         subject: &Subject,
         needs: Needs,
-        (started, evidence): (Nanos, &Evidence),
+        started: Nanos,
+        evidence: &Evidence,
     ) -> Result<[Image; 2], Stop> {
         const TRIES: u32 = 2;
         let mut tries = 1;
@@ -304,7 +304,7 @@ impl<'a, C: Camera> Maker<'a, C> {
             arguments: ARGUMENTS[usize::from(again)],
             environment,
             preloaded: needs.hook.then(|| self.store.hook()),
-            stack_limit: if again { stack::another() } else { None },
+            stack_limit: if again { camera::other_stack_limit() } else { None },
             bind_now: pass != Pass::Unbound,
             locale: needs.locale,
             alternative: again,

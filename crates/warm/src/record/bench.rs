@@ -7,17 +7,11 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json as literal};
 use steady_feature::attended::AttendedCommand;
-use steady_feature::{Record, Report};
-use steady_model::{
-    Absent, CounterScope, Ending, Facts, Host, Interval, Nanos, Outcome, Reading, RunKind, Seed, Timestamp, Verdict,
-};
-use steady_render::document::Document;
-use steady_render::json::{self, ReadError, pretty};
+use steady_model::{Absent, CounterScope, Ending, Host, Interval, Nanos, Outcome, Reading, Seed, Timestamp, Verdict};
+use steady_render::json::{self, ReadError};
 
 use super::SCHEMA;
 use crate::bench::judged;
-use crate::csv::bench_csv;
-use crate::document::{bench_document, bench_summary};
 
 /// The field of a program that is written only where raw samples are wanted.
 const SAMPLES: &str = "samples";
@@ -559,30 +553,4 @@ pub(crate) fn confidence() -> f64 {
 
 fn not_judged() -> Reading<Vec<ModeFigures>> {
     Err(Absent::because("it was not judged"))
-}
-
-impl Report for BenchRecord {
-    fn document(&self) -> Document {
-        bench_document(self)
-    }
-
-    fn csv(&self) -> String {
-        bench_csv(self)
-    }
-
-    /// Every session stands on a line of its own.
-    fn json(&self, samples: bool) -> String {
-        pretty::indented_but(&self.value(samples), "sessions")
-    }
-}
-
-impl Record for BenchRecord {
-    fn facts(&self) -> Facts {
-        Facts {
-            seed: Ok(self.seed),
-            commands: self.programs.iter().map(|program| program.command.name.clone()).collect(),
-            complete: self.ending != Ending::Interrupted,
-            ..Facts::without_pairs(RunKind::Warm, (self.started, &self.host, &self.revision), bench_summary(self))
-        }
-    }
 }

@@ -2,14 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use steady_feature::Report;
 use steady_model::{Bytes, Nanos, Reading, Timestamp};
-use steady_render::document::Document;
-use steady_render::{json, timestamp};
-
-use super::SCHEMA;
-use crate::csv::status_csv;
-use crate::document::status_document;
+use steady_render::timestamp;
 
 /// What a store says of programs. Its fields are those of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -173,21 +167,6 @@ impl Answer {
     /// The answer if these reasons speak against a snapshot.
     pub fn new(against: Vec<String>) -> Self {
         Answer { would_be_warm: against.is_empty(), against }
-    }
-}
-
-impl Report for StatusRecord {
-    fn document(&self) -> Document {
-        status_document(self)
-    }
-
-    fn csv(&self) -> String {
-        status_csv(self)
-    }
-
-    /// It has no samples. Every program stands on a line of its own.
-    fn json(&self, _samples: bool) -> String {
-        json::text_by_lines(&SCHEMA, self, "programs")
     }
 }
 

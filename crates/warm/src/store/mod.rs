@@ -5,9 +5,7 @@
 
 mod counts;
 mod place;
-mod room;
 mod shelf;
-mod trust;
 mod wishes;
 
 use std::fs::{self, DirBuilder, File};
@@ -20,8 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 pub use counts::{Counts, Work};
-pub use place::Place;
-pub use room::LIMIT;
+pub use place::{LIMIT, Place};
 pub use shelf::{Shelf, StoredCard};
 pub use wishes::Wish;
 
@@ -67,7 +64,7 @@ impl Store {
     /// # Errors
     /// Why it cannot be made, or not be trusted.
     pub fn make(place: &Place) -> Result<Self, NoStore> {
-        let folder = trust::made(place)?;
+        let folder = place::made(place)?;
         let store = Store { folder };
         store.complete().map_err(|error| NoStore(format!("'{}': {error}", store.folder.display())))?;
         place.remove_earlier_boots();
@@ -88,7 +85,7 @@ impl Store {
     /// # Errors
     /// Why it cannot be trusted.
     pub fn at(folder: PathBuf) -> Result<Option<Self>, NoStore> {
-        Ok(trust::check(&folder)?.map(|()| Store { folder }))
+        Ok(place::check(&folder)?.map(|()| Store { folder }))
     }
 
     /// Its folder.

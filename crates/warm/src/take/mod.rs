@@ -6,17 +6,13 @@
 //! (`watched.rs`), and what it can set without one is compared with what execve(2) sets (`state.rs`).
 
 mod calls;
-mod early;
 mod files;
 mod locale;
 mod modules;
-mod regions;
 mod settle;
 mod stack;
 mod start;
 mod state;
-mod symbols;
-mod watched;
 
 use std::ffi::OsString;
 use std::io;
@@ -30,12 +26,11 @@ use steady_linux::process::Status;
 
 use super::taken::{NotTaken, Refusal, Request, Taken, Thread};
 use calls::Noted;
-pub use early::unbound;
 use files::Files;
 use modules::Module;
-use stack::Initial;
+use stack::{Initial, Places};
+pub use start::unbound;
 use start::{hold, moment};
-use watched::Places;
 
 /// How long a program may take to its entry. On a busy machine it mostly waits for a CPU.
 const LIMITS: Limits = Limits { cpu_seconds: 5, wall_seconds: 30 };
@@ -228,7 +223,7 @@ impl Taking {
         let mut maps = self.debuggee.maps().map_err(failed)?;
         maps.retain(|mapping| mapping.start != self.filled);
         let stack = Initial::of(&self.debuggee)?.stack(&self.debuggee, &maps)?;
-        let regions = regions::all(&self.debuggee, &maps, &stack)?;
+        let regions = state::regions(&self.debuggee, &maps, &stack)?;
         Ok(Taken {
             regions,
             entry: self.entry,

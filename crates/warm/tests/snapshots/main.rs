@@ -1,7 +1,6 @@
 //! Programs run from snapshots of themselves: they do what they do as usual.
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
-mod held;
 mod made;
 mod real;
 mod surroundings;

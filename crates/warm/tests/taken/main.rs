@@ -2,11 +2,9 @@
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
 mod killed;
-mod limited;
 mod made;
 mod real;
 mod refused;
-mod speed;
 
 use std::path::Path;
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use steady_linux::clock::{monotonic, process_cpu};
 use steady_warm::compose::{compose, shows_binding};
 use steady_warm::take::{take, unbound};
 use steady_warm::taken::{NotTaken, Request, Taken};
@@ -175,4 +176,23 @@ fn what_is_no_program_says_why() {
     }
     let named = Request { name: "a\0b".into(), ..request(Path::new("/bin/true")) };
     assert!(matches!(take(&named), Err(NotTaken::Refused(..))));
+}
+
+#[test]
+#[ignore = "tells how long it takes to take each program of PROGRAMS"]
+fn how_long_a_take_is() {
+    let named = std::env::var("PROGRAMS").unwrap_or_else(|_| "true cat perl git bash python3 openssl".to_owned());
+    for name in named.split_whitespace() {
+        let begun = (monotonic(), process_cpu());
+        let taken = take(&request(&Path::new("/usr/bin").join(name)));
+        let (wall, cpu) = (monotonic() - begun.0, process_cpu() - begun.1);
+        let what = match taken {
+            Ok(taken) => {
+                let bytes: usize = taken.regions.iter().map(|region| region.bytes.len()).sum();
+                format!("{} KiB, {} files, variables {:?}", bytes >> 10, taken.files.len(), taken.variables)
+            }
+            Err(why) => format!("{why:?}"),
+        };
+        tell(&format!("{name}: {} us, {} us of CPU time in the taker: {what}", wall.0 / 1000, cpu.0 / 1000));
+    }
 }

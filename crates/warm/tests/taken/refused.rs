@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use steady_linux::debuggee::{Beginning, Debuggee, Limits, Watched};
-
-use super::made::Made;
 use steady_warm::take::take;
 use steady_warm::taken::NotTaken;
 
+use super::made::Made;
 use super::{refusal, request, tell};
 
 /// Only where the CPU's debug registers can be had.
@@ -154,4 +154,17 @@ fn a_program_with_two_names_that_asks_for_its_own_is_refused() {
     let Some(made) = Made::new("names", "") else { return };
     fs::hard_link(made.program(), made.0.join("other")).unwrap();
     assert!(refusal(&made.program()).contains("has 2 of them"));
+}
+
+#[test]
+fn programs_are_taken_where_the_stack_is_limited() {
+    for limit in ["8192", "65536"] {
+        let output = Command::new("/bin/sh")
+            .args(["-c", "ulimit -s \"$1\" && exec \"$2\" real:: made::", "sh", limit])
+            .arg(std::env::current_exe().unwrap())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("13 passed"), "{limit}: {text}");
+    }
 }

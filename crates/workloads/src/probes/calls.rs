@@ -1,14 +1,15 @@
-//! System calls, by number, each as cheap as it can be; what counts is a return that is right.
+//! System calls, by number, each as cheap as it can be; signals that a thread sends to itself; readings of the clocks.
 
 use std::ffi::c_long;
+use std::hint::black_box;
 use std::sync::atomic::AtomicU32;
 
-use steady_model::{KernelCall, Reading};
+use steady_model::{KernelCall, Probe, Reading};
 
-use super::alone::counted;
+use super::alone::{self, Facts, counted, rounds};
 use super::{Primitive, files, refused};
-use crate::raw::Guarded;
 use crate::raw::calls::{self, Saved};
+use crate::raw::{Clock, Guarded, Handled, Moment, opaque};
 
 /// The cheapest call: getppid(2), which no C library answers from a cache, and which has to return the same process.
 pub(super) fn cheapest() -> Reading<Box<dyn Primitive>> {
@@ -85,4 +86,56 @@ fn rt_sigprocmask() -> Reading<Box<dyn Primitive>> {
 /// futex(2) to wake who waits for a word that nobody waits for; counted where it says so.
 fn futex() -> Reading<Box<dyn Primitive>> {
     counted("futex(2)", 1.0, Box::new(AtomicU32::new(0)), |word, _| calls::futex_wake(word) == 0)
+}
+
+/// tgkill(2) of a real-time signal to the thread itself, and its handler, which has run when the call returns; counted by
+/// the handler. The second call of a round is the handler's return.
+pub(super) fn signal() -> Reading<Box<dyn Primitive>> {
+    let handled = Handled::install().map_err(|error| refused("a handler for a signal", &error))?;
+    alone::open(
+        "tgkill(2)",
+        Facts::of_calls(2.0),
+        handled,
+        |handled, loops| {
+            let before = handled.count();
+            let target = handled.target();
+            black_box(rounds(loops, |_| target.send()));
+            Ok(handled.count() - before)
+        },
+        |_, loops| {
+            black_box(rounds(loops, |round| opaque(round) == round));
+            Ok(())
+        },
+    )
+}
+
+/// A clock read into a place that held what no clock says, so that only a true reading counts.
+pub(super) fn clock(probe: Probe) -> Reading<Box<dyn Primitive>> {
+    // The first two are answered from a page that the kernel shares, where its clock source can be read there.
+    let (clock, calls) = match probe {
+        Probe::ClockRealtime => (libc::CLOCK_REALTIME, 0.0),
+        Probe::ClockMonotonic => (libc::CLOCK_MONOTONIC, 0.0),
+        Probe::ClockProcessCpu => (libc::CLOCK_PROCESS_CPUTIME_ID, 1.0),
+        _ => (libc::CLOCK_THREAD_CPUTIME_ID, 1.0),
+    };
+    let clock = Clock(clock);
+    alone::open(
+        "clock_gettime(2)",
+        Facts::of_calls(calls),
+        Moment::blank(),
+        move |moment, loops| {
+            Ok(rounds(loops, |_| {
+                moment.erase();
+                clock.read(moment) && moment.is_valid()
+            }))
+        },
+        |moment, loops| {
+            black_box(rounds(loops, |round| {
+                moment.erase();
+                moment.set(opaque(round & 0xff));
+                moment.is_valid()
+            }));
+            Ok(())
+        },
+    )
 }

@@ -7,8 +7,6 @@
 mod alone;
 mod arithmetic;
 mod calls;
-mod clocks;
-mod cold_pages;
 mod elf;
 mod files;
 mod loads;
@@ -17,10 +15,7 @@ mod meter;
 mod pages;
 mod partner;
 mod ping_pong;
-mod pipes;
 mod processes;
-mod signals;
-mod threads;
 mod turns;
 
 pub use pages::{FEW_PAGES, MANY_PAGES};
@@ -77,7 +72,7 @@ pub trait Primitive {
 pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
     match probe {
         Probe::ClockRealtime | Probe::ClockMonotonic | Probe::ClockProcessCpu | Probe::ClockThreadCpu => {
-            clocks::open(probe)
+            calls::clock(probe)
         }
         Probe::FunctionCall => arithmetic::function_call(),
         Probe::AtomicAlone => arithmetic::atomic_alone(),
@@ -91,14 +86,14 @@ pub fn open(probe: Probe, place: &Place) -> Reading<Box<dyn Primitive>> {
         Probe::LockContended => locks::contended(place),
         Probe::PageFault => pages::few(),
         Probe::PageFaultMany => pages::many(),
-        Probe::PageFaultCold => cold_pages::open(),
+        Probe::PageFaultCold => pages::cold(),
         Probe::ForkExit => processes::fork(),
         Probe::VforkExit => processes::vfork(),
         Probe::SpawnStatic => processes::spawn_static(),
         Probe::SpawnDynamic => processes::spawn_dynamic(),
-        Probe::ThreadStart => threads::open(),
-        Probe::Signal => signals::open(),
-        Probe::PipeByte => pipes::open(),
+        Probe::ThreadStart => processes::thread(),
+        Probe::Signal => calls::signal(),
+        Probe::PipeByte => files::pipe(),
         Probe::LoadL1 | Probe::LoadL2 | Probe::LoadShared | Probe::LoadMemory => loads::open(probe, place),
     }
 }

@@ -1,7 +1,8 @@
-//! Processes and programs that end at once; what counts is the end that waiting for them tells.
+//! Processes, programs and threads that end at once; what counts is the end that waiting for them reports.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
+use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -15,7 +16,7 @@ use steady_model::{Absent, Reading};
 use super::alone::{self, Facts, rounds, rounds_or_error};
 use super::meter::Who;
 use super::{Primitive, elf, refused};
-use crate::raw::{Image, Stack, fork_and_exit, opaque, vfork_and_exit};
+use crate::raw::{Image, Stack, fork_and_exit, opaque, start_and_join, vfork_and_exit};
 
 /// How the processes end that run no program: as no other would by accident.
 const STATUS: u8 = 23;
@@ -113,4 +114,29 @@ fn head(file: &File) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     file.take(4096).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// pthread_create(3) of a thread that returns at once, and pthread_join(3) of it; counted where it returned what it
+/// should. The C library keeps the stack of a thread that has ended for the next one.
+pub(super) fn thread() -> Reading<Box<dyn Primitive>> {
+    let facts = Facts {
+        who: Who::Process,
+        calls: Err(Absent::because("what is called to start a thread is for the C library to decide")),
+        ..Facts::of_calls(0.0)
+    };
+    alone::open(
+        "a thread",
+        facts,
+        (),
+        |(), loops| {
+            rounds_or_error(loops, |round| {
+                let round = round as usize;
+                Ok(start_and_join(round)? == round + 1)
+            })
+        },
+        |(), loops| {
+            black_box(rounds(loops, |round| opaque(round) == round));
+            Ok(())
+        },
+    )
 }

@@ -1,9 +1,10 @@
-//! Processes made from this one.
+//! Processes made from this one, programs started at the least cost, and threads as the C library makes them, without what a
+//! language puts on top.
 
-use std::ffi::{c_int, c_void};
-use std::io;
-use std::os::fd::RawFd;
-use std::ptr;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{io, ptr};
 
 use rustix::process::Pid;
 
@@ -113,4 +114,84 @@ impl Stack {
 
 fn pid(made: c_int) -> io::Result<Pid> {
     Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
+}
+
+/// pthread_create(3) of a thread that returns `value` plus one, and pthread_join(3); what it returned.
+#[inline(always)]
+pub(crate) fn start_and_join(value: usize) -> io::Result<usize> {
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    let mut result: *mut c_void = ptr::null_mut();
+    // SAFETY: `thread` and `result` are valid for writing; the argument is a number and points to nothing; the thread that
+    // is joined was just made, and by nobody else.
+    unsafe {
+        let argument = ptr::without_provenance_mut(value);
+        checked(libc::pthread_create(thread.as_mut_ptr(), ptr::null(), add_one, argument))?;
+        checked(libc::pthread_join(thread.assume_init(), &mut result))?;
+    }
+    Ok(result.addr())
+}
+
+extern "C" fn add_one(value: *mut c_void) -> *mut c_void {
+    ptr::without_provenance_mut(value.addr().wrapping_add(1))
+}
+
+fn checked(error: libc::c_int) -> io::Result<()> {
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// What a child's end tells of a program that could not be executed.
+const NOT_EXECUTED: u8 = 127;
+
+/// Where a program is.
+#[derive(Debug)]
+pub(crate) enum Image {
+    /// In a file that is open.
+    Open(OwnedFd),
+    /// In the file of that path.
+    At(CString),
+}
+
+/// What a child has to know, and where it leaves the reason why it did not become the program.
+struct Start<'a> {
+    image: &'a Image,
+    error: c_int,
+}
+
+impl Image {
+    /// Starts it as vfork(2) and execve(2) do: the caller stands still until it runs.
+    #[inline(always)]
+    pub(crate) fn start(&self, stack: &mut Stack) -> io::Result<Pid> {
+        let mut start = Start { image: self, error: 0 };
+        let pid = stack.clone_sharing(become_program, ptr::from_mut(&mut start).cast())?;
+        if start.error == 0 {
+            return Ok(pid);
+        }
+        // It has left already, and only waits to be reaped.
+        steady_linux::process::wait_for(pid)?;
+        Err(io::Error::from_raw_os_error(start.error))
+    }
+}
+
+const EMPTY: &CStr = c"";
+const NAME: &CStr = c"true";
+
+/// Runs in the child, on its own stack but in the parent's memory: system calls only.
+extern "C" fn become_program(argument: *mut c_void) -> c_int {
+    // SAFETY: `argument` is the `Start` that `Image::start` passed, alive while the parent is suspended and used by nobody
+    // else meanwhile; strings end with NUL, arrays with null.
+    unsafe {
+        let start = &mut *argument.cast::<Start<'_>>();
+        let arguments: [*const c_char; 2] = [NAME.as_ptr(), ptr::null()];
+        let environment: [*const c_char; 1] = [ptr::null()];
+        let (arguments, environment) = (arguments.as_ptr(), environment.as_ptr());
+        match start.image {
+            Image::Open(file) => {
+                let (file, path, flags) = (file.as_raw_fd(), EMPTY.as_ptr(), libc::AT_EMPTY_PATH);
+                libc::syscall(libc::SYS_execveat, file, path, arguments, environment, flags)
+            }
+            Image::At(path) => libc::syscall(libc::SYS_execve, path.as_ptr(), arguments, environment),
+        };
+        start.error = *libc::__errno_location();
+    }
+    end(NOT_EXECUTED)
 }

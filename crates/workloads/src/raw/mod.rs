@@ -3,25 +3,19 @@
 
 pub(crate) mod calls;
 mod clock;
-mod flush;
 mod fork;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod lanes;
 mod memory;
 mod monitor;
 mod opaque;
-mod program;
 mod shared;
 mod signal;
-mod thread;
 
 pub(crate) use clock::{Clock, Moment};
-pub(crate) use flush::{CAN_FLUSH, flush};
-pub(crate) use fork::{Stack, fork_and_exit, fork_and_run, vfork_and_exit};
-pub(crate) use memory::{Guarded, Map};
+pub(crate) use fork::{Image, Stack, fork_and_exit, fork_and_run, start_and_join, vfork_and_exit};
+pub(crate) use memory::{CAN_FLUSH, Guarded, Map, flush};
 pub(crate) use monitor::{Condition, Monitor};
 pub(crate) use opaque::{Function, opaque, opaque_function};
-pub(crate) use program::Image;
 pub(crate) use shared::{ROW, Shared, Taken};
 pub(crate) use signal::Handled;
-pub(crate) use thread::start_and_join;

@@ -1,7 +1,7 @@
-//! The binary min-heap whose form decides ties. What it holds are keys: a frequency with a number beside it, so that ordering
-//! them touches no node; of numbers it decides nothing.
+//! What the shape of a tree is found with: how often each value occurs in a block, keys that have a frequency and a node's
+//! number, and the binary min-heap of them, whose form decides ties.
 
-use super::key::{FREQUENCY, NOTHING};
+use super::{BLOCK_BYTES, P};
 
 /// Positions are counted from one, so that the children of `i` are at `2 * i` and `2 * i + 1`; twice what a heap ever holds,
 /// so that there always are some. Where it holds nothing, there is [`NOTHING`].
@@ -75,4 +75,61 @@ fn rise<const LEVELS: usize>(heap: &mut Heap, at: usize, rising: u32) {
         carried = if passes { other } else { carried };
     }
     heap[at & 511] = carried;
+}
+
+/// Beyond every frequency: what stands where a heap has nothing.
+pub(super) const NOTHING: u32 = 0x7FFF_FFFF;
+
+/// The half that is the frequency.
+pub(super) const FREQUENCY: u32 = 0xFFFF_0000;
+
+/// Inner nodes are numbered below this; the leaf of a value is numbered so much more than it.
+pub(super) const LEAVES: u32 = 256;
+
+/// The bits that numbers of nodes have.
+pub(super) const NODE: u32 = 2 * LEAVES - 1;
+
+/// A multiple of P less: below 2^31 for every number below 2^62, though P itself may be left where zero is meant.
+#[inline(always)]
+pub(super) fn reduced(number: u64) -> u64 {
+    let once = (number & P) + (number >> 31);
+    (once & P) + (once >> 31)
+}
+
+/// A frequency and the number of its node.
+#[inline(always)]
+pub(super) fn key(frequency: u32, node: u32) -> u32 {
+    frequency << 16 | node
+}
+
+/// So many tables that a byte is never counted in one that the byte before was just written to; and none of them can overflow,
+/// for of 1,024 bytes 128 belong to each.
+const TABLES: usize = 8;
+
+const _: () = assert!(BLOCK_BYTES / TABLES <= u8::MAX as usize);
+
+/// How often each of the 256 values occurs.
+pub(super) type Counts = [u16; 256];
+
+/// Counts the bytes of a block of at most [`BLOCK_BYTES`].
+#[inline]
+pub(super) fn count(block: &[u8]) -> Counts {
+    let mut tables = [[0_u8; 256]; TABLES];
+    let (eights, rest) = block.as_chunks::<TABLES>();
+    for eight in eights {
+        let eight = u64::from_le_bytes(*eight);
+        for (at, table) in tables.iter_mut().enumerate() {
+            table[usize::from((eight >> (8 * at)) as u8)] += 1;
+        }
+    }
+    let mut counts = [0; 256];
+    for table in &tables {
+        for (count, some) in counts.iter_mut().zip(table) {
+            *count += u16::from(*some);
+        }
+    }
+    for byte in rest {
+        counts[usize::from(*byte)] += 1;
+    }
+    counts
 }

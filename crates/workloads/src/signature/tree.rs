@@ -1,8 +1,6 @@
 //! The trees, really built: every node is allocated, linked, walked and given back.
 
-use super::count::count;
-use super::heap::{EMPTY, Heap, pop, push};
-use super::key::{NODE, key};
+use super::heap::{EMPTY, Heap, NODE, count, key, pop, push};
 use super::{BLOCK_BYTES, P};
 
 /// There was no memory for a node.

@@ -119,6 +119,6 @@ fn next<'a>(task: &Task<'a>, board: &Board, buffer: &mut [u8]) -> Result<Option<
     }
 }
 
-fn unreadable((offset, error): (u64, Errno)) -> Stop {
-    Stop::Unreadable(offset, error)
+fn unreadable(failed: (u64, Errno)) -> Stop {
+    Stop::Unreadable(failed.0, failed.1)
 }

@@ -110,8 +110,8 @@ fn breakdown(command: usize, runs: usize, cpu: f64) -> Breakdown {
     }
 }
 
-fn judgement(metric: Metric, command: usize, verdict: Verdict, (change, low, high): (f64, f64, f64)) -> Judgement {
-    let interval = Interval { low, high };
+fn judgement(metric: Metric, command: usize, verdict: Verdict, change: f64, interval: Interval) -> Judgement {
+    let Interval { low, high } = interval;
     Judgement {
         metric,
         command,
@@ -142,7 +142,7 @@ fn layouts(judgement: &mut Judgement, turns: (f64, f64, f64), duet: (f64, f64, f
 
 /// The secondary metrics beside an effect of that size.
 fn secondary(command: usize, change: f64) -> Vec<Judgement> {
-    let near = |off: f64| (change, change - off, change + off);
+    let near = |off: f64| Interval { low: change - off, high: change + off };
     let verdict = |off: f64| match change {
         _ if change > off => Verdict::Slower,
         _ if change < -off => Verdict::Faster,
@@ -150,9 +150,9 @@ fn secondary(command: usize, change: f64) -> Vec<Judgement> {
         _ => Verdict::Undecided,
     };
     vec![
-        judgement(Metric::Elapsed, command, verdict(0.004), near(0.004)),
-        judgement(Metric::Wall, command, verdict(0.021), near(0.021)),
-        judgement(Metric::Memory, command, Verdict::Same, (0.0, -0.0012, 0.0009)),
+        judgement(Metric::Elapsed, command, verdict(0.004), change, near(0.004)),
+        judgement(Metric::Wall, command, verdict(0.021), change, near(0.021)),
+        judgement(Metric::Memory, command, Verdict::Same, 0.0, Interval { low: -0.0012, high: 0.0009 }),
     ]
 }
 
@@ -194,7 +194,7 @@ fn watched(mut report: Report) -> Report {
 
 pub(crate) fn slower() -> Report {
     let mut report = base(&TWO, 64);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.382, 0.379, 0.385));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 0.382, Interval { low: 0.379, high: 0.385 });
     layouts(&mut primary, (0.382, 0.379, 0.385), (0.379, 0.376, 0.381));
     report.judgements.push(primary);
     report.judgements.extend(secondary(1, 0.374));
@@ -205,7 +205,7 @@ pub(crate) fn slower() -> Report {
 pub(crate) fn mean_decides() -> Report {
     let mut report = base(&TWO, 64);
     let size = |change, low, high| Size { change: Ok(change), interval: Ok(Interval { low, high }) };
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.31, 0.12, 0.55));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 0.31, Interval { low: 0.12, high: 0.55 });
     primary.decided_by = DecidedBy::Mean;
     primary.usual = size(-0.05, -0.051, -0.049);
     primary.mean = size(0.31, 0.12, 0.55);
@@ -216,7 +216,7 @@ pub(crate) fn mean_decides() -> Report {
 /// The usual run costs less, and whether all runs together do is not known.
 pub(crate) fn mean_uncertain() -> Report {
     let mut report = base(&TWO, 64);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Faster, (-0.05, -0.051, -0.049));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Faster, -0.05, Interval { low: -0.051, high: -0.049 });
     primary.mean = Size { change: Ok(0.2), interval: Ok(Interval { low: -0.31, high: 1.2 }) };
     primary.mean_open = true;
     report.judgements.push(primary);
@@ -233,20 +233,26 @@ pub(crate) fn mean_other_way() -> Report {
 
 pub(crate) fn faster_within() -> Report {
     let mut report = base(&TWO, 64);
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.0031, -0.0040, -0.0022)));
+    report.judgements.push(judgement(
+        Metric::Cpu,
+        1,
+        Verdict::Faster,
+        -0.0031,
+        Interval { low: -0.0040, high: -0.0022 },
+    ));
     report
 }
 
 pub(crate) fn same() -> Report {
     let mut report = base(&TWO, 64);
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Same, (-0.001, -0.004, 0.002)));
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Same, -0.001, Interval { low: -0.004, high: 0.002 }));
     report.judgements.extend(secondary(1, -0.0015));
     report
 }
 
 pub(crate) fn undecided() -> Report {
     let mut report = base(&TWO, 64);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.007, -0.004, 0.019));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.007, Interval { low: -0.004, high: 0.019 });
     primary.effort_to_settle = Some(3.8);
     report.judgements.push(primary);
     report.judgements.extend(secondary(1, 0.008));
@@ -260,9 +266,15 @@ pub(crate) fn three() -> Report {
         &["sort -S 1M words", "sort -S 64M words", "sort -S 1G --parallel=1 --temporary-directory=/tmp words"],
         40,
     );
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.0312, -0.0335, -0.0289)));
+    report.judgements.push(judgement(
+        Metric::Cpu,
+        1,
+        Verdict::Faster,
+        -0.0312,
+        Interval { low: -0.0335, high: -0.0289 },
+    ));
     report.judgements.extend(secondary(1, -0.03));
-    report.judgements.push(judgement(Metric::Cpu, 2, Verdict::Same, (0.002, -0.003, 0.007)));
+    report.judgements.push(judgement(Metric::Cpu, 2, Verdict::Same, 0.002, Interval { low: -0.003, high: 0.007 }));
     report.judgements.extend(secondary(2, 0.003));
     report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 40);
     report.record.left_out.push(LeftOut { layout: Layout::Duet, reason: "it has places for two commands only".into() });
@@ -276,7 +288,7 @@ pub(crate) fn from_snapshots() -> Report {
     let draw = |(index, block): (usize, Block)| block.in_draw(Some(index as u64 / 8));
     report.record.blocks = report.record.blocks.into_iter().enumerate().map(draw).collect();
     report.record.usual = report.record.blocks.iter().step_by(8).cloned().collect();
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Slower, (0.0912, 0.0871, 0.0952)));
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Slower, 0.0912, Interval { low: 0.0871, high: 0.0952 }));
     report.judgements.extend(secondary(1, 0.085));
     report.judgements.iter_mut().for_each(|judgement| judgement.pairs = 8);
     let start_up = |command: usize, mean: f64| StartUp {
@@ -383,7 +395,7 @@ pub(crate) fn interrupted() -> Report {
 pub(crate) fn too_few() -> Report {
     let mut report = base(&TWO, 4);
     let few = || Absent::because("4 pairs, and an interval needs 6");
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.0, 0.0, 0.0));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.0, Interval { low: 0.0, high: 0.0 });
     primary.change = Err(few());
     primary.interval = Err(few());
     primary.verdict_interval = Err(few());
@@ -401,7 +413,7 @@ pub(crate) fn too_few() -> Report {
 
 pub(crate) fn below_grain() -> Report {
     let mut report = base(&["true", "/bin/true"], 64);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.0, -0.02, 0.02));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.0, Interval { low: -0.02, high: 0.02 });
     primary.undecided = Some(Undecided::BelowGrain);
     report.judgements.push(primary);
     report.warnings.push(Warning::BelowGrain { metric: Metric::Cpu });
@@ -410,23 +422,23 @@ pub(crate) fn below_grain() -> Report {
 
 pub(crate) fn factor() -> Report {
     let mut report = base(&["grep -c x big.txt", "awk /x/{n++}END{print(n)} big.txt"], 18);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (2.21, 2.13, 2.29));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 2.21, Interval { low: 2.13, high: 2.29 });
     primary.pairs = 18;
     report.judgements.push(primary);
-    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Slower, (2.1, 1.7, 2.6)));
+    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Slower, 2.1, Interval { low: 1.7, high: 2.6 }));
     report
 }
 
 pub(crate) fn factor_less() -> Report {
     let mut report = base(&["awk /x/{n++}END{print(n)} big.txt", "grep -c x big.txt"], 18);
-    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, (-0.6885, -0.696, -0.681)));
-    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Faster, (-0.67, -0.72, -0.63)));
+    report.judgements.push(judgement(Metric::Cpu, 1, Verdict::Faster, -0.6885, Interval { low: -0.696, high: -0.681 }));
+    report.judgements.push(judgement(Metric::Wall, 1, Verdict::Faster, -0.67, Interval { low: -0.72, high: -0.63 }));
     report
 }
 
 pub(crate) fn layouts_disagree() -> Report {
     let mut report = base(&TWO, 64);
-    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, (0.012, -0.003, 0.027));
+    let mut primary = judgement(Metric::Cpu, 1, Verdict::Slower, 0.012, Interval { low: -0.003, high: 0.027 });
     primary.verdict_interval = Ok(Interval { low: 0.008, high: 0.031 });
     layouts(&mut primary, (0.012, -0.003, 0.027), (0.041, 0.036, 0.046));
     report.judgements.push(primary);
@@ -445,10 +457,11 @@ pub(crate) fn instructions() -> Report {
     report.record.looks = vec![Look { blocks: 12, fraction: 0.06, last: false }];
     let reason = "load hardly moves instructions, and duets are for load".to_owned();
     report.record.left_out = vec![LeftOut { layout: Layout::Duet, reason }];
-    let mut primary = judgement(Metric::Instructions, 1, Verdict::Slower, (0.003_204, 0.003_201, 0.003_208));
+    let mut primary =
+        judgement(Metric::Instructions, 1, Verdict::Slower, 0.003_204, Interval { low: 0.003_201, high: 0.003_208 });
     (primary.primary, primary.pairs) = (true, 12);
     report.judgements.push(primary);
-    let mut cpu = judgement(Metric::Cpu, 1, Verdict::Undecided, (0.011, -0.02, 0.043));
+    let mut cpu = judgement(Metric::Cpu, 1, Verdict::Undecided, 0.011, Interval { low: -0.02, high: 0.043 });
     cpu.primary = false;
     report.judgements.push(cpu);
     count(&mut report, Some(2_311_207_112.4));
@@ -459,7 +472,8 @@ pub(crate) fn instructions() -> Report {
 pub(crate) fn counted() -> Report {
     let mut report = slower();
     report.record.counters = Ok(CounterScope::UserAndKernel);
-    let mut instructions = judgement(Metric::Instructions, 1, Verdict::Slower, (0.381, 0.380, 0.382));
+    let mut instructions =
+        judgement(Metric::Instructions, 1, Verdict::Slower, 0.381, Interval { low: 0.380, high: 0.382 });
     instructions.primary = false;
     report.judgements.push(instructions);
     count(&mut report, None);

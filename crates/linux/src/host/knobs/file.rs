@@ -1,4 +1,4 @@
-//! Reading and writing the files of knobs.
+//! The files of knobs: how they are read and written, and what their texts mean. Two texts of one meaning are one value.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,10 +6,65 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
-use steady_model::{Absent, Reading};
+use steady_model::{Absent, Knob, Reading};
 
 use crate::Root;
 use crate::root::unreadable;
+use crate::topology::parse_cpu_list;
+
+/// Whether two texts are one value of a knob.
+pub fn same(knob: Knob, one: &str, other: &str) -> bool {
+    one == other || shown(knob, one) == shown(knob, other)
+}
+
+/// A value in the form in which it is told: of a choice the word that is chosen, numbers and lists of CPUs without what
+/// may be left out.
+pub(super) fn shown(knob: Knob, text: &str) -> String {
+    let words = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    match knob {
+        Knob::Thp => chosen(text).unwrap_or(&words).to_owned(),
+        Knob::IrqAffinity => parse_cpu_list(text).map_or(words, |cpus| as_list(&cpus)),
+        Knob::Caches if words == "3" => "dropped".to_owned(),
+        Knob::Governor | Knob::Epp | Knob::Smt | Knob::Caches => words,
+        _ => words.parse::<i64>().map_or(words, |number| number.to_string()),
+    }
+}
+
+/// The word in brackets, of `always [madvise] never`.
+fn chosen(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0.trim())
+}
+
+/// What is to be written so that a file says `text` again. The running kernel takes the word alone that it shows in
+/// brackets; a tree of files is to hold the very bytes.
+pub fn to_write<'a>(root: &Root, knob: Knob, text: &'a str) -> &'a str {
+    match knob {
+        Knob::Thp if root.is_live() => chosen(text).unwrap_or(text),
+        _ => text,
+    }
+}
+
+/// Whether a word is one of those that a list offers; `None` where there is no list.
+pub fn fitting(list: Option<&str>, word: &str) -> Option<bool> {
+    list.map(|list| list.split_ascii_whitespace().any(|one| one.trim_matches(['[', ']']) == word))
+}
+
+/// A list of CPUs, ascending, as the kernel writes it.
+pub(super) fn as_list(cpus: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let range = |(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
 
 /// What is in a file, to the byte.
 ///
@@ -58,4 +113,53 @@ pub fn write(root: &Root, file: &str, text: &str) -> io::Result<()> {
     let mut opened = File::options().write(true).truncate(true).open(root.path(file))?;
     let written = opened.write(text.as_bytes())?;
     if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_are_compared_by_what_they_mean() {
+        assert!(same(Knob::Thp, "always [madvise] never\n", "madvise"));
+        assert!(!same(Knob::Thp, "always [madvise] never\n", "never"));
+        assert!(same(Knob::PerfSampleRate, "  100000\n", "100000"));
+        assert!(same(Knob::IrqAffinity, "0-3\n", "0,1,2,3"));
+        assert!(same(Knob::Governor, "performance \n", "performance"));
+        assert!(!same(Knob::Swap, "60\n", "6"));
+        assert_eq!(shown(Knob::Smt, " on \n"), "on");
+    }
+
+    #[test]
+    fn the_running_kernel_gets_the_word_and_a_tree_the_bytes() {
+        let text = "always [madvise] never\n";
+        assert_eq!(to_write(&Root::default(), Knob::Thp, text), "madvise");
+        assert_eq!(to_write(&Root::at("/tree"), Knob::Thp, text), text);
+        assert_eq!(to_write(&Root::default(), Knob::Swap, " 60\n"), " 60\n");
+    }
+
+    #[test]
+    fn lists_offer_words() {
+        assert_eq!(fitting(Some("performance powersave\n"), "performance"), Some(true));
+        assert_eq!(fitting(Some("powersave"), "performance"), Some(false));
+        assert_eq!(fitting(None, "performance"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn lists_read_back(set in proptest::collection::btree_set(0_usize..300, 0..40)) {
+            let cpus: Vec<usize> = set.into_iter().collect();
+            prop_assert_eq!(parse_cpu_list(&as_list(&cpus)).unwrap(), cpus);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic_and_all_mean_themselves(text in "(\\PC|[\\[\\] ,0-9-]|always|\n)*") {
+            for knob in Knob::ALL {
+                prop_assert!(same(knob, &text, &text));
+                prop_assert!(same(knob, &shown(knob, &text), &format!(" {}\n", shown(knob, &text))), "{knob:?}");
+            }
+        }
+    }
 }

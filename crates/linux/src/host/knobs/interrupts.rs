@@ -2,7 +2,7 @@
 
 use steady_model::{Absent, Knob, Reading};
 
-use super::meaning::as_list;
+use super::file::as_list;
 use super::{Found, Setting, file, read};
 use crate::Root;
 use crate::topology::{Topology, allowed_cpus, online_cpus, parse_cpu_list};

@@ -5,16 +5,13 @@ mod clock_rate;
 mod file;
 mod interrupts;
 mod kernel;
-mod meaning;
-mod memory;
 
 use steady_model::{Absent, Knob, KnobState, Reading};
 
 use crate::Root;
 
-pub use file::{read, write};
+pub use file::{fitting, read, same, to_write, write};
 pub use interrupts::{online_after_smt, stranded};
-pub use meaning::{fitting, same, to_write};
 
 /// One file of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,14 +131,14 @@ impl Found {
             all.join(", ")
         };
         let why = || self.absent.clone().unwrap_or_else(|| Absent::because("it has no file"));
-        let quiet = values(&|setting| setting.quiet.as_ref().ok().map(|quiet| meaning::shown(self.knob, quiet)));
+        let quiet = values(&|setting| setting.quiet.as_ref().ok().map(|quiet| file::shown(self.knob, quiet)));
         let no_quiet = || self.settings.iter().find_map(|setting| setting.quiet.clone().err()).unwrap_or_else(why);
         KnobState {
             knob: self.knob,
             value: if self.settings.is_empty() {
                 Err(why())
             } else {
-                Ok(values(&|setting| Some(meaning::shown(self.knob, &setting.value))))
+                Ok(values(&|setting| Some(file::shown(self.knob, &setting.value))))
             },
             quiet_value: if quiet.is_empty() { Err(no_quiet()) } else { Ok(quiet) },
             is_quiet: self.is_quiet(),
@@ -168,9 +165,9 @@ pub fn find(root: &Root, knob: Knob, smt_goes_off: bool) -> Found {
         Knob::NmiWatchdog => kernel::nmi_watchdog(root),
         Knob::PerfSampleRate => kernel::perf_sample_rate(root),
         Knob::IrqAffinity => interrupts::affinity(root, smt_goes_off),
-        Knob::Thp => memory::huge_pages(root),
-        Knob::Swap => memory::swap(root),
-        Knob::Caches => memory::caches(root),
+        Knob::Thp => kernel::huge_pages(root),
+        Knob::Swap => kernel::swap(root),
+        Knob::Caches => kernel::caches(root),
     }
 }
 
@@ -192,9 +189,9 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
         (Knob::Aslr, kernel::ASLR),
         (Knob::NmiWatchdog, kernel::NMI_WATCHDOG),
         (Knob::PerfSampleRate, kernel::SAMPLE_RATE),
-        (Knob::Thp, memory::HUGE_PAGES),
-        (Knob::Swap, memory::SWAPPINESS),
-        (Knob::Caches, memory::DROP_CACHES),
+        (Knob::Thp, kernel::HUGE_PAGES),
+        (Knob::Swap, kernel::SWAPPINESS),
+        (Knob::Caches, kernel::DROP_CACHES),
     ];
     let between = |start: &str, end: &str| {
         let name = file.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));

@@ -93,7 +93,7 @@ fn white_space_is_no_part_of_a_value() {
 fn huge_pages_of_other_sizes_count_where_they_do_not_follow() {
     let found = find(&tree("host-intel-active"), Knob::Thp, false);
     let files: Vec<&str> = found.settings.iter().map(|setting| setting.file.as_str()).collect();
-    assert_eq!(files, [memory::HUGE_PAGES, "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"]);
+    assert_eq!(files, [kernel::HUGE_PAGES, "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"]);
     assert!(state("host-amd-pstate", Knob::Thp).is_quiet);
     assert!(why("host-no-cpufreq", Knob::Thp).contains("no huge pages"));
 }
@@ -174,7 +174,7 @@ proptest! {
     fn no_text_in_a_file_makes_it_panic(text in "(\\PC|[\\[\\]a-z0-9,\n -]){0,40}") {
         let top = std::env::temp_dir().join(format!("steady-knobs-any-{}", std::process::id()));
         let root = Root::at(&top);
-        for file in [memory::HUGE_PAGES, clock_rate::BOOST, "/sys/devices/system/cpu/smt/control", "/proc/irq/1/smp_affinity_list"] {
+        for file in [kernel::HUGE_PAGES, clock_rate::BOOST, "/sys/devices/system/cpu/smt/control", "/proc/irq/1/smp_affinity_list"] {
             fs::create_dir_all(root.path(file).parent().unwrap()).unwrap();
             fs::write(root.path(file), &text).unwrap();
         }

@@ -2,7 +2,6 @@
 
 mod hash;
 mod place;
-mod solo;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -35,9 +34,9 @@ pub(crate) fn serve(words: &[OsString], environment: &[(OsString, OsString)]) ->
     let post = Post { place: place.and_then(|word| word.parse().ok()).ok_or_else(nonsense)? };
     match task {
         Task::Hash { cpu_time, poll, seed, procs } => {
-            solo::hash(&post, cpu_time, poll, seed_of(seed, procs, post.place))
+            hash::hash(&post, cpu_time, poll, seed_of(seed, procs, post.place))
         }
-        Task::Sum { work, seed, procs } => solo::sum(&post, work, seed_of(seed, procs, post.place)),
+        Task::Sum { work, seed, procs } => hash::sum(&post, work, seed_of(seed, procs, post.place)),
         Task::Command { window } => place::hold(&post, window, command, environment),
     }
 }

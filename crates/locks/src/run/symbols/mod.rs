@@ -1,7 +1,6 @@
 //! The function and the line of a place in a file of code: by its debug information, where that is or lies elsewhere, else by the
 //! nearest symbol.
 
-mod debug;
 mod file;
 
 use std::collections::HashMap;

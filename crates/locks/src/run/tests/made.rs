@@ -92,7 +92,7 @@ impl Made {
     }
 
     /// What a thread has in its account of a lock: waits that got it, and as many holds of it.
-    pub(super) fn account(&mut self, place: usize, (lock, thread): (u64, u64), site: u64, waits: &[u64], hold: u64) {
+    pub(super) fn account(&mut self, place: usize, lock: u64, thread: u64, site: u64, waits: &[u64], hold: u64) {
         let at = Self::at::<Account>(place, tables::ACCOUNTS, self.accounts);
         let (count, sum) = (waits.len() as u64, waits.iter().sum());
         self.put64(at + offset_of!(Account, key), (lock + 1) << 32 | (thread + 1));

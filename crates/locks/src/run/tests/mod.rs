@@ -83,9 +83,9 @@ fn waits_that_were_not_over_are_told_with_who_has_the_lock() {
 #[test]
 fn what_threads_keep_for_themselves_is_added_up() {
     let mut made = two_threads();
-    made.account(0, (0, 1), 0, &[MS, 2 * MS, 20 * MS], 3 * MS);
-    made.account(0, (0, 2), 1, &[4 * MS], MS);
-    made.account(0, (7, 2), 1, &[4 * MS], MS);
+    made.account(0, 0, 1, 0, &[MS, 2 * MS, 20 * MS], 3 * MS);
+    made.account(0, 0, 2, 1, &[4 * MS], MS);
+    made.account(0, 7, 2, 1, &[4 * MS], MS);
     // One has had the lock since, and its wait is written down nowhere else; another waits for it.
     made.waits_for(0, 2, Some(0), 700 * MS);
     made.waited_until(0, 2, 1, 705 * MS);

@@ -10,10 +10,9 @@ use steady_linux::clock;
 use steady_linux::process::Change;
 use steady_model::Nanos;
 
-use super::Guardian;
-use super::finish::outcome;
+use super::{Guardian, outcome};
+use crate::attended::group::ask_to_end;
 use crate::attended::protocol::{Order, Told, say};
-use crate::attended::tree::ask_to_end;
 use crate::attended::{Attendant, Next};
 use crate::channel::timespec;
 

@@ -1,23 +1,23 @@
 //! The guardian: starts the command, passes signals on, reaps, ends, and says what became of it.
 
 mod events;
-mod finish;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 
-use rustix::process::Pid;
-use steady_linux::process::{Begun, Child};
-use steady_linux::{clock, process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+use steady_linux::cgroup::OwnGroup;
+use steady_linux::clock;
+use steady_linux::process::{self, Begun, Change, Child, Status};
 use steady_model::{Nanos, Outcome};
 
-use super::group::GroupSignals;
+use super::group::{GroupSignals, Stops};
 use super::protocol::{Setup, Told, say};
 use super::starter::Starter;
-use super::stops::Stops;
-use super::{Attendant, Unattended};
+use super::{Attendant, End, Next, Unattended};
 
 /// The whole life of a guardian, from the words behind [`Attendant::WORD`]: the number of its socket, the program, and the
 /// words that the program is started with. Returns once nothing is left of the command.
@@ -103,5 +103,66 @@ impl<A: Attendant> Guardian<A> {
             }
         }
         Ok(())
+    }
+}
+
+impl<A: Attendant> Guardian<A> {
+    /// Ends what is left, and has the attendant sum up, now that none of it can do anything any more.
+    fn finish(&mut self) -> io::Result<A::Run> {
+        let by_itself = self.kill_at.is_none();
+        let (outcome, at) = match self.ended {
+            Some(ended) => ended,
+            None => self.kill_command()?,
+        };
+        let killed = self.end()?;
+        let left_behind = if by_itself { killed } else { 0 };
+        self.attendant.finish(End { outcome, moment: self.stops.at(at), left_behind })
+    }
+
+    /// Kills and reaps all that is left; how many had to be killed.
+    fn end(&mut self) -> io::Result<u32> {
+        // At once, before it can fork; then those that are not in the group, and where the kernel cannot do that.
+        self.attendant.group().map(OwnGroup::kill);
+        let mut killed = 0;
+        loop {
+            match self.attendant.next() {
+                Ok(Next::Happened(Change::Ended(reaped))) => {
+                    killed += u32::from(reaped.was_killed());
+                    self.attendant.reaped(&reaped);
+                }
+                Ok(Next::Happened(_) | Next::More) => {}
+                Ok(Next::Nothing) => process::kill_descendants(),
+                Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(killed),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Kills the command, with its whole control group if it has one, and waits for it alone: what is told is how it
+    /// ended, and not how its last descendant did.
+    fn kill_command(&mut self) -> io::Result<(Outcome, Nanos)> {
+        self.attendant.group().map(OwnGroup::kill);
+        // An error means that it has ended.
+        let _ = rustix::process::kill_process(self.child.pid, Signal::KILL);
+        loop {
+            match self.attendant.next()? {
+                Next::Happened(Change::Ended(reaped)) => {
+                    self.attendant.reaped(&reaped);
+                    if reaped.pid == self.child.pid {
+                        return Ok((outcome(reaped.status), clock::monotonic()));
+                    }
+                }
+                Next::Happened(_) | Next::More => {}
+                Next::Nothing => self.signals.wait_for_children()?,
+            }
+        }
+    }
+}
+
+/// How a process ended, as reports tell it.
+fn outcome(status: Status) -> Outcome {
+    match status {
+        Status::Exited(status) => Outcome::Exited(status),
+        Status::Signalled(signal) => Outcome::Signalled(signal),
     }
 }

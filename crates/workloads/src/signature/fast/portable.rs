@@ -2,9 +2,7 @@
 //! block by block, eight heaps in turn, so that one's loads pass while another's are waited for.
 
 use super::boxed;
-use crate::signature::count::{Counts, count};
-use crate::signature::heap::{EMPTY, Heap, pop, push};
-use crate::signature::key::{FREQUENCY, LEAVES, NODE, NOTHING, key, reduced};
+use crate::signature::heap::{Counts, EMPTY, FREQUENCY, Heap, LEAVES, NODE, NOTHING, count, key, pop, push, reduced};
 use crate::signature::{BLOCK_BYTES, P};
 
 const LANES: usize = 8;

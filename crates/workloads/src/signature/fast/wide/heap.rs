@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::group::Group;
 use crate::raw::lanes::{LANES, Rows, gather, load, scatter, store_some};
-use crate::signature::key::FREQUENCY;
+use crate::signature::heap::FREQUENCY;
 
 /// Puts a key at the end of each heap that is `on`, which holds `at` with it, and lets it rise above all that are not less.
 ///

@@ -5,7 +5,6 @@
 
 mod group;
 mod heap;
-mod nodes;
 
 use std::arch::x86_64::*;
 use std::array;
@@ -14,8 +13,7 @@ use group::Group;
 use heap::{push, sink};
 
 use crate::raw::lanes::{HasLanes, LANES, load, store, store_some};
-use crate::signature::count::count;
-use crate::signature::key::{LEAVES, NOTHING};
+use crate::signature::heap::{LEAVES, NOTHING, count};
 use crate::signature::{BLOCK_BYTES, P};
 
 const GROUPS: usize = 2;

@@ -1,0 +1,203 @@
+//! Accounts of made-up commands: of one thread, of several threads and processes.
+
+use steady_linux::exits::TaskExit;
+use steady_linux::procfs::Schedstat;
+use steady_linux::tracepoints::CountingCost;
+use steady_model::{Absent, CallCount, Nanos, Outcome, Reading, Timestamp};
+
+use super::tasks::used;
+use super::{Counted, Seen, Usage, account};
+
+const MS: u64 = 1_000_000;
+
+fn ms(time: u64) -> Nanos {
+    Nanos(time * MS)
+}
+
+/// A thread that lived 100 ms, ran for 40 and waited for 10.
+pub(in crate::run) fn task(pid: i32, tgid: i32) -> TaskExit {
+    TaskExit {
+        pid,
+        tgid: Some(tgid),
+        parent: 10,
+        name: format!("p{tgid}"),
+        began: Timestamp(0),
+        wall: ms(100),
+        cpu: ms(40),
+        user: ms(30),
+        system: ms(10),
+        minor_faults: 50,
+        major_faults: 1,
+        voluntary_switches: 7,
+        involuntary_switches: 3,
+        run_delay: Ok(ms(10)),
+        last_of_process: Some(pid == tgid),
+        never_executed: false,
+    }
+}
+
+fn no(why: &str) -> Absent {
+    Absent::because(why)
+}
+
+fn schedstat(cpu: u64, run_delay: u64) -> Reading<Schedstat> {
+    Ok(Schedstat { cpu: ms(cpu), run_delay: ms(run_delay), timeslices: 1 })
+}
+
+/// A command of one thread that took 3 ms to become itself, of them a wait of 2 ms, and 2 faults, and used 39 ms afterwards.
+fn seen() -> Seen {
+    let before = Usage { system: ms(1), minor_faults: 2, ..Usage::default() };
+    Seen {
+        command: 20,
+        outcome: Outcome::Exited(0),
+        left_behind: 0,
+        wall: ms(97),
+        stopped: Nanos::ZERO,
+        threads_stopped: Nanos::ZERO,
+        to_exec: ms(3),
+        delayed_before: schedstat(1, 2),
+        before,
+        usage: used(&task(20, 20)).without(before),
+        main: schedstat(40, 10),
+        alone: true,
+        tasks: Ok(vec![task(20, 20)]),
+        counted: Counted::nothing(&no("not allowed")),
+        traced: false,
+        seen: Err(no("the kernel told of each")),
+    }
+}
+
+#[test]
+fn what_was_before_the_exec_is_not_the_commands() {
+    let run = account(seen());
+    assert_eq!((run.wall, run.user + run.system), (ms(97), ms(39)));
+    assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
+    assert_eq!((run.counts.minor_faults, run.counts.major_faults), (48, 1));
+    assert_eq!((run.counts.forks, run.counts.threads), (Ok(0), Ok(0)));
+    assert!(run.counts.calls.is_err());
+    assert_eq!(run.counts.execs, Ok(0), "its own is not counted");
+    let process = &run.processes.unwrap()[0];
+    assert_eq!((process.cpu_seconds, process.wall_seconds, process.faults), (ms(39), ms(97), 49));
+    assert_eq!(process.waiting_seconds, Ok(ms(8)));
+}
+
+#[test]
+fn what_a_single_thread_waited_for_while_it_gave_its_memory_back_counts() {
+    let run = account(Seen { main: schedstat(41, 15), ..seen() });
+    assert_eq!(run.waiting, Ok(ms(13)));
+    let run = account(Seen { main: Err(no("it was gone")), ..seen() });
+    assert_eq!(run.waiting, Ok(ms(8)), "as its record says");
+}
+
+#[test]
+fn a_guardian_that_was_late_before_the_end_takes_nothing_off_it() {
+    let run = account(Seen { wall: ms(60), ..seen() });
+    assert_eq!((run.wall, run.thread_time), (ms(97), Ok(ms(97))), "its record knows better");
+    let run = account(Seen { wall: ms(60), stopped: ms(30), threads_stopped: ms(30), ..seen() });
+    assert_eq!(run.wall, ms(67), "the record has the stops in it");
+    let run = account(Seen { wall: ms(99), ..seen() });
+    assert_eq!(run.wall, ms(99), "memory was given back after the record was written");
+}
+
+#[test]
+fn without_records_a_single_thread_is_told_by_its_own_statistics() {
+    let without = |change: fn(&mut Seen)| {
+        let mut seen = Seen { tasks: Err(no("no privilege")), ..seen() };
+        change(&mut seen);
+        account(seen)
+    };
+    let run = without(|_| ());
+    assert_eq!((run.thread_time, run.waiting), (Ok(ms(97)), Ok(ms(8))));
+    assert!(run.counts.forks.is_err() && run.processes.unwrap_err().0.contains("no privilege"));
+    for run in [
+        without(|seen| seen.alone = false),
+        without(|seen| seen.usage.user = ms(60)),
+        without(|seen| seen.main = Err(Absent::because("gone"))),
+        without(|seen| (seen.counted.forks, seen.counted.threads) = (Ok(1), Ok(0))),
+    ] {
+        let why = run.waiting.unwrap_err();
+        assert!(why.0.contains("no privilege") || why.0.contains("gone"), "{why}");
+        assert!(run.thread_time.is_err());
+    }
+    let run = without(|seen| {
+        (seen.counted.forks, seen.counted.threads) = (Ok(0), Ok(0));
+        seen.alone = false;
+    });
+    assert_eq!(run.waiting, Ok(ms(8)), "who counts tasks knows better than looks");
+}
+
+#[test]
+fn under_a_tracer_switches_are_not_the_commands() {
+    let by_name = vec![CallCount { name: "read".to_owned(), count: 5 }];
+    let counted = Counted {
+        forks: Ok(0),
+        threads: Ok(0),
+        execs: Ok(0),
+        calls: Ok(5),
+        by_name: Ok(by_name.clone()),
+        by: "a tracer",
+        ..Counted::nothing(&no("x"))
+    };
+    let run = account(Seen { traced: true, counted, ..seen() });
+    assert!(run.counts.voluntary_switches.is_err() && run.counts.involuntary_switches.is_err());
+    assert_eq!((run.counts.calls, run.counts.calls_by_name), (Ok(5), Ok(by_name)));
+}
+
+#[test]
+fn processes_that_executed_a_program_are_told_by_their_records() {
+    let forked = TaskExit { never_executed: true, ..task(40, 40) };
+    let run = account(Seen { tasks: Ok(vec![forked, task(31, 30), task(30, 30), task(20, 20)]), ..seen() });
+    assert_eq!((run.counts.forks, run.counts.execs), (Ok(2), Ok(1)));
+}
+
+#[test]
+fn counting_costs_what_calls_and_tasks_cost() {
+    let cost = CountingCost { per_call: Ok(Nanos(30)), per_task: Ok(Nanos(10_000)), per_switch: Err(no("noise")) };
+    let counted = Counted { calls: Ok(100), cost: Ok(cost), ..Counted::nothing(&no("not allowed")) };
+    let run = account(Seen { tasks: Ok(vec![task(31, 30), task(30, 30), task(20, 20)]), counted, ..seen() });
+    assert_eq!(run.counting_cost, Ok(Nanos(23_000)), "100 calls, a process and a thread more");
+}
+
+#[test]
+fn lifetimes_and_waits_of_all_tasks_add_up() {
+    let tasks = vec![task(31, 30), task(30, 30), task(20, 20)];
+    let usage = Usage { user: ms(100), system: ms(19), ..Usage::default() };
+    let run = account(Seen { tasks: Ok(tasks), usage, ..seen() });
+    assert_eq!(run.thread_time, Ok(ms(297)), "of the first 3 ms were before its exec");
+    assert_eq!(run.waiting, Ok(ms(28)));
+    assert_eq!((run.counts.forks, run.counts.threads), (Ok(1), Ok(1)));
+    let processes = run.processes.unwrap();
+    assert_eq!(processes.iter().map(|process| (process.pid, process.threads)).collect::<Vec<_>>(), [(30, 2), (20, 1)]);
+}
+
+#[test]
+fn what_ends_of_tasks_took_is_time_that_they_lived() {
+    let usage = Usage { user: ms(100), system: ms(25), ..Usage::default() };
+    let run = account(Seen { tasks: Ok(vec![task(30, 30), task(31, 30), task(20, 20)]), usage, ..seen() });
+    assert_eq!(run.thread_time, Ok(ms(303)), "6 ms were used after the records");
+}
+
+#[test]
+fn children_that_nobody_waited_for_are_told_by_their_records() {
+    let run = account(Seen { tasks: Ok(vec![task(30, 30), task(20, 20)]), ..seen() });
+    assert_eq!(run.user + run.system, ms(79), "wait4 knows of 39");
+    assert_eq!(run.counts.minor_faults, 98);
+    assert!(run.sources[0].contains("taskstats"), "{:?}", run.sources);
+}
+
+#[test]
+fn stops_are_no_lifetime() {
+    let tasks = vec![task(30, 30), task(20, 20)];
+    let usage = Usage { user: ms(60), system: ms(19), ..Usage::default() };
+    let run = account(Seen { tasks: Ok(tasks), usage, threads_stopped: ms(50), ..seen() });
+    assert_eq!(run.thread_time, Ok(ms(147)));
+}
+
+#[test]
+fn records_without_their_process_tell_times_only() {
+    let old = |pid| TaskExit { tgid: None, last_of_process: None, ..task(pid, pid) };
+    let usage = Usage { user: ms(60), system: ms(19), ..Usage::default() };
+    let run = account(Seen { tasks: Ok(vec![old(30), old(20)]), usage, ..seen() });
+    assert_eq!(run.waiting, Ok(ms(18)));
+    assert!(run.counts.forks.is_err() && run.processes.unwrap_err().0.contains("5.17"));
+}

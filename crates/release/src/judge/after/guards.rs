@@ -1,0 +1,86 @@
+//! When no answer may be given, and what would give one.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::record::{Refusal, ReleaseDesign, ReleaseQuestion, Settling};
+use steady_model::ReleaseRows;
+
+use super::load::Load;
+use super::{CLUSTER, Course};
+use crate::judge::window::Line;
+
+/// What is refused (measured, docs/releases.md).
+const MOST_DEVIATIONS: f64 = 1.0;
+const LEAST_ROWS: u64 = 60;
+const LEAST_CLUSTERS: u64 = 6;
+pub(super) const LEAST_READINGS: f64 = 20.0;
+/// Requests that a coin for each needs in all to find an effect, over the relative variance of costs and the squared effect.
+const REQUESTS_NEEDED: f64 = 42.0;
+
+impl Course<'_> {
+    /// Rows, clusters and readings of the side that has fewer, where they are too few.
+    pub(super) fn too_little(&self, load: &Load) -> Vec<Refusal> {
+        // A row is a second of one process: longer ones count for as many.
+        let mut rows: [HashMap<(u32, u64, u64), u64>; 2] = Default::default();
+        let mut clusters: [HashSet<u64>; 2] = Default::default();
+        for line in self.lines {
+            let place = (line.row.host, line.row.process, line.row.second);
+            rows[line.side].insert(place, line.end() - line.row.second);
+            clusters[line.side].insert(line.row.second / CLUSTER);
+        }
+        let fewer = |[old, new]: [u64; 2]| old.min(new);
+        let rows = fewer(rows.map(|rows| rows.into_values().sum()));
+        let clusters = fewer(clusters.map(|clusters| clusters.len() as u64));
+        let mut refused = Vec::new();
+        if rows < LEAST_ROWS {
+            refused.push(Refusal::TooFewRows { rows, needed: LEAST_ROWS });
+        }
+        if clusters < LEAST_CLUSTERS {
+            refused.push(Refusal::TooFewClusters { clusters, needed: LEAST_CLUSTERS });
+        }
+        if load.per_second < LEAST_READINGS || load.kinds.is_empty() {
+            refused.push(Refusal::TooFewReadings { per_second: load.per_second, needed: LEAST_READINGS });
+        }
+        refused
+    }
+
+    /// A coin for each request, and how long it would take: from what costs of one route and class differ by within a second.
+    pub(super) fn settling(&self, resolution: f64) -> Option<Settling> {
+        let (mut squares, mut freedom, mut requests, mut cpu) = (0.0, 0.0, 0.0, 0.0);
+        for line in self.lines.iter().filter(|line| line.row.process != 0) {
+            let sums = &line.row.sums;
+            squares += (sums.cpu_squared - sums.cpu * sums.cpu / line.requests()).max(0.0);
+            cpu += sums.cpu;
+            freedom += line.requests() - 1.0;
+            requests += line.requests();
+        }
+        let first = self.lines.iter().map(|line| line.row.second).min()?;
+        let last = self.lines.iter().map(Line::end).max()?;
+        let per_minute = requests / (last - first) as f64 * 60.0;
+        let variance = squares / freedom / (cpu / requests).powi(2);
+        let minutes = REQUESTS_NEEDED * variance / (resolution * resolution) / per_minute;
+        minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 60.0 * minutes })
+    }
+}
+
+/// Whether CPUs were busier under the one version than under the other.
+pub(super) fn utilisation(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> Option<Refusal> {
+    let mut served: HashMap<(u32, u64), [f64; 2]> = HashMap::new();
+    for line in lines {
+        served.entry((line.row.host, line.row.second)).or_default()[line.side] += line.requests();
+    }
+    let mut busy: Vec<(u64, u32, usize, f64)> = Vec::new();
+    for host in rows.seconds.iter().filter(|host| (question.from..question.to).contains(&host.second)) {
+        if let (Some([old, new]), Some(share)) = (served.get(&(host.host, host.second)), host.busy) {
+            busy.push((host.second, host.host, usize::from(new > old), share));
+        }
+    }
+    busy.sort_by(|one, other| (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2)).then(one.3.total_cmp(&other.3)));
+    let of = |side: usize| busy.iter().filter(move |one| one.2 == side).map(|one| one.3);
+    let count = [0, 1].map(|side| of(side).count() as f64);
+    let mean = [0, 1].map(|side| of(side).sum::<f64>() / count[side]);
+    let squares: f64 = [0, 1].iter().map(|&side| of(side).map(|share| (share - mean[side]).powi(2)).sum::<f64>()).sum();
+    let deviation = (squares / (count[0] + count[1] - 2.0)).sqrt();
+    let deviations = (mean[1] - mean[0]).abs() / deviation;
+    (deviations > MOST_DEVIATIONS).then_some(Refusal::UtilisationDiffers { deviations })
+}

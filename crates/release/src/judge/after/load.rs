@@ -1,0 +1,115 @@
+//! What rulers say of the load, beside what requests cost at the same time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use steady_model::RequestRuler;
+use steady_stats::release::TimedCost;
+
+use super::{BLOCK, Course, Measure};
+use crate::judge::rulers::Reading;
+use crate::judge::window::Sides;
+
+/// Readings and their sum by ruler, by host, block and side; the agent's have no side, and stand under both.
+type Blocks = BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>;
+
+/// What rulers say of the load.
+pub(super) struct Load {
+    pub(super) kinds: Vec<RequestRuler>,
+    blocks: Blocks,
+    /// Readings a second on the side that has fewer.
+    pub(super) per_second: f64,
+}
+
+impl Course<'_> {
+    /// What rulers say beside it: workers' under the version that they served, the agents' under both. The workers' are
+    /// counted, or the agents'.
+    pub(super) fn with(&self, readings: &[Reading], workers: bool, sides: &Sides) -> Load {
+        let mut blocks = Blocks::new();
+        // Which version a host served from a second on, and for how long.
+        let served: HashMap<(u32, u64), (usize, u64)> = self
+            .lines
+            .iter()
+            .map(|line| ((line.row.host, line.row.second), (line.side, line.end() - line.row.second)))
+            .collect();
+        let mut counts = [0.0; 2];
+        for reading in readings {
+            let own = match reading.version {
+                Some(version) => [0, 1].map(|side| sides.of(version) == Some(side)),
+                None => [true, true],
+            };
+            for side in [0, 1].into_iter().filter(|side| own[*side]) {
+                let block = blocks.entry((reading.host, reading.second / BLOCK, side)).or_default();
+                let sums = block.entry(reading.ruler).or_default();
+                sums.0 += reading.readings;
+                sums.1 += reading.sum;
+            }
+            let counted = served.get(&(reading.host, reading.second)).filter(|(side, _)| own[*side]);
+            let counted = counted.filter(|_| reading.version.is_some() == workers);
+            counted.into_iter().for_each(|(side, _)| counts[*side] += reading.readings);
+        }
+        let mut seconds = [0.0; 2];
+        served.values().for_each(|&(side, long)| seconds[side] += long as f64);
+        let rate = |side: usize| if seconds[side] > 0.0 { counts[side] / seconds[side] } else { 0.0 };
+        let mut kinds: BTreeMap<RequestRuler, usize> = BTreeMap::new();
+        blocks.values().for_each(|block| block.keys().for_each(|kind| *kinds.entry(*kind).or_default() += 1));
+        let enough = |count: usize| count as f64 >= 0.8 * blocks.len() as f64;
+        let kinds = kinds.into_iter().filter(|(_, count)| enough(*count)).map(|(kind, _)| kind).collect();
+        Load { kinds, blocks, per_second: rate(0).min(rate(1)) }
+    }
+}
+
+/// Requests of one version in a block of time on a host.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    requests: f64,
+    cpu: f64,
+    /// What these requests would cost if each cost the mean of its route and class.
+    expected: f64,
+    /// Logarithms less the mean of their route and class, weighted by that mean cost.
+    log: f64,
+}
+
+impl Load {
+    /// The costs of all blocks of which the load is known, of one route or of all.
+    pub(super) fn costs(&self, course: &Course, measure: Measure, only: Option<u32>) -> Vec<TimedCost> {
+        let mut blocks: BTreeMap<(u64, u32, usize), Block> = BTreeMap::new();
+        for line in course.lines {
+            let Some((mean, cost)) = course.strata.get(&line.stratum()) else { continue };
+            if only.is_some_and(|only| only != line.row.route) {
+                continue;
+            }
+            let block = blocks.entry((line.row.second / BLOCK, line.row.host, line.side)).or_default();
+            block.requests += line.requests();
+            block.expected += cost * line.requests();
+            block.cpu += line.row.sums.cpu;
+            block.log += cost * (line.log() - line.requests() * mean);
+        }
+        let row = |((block, host, side), sums): (&(u64, u32, usize), &Block)| {
+            let load = self.blocks.get(&(*host, *block, *side))?;
+            let covariates: Option<Vec<f64>> =
+                self.kinds.iter().map(|kind| load.get(kind).map(|(readings, sum)| sum / readings)).collect();
+            Some(TimedCost {
+                at: (block * BLOCK) as f64,
+                place: *host,
+                is_new: *side == 1,
+                requests: sums.requests,
+                cost: match measure {
+                    Measure::Total => (sums.cpu / sums.expected).ln(),
+                    Measure::Usual => sums.log / sums.expected,
+                },
+                covariates: covariates?,
+            })
+        };
+        of_both(blocks.iter().filter_map(row).collect())
+    }
+}
+
+/// The rows of hosts that served both versions, where there are any: hosts differ.
+fn of_both(rows: Vec<TimedCost>) -> Vec<TimedCost> {
+    let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+    rows.iter().for_each(|row| served.entry(row.place).or_default()[usize::from(row.is_new)] = true);
+    match served.values().any(|sides| *sides == [true, true]) {
+        true => rows.into_iter().filter(|row| served[&row.place] == [true, true]).collect(),
+        false => rows.into_iter().map(|row| TimedCost { place: 0, ..row }).collect(),
+    }
+}

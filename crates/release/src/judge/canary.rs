@@ -1,0 +1,427 @@
+//! Some processes run the one version while others run the other: the process is the unit, or the host where hosts have
+//! one version each.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::record::{ReleaseWarning, RestsOn};
+use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading};
+use steady_stats::release::{
+    Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
+};
+
+use super::design::{Answer, HostAnswer, RouteAnswer};
+use super::effect::{Effect, Plain};
+use super::hosts;
+use super::process_cpu::ProcessCpu;
+use super::window::{Line, longest};
+
+/// With fewer processes on a side, the reader is told.
+const FEW: usize = 4;
+/// A process with less than this share of the median's requests tells too little to count as much as the others.
+const LEAST_SHARE: f64 = 0.1;
+/// Stretches of time of cells, in seconds: so long that a cell has so many requests on average.
+const LENGTHS: [u64; 6] = [1, 2, 5, 10, 30, 60];
+const REQUESTS_PER_CELL: f64 = 8.0;
+/// The length of the slots by which two single processes are compared, in seconds.
+const SLOT: u64 = 5;
+
+/// Which host, and which process; all processes of a host are one where hosts are the unit.
+type Unit = (u32, u64);
+
+/// What the units are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Processes of hosts that have both versions.
+    Processes,
+    /// Hosts, which have one version each.
+    Hosts,
+    /// The differences within hosts that have both, for their processes are not told apart.
+    Differences,
+}
+
+/// What is compared between units.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// CPU time over what the same requests cost on other units: the total.
+    OfRequests,
+    /// The same, with the CPU time of the processes that is not that of requests, where that counts.
+    Total,
+    /// The mean of a logarithm, of which lines have the sum: the usual request.
+    Usual(fn(&Line) -> f64),
+}
+
+/// What each route and class counts for.
+type Weights = BTreeMap<(u32, u32), f64>;
+
+/// The units of both sides, and how cells are made.
+struct Units {
+    /// By unit and side: its number. Processes that are not told apart may be of both sides.
+    numbers: BTreeMap<(Unit, usize), usize>,
+    kind: Kind,
+    stretch: u64,
+    /// By number: the logarithm of the CPU time of its processes over that of their requests; empty where that does not count.
+    processes: Vec<f64>,
+}
+
+/// The answer of the lines, which are in order.
+pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
+    let mut units = Units::new(lines);
+    let counts_processes = processes.counts() && units.count_processes(processes);
+    let mut weights = Weights::new();
+    let mut routes = Vec::new();
+    for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
+        let (route, plain) = (of_route[0].row.route, Plain::of(of_route));
+        if plain.requests.contains(&0) {
+            continue;
+        }
+        let weight = |lines: &[Line]| (lines[0].stratum(), Plain::of(lines).cpu.iter().sum());
+        let own: Weights = of_route.chunk_by(|one, other| one.stratum() == other.stratum()).map(weight).collect();
+        routes.push(RouteAnswer {
+            route,
+            plain,
+            effect: units.judge(lines, &own, Measure::OfRequests),
+            usual: units.judge(lines, &own, Measure::Usual(Line::log)),
+        });
+        weights.extend(own);
+    }
+    let counts = units.counts();
+    let warnings = match (units.kind, counts) {
+        (Kind::Differences, _) => Vec::new(),
+        (_, [1, 1]) => vec![ReleaseWarning::OneProcessASide],
+        _ if counts.iter().any(|&count| count < FEW) => vec![ReleaseWarning::FewProcesses { processes: counts }],
+        _ => Vec::new(),
+    };
+    Answer {
+        counts_processes,
+        rests_on: RestsOn::SameTime,
+        total: units.judge(lines, &weights, Measure::Total),
+        usual: units.judge(lines, &weights, Measure::Usual(Line::log)),
+        routes,
+        hosts: units.hosts(lines, &weights),
+        warnings,
+        ..Answer::of_coins()
+    }
+}
+
+/// How much the logarithm of wall time differs between the units of both sides, all routes by their requests. `None`
+/// where one unit a side does not tell.
+pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
+    let mut weights = Weights::new();
+    lines.iter().for_each(|line| *weights.entry(line.stratum()).or_default() += line.requests());
+    let measure = Measure::Usual(|line| line.row.sums.wall_log);
+    Units::new(lines).found(lines, &weights, measure).map(|effect| effect.estimated())
+}
+
+impl Units {
+    fn new(lines: &[Line]) -> Units {
+        let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+        lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
+        let mixed = |host: u32| hosts[&host] == [true, true];
+        // Hosts with one version alone say nothing where others have both; where none has, hosts are what differs.
+        let count = hosts.keys().filter(|host| mixed(**host)).count();
+        let kind = match lines.iter().filter(|line| mixed(line.row.host)).map(|line| line.row.process).max() {
+            None => Kind::Hosts,
+            Some(ALL_PROCESSES) => Kind::Differences,
+            Some(0) if count > 1 => Kind::Differences,
+            Some(_) => Kind::Processes,
+        };
+        let unit = |line: &Line| (line.row.host, if kind == Kind::Hosts { 0 } else { line.row.process });
+        let mut requests: BTreeMap<(Unit, usize), f64> = BTreeMap::new();
+        for line in lines.iter().filter(|line| kind == Kind::Hosts || mixed(line.row.host)) {
+            *requests.entry((unit(line), line.side)).or_default() += line.requests();
+        }
+        let of_side = |side: usize| requests.iter().filter(move |((_, of), _)| *of == side).map(|(_, n)| *n).collect();
+        let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
+        let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
+        let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
+        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts), processes: Vec::new() }
+    }
+
+    /// Counts the CPU time of processes that is not that of requests. Returns whether it is known of every unit.
+    fn count_processes(&mut self, processes: &ProcessCpu<'_>) -> bool {
+        let by_host = self.kind == Kind::Hosts;
+        let unit =
+            |row: &ProcessRow, side: Option<usize>| Some(((row.host, if by_host { 0 } else { row.process }), side?));
+        let used = processes.by(unit);
+        let factor = |unit: &(Unit, usize)| Some(used.get(unit)?.factor()?.ln());
+        // Units are numbered in their order.
+        let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
+        self.processes = factors.unwrap_or_default();
+        !self.processes.is_empty()
+    }
+
+    /// How many there are on each side.
+    fn counts(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.numbers.keys().filter(|(_, of)| *of == side).count())
+    }
+
+    /// The effect on routes and classes with these weights.
+    fn judge(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Reading<Effect> {
+        let found = match (self.kind, measure) {
+            (Kind::Processes | Kind::Hosts, Measure::OfRequests | Measure::Total) if self.counts() == [1, 1] => {
+                let beyond = self.beyond_requests(measure);
+                let shift = |found: Estimated| {
+                    let own = |side: usize| self.numbers.iter().find(|((_, of), _)| *of == side).map(|(_, at)| *at);
+                    let difference = beyond(own(1)) - beyond(own(0));
+                    Estimated { effect: found.effect + difference, ..found }
+                };
+                self.single_totals(lines, weights).map(|found| Effect::Student(shift(found), 0.0))
+            }
+            (Kind::Processes | Kind::Hosts, Measure::Usual(_)) if self.counts() == [1, 1] => {
+                singles(lines, weights).map(|found| Effect::Student(found, 0.0))
+            }
+            _ => self.found(lines, weights, measure),
+        };
+        let why = match self.kind {
+            Kind::Differences => "processes are not told apart, and one host does not say how much they differ",
+            _ => "too few processes or too little time to tell how much processes differ",
+        };
+        found.ok_or_else(|| Absent::because(why))
+    }
+
+    /// What several units say.
+    fn found(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Option<Effect> {
+        let levels = self.levels(lines, weights, measure);
+        match self.kind {
+            Kind::Differences => {
+                let differences: Vec<f64> = self.differences(&levels).into_values().collect();
+                mean_of_units(&differences).map(|found| Effect::Student(found, 0.0))
+            }
+            _ => self.between(&levels),
+        }
+    }
+
+    /// How far each unit lies above what it shares its cells with, as a logarithm.
+    fn levels(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Vec<Option<f64>> {
+        match measure {
+            Measure::OfRequests | Measure::Total => {
+                let (cells, count) = self.cost_cells(lines, weights);
+                let ratios = unit_ratios(&cells, count, self.numbers.len());
+                let beyond = self.beyond_requests(measure);
+                ratios.into_iter().enumerate().map(|(at, ratio)| Some(ratio? + beyond(Some(at)))).collect()
+            }
+            Measure::Usual(of) => self.usual_levels(lines, weights, of),
+        }
+    }
+
+    /// What the CPU time of processes adds to the logarithm of a unit's cost.
+    fn beyond_requests(&self, measure: Measure) -> impl Fn(Option<usize>) -> f64 {
+        let known = match measure {
+            Measure::Total => self.processes.as_slice(),
+            _ => &[],
+        };
+        move |unit| unit.and_then(|at| known.get(at)).copied().unwrap_or(0.0)
+    }
+
+    /// The cells of all routes and classes that count, with CPU time.
+    fn cost_cells(&self, lines: &[Line], weights: &Weights) -> (Vec<UnitCell>, usize) {
+        let (mut all, mut count) = (Vec::new(), 0);
+        for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+            if weights.contains_key(&of_stratum[0].stratum()) {
+                let cells = self.cells(of_stratum, |line| line.row.sums.cpu);
+                let own = cells.iter().map(|cell| cell.cell + 1).max().unwrap_or(0);
+                all.extend(cells.into_iter().map(|cell| UnitCell { cell: count + cell.cell, ..cell }));
+                count += own;
+            }
+        }
+        (all, count)
+    }
+
+    /// One unit a side: the ratio of their costs, with an error from slots of time.
+    fn single_totals(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
+        let slots = slots(lines, weights);
+        let mut all: BTreeMap<(u32, u32), Served> = BTreeMap::new();
+        for (stratum, sides) in slots.values().flatten() {
+            sides.iter().for_each(|own| all.entry(*stratum).or_default().add(own));
+        }
+        let ratio = |strata: &Strata| {
+            let cpu = |side: usize| strata.values().map(|sides| sides[side].cpu).sum::<f64>();
+            let expected = |side: usize| {
+                let one =
+                    |(stratum, sides): (&(u32, u32), &[Served; 2])| sides[side].requests * all[stratum].mean_cpu();
+                strata.iter().map(one).sum::<f64>()
+            };
+            let expected = [0, 1].map(expected);
+            let both = expected.iter().all(|expected| *expected > 0.0);
+            both.then(|| (expected[0] + expected[1], [0, 1].map(|side| cpu(side) / expected[side])))
+        };
+        let ratios: Vec<(f64, [f64; 2])> = slots.values().filter_map(ratio).collect();
+        let total = [0, 1].map(|side| ratios.iter().map(|(weight, costs)| weight * costs[side]).sum::<f64>());
+        let effect = total[1].ln() - total[0].ln();
+        // What each slot adds to the logarithm of the ratio of the sums, to first order.
+        let count = ratios.len() as f64;
+        let part = |(weight, [old, new]): &(f64, [f64; 2])| effect + count * weight * (new / total[1] - old / total[0]);
+        let found = mean_in_time(&ratios.iter().map(part).collect::<Vec<f64>>())?;
+        effect.is_finite().then_some(Estimated { effect, ..found })
+    }
+
+    /// How far the mean of a logarithm of each unit lies above what it shares its cells with.
+    fn usual_levels(&self, lines: &[Line], weights: &Weights, of: fn(&Line) -> f64) -> Vec<Option<f64>> {
+        let mut sums = vec![(0.0, 0.0); self.numbers.len()];
+        for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
+            let Some(weight) = weights.get(&of_stratum[0].stratum()) else { continue };
+            let cells = self.cells(of_stratum, of);
+            let count = cells.iter().map(|cell| cell.cell + 1).max().unwrap_or(0);
+            let effects = unit_effects(&cells, count, self.numbers.len());
+            let served: BTreeSet<usize> = cells.iter().map(|cell| cell.unit).collect();
+            for unit in served {
+                sums[unit].0 += weight * effects[unit];
+                sums[unit].1 += weight;
+            }
+        }
+        // A unit without a route that others had cannot be held against them.
+        let all = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
+        sums.into_iter().map(|sum| (sum.1 >= 0.5 * all && sum.1 > 0.0).then(|| sum.0 / sum.1)).collect()
+    }
+
+    /// The difference between the units of both sides, with the spread of the hosts that have both.
+    fn between(&self, levels: &[Option<f64>]) -> Option<Effect> {
+        let of_side = |wanted: usize| -> Vec<(u32, f64)> {
+            let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted);
+            own.filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
+        };
+        let sides = [of_side(0), of_side(1)];
+        let [old, new] = [0, 1].map(|side| sides[side].iter().map(|one| one.1).collect::<Vec<f64>>());
+        let effect = Effect::Student(between_units(&old, &new)?, 0.0);
+        if self.kind == Kind::Hosts {
+            return Some(effect);
+        }
+        let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
+        for (units, sign) in sides.iter().zip([-1.0, 1.0]) {
+            let count = units.len() as f64;
+            let mean = units.iter().map(|one| one.1).sum::<f64>() / count;
+            for (host, level) in units {
+                let own = hosts.entry(*host).or_default();
+                own.share += 0.5 / count;
+                own.beyond += sign * (level - mean) / count;
+            }
+        }
+        Some(effect.among(&hosts.into_values().collect::<Vec<HostShare>>()))
+    }
+
+    /// NEW less OLD within each host.
+    fn differences(&self, levels: &[Option<f64>]) -> BTreeMap<u32, f64> {
+        let level = |host: u32, process: u64, side: usize| levels[*self.numbers.get(&((host, process), side))?];
+        let units = self.numbers.keys().filter(|(_, side)| *side == 1);
+        let difference = |((host, process), _): &(Unit, usize)| {
+            Some((*host, level(*host, *process, 1)? - level(*host, *process, 0)?))
+        };
+        units.filter_map(difference).collect()
+    }
+
+    /// Each host by itself.
+    fn hosts(&self, lines: &[Line], weights: &Weights) -> Vec<HostAnswer> {
+        let levels: BTreeMap<u32, f64> = match self.kind {
+            Kind::Processes => {
+                return hosts::each(lines, |_, routes| {
+                    let lines = routes.concat();
+                    let units = Units::new(&lines);
+                    match units.counts() {
+                        [1, 1] => Err(Absent::because("one process a side does not say how much processes differ")),
+                        _ => units.judge(&lines, weights, Measure::Total),
+                    }
+                });
+            }
+            Kind::Differences => self.differences(&self.levels(lines, weights, Measure::Total)),
+            Kind::Hosts => {
+                let levels = self.levels(lines, weights, Measure::Total);
+                self.numbers.iter().filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
+            }
+        };
+        let mut hosts = hosts::each(lines, |host, _| match (self.kind, levels.get(&host)) {
+            (Kind::Differences, Some(effect)) => {
+                let unbounded = Estimated { effect: *effect, variance: f64::INFINITY, freedom: 1.0 };
+                Ok(Effect::Student(unbounded, 0.0))
+            }
+            _ => Err(Absent::because("it served one version alone")),
+        });
+        hosts.iter_mut().for_each(|host| host.level = levels.get(&host.host).copied());
+        hosts
+    }
+
+    /// The cells of one route and class, with a sum over their requests.
+    fn cells(&self, lines: &[Line], of: fn(&Line) -> f64) -> Vec<UnitCell> {
+        let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
+        let mut cells = Vec::new();
+        for line in lines {
+            let by_host = self.kind == Kind::Hosts;
+            let place = if by_host { 0 } else { line.row.host };
+            let process = if by_host { 0 } else { line.row.process };
+            let Some(unit) = self.numbers.get(&((line.row.host, process), line.side)) else { continue };
+            let count = numbers.len();
+            let cell = *numbers.entry((place, line.row.second / self.stretch)).or_insert(count);
+            cells.push(UnitCell { cell, unit: *unit, n: line.requests(), y: of(line) });
+        }
+        cells
+    }
+}
+
+/// The shortest stretch in which cells have enough requests on average.
+fn stretch(lines: &[Line], by_host: bool) -> u64 {
+    let place =
+        |line: &Line, length: u64| (line.stratum(), if by_host { 0 } else { line.row.host }, line.row.second / length);
+    let all: f64 = lines.iter().map(Line::requests).sum();
+    // A cell is no shorter than a row, or rows of one host would be held against a part of their time on another.
+    let row = longest(lines);
+    let lengths = LENGTHS.map(|length| length.next_multiple_of(row));
+    let enough = |length: &u64| {
+        let cells = lines.iter().map(|line| place(line, *length)).collect::<HashSet<_>>().len();
+        all >= REQUESTS_PER_CELL * cells as f64
+    };
+    lengths.into_iter().find(enough).unwrap_or(lengths[lengths.len() - 1])
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Sums over requests of one version.
+#[derive(Clone, Copy, Default)]
+struct Served {
+    requests: f64,
+    cpu: f64,
+    log: f64,
+}
+
+impl Served {
+    fn add(&mut self, other: &Served) {
+        self.requests += other.requests;
+        self.cpu += other.cpu;
+        self.log += other.log;
+    }
+
+    fn mean_cpu(&self) -> f64 {
+        self.cpu / self.requests
+    }
+}
+
+/// OLD and NEW, by route and class.
+type Strata = BTreeMap<(u32, u32), [Served; 2]>;
+
+/// The requests of the routes and classes that count, by slot of time.
+fn slots(lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
+    let mut slots: BTreeMap<u64, Strata> = BTreeMap::new();
+    for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
+        let own = &mut slots.entry(line.row.second / SLOT).or_default().entry(line.stratum()).or_default()[line.side];
+        own.add(&Served { requests: line.requests(), cpu: line.row.sums.cpu, log: line.log() });
+    }
+    slots
+}
+
+/// One unit a side: the difference of their usual requests by slots of time.
+fn singles(lines: &[Line], weights: &Weights) -> Option<Estimated> {
+    let difference = |strata: &Strata| {
+        let (mut sum, mut all) = (0.0, 0.0);
+        for (stratum, [old, new]) in strata {
+            if old.requests > 0.0 && new.requests > 0.0 {
+                let weight = weights[stratum];
+                sum += weight * (new.log / new.requests - old.log / old.requests);
+                all += weight;
+            }
+        }
+        (all > 0.0).then(|| sum / all)
+    };
+    let slots = slots(lines, weights);
+    mean_in_time(&slots.values().filter_map(difference).collect::<Vec<f64>>())
+}

@@ -1,0 +1,113 @@
+//! The window as a course of time, for charts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::record::{ReleaseCourse, ReleaseMoment};
+use steady_model::{HostSecond, Nanos, ReleaseRows, ReleaseRulerRow};
+
+use super::effect::nanos;
+use super::groups::Groups;
+use super::window::{Line, longest};
+
+/// About so many stretches fit a chart.
+const STRETCHES: u64 = 150;
+/// Lengths that a person can think in.
+const LENGTHS: [u64; 14] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 14_400];
+
+/// Sums of one stretch.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    requests: [f64; 2],
+    cpu: [f64; 2],
+    adjusted: [f64; 2],
+    busy: (f64, f64),
+    ruler: (f64, f64),
+}
+
+/// How long a stretch is to be.
+pub(crate) fn step(lines: &[Line]) -> u64 {
+    let seconds = || lines.iter().map(|line| line.row.second);
+    let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return 1 };
+    let slot = lines.iter().map(|line| u64::from(line.row.slot_seconds)).max().unwrap_or(0);
+    let wanted = ((last - first) / STRETCHES + 1).max(2 * slot);
+    let row = longest(lines);
+    let fits = |length: &u64| *length >= wanted && length.is_multiple_of(row);
+    LENGTHS.into_iter().find(fits).unwrap_or_else(|| wanted.next_multiple_of(row))
+}
+
+/// By what factor the load and the mix of routes moved the cost of each line from the window's mean, where both versions served
+/// at the same time: the mean of its stretch with the effect taken out, over that of the window.
+pub(crate) fn loads_within(lines: &[Line], step: u64, effect: f64, groups: &Groups) -> Vec<f64> {
+    let place = |line: &Line| (groups.of(line.stratum()), line.row.host, line.row.second / step);
+    let (mut costs, mut all): (HashMap<_, (f64, f64)>, (f64, f64)) = Default::default();
+    for line in lines {
+        let (cpu, requests) = (line.row.sums.cpu * (-effect * line.side as f64).exp(), line.requests());
+        let own = costs.entry(place(line)).or_default();
+        *own = (own.0 + cpu, own.1 + requests);
+        all = (all.0 + cpu, all.1 + requests);
+    }
+    let load = |line: &Line| {
+        let (cpu, requests) = costs[&place(line)];
+        cpu / requests / (all.0 / all.1)
+    };
+    lines.iter().map(load).collect()
+}
+
+/// The course of the window, in stretches of `step` seconds; `loads` are the factors by which the load moved
+/// each line.
+pub(crate) fn course(lines: &[Line], rows: &ReleaseRows, step: u64, loads: &[f64]) -> ReleaseCourse {
+    let mut stretches: BTreeMap<u64, Sums> = BTreeMap::new();
+    for (line, load) in lines.iter().zip(loads) {
+        let sums = stretches.entry(line.row.second / step).or_default();
+        sums.requests[line.side] += line.requests();
+        sums.cpu[line.side] += line.row.sums.cpu;
+        sums.adjusted[line.side] += line.row.sums.cpu / load;
+    }
+    let mut hosts: Vec<&HostSecond> = rows.seconds.iter().collect();
+    hosts.sort_by_key(|host| (host.second, host.host, host.busy.map(f64::to_bits)));
+    for host in hosts {
+        if let (Some(sums), Some(busy)) = (stretches.get_mut(&(host.second / step)), host.busy) {
+            sums.busy.0 += busy * f64::from(host.cpus.max(1));
+            sums.busy.1 += f64::from(host.cpus.max(1));
+        }
+    }
+    let rulers = ruler_readings(rows);
+    for &(second, deviation, readings) in &rulers {
+        if let Some(sums) = stretches.get_mut(&(second / step)) {
+            sums.ruler.0 += deviation;
+            sums.ruler.1 += readings;
+        }
+    }
+    let moments = stretches.into_iter().map(|(at, sums)| moment(at * step, &sums)).collect();
+    ReleaseCourse { step_seconds: step, moments }
+}
+
+fn moment(second: u64, sums: &Sums) -> ReleaseMoment {
+    let mean = |cpu: [f64; 2]| -> [Option<Nanos>; 2] {
+        [0, 1].map(|side| (sums.requests[side] > 0.0).then(|| nanos(cpu[side] / sums.requests[side])))
+    };
+    let busy = (sums.busy.1 > 0.0).then(|| sums.busy.0 / sums.busy.1);
+    let rulers = (sums.ruler.1 > 0.0).then(|| (sums.ruler.0 / sums.ruler.1).exp());
+    let requests = sums.requests.map(|requests| requests as u64);
+    ReleaseMoment::new(second, requests, mean(sums.cpu), mean(sums.adjusted)).with_load(busy, rulers)
+}
+
+/// Readings beside the mean of their ruler and process over the window: the workers' where there are any, else the agent's.
+fn ruler_readings(rows: &ReleaseRows) -> Vec<(u64, f64, f64)> {
+    let inside = rows.rulers.iter().any(|row| row.process != 0);
+    let mut chosen: Vec<&ReleaseRulerRow> =
+        rows.rulers.iter().filter(|row| (row.process != 0) == inside && row.sums.readings > 0).collect();
+    chosen.sort_by_key(|row| (row.second, row.host, row.process, row.ruler, row.sums.log.to_bits()));
+    let mut means: BTreeMap<_, (f64, f64)> = BTreeMap::new();
+    for row in &chosen {
+        let mean = means.entry((row.host, row.ruler)).or_default();
+        mean.0 += row.sums.log;
+        mean.1 += row.sums.readings as f64;
+    }
+    let beside = |row: &&ReleaseRulerRow| {
+        let (log, readings) = means[&(row.host, row.ruler)];
+        let own = row.sums.readings as f64;
+        (row.second, row.sums.log - own * log / readings, own)
+    };
+    chosen.iter().map(beside).collect()
+}

@@ -1,0 +1,274 @@
+//! From rows to what a release changed: pure, so that the same rows always give the same report. Here the whole report; beside
+//! it the designs by which versions can have come to be compared, and what each can say.
+
+mod after;
+mod canary;
+mod cells;
+mod course;
+mod design;
+mod effect;
+mod error;
+mod facts;
+mod groups;
+mod hosts;
+mod process_cpu;
+mod random;
+mod rulers;
+mod switchback;
+mod tails;
+mod wall;
+mod watch;
+mod window;
+
+use std::collections::BTreeMap;
+
+use crate::record::{
+    ChangeEstimate, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving,
+    ReleaseWarning,
+};
+use steady_model::{Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
+
+use design::{Answer, RouteAnswer};
+use effect::{Asked, Effect, Plain, change, estimate};
+use process_cpu::ProcessCpu;
+use window::Line;
+
+pub use error::JudgeError;
+pub use watch::Watch;
+
+/// Why a route has no median wall time.
+const NO_MEDIAN: &str = "no distribution of its wall times was kept of both versions";
+/// So many of the routes that the versions served unequally are named.
+const UNEQUAL_NAMED: usize = 3;
+
+/// Judges what a release changed, from the rows of one window.
+pub fn judge(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<ReleaseReport, JudgeError> {
+    Ok(judge_at(question, rows, 1.0 - question.confidence)?.report)
+}
+
+/// A report, and what it takes to tell its saving anew.
+#[derive(Clone)]
+pub(crate) struct Judged {
+    pub(crate) report: ReleaseReport,
+    /// Both versions, however they were assigned.
+    all: Plain,
+    /// Seconds between the first and the last row of these.
+    whole_seconds: f64,
+    /// The same of the rows that are compared.
+    seconds: f64,
+}
+
+impl Judged {
+    /// What a change comes to.
+    pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
+        saving(total, &self.all, self.whole_seconds)
+    }
+
+    /// How many minutes were seen.
+    pub(crate) fn minutes(&self) -> f64 {
+        self.seconds / 60.0
+    }
+}
+
+/// The same, where `alpha` of error may be spent.
+pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f64) -> Result<Judged, JudgeError> {
+    let lines = window::lines(question, rows)?;
+    let (all, whole_seconds) = (Plain::of(&lines), span(&lines));
+    let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
+    let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
+    let processes = ProcessCpu::new(question, rows, &lines);
+    let mut answer = match design {
+        ReleaseDesign::RandomPerRequest => random::answer(&lines),
+        ReleaseDesign::Switchback => switchback::answer(question, rows, &lines, &processes),
+        ReleaseDesign::Canary => canary::answer(&lines, &processes),
+        ReleaseDesign::OneAfterTheOther => after::answer(question, rows, &lines, &processes),
+    };
+    let seconds = span(&lines);
+    let asked = Asked { alpha, resolution: question.resolution, minutes: seconds / 60.0 };
+    let plain = Plain::of(&lines);
+    let mut warnings = answer.warnings.clone();
+    warnings.extend(hosts::differ(&answer.hosts, &answer.total));
+    if answer.counts_processes {
+        warnings.extend(processes.counted());
+    } else if processes.counts() {
+        warnings.extend(processes.unexplained_warning(&answer.total, alpha));
+        answer.total = answer.total.map(|effect| processes.widened(effect, &plain));
+    }
+    warnings.extend(facts::warnings(question, rows, &lines, left_out, design.is_randomised()));
+    warnings.extend(unequal_routes(&answer, &lines, rows));
+    if let Some(why) = left_out_of_total(&warnings, question.resolution) {
+        answer.total = answer.total.and(Err(why));
+    }
+    let mut total = change(&answer.total, &plain, &asked);
+    without_load(&mut total, &warnings);
+    let mut hosts = hosts::told(&answer.hosts, rows, &asked);
+    hosts.iter_mut().for_each(|host| without_load(&mut host.change, &warnings));
+    let usual = estimate(&answer.usual, alpha);
+    if contradicted(&warnings, total.verdict) {
+        total.verdict = Verdict::Undecided;
+        total.within_resolution = false;
+    }
+    if !narrows_with_traffic(design, &warnings) {
+        total.settle_seconds = Err(ReleaseChange::not_settled());
+    }
+    let open = total.verdict == Verdict::Undecided;
+    let step = course::step(&lines);
+    let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
+    let loads = course::loads_within(&lines, step, effect, &answer.groups);
+    let settle = answer.settle.filter(|_| open).ok_or_else(|| total.no_advice());
+    let report = ReleaseReport {
+        question: question.clone(),
+        design,
+        rests_on: answer.rests_on,
+        has_classes: lines.iter().any(|line| line.row.class != 0),
+        from_outside: lines.iter().any(|line| line.row.process == 0),
+        sides: facts::sides(question, &lines, facts::warming(question, rows)),
+        tails: match differing(&total, &usual) {
+            Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),
+            None => Vec::new(),
+        },
+        usual,
+        routes: if question.by_route { routes(&answer, &lines, question, rows, &asked) } else { Vec::new() },
+        hosts,
+        wall: wall::wall(question, rows, &lines, design, alpha, &answer.groups),
+        saving: saving(&total, &all, whole_seconds),
+        unexplained: processes.unexplained().clone(),
+        course: course::course(&lines, rows, step, &loads),
+        looks: Vec::new(),
+        total,
+        refused: answer.refused,
+        settle,
+        warnings,
+    };
+    Ok(Judged { report, all, whole_seconds, seconds })
+}
+
+/// The routes of which the version decides which requests are on them.
+fn unequal_routes(answer: &Answer, lines: &[Line], rows: &ReleaseRows) -> Option<ReleaseWarning> {
+    let (unequal, cpu_ratio) = answer.groups.unequal_routes(lines);
+    let name = |route: &u32| rows.routes.get(*route as usize).cloned().unwrap_or_else(|| format!("(route {route})"));
+    let named: Vec<String> = unequal.iter().take(UNEQUAL_NAMED).map(name).collect();
+    (!unequal.is_empty()).then_some(ReleaseWarning::UnequalRoutes { routes: unequal.len(), named, cpu_ratio })
+}
+
+/// Why there is no change of the total: what one version alone served may have changed it by more than the resolution.
+fn left_out_of_total(warnings: &[ReleaseWarning], resolution: f64) -> Option<Absent> {
+    warnings.iter().find_map(|warning| match warning {
+        ReleaseWarning::RoutesOfOneVersion { cpu_ratio, .. } if *cpu_ratio > resolution => {
+            Some(Absent::because("too much of the CPU time is that of routes or classes that one version alone served"))
+        }
+        _ => None,
+    })
+}
+
+/// How the total and the usual request changed where they did so differently: some requests changed otherwise than most did.
+fn differing(total: &ReleaseChange, usual: &ChangeEstimate) -> Option<tails::Changes> {
+    let (of_total, of_usual) = (total.interval().ok()?, usual.interval().ok()?);
+    let apart = of_total.low > of_usual.high || of_total.high < of_usual.low;
+    let changes = tails::Changes { total: *total.change.as_ref().ok()?, usual: *usual.change.as_ref().ok()? };
+    apart.then_some(changes)
+}
+
+/// The change is that of the CPU time of processes, the plain means are those of requests: what lies between is not load alone.
+pub(crate) fn without_load(change: &mut ReleaseChange, warnings: &[ReleaseWarning]) {
+    let counted = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::ProcessCpuCounted { .. });
+    if change.load_shift.is_ok() && warnings.iter().any(counted) {
+        let why = "the change is that of the CPU time of processes, and raw that of requests alone";
+        change.load_shift = Err(Absent::because(why));
+    }
+}
+
+/// How many seconds lie between the beginning of the first row and the end of the last.
+fn span(lines: &[Line]) -> f64 {
+    let first = lines.iter().map(|line| line.row.second).min().unwrap_or(0);
+    let last = lines.iter().map(Line::end).max().unwrap_or(0);
+    last.saturating_sub(first) as f64
+}
+
+/// Whether more of the same traffic narrows the interval. It does not where the model of the load, the differences of hosts, rulers
+/// that disagree or CPU time that no request explains determine its width.
+pub(crate) fn narrows_with_traffic(design: ReleaseDesign, warnings: &[ReleaseWarning]) -> bool {
+    let limits = |warning: &ReleaseWarning| {
+        matches!(
+            warning,
+            ReleaseWarning::HostsDiffer { .. }
+                | ReleaseWarning::RulersDisagree(_)
+                | ReleaseWarning::UnexplainedCpu { .. }
+        )
+    };
+    design != ReleaseDesign::OneAfterTheOther && !warnings.iter().any(limits)
+}
+
+/// Whether the other kind of rulers says the opposite of the verdict, or that there is a change where the verdict sees none.
+pub(crate) fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
+    warnings.iter().any(|warning| match (warning, verdict) {
+        (ReleaseWarning::RulersDisagree(_), Verdict::Same) => true,
+        (ReleaseWarning::RulersDisagree(alarm), Verdict::Faster) => alarm.by_agent_rulers >= 0.0,
+        (ReleaseWarning::RulersDisagree(alarm), Verdict::Slower) => alarm.by_agent_rulers <= 0.0,
+        _ => false,
+    })
+}
+
+/// The routes, the dearest first, each at the level that it has after Holm's steps: those that differ leave their share
+/// of the error to the others.
+fn routes(
+    answer: &Answer,
+    lines: &[Line],
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    asked: &Asked,
+) -> Vec<ReleaseRoute> {
+    let known: Vec<&Effect> = answer.routes.iter().filter_map(|route| route.effect.as_ref().ok()).collect();
+    let level = Asked { alpha: holm(&known, asked.alpha), ..*asked };
+    let medians = wall::medians(question, rows);
+    let plain = Plain::of(lines);
+    let all = plain.cpu[0] + plain.cpu[1];
+    let mut told: Vec<ReleaseRoute> =
+        answer.routes.iter().map(|route| told_route(route, all, rows, &level, &medians)).collect();
+    told.sort_by(|one, other| other.cpu_ratio.total_cmp(&one.cpu_ratio).then_with(|| one.route.cmp(&other.route)));
+    told
+}
+
+fn told_route(
+    route: &RouteAnswer,
+    all: f64,
+    rows: &ReleaseRows,
+    level: &Asked,
+    medians: &BTreeMap<u32, [Nanos; 2]>,
+) -> ReleaseRoute {
+    let name = rows.routes.get(route.route as usize);
+    let wall_median = |side: usize| {
+        let both = medians.get(&route.route).ok_or_else(|| Absent::because(NO_MEDIAN))?;
+        Ok(both[side])
+    };
+    ReleaseRoute {
+        route: name.cloned().unwrap_or_else(|| format!("(route {})", route.route)),
+        cpu_ratio: (route.plain.cpu[0] + route.plain.cpu[1]) / all,
+        change: change(&route.effect, &route.plain, level),
+        usual: estimate(&route.usual, level.alpha),
+        old_wall_median: wall_median(0),
+        new_wall_median: wall_median(1),
+    }
+}
+
+/// The level of each after Holm's steps.
+fn holm(effects: &[&Effect], alpha: f64) -> f64 {
+    let mut settled = 0;
+    loop {
+        let level = alpha / effects.len().saturating_sub(settled).max(1) as f64;
+        let now = effects.iter().filter(|effect| !effect.interval(level).holds(0.0)).count();
+        if now <= settled || settled + 1 >= effects.len() {
+            return level;
+        }
+        settled = now;
+    }
+}
+
+/// What it comes to in CPUs: all requests served by OLD, less all of them served by NEW.
+fn saving(total: &ReleaseChange, all: &Plain, seconds: f64) -> Reading<ReleaseSaving> {
+    let (change, interval) = (total.change.clone()?, total.interval()?);
+    let [old, new] = all.cpu.map(|cpu| cpu / 1e9 / seconds);
+    let saved = |change: f64| (old + new / (1.0 + change)) - (old * (1.0 + change) + new);
+    let interval = Interval { low: saved(interval.high), high: saved(interval.low) };
+    Ok(ReleaseSaving { cpus_used: old + new, cpus_saved: saved(change), interval })
+}

@@ -1,0 +1,178 @@
+//! Which requests changed: those above a multiple of the usual cost of their route and class, or the others.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use crate::record::{ChangeEstimate, ReleaseDesign, ReleaseTail};
+use steady_model::{Absent, LevelSums, Reading, ReleaseRows};
+use steady_stats::release::Estimated;
+
+use super::effect::{Effect, Plain, estimate};
+use super::groups::Groups;
+use super::window::Line;
+
+/// At most this many routes and classes are split.
+const MOST: usize = 10;
+/// What is named has to be this much of the difference between the total and the usual request: more of it than what is not
+/// named, and not so much that others must make up for it.
+const EXPLAINED: RangeInclusive<f64> = 0.5..=2.0;
+
+/// One side of the split in one version: the mean over all requests of the route and class, and its variance.
+#[derive(Clone, Copy)]
+struct Part {
+    mean: f64,
+    variance: f64,
+    /// Requests on this side of the split.
+    requests: f64,
+}
+
+/// The changes that are to be explained: of the total and of the usual request.
+pub(crate) struct Changes {
+    pub(crate) total: f64,
+    pub(crate) usual: f64,
+}
+
+/// The routes and classes with the most CPU time, each split; none where these are not why the total and the usual request differ.
+/// The lines are in order.
+pub(crate) fn tails(
+    lines: &[Line],
+    rows: &ReleaseRows,
+    design: ReleaseDesign,
+    alpha: f64,
+    changes: &Changes,
+    groups: &Groups,
+) -> Vec<ReleaseTail> {
+    let whole = Plain::of(lines);
+    let all: f64 = whole.cpu.iter().sum();
+    let strata = lines.chunk_by(|one, other| one.stratum() == other.stratum());
+    // Of strata that were compared with others, each by itself says nothing.
+    let own = strata.filter(|lines| !groups.is_pooled(lines[0].stratum()));
+    let mut tails: Vec<(ReleaseTail, f64)> =
+        own.filter_map(|lines| tail(lines, all, rows, design, alpha, changes.usual)).collect();
+    tails.sort_by(|(one, _), (other, _)| {
+        other.cpu_ratio.total_cmp(&one.cpu_ratio).then_with(|| one.route.cmp(&other.route))
+    });
+    tails.truncate(MOST);
+    let [old, new] = whole.requests.map(|n| n as f64);
+    let by_old = all * (old + new) / (old + new * (1.0 + changes.total));
+    let explained = tails.iter().map(|(_, own)| own).sum::<f64>() / ((changes.total - changes.usual) * by_old);
+    match EXPLAINED.contains(&explained) {
+        true => tails.into_iter().map(|(tail, _)| tail).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// A stratum, and how much more CPU time all its requests need with NEW than if each changed as the usual request did.
+fn tail(
+    lines: &[Line],
+    all: f64,
+    rows: &ReleaseRows,
+    design: ReleaseDesign,
+    alpha: f64,
+    usual: f64,
+) -> Option<(ReleaseTail, f64)> {
+    let mut sums = [LevelSums::default(); 2];
+    for line in lines.iter().filter(|line| line.has_levels()) {
+        sums[line.side] += line.row.sums.levels;
+    }
+    if sums.iter().any(|sums| sums.requests < 2) {
+        return None;
+    }
+    let [old, new] = weighted(&cells(lines));
+    let compare = |side: usize| change(old[side], new[side], design, alpha);
+    let count = sums.map(|sums| sums.requests as f64);
+    let cpu = |side: usize| old[side].mean * count[0] + new[side].mean * count[1];
+    let mean = |parts: &[Part; 2]| parts[0].mean + parts[1].mean;
+    let beyond = (count[0] + count[1]) * (mean(&new) - mean(&old) * (1.0 + usual));
+    let (route, class) = lines[0].stratum();
+    let name = rows.routes.get(route as usize).cloned();
+    let tail = ReleaseTail {
+        route: name.unwrap_or_else(|| format!("(route {route})")),
+        class: rows.classes.get(class as usize).cloned().unwrap_or_default(),
+        cpu_ratio: Plain::of(lines).cpu.iter().sum::<f64>() / all,
+        above_ratio: sums.map(|sums| sums.exceeding as f64 / sums.requests as f64),
+        above_cpu_ratio: cpu(0) / (cpu(0) + cpu(1)),
+        above: compare(0),
+        below: compare(1),
+    };
+    Some((tail, beyond))
+}
+
+/// Neighbours in time on a host together until there are enough requests of both versions, so that both have the same load in
+/// a cell; all in one where they never served at the same time.
+fn cells(lines: &[Line]) -> Vec<[LevelSums; 2]> {
+    /// So many requests of each.
+    const ENOUGH: u64 = 25;
+    let mut seconds: BTreeMap<(u32, u64), [LevelSums; 2]> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.has_levels()) {
+        seconds.entry((line.row.host, line.row.second)).or_default()[line.side] += line.row.sums.levels;
+    }
+    let mut cells: Vec<[LevelSums; 2]> = Vec::new();
+    let mut open = [LevelSums::default(); 2];
+    for [old, new] in seconds.into_values() {
+        open[0] += old;
+        open[1] += new;
+        if open.iter().all(|sums| sums.requests >= ENOUGH) {
+            cells.push(std::mem::take(&mut open));
+        }
+    }
+    match cells.last_mut() {
+        Some(last) => (0..2).for_each(|side| last[side] += open[side]),
+        None => cells.push(open),
+    }
+    cells
+}
+
+/// Both sides of the split in both versions, each cell with its share of the requests whichever their version.
+fn weighted(cells: &[[LevelSums; 2]]) -> [[Part; 2]; 2] {
+    let requests = |cell: &[LevelSums; 2]| (cell[0].requests + cell[1].requests) as f64;
+    let all: f64 = cells.iter().map(requests).sum();
+    [0, 1].map(|side| {
+        let mut sum = [Part { mean: 0.0, variance: 0.0, requests: 0.0 }; 2];
+        for cell in cells {
+            let weight = requests(cell) / all;
+            for (sum, own) in sum.iter_mut().zip(split(&cell[side])) {
+                sum.mean += weight * own.mean;
+                sum.variance += weight * weight * own.variance;
+                sum.requests += own.requests;
+            }
+        }
+        sum
+    })
+}
+
+/// Requests above the bound, and the others. The bound moves with the load; over the requests above it, its mean by their
+/// excess is known.
+fn split(sums: &LevelSums) -> [Part; 2] {
+    let (n, above) = (sums.requests as f64, sums.exceeding as f64);
+    let bound = if sums.excess > 0.0 { sums.base_excess / sums.excess } else { 0.0 };
+    let part = |sum: f64, squares: f64, requests: f64| {
+        let mean = sum / n;
+        Part { mean, variance: (squares - n * mean * mean).max(0.0) / (n * (n - 1.0)), requests }
+    };
+    let squares = above * bound * bound + 2.0 * bound * sums.excess + sums.excess_squared;
+    [
+        part(above * bound + sums.excess, squares, above),
+        part((sums.base - above * bound).max(0.0), (sums.base_squared - above * bound * bound).max(0.0), n - above),
+    ]
+}
+
+fn change(old: Part, new: Part, design: ReleaseDesign, alpha: f64) -> ChangeEstimate {
+    /// With fewer requests on one side their mean is not compared.
+    const LEAST: f64 = 2.0;
+    let few = || Absent::because("too few requests");
+    let relative = |part: Part| part.variance / (part.mean * part.mean);
+    let known = old.requests.min(new.requests) >= LEAST && old.mean > 0.0 && new.mean > 0.0;
+    let variance = relative(old) + relative(new);
+    let freedom = old.requests.min(new.requests) - 1.0;
+    let estimated = Estimated { effect: new.mean.ln() - old.mean.ln(), variance, freedom };
+    let effect: Reading<Effect> = known.then_some(Effect::Student(estimated, 0.0)).ok_or_else(few);
+    let found = estimate(&effect, alpha);
+    match design {
+        ReleaseDesign::RandomPerRequest => found,
+        _ => ChangeEstimate::new(
+            found.change.clone(),
+            found.interval().and(Err(Absent::because("load is not taken off"))),
+        ),
+    }
+}

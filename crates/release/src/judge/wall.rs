@@ -1,0 +1,259 @@
+//! Wall time: both versions at the same times and with the same mix of routes, wherever they served at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile};
+use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, WALL_BUCKETS, wall_bucket_middle};
+use steady_stats::release::{Estimated, relative};
+
+use super::canary;
+use super::effect::nanos;
+use super::facts::OUTSIDE;
+use super::groups::Groups;
+use super::window::{Line, Sides};
+
+/// The shares of which the quantiles are told.
+const SHARES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
+/// Buckets that stand together in the distribution: eight to each doubling.
+const TOGETHER: u16 = 2;
+/// Groups of stretches that are left out in turn.
+const GROUPS: usize = 20;
+
+/// Requests by bucket.
+type Counts = BTreeMap<u16, f64>;
+
+/// The counts of both versions: of all routes, and by route and stretch of time.
+struct Walls {
+    all: [Counts; 2],
+    by_route: BTreeMap<u32, BTreeMap<u64, [Counts; 2]>>,
+}
+
+/// Wall time of both versions on the routes that both served.
+pub(crate) fn wall(
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+    lines: &[Line],
+    design: ReleaseDesign,
+    alpha: f64,
+    groups: &Groups,
+) -> Reading<ReleaseWall> {
+    if lines.iter().any(|line| line.row.process == 0) {
+        return Err(Absent::because(OUTSIDE));
+    }
+    if rows.walls.is_empty() && lines.iter().any(|line| line.row.process == ALL_PROCESSES) {
+        return Ok(of_fleet(lines));
+    }
+    let walls = Walls::new(question, rows, lines, groups);
+    if walls.all.iter().any(BTreeMap::is_empty) {
+        return Err(Absent::because("no distribution of wall times was kept of both versions"));
+    }
+    // One after the other there are no times that both had.
+    let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
+    let counts = standardised.as_ref().unwrap_or(&walls.all);
+    let quantile = |share| [0, 1].map(|side| nanos(quantile(&counts[side], share)));
+    Ok(ReleaseWall {
+        quantiles: SHARES.map(|ratio| WallQuantile { ratio, times: quantile(ratio) }).into(),
+        median_change: Ok(median_change(counts).exp_m1()),
+        low: Err(too_few()),
+        high: Err(too_few()),
+        watched: watched(lines),
+        parts: parts(lines),
+        distribution: distribution(counts),
+    }
+    .with_median_interval(walls.median_interval(lines, design, alpha)))
+}
+
+/// What is known of a fleet: the parts of the mean. Its store has a histogram too, whose buckets are wider than what releases
+/// change, and of all routes together, so that the mix of routes would pass for the version.
+fn of_fleet(lines: &[Line]) -> ReleaseWall {
+    let coarse = || Absent::because("a fleet's store has it in steps of 41 %, of all routes together");
+    ReleaseWall {
+        quantiles: Vec::new(),
+        median_change: Err(coarse()),
+        low: Err(coarse()),
+        high: Err(coarse()),
+        watched: watched(lines),
+        parts: parts(lines),
+        distribution: Vec::new(),
+    }
+}
+
+fn too_few() -> Absent {
+    Absent::because("there are too few requests on routes that both served")
+}
+
+impl Walls {
+    fn new(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line], groups: &Groups) -> Walls {
+        let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+        // Those whose requests the version chooses are one.
+        let of = |route: u32| if groups.is_pooled_route(route) { u32::MAX } else { route };
+        lines.iter().for_each(|line| served.entry(of(line.row.route)).or_default()[line.side] = true);
+        let shared: BTreeSet<u32> =
+            served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
+        let sides = Sides::new(question, rows);
+        let mut walls = Walls { all: Default::default(), by_route: BTreeMap::new() };
+        let chosen = rows
+            .walls
+            .iter()
+            .filter(|row| (question.from..question.to).contains(&row.second) && shared.contains(&of(row.route)));
+        for row in chosen {
+            let Some(side) = sides.of(row.version) else { continue };
+            let stretch = &mut walls.by_route.entry(of(row.route)).or_default().entry(row.second).or_default()[side];
+            for &(bucket, count) in &row.counts {
+                *stretch.entry(bucket).or_default() += f64::from(count);
+                *walls.all[side].entry(bucket).or_default() += f64::from(count);
+            }
+        }
+        walls
+    }
+
+    /// The counts of both versions, weighted so that both have as many requests in every stretch of time on every route. Load
+    /// and mix move both alike then. Without the stretches of one of the groups.
+    fn standardised(&self, without: Option<usize>) -> Option<[Counts; 2]> {
+        let mut all: [Counts; 2] = Default::default();
+        for stretches in self.by_route.values() {
+            let mut counts: [Counts; 2] = Default::default();
+            for (_, sides) in stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without) {
+                for (side, own) in sides.1.iter().enumerate() {
+                    own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
+                }
+                // Where requests are rare, stretches are put together until both versions have enough.
+                let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
+                if totals.iter().all(|&total| total >= LEAST) {
+                    for (side, own) in std::mem::take(&mut counts).into_iter().enumerate() {
+                        let weight = (totals[0] + totals[1]) / (2.0 * totals[side]);
+                        own.into_iter()
+                            .for_each(|(bucket, count)| *all[side].entry(bucket).or_default() += weight * count);
+                    }
+                }
+            }
+        }
+        all.iter().all(|counts| !counts.is_empty()).then_some(all)
+    }
+
+    /// The interval of the change of the median, by leaving out stretches of time (delete-a-group jackknife, Kott 2001), where both versions had the same
+    /// stretches. Distributions are kept by host: how much processes of a canary differ is told by the means of their logarithms.
+    fn median_interval(&self, lines: &[Line], design: ReleaseDesign, alpha: f64) -> Reading<Interval> {
+        let of_processes = match design {
+            ReleaseDesign::RandomPerRequest | ReleaseDesign::Switchback => None,
+            ReleaseDesign::Canary => {
+                let found =
+                    canary::wall(lines).ok_or_else(|| Absent::because("how much processes differ is not known"))?;
+                Some(Estimated { effect: 0.0, ..found })
+            }
+            ReleaseDesign::OneAfterTheOther => {
+                return Err(Absent::because("what load did to wall time cannot be taken off"));
+            }
+        };
+        let in_time = self.jackknife()?;
+        let both = Estimated::weighted([in_time].into_iter().chain(of_processes).map(|part| (1.0, part)));
+        Ok(relative(&both.ok_or_else(too_few)?.interval(alpha)))
+    }
+
+    /// The change of the median, with the error that time makes.
+    fn jackknife(&self) -> Reading<Estimated> {
+        let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
+        let groups = GROUPS.min(stretches);
+        let change = |without: Option<usize>| Some(median_change(&self.standardised(without)?));
+        let effect = change(None).ok_or_else(too_few)?;
+        let left_out: Option<Vec<f64>> = (0..groups).map(|group| change(Some(group))).collect();
+        let left_out = left_out
+            .filter(|_| groups >= 6)
+            .ok_or_else(|| Absent::because("the window is too short: it takes a minute at least"))?;
+        let count = groups as f64;
+        let mean = left_out.iter().sum::<f64>() / count;
+        let squares: f64 = left_out.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = (count - 1.0) / count * squares;
+        Ok(Estimated { effect, variance, freedom: count - 1.0 })
+    }
+}
+
+/// The change of the median, as a logarithm.
+fn median_change(counts: &[Counts; 2]) -> f64 {
+    quantile(&counts[1], 0.5).ln() - quantile(&counts[0], 0.5).ln()
+}
+
+fn distribution(all: &[Counts; 2]) -> Vec<WallBin> {
+    let totals = [0, 1].map(|side| all[side].values().sum::<f64>());
+    let mut shares: BTreeMap<u16, [f64; 2]> = BTreeMap::new();
+    for (side, counts) in all.iter().enumerate() {
+        for (bucket, count) in counts {
+            shares.entry(bucket / TOGETHER).or_default()[side] += count / totals[side];
+        }
+    }
+    let range = shares.keys().next().copied().unwrap_or(0)..=shares.keys().last().copied().unwrap_or(0);
+    let upper = |group: u16| nanos(upper_end(((group + 1) * TOGETHER - 1).min(WALL_BUCKETS - 1)));
+    let bin = |group: u16| WallBin { below: upper(group), shares: shares.get(&group).copied().unwrap_or_default() };
+    range.map(bin).collect()
+}
+
+/// A route with fewer requests of either version has no median to speak of.
+const LEAST: f64 = 20.0;
+
+/// Half a bucket above its middle.
+fn upper_end(bucket: u16) -> f64 {
+    wall_bucket_middle(bucket) * (0.5_f64 / 16.0).exp2()
+}
+
+/// The time below which a share of the requests lies, evenly spread within their bucket as logarithms.
+fn quantile(counts: &Counts, share: f64) -> f64 {
+    let wanted = share * counts.values().sum::<f64>();
+    let mut below = 0.0;
+    for (&bucket, &count) in counts {
+        if below + count >= wanted {
+            let within = ((wanted - below) / count).clamp(0.0, 1.0);
+            return wall_bucket_middle(bucket) * ((within - 0.5) / 16.0).exp2();
+        }
+        below += count;
+    }
+    counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket))
+}
+
+/// Requests of which it is known how long they waited.
+fn watched(lines: &[Line]) -> [u64; 2] {
+    let mut watched = [0; 2];
+    lines.iter().for_each(|line| watched[line.side] += line.row.sums.watched);
+    watched
+}
+
+/// Mean CPU time, waiting and the rest of the requests of which all are known.
+fn parts(lines: &[Line]) -> Reading<WallParts> {
+    /// With fewer requests of a version there are no means: of times that vary by as much as their mean, the change of the
+    /// means of so many has a standard error of 4.5 %.
+    const LEAST_WATCHED: u64 = 1_000;
+    let watched = watched(lines);
+    if watched.iter().all(|n| *n > 0) && watched.iter().any(|n| *n < LEAST_WATCHED) {
+        let [old, new] = watched;
+        return Err(Absent(format!(
+            "how long requests waited for a CPU is known of {old} of OLD and {new} of NEW, and {LEAST_WATCHED} of each are needed"
+        )));
+    }
+    let mut sums = [[0.0; 4]; 2];
+    for line in lines {
+        let row = &line.row.sums;
+        let own = [row.watched as f64, row.watched_cpu, row.watched_delay, row.watched_wall];
+        sums[line.side].iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
+    }
+    if sums.iter().any(|sum| sum[0] == 0.0) {
+        return Err(Absent::because("how long requests waited for a CPU was not told"));
+    }
+    let blocked = |[n, cpu, delay, wall]: [f64; 4]| (wall - cpu - delay).max(0.0) / n;
+    Ok(WallParts {
+        cpu: sums.map(|sum| nanos(sum[1] / sum[0])),
+        waiting: sums.map(|sum| nanos(sum[2] / sum[0])),
+        blocked: sums.map(|sum| nanos(blocked(sum))),
+    })
+}
+
+/// The median wall time of a route, OLD and NEW.
+pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows) -> BTreeMap<u32, [Nanos; 2]> {
+    let sides = Sides::new(question, rows);
+    let mut counts: BTreeMap<u32, [Counts; 2]> = BTreeMap::new();
+    for row in rows.walls.iter().filter(|row| (question.from..question.to).contains(&row.second)) {
+        let Some(side) = sides.of(row.version) else { continue };
+        let own = &mut counts.entry(row.route).or_default()[side];
+        row.counts.iter().for_each(|&(bucket, count)| *own.entry(bucket).or_default() += f64::from(count));
+    }
+    let both = counts.into_iter().filter(|(_, sides)| sides.iter().all(|counts| !counts.is_empty()));
+    both.map(|(route, sides)| (route, sides.map(|counts| nanos(quantile(&counts, 0.5))))).collect()
+}

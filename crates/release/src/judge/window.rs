@@ -1,0 +1,129 @@
+//! The rows of the two versions, in one order.
+
+use crate::record::ReleaseQuestion;
+use steady_model::{ReleaseRow, ReleaseRows};
+
+use crate::JudgeError;
+
+/// A row of one of the two versions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// 0: OLD, 1: NEW.
+    pub(crate) side: usize,
+    /// The row. It is copied, for a million of them are read again and again in another order than they came in.
+    pub(crate) row: ReleaseRow,
+}
+
+/// What rows are ordered by; the sums only make it one order where a row was told in several parts.
+type Key = (u32, u32, u32, u64, u64, usize, u64, u64);
+
+impl Line {
+    /// The second behind the last that it stands for.
+    pub(crate) fn end(&self) -> u64 {
+        self.row.second + u64::from(self.row.span_seconds.max(1))
+    }
+
+    /// Its route and class: requests of one stratum cost alike, as far as that is known before they run.
+    pub(crate) fn stratum(&self) -> (u32, u32) {
+        (self.row.route, self.row.class)
+    }
+
+    /// Whether all its requests are in the sums in levels.
+    pub(crate) fn has_levels(&self) -> bool {
+        self.row.sums.levels.requests >= self.row.sums.requests
+    }
+
+    /// Requests that count.
+    pub(crate) fn requests(&self) -> f64 {
+        self.row.sums.requests as f64
+    }
+
+    /// The sum of logarithms of CPU time; of requests that were counted from outside, that of their mean.
+    pub(crate) fn log(&self) -> f64 {
+        if self.row.process == 0 {
+            self.requests() * (self.row.sums.cpu / self.requests()).ln()
+        } else {
+            self.row.sums.log
+        }
+    }
+}
+
+/// How long the longest row is, in seconds.
+pub(crate) fn longest(lines: &[Line]) -> u64 {
+    lines.iter().map(|line| u64::from(line.row.span_seconds)).max().unwrap_or(0).max(1)
+}
+
+/// The sides of the question among the versions' numbers: which are OLD, which NEW.
+pub(crate) struct Sides(Vec<Option<usize>>);
+
+impl Sides {
+    pub(crate) fn new(question: &ReleaseQuestion, rows: &ReleaseRows) -> Sides {
+        let side = |name: &String| match name {
+            _ if *name == question.old => Some(0),
+            _ if *name == question.new => Some(1),
+            _ => None,
+        };
+        Sides(rows.versions.iter().map(side).collect())
+    }
+
+    pub(crate) fn of(&self, version: u32) -> Option<usize> {
+        self.0.get(version as usize).copied().flatten()
+    }
+}
+
+/// The lines of both versions within the window that have requests that count, in one order whatever the order of the rows.
+pub(crate) fn lines(question: &ReleaseQuestion, rows: &ReleaseRows) -> Result<Vec<Line>, JudgeError> {
+    if question.old == question.new {
+        return Err(JudgeError::SameVersion(question.old.clone()));
+    }
+    let sides = Sides::new(question, rows);
+    let mut counts = [(0, 0); 2];
+    let mut keys: Vec<(Key, usize)> = Vec::new();
+    for (at, row) in rows.requests.iter().enumerate() {
+        let Some(side) = sides.of(row.version).filter(|_| (question.from..question.to).contains(&row.second)) else {
+            continue;
+        };
+        let ReleaseRow { route, class, host, second, process, sums, .. } = row;
+        counts[side].0 += sums.requests;
+        counts[side].1 += sums.warming;
+        if sums.requests > 0 && (*process != 0 || sums.cpu > 0.0) {
+            keys.push(((*route, *class, *host, *second, *process, side, sums.log.to_bits(), sums.cpu.to_bits()), at));
+        }
+    }
+    for (version, (requests, warming)) in [&question.old, &question.new].into_iter().zip(counts) {
+        check(version, requests, warming, question, rows)?;
+    }
+    keys.sort_unstable();
+    Ok(keys.into_iter().map(|((_, _, _, _, _, side, ..), at)| Line { side, row: rows.requests[at] }).collect())
+}
+
+/// Whether there is anything of a version, which has so many requests that count, and so many that do not.
+fn check(
+    version: &str,
+    requests: u64,
+    warming: u64,
+    question: &ReleaseQuestion,
+    rows: &ReleaseRows,
+) -> Result<(), JudgeError> {
+    match (requests, warming) {
+        (0, 0) => Err(missing(version, question, rows)),
+        (0, warming) => Err(JudgeError::OnlyWarming { version: version.into(), warming }),
+        _ => Ok(()),
+    }
+}
+
+fn missing(version: &str, question: &ReleaseQuestion, rows: &ReleaseRows) -> JudgeError {
+    let mut there: Vec<String> = rows
+        .requests
+        .iter()
+        .filter(|row| (question.from..question.to).contains(&row.second))
+        .filter(|row| row.sums.requests + row.sums.warming > 0)
+        .filter_map(|row| rows.versions.get(row.version as usize).cloned())
+        .collect();
+    there.sort_unstable();
+    there.dedup();
+    if there.is_empty() {
+        return JudgeError::NothingInWindow { service: question.service.clone() };
+    }
+    JudgeError::NoSuchVersion { version: version.into(), there }
+}

@@ -1,0 +1,127 @@
+//! A service as it is known without reading its rows: which one is meant, and which versions of it there are.
+
+use steady_feature::Failure;
+
+/// More names than this are not listed.
+const NAMES: usize = 12;
+
+/// A service, as far as it is known without reading rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) versions: Vec<String>,
+    /// The first and the last second that something is kept of; not known of a fleet.
+    pub(crate) kept: Option<(u64, u64)>,
+}
+
+/// Adds what another store knows of a service.
+pub(super) fn join(services: &mut Vec<Service>, more: Service) {
+    let Some(known) = services.iter_mut().find(|known| known.name == more.name) else {
+        services.push(more);
+        return;
+    };
+    let fresh: Vec<String> = more.versions.into_iter().filter(|version| !known.versions.contains(version)).collect();
+    known.versions.extend(fresh);
+    let both = known.kept.zip(more.kept);
+    known.kept = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
+}
+
+/// The service that was named, or the only one there is, of those that `whose` knows.
+pub(super) fn named(mut services: Vec<Service>, name: Option<&str>, whose: &str) -> Result<Service, Failure> {
+    let names: Vec<&str> = services.iter().map(|service| service.name.as_str()).collect();
+    let found = match name {
+        Some(name) => names.iter().position(|one| *one == name),
+        None if names.len() == 1 => Some(0),
+        None => None,
+    };
+    let Some(found) = found else {
+        return Err(Failure::Usage(match name {
+            _ if names.is_empty() => format!("{whose} knows no service: none has told an agent anything yet"),
+            Some(name) => format!("{whose} knows no service '{name}', but {}", listed(&names)),
+            None => format!("--service must say which: {whose} knows {}", listed(&names)),
+        }));
+    };
+    Ok(services.swap_remove(found))
+}
+
+/// Refuses versions that nothing is kept of.
+pub(super) fn versions_there(service: &Service, old: &str, new: &str) -> Result<(), Failure> {
+    let there = |version: &str| service.versions.iter().any(|one| one == version);
+    if let Some(missing) = [old, new].into_iter().find(|version| !there(version)) {
+        let names: Vec<&str> = service.versions.iter().map(String::as_str).collect();
+        let only = if names.len() == 1 { "only " } else { "" };
+        return Err(Failure::Usage(format!(
+            "service '{}' has told of no version '{missing}', but {only}of {}",
+            service.name,
+            listed(&names)
+        )));
+    }
+    if old == new {
+        return Err(Failure::Usage(format!("'{old}' is compared with itself: name two versions")));
+    }
+    Ok(())
+}
+
+/// `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
+fn listed(names: &[&str]) -> String {
+    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| format!("'{}'", name.escape_debug())).collect();
+    if names.len() > NAMES {
+        shown.push(format!("{} more", names.len() - NAMES));
+    }
+    match shown.pop() {
+        Some(last) if shown.is_empty() => last,
+        Some(last) => format!("{} and {last}", shown.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_of_several_stores_is_one() {
+        let service = |name: &str, version: &str, kept| Service {
+            name: name.to_owned(),
+            versions: vec![version.to_owned()],
+            kept: Some(kept),
+        };
+        let mut services = Vec::new();
+        for more in [
+            service("a", "v1", (5, 9)),
+            service("b", "v1", (1, 2)),
+            service("a", "v2", (3, 7)),
+            service("a", "v1", (6, 6)),
+        ] {
+            join(&mut services, more);
+        }
+        let a = Service { name: "a".to_owned(), versions: vec!["v1".to_owned(), "v2".to_owned()], kept: Some((3, 9)) };
+        assert_eq!(services, [a, service("b", "v1", (1, 2))]);
+    }
+
+    #[test]
+    fn names_are_listed_as_one_says_them() {
+        assert_eq!(
+            [listed(&["a"]), listed(&["a", "b"]), listed(&["a", "b", "c\n"])],
+            ["'a'", "'a' and 'b'", "'a', 'b' and 'c\\n'"]
+        );
+        assert!(listed(&["x"; 20]).ends_with("'x' and 8 more"));
+    }
+
+    #[test]
+    fn versions_must_be_there_and_be_two() {
+        let facts = |versions: &[&str]| Service {
+            name: "shop".to_owned(),
+            versions: versions.iter().map(|version| (*version).to_owned()).collect(),
+            kept: None,
+        };
+        let told =
+            |versions: &[&str], old, new| versions_there(&facts(versions), old, new).map_err(|why| why.to_string());
+        assert_eq!(told(&["v1", "v2"], "v1", "v2"), Ok(()));
+        assert_eq!(
+            told(&["v1"], "v1", "v2"),
+            Err("service 'shop' has told of no version 'v2', but only of 'v1'".to_owned())
+        );
+        assert!(told(&["v1", "v2"], "v1", "v1").is_err_and(|why| why.contains("itself")));
+    }
+}

@@ -1,0 +1,268 @@
+//! What holds between the files of a crate, and for each function: no import cycles, no tuple patterns as parameters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{fs, thread};
+
+use syn::visit::{self, Visit};
+
+use super::{folder, root, sources};
+
+#[test]
+fn files_of_a_crate_do_not_import_each_other_in_cycles() {
+    let crates = fs::read_dir(root().join("crates")).expect("the workspace has crates");
+    let mut crates: Vec<PathBuf> = crates.map(|entry| entry.expect("folders are readable").path()).collect();
+    crates.sort();
+    let found: Vec<String> = in_parallel(&crates, |path| {
+        let modules = modules(&path.join("src"));
+        let texts =
+            modules.iter().map(|(module, file)| (module.clone(), parsed(file, without_tests(&text(file))))).collect();
+        cycles(&texts).into_iter().map(|cycle| format!("{}: {cycle}", folder(path, &root()))).collect()
+    });
+    assert!(found.is_empty(), "import cycles:\n{found:#?}");
+}
+
+#[test]
+fn functions_have_no_tuple_patterns_as_parameters() {
+    let root = root();
+    let files: Vec<PathBuf> =
+        ["crates", "preload", "fuzz", "tests"].iter().flat_map(|top| sources(&root.join(top))).collect();
+    let found = in_parallel(&files, |file| {
+        // Most files are not parsed, which takes most of the time: a tuple pattern is followed by its type.
+        let text = Some(text(file)).filter(|text| text.contains("): "));
+        let functions = text.map(|text| with_tuple_patterns(&parsed(file, &text)));
+        functions.unwrap_or_default().into_iter().map(|name| format!("{}: {name}", folder(file, &root))).collect()
+    });
+    assert!(found.is_empty(), "functions with tuple patterns as parameters:\n{found:#?}");
+}
+
+/// A module's path within its crate: `["run", "store"]`; empty for the crate itself.
+type Module = Vec<String>;
+
+/// The modules of a crate that are files, without those of tests.
+fn modules(src: &Path) -> BTreeMap<Module, PathBuf> {
+    let module = |file: &PathBuf| {
+        let path = file.strip_prefix(src).expect("sources lie below src").with_extension("");
+        let mut module: Module = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+            module.pop();
+        }
+        (!module.iter().any(|part| part == "tests")).then(|| (module, file.clone()))
+    };
+    sources(src).iter().filter_map(module).collect()
+}
+
+/// Groups of modules each of which imports the others, in words. A module and those inside it may import each other.
+fn cycles(modules: &BTreeMap<Module, syn::File>) -> Vec<String> {
+    let imports: BTreeMap<&Module, BTreeSet<&Module>> =
+        modules.iter().map(|(module, file)| (module, imports(module, file, modules))).collect();
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+        imports.keys().map(|module| (*module, reached(module, &imports))).collect();
+    let mut groups = BTreeSet::new();
+    for (module, from_it) in &reached {
+        let group: Vec<String> =
+            from_it.iter().filter(|other| reached[*other].contains(module)).map(|other| other.join("::")).collect();
+        if !group.is_empty() {
+            groups.insert(group.join(", "));
+        }
+    }
+    groups.into_iter().collect()
+}
+
+/// All modules that a module imports, and those that they import. It is among them itself if there is a way back.
+fn reached<'a>(module: &Module, imports: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<&'a Module> {
+    let mut reached = BTreeSet::new();
+    let mut left: Vec<&Module> = imports[module].iter().copied().collect();
+    while let Some(next) = left.pop() {
+        if reached.insert(next) {
+            left.extend(&imports[next]);
+        }
+    }
+    reached
+}
+
+/// The modules that a file names by a path, without those around it and inside it.
+fn imports<'a>(module: &Module, file: &syn::File, modules: &'a BTreeMap<Module, syn::File>) -> BTreeSet<&'a Module> {
+    let mut paths = Paths { module: module.clone(), modules, found: BTreeSet::new() };
+    paths.visit_file(file);
+    let related = |other: &Module| other.starts_with(module) || module.starts_with(other);
+    paths.found.into_iter().filter(|other| !related(other)).collect()
+}
+
+/// Collects the modules that paths lead to.
+struct Paths<'a> {
+    /// Where the path is that is being looked at.
+    module: Module,
+    modules: &'a BTreeMap<Module, syn::File>,
+    found: BTreeSet<&'a Module>,
+}
+
+impl Paths<'_> {
+    /// Notes the module that a path of `words` leads to: the longest beginning that is one.
+    fn note(&mut self, words: &[String]) {
+        let Some(first) = words.first() else { return };
+        let mut path = self.module.clone();
+        path.push(first.clone());
+        let (mut path, mut rest) = match first.as_str() {
+            "crate" => (vec![], &words[1..]),
+            "self" => (self.module.clone(), &words[1..]),
+            "super" => (self.module.clone(), words),
+            _ if self.modules.contains_key(&path) => (self.module.clone(), words),
+            _ => return,
+        };
+        while rest.first().is_some_and(|word| word == "super") {
+            path.pop();
+            rest = &rest[1..];
+        }
+        path.extend(rest.iter().cloned());
+        while !path.is_empty() && !self.modules.contains_key(&path) {
+            path.pop();
+        }
+        self.found.extend(self.modules.get_key_value(&path).map(|(module, _)| module));
+    }
+
+    /// Notes each path of an import, which begins with `words`.
+    fn note_import(&mut self, words: &mut Module, tree: &syn::UseTree) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                words.push(path.ident.to_string());
+                self.note_import(words, &path.tree);
+                words.pop();
+            }
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_import(words, tree)),
+            syn::UseTree::Name(syn::UseName { ident, .. }) | syn::UseTree::Rename(syn::UseRename { ident, .. }) => {
+                words.push(ident.to_string());
+                self.note(words);
+                words.pop();
+            }
+            _ => self.note(words),
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Paths<'_> {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if item.content.is_some() && !is_for_tests(&item.attrs) {
+            self.module.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+            self.module.pop();
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            self.note_import(&mut vec![], &item.tree);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if words.len() > 1 {
+            self.note(&words);
+        }
+        visit::visit_path(self, path);
+    }
+
+    /// What is given to a macro is known as text only.
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let text = call.tokens.to_string().replace(" :: ", "::");
+        let is_of_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+        for path in text.split(|letter| !is_of_path(letter)).filter(|path| path.contains("::")) {
+            self.note(&path.split("::").map(str::to_owned).collect::<Vec<_>>());
+        }
+        visit::visit_macro(self, call);
+    }
+}
+
+/// Whether something is compiled for tests alone.
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        _ => false,
+    })
+}
+
+/// The functions of a file that have a tuple pattern as a parameter. Closures may have them.
+fn with_tuple_patterns(file: &syn::File) -> Vec<String> {
+    let mut functions = Functions::default();
+    functions.visit_file(file);
+    functions.with_tuples
+}
+
+#[derive(Default)]
+struct Functions {
+    with_tuples: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        let has_tuple = |argument: &syn::FnArg| match argument {
+            syn::FnArg::Typed(typed) => is_tuple(&typed.pat),
+            _ => false,
+        };
+        if signature.inputs.iter().any(has_tuple) {
+            self.with_tuples.push(signature.ident.to_string());
+        }
+    }
+}
+
+fn is_tuple(pattern: &syn::Pat) -> bool {
+    match pattern {
+        syn::Pat::Tuple(_) => true,
+        syn::Pat::Reference(reference) => is_tuple(&reference.pat),
+        _ => false,
+    }
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).expect("sources are readable UTF-8")
+}
+
+/// The text of a file before its module of tests, which stands at its end: what is not parsed takes no time.
+fn without_tests(text: &str) -> &str {
+    text.split_once("\n#[cfg(test)]\nmod tests {").map_or(text, |(before, _)| before)
+}
+
+fn parsed(file: &Path, text: &str) -> syn::File {
+    syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// What `find` finds in each of `places`, in their order, with a thread on each CPU.
+fn in_parallel(places: &[PathBuf], find: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = |first: usize| places.iter().skip(first).step_by(threads).map(|place| find(place)).collect::<Vec<_>>();
+    let mut found: Vec<String> = thread::scope(|scope| {
+        let share = &share;
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || share(first))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("no thread panics")).flatten().collect()
+    });
+    found.sort();
+    found
+}
+
+#[test]
+fn a_cycle_of_imports_is_found() {
+    let cycles = |texts: &[(&str, &str)]| {
+        let module = |path: &str| path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        cycles(&texts.iter().map(|(path, text)| (module(path), syn::parse_file(text).expect("Rust"))).collect())
+    };
+    let two = [("", "mod a; mod b;"), ("a", "use super::b::{self, X};"), ("b", "fn f() -> crate::a::Y { todo() }")];
+    assert_eq!(cycles(&two), ["a, b"]);
+    let in_a_macro = [("a", "fn f() { assert!(crate::b::g(1), \"x\") }"), ("b", "use crate::{a::h, c};"), ("c", "")];
+    assert_eq!(cycles(&in_a_macro), ["a, b"]);
+    let three =
+        [("a", "use crate::b::X;"), ("b", "mod inner { use super::super::c::Y; }"), ("c", "use crate::a::d::Z;")];
+    assert_eq!(cycles(&[&three[..], &[("a::d", "use super::super::b::X;")]].concat()), ["a::d, b, c"]);
+    // A parent and its child, and tests.
+    let fine = [("a", "mod b; use b::X;"), ("a::b", "use super::Y; use crate::c::Z;"), ("c", "")];
+    assert!(cycles(&fine).is_empty());
+    let in_tests = [("a", "use crate::b::X;"), ("b", "#[cfg(test)] mod tests { use crate::a::Y; }")];
+    assert!(cycles(&in_tests).is_empty());
+}
+
+#[test]
+fn a_tuple_pattern_as_a_parameter_is_found() {
+    let found = |text: &str| with_tuple_patterns(&syn::parse_file(text).expect("Rust"));
+    assert_eq!(found("fn f((a, b): (u8, u8)) {} impl X { fn g(&self, &(c, d): &(u8, u8)) {} }"), ["f", "g"]);
+    assert!(found("fn f(both: (u8, u8), Nanos(n): Nanos) { let g = |(a, b): (u8, u8)| a; }").is_empty());
+}
