@@ -144,8 +144,8 @@ fn directories_that_others_can_write_to_are_rejected_and_missing_ones_created() 
 fn the_status_says_that_no_agent_is_running() {
     let folder = running::folder("none");
     let socket = folder.join("agent.sock");
-    let words = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
-    let (status, text, _) = steady::run(&words);
+    let args = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
+    let (status, text, _) = steady::run(&args);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &json["running"], &json["schema"]), (0, &Value::Bool(false), &Value::from("steady.agent/1")));
     assert!(json["agent_absent"].is_string() && json["store_absent"].is_string(), "{text}");

@@ -227,10 +227,10 @@ fn usage_errors_say_what_to_write_instead() {
         (&["--samples", "true", "true"], "--export-json"),
         (&["--export-json", "/nonexistent/x.json", "true", "true"], "/nonexistent/x.json"),
     ];
-    for (words, remedy) in cases {
-        let (status, stdout, stderr) = run(&[&["compare"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(remedy), "{words:?}: {stderr}");
+    for (args, remedy) in cases {
+        let (status, stdout, stderr) = run(&[&["compare"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(remedy), "{args:?}: {stderr}");
     }
     assert_eq!(run(&["compare"]).0, 2);
     assert_eq!(run(&[]).0, 2);

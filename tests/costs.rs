@@ -12,8 +12,8 @@ use steady_linux::clock;
 use steady_model::Nanos;
 
 /// Runs `steady costs` and returns its JSON report. Panics if the exit status is not `status`.
-fn costs(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["costs", "--no-history", "--format", "json"], words].concat());
+fn costs(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["costs", "--no-history", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
@@ -30,12 +30,12 @@ fn number(probe: &Value, field: &str) -> f64 {
     probe[field].as_f64().unwrap_or_else(|| panic!("{field} in {probe}"))
 }
 
-/// Returns the processes whose command line begins with `words`.
-fn processes(words: &str) -> Vec<i32> {
+/// Returns the processes whose command line begins with `prefix`.
+fn processes(prefix: &str) -> Vec<i32> {
     let numbered = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
     let begins = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).replace('\0', " ").starts_with(words)
+        String::from_utf8_lossy(&line).replace('\0', " ").starts_with(prefix)
     };
     fs::read_dir("/proc").unwrap().filter_map(numbered).filter(begins).collect()
 }
@@ -72,8 +72,8 @@ impl Drop for Spinners {
 
 #[test]
 fn a_call_costs_less_than_a_system_call_and_that_less_than_a_switch() {
-    let words = ["--only", "function_call,system_call,process_switch,fork_exit", "--repetitions", "30"];
-    let report = costs(0, &[&words[..], &["--seed", "7", "--cpu", "0"]].concat());
+    let args = ["--only", "function_call,system_call,process_switch,fork_exit", "--repetitions", "30"];
+    let report = costs(0, &[&args[..], &["--seed", "7", "--cpu", "0"]].concat());
     assert_eq!((&report["schema"], &report["seed"]), (&"steady.costs/1".into(), &"7".into()));
     for probe in probes(&report) {
         let [low, median, high] = ["low_seconds", "median_seconds", "high_seconds"].map(|field| number(probe, field));
@@ -84,7 +84,7 @@ fn a_call_costs_less_than_a_system_call_and_that_less_than_a_switch() {
         assert_eq!(number(probe, "repetitions") + number(probe, "set_apart"), 30.0, "{probe}");
     }
     let median = |name: &str| number(probe(&report, name), "median_seconds");
-    // Guards against a published cost of a system call that was below that of ten function calls.
+    // A system call that costs less than ten function calls is a measurement error.
     assert!(10.0 * median("function_call") < median("system_call"), "{report}");
     assert!(2.0 * median("system_call") < median("process_switch"), "{report}");
     assert!(5.0 * median("process_switch") < median("fork_exit"), "{report}");
@@ -141,10 +141,10 @@ fn a_short_budget_is_kept() {
 
 #[test]
 fn invalid_options_are_usage_errors() {
-    let refused = |words: &[&str], expected: &str| {
-        let (status, stdout, stderr) = run(&[&["costs", "--no-history"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(expected), "{words:?}: {stderr}");
+    let refused = |args: &[&str], expected: &str| {
+        let (status, stdout, stderr) = run(&[&["costs", "--no-history"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
     };
     refused(&["--only", "no_such_probe"], "no probe 'no_such_probe'");
     refused(&["--only", "system_call,"], "no probe ''");
@@ -200,9 +200,9 @@ fn every_format_is_written() {
     let files = ["json", "csv", "md", "html"].map(|form| folder.join(format!("costs.{form}")));
     let [json, csv, markdown, html] = files.each_ref().map(|file| file.to_str().unwrap());
     let plots = folder.join("plots");
-    let words = ["costs", "--only", "system_call,signal", "--repetitions", "10", "--samples", "--plots"];
+    let args = ["costs", "--only", "system_call,signal", "--repetitions", "10", "--samples", "--plots"];
     let exports = ["--export-json", json, "--export-csv", csv, "--export-markdown", markdown, "--export-html", html];
-    let (status, stdout, stderr) = run(&[&words[..], &[plots.to_str().unwrap()], &exports].concat());
+    let (status, stdout, stderr) = run(&[&args[..], &[plots.to_str().unwrap()], &exports].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.contains("system_call") && stdout.contains("History: "), "{stdout}");
@@ -240,7 +240,7 @@ fn with_one_cpu_probes_that_need_two_are_not_measured() {
 }
 
 /// Runs `steady` with a seccomp filter that rejects the system call with this number. Returns `None` without seccomp.
-fn run_without_call(call: u32, words: &[&str]) -> Option<(i32, String, String)> {
+fn run_without_call(call: u32, args: &[&str]) -> Option<(i32, String, String)> {
     let filter = format!(
         "import ctypes, os, struct, sys\n\
          libc = ctypes.CDLL(None, use_errno=True)\n\
@@ -253,7 +253,7 @@ fn run_without_call(call: u32, words: &[&str]) -> Option<(i32, String, String)> 
          os.execv(sys.argv[1], sys.argv[1:])\n"
     );
     let mut command = Command::new("python3");
-    command.args(["-c", &filter, env!("CARGO_BIN_EXE_steady")]).args(words).stdin(Stdio::null());
+    command.args(["-c", &filter, env!("CARGO_BIN_EXE_steady")]).args(args).stdin(Stdio::null());
     let output = command.env("XDG_DATA_HOME", steady::data_home()).output().ok()?;
     Some(output_of(output)).filter(|(status, ..)| *status != 99)
 }
@@ -278,9 +278,9 @@ fn without_the_permission_to_pin_nothing_is_measured() {
 
 /// Starts an experiment that runs for up to ten minutes.
 fn start_long(only: &str) -> Child {
-    let words =
+    let args =
         ["costs", "--no-history", "--format", "json", "--repetitions", "100000", "--budget", "10m", "--only", only];
-    steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn kill(signal: &str, pid: i32) {
@@ -338,8 +338,8 @@ fn an_interruption_shows_the_completed_probes() {
 
 #[test]
 fn a_killed_prober_is_reported_and_the_others_are_shown() {
-    let words = ["costs", "--no-history", "--format", "json", "--repetitions", "600", "--only", "system_call,signal"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["costs", "--no-history", "--format", "json", "--repetitions", "600", "--only", "system_call,signal"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| probers_of(child.id()).len() == 2));
     std::thread::sleep(Duration::from_millis(200));
     // The first prober has the lowest process id.

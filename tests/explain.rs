@@ -27,8 +27,8 @@ fn made() -> &'static str {
 /// Returns the JSON report on one run.
 fn explained(name: &str, options: &[&str], command: &[&str]) -> Value {
     let file = scratch(&format!("explained-{name}.json"));
-    let words = [&["explain", "--quiet", "--export-json", file.to_str().unwrap()], options, &["--"], command].concat();
-    let (status, _, stderr) = run(&words);
+    let args = [&["explain", "--quiet", "--export-json", file.to_str().unwrap()], options, &["--"], command].concat();
+    let (status, _, stderr) = run(&args);
     assert_eq!(status, 0, "{stderr}");
     let text = fs::read_to_string(&file).expect("the report was written");
     let _ = fs::remove_file(&file);
@@ -181,8 +181,8 @@ fn the_difference_of_two_commands_is_the_additional_page_faults() {
     let of = |pages: &str| format!("{} faults {pages}", made());
     let (old, new) = (of("100"), of("3000"));
     let file = scratch("explained-pair.json");
-    let words = ["explain", "--runs", "40", "--no-history", "--export-json", file.to_str().unwrap(), &old, &new];
-    let (status, stdout, stderr) = output_of(steady::steady().args(words).output().expect("steady starts"));
+    let args = ["explain", "--runs", "40", "--no-history", "--export-json", file.to_str().unwrap(), &old, &new];
+    let (status, stdout, stderr) = output_of(steady::steady().args(args).output().expect("steady starts"));
     assert_eq!(status, 0, "{stderr}");
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let _ = fs::remove_file(&file);

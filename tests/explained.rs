@@ -121,11 +121,11 @@ fn time_while_stopped_does_not_count() {
     for options in TRACING {
         measure_prices();
         let file = scratch("explained-stopped.json");
-        let words = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
+        let args = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
         // The script also stops the child of the shell.
         let script = "sleep 0.1 & kill -STOP $! $$; kill -CONT $!; wait; exit 3";
         let begun = clock::monotonic();
-        let child = steady().args(words).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
+        let child = steady().args(args).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
         // The command stops itself, and `steady` stops too, so that its parent sees it.
         assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
         std::thread::sleep(Duration::from_millis(900));
@@ -178,8 +178,8 @@ fn processes_that_the_command_leaves_are_killed() {
 fn commands_that_cannot_be_started_give_the_statuses_of_a_shell() {
     measure_prices();
     for options in TRACING {
-        let status = |words: &[&str]| {
-            let (status, stdout, stderr) = run(&[&["explain"], options, &["--"], words].concat());
+        let status = |args: &[&str]| {
+            let (status, stdout, stderr) = run(&[&["explain"], options, &["--"], args].concat());
             assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
             assert!(stderr.starts_with("steady: "), "{stderr}");
             status
@@ -189,8 +189,8 @@ fn commands_that_cannot_be_started_give_the_statuses_of_a_shell() {
         let script = scratch("explained-script");
         fs::write(&script, "echo $1; exit 6").unwrap();
         assert!(Command::new("chmod").arg("+x").arg(&script).status().unwrap().success());
-        let words = [&["explain"], options, &["--", script.to_str().unwrap(), "word"]].concat();
-        let (status, stdout, stderr) = run(&words);
+        let args = [&["explain"], options, &["--", script.to_str().unwrap(), "word"]].concat();
+        let (status, stdout, stderr) = run(&args);
         assert_eq!(
             (status, stdout.as_str()),
             (6, "word\n"),
@@ -274,8 +274,8 @@ fn all_formats_are_written() {
     let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("explained.{form}"))));
     let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
     let options: Vec<String> = options.collect();
-    let words: Vec<&str> = ["explain"].into_iter().chain(options.iter().map(String::as_str)).collect();
-    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    let args: Vec<&str> = ["explain"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&args[..], &["--", "sh", "-c", "exit 0"]].concat());
     assert_eq!(status, 0, "{stderr}");
     for ((form, file), mark) in files.iter().zip(["steady.explain/1", ",", "wall time", "<!DOCTYPE html>"]) {
         let text = fs::read_to_string(file).unwrap();
@@ -287,7 +287,7 @@ fn all_formats_are_written() {
 #[test]
 fn runs_are_stored_in_the_history_unless_disabled() {
     let home = scratch("history-of-explanations");
-    let with_home = |words: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let with_home = |args: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
     assert_eq!(with_home(&["explain", "--", "sh", "-c", "exit 3"]).0, 3);
     assert_eq!(with_home(&["explain", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
     assert_eq!(with_home(&["explain", "--runs", "6", "true", "sh -c :"]).0, 0);
@@ -307,10 +307,10 @@ fn runs_are_stored_in_the_history_unless_disabled() {
 fn prices_are_scaled_to_the_clock_rate_during_the_run() {
     let home = scratch("rate-of-the-clock");
     let (file, export) = (home.join("steady/prices.json"), home.join("report.json"));
-    let words =
+    let args =
         ["explain", "--no-history", "--by-process", "--export-json", export.to_str().unwrap(), "--", "sh", "-c", ":"];
     let explained = || {
-        let (status, _, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let (status, _, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         assert_eq!(status, 0, "{stderr}");
         (stderr, serde_json::from_str::<Value>(&fs::read_to_string(&export).unwrap()).unwrap())
     };

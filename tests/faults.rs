@@ -84,7 +84,7 @@ fn daemons_of_commands_are_killed_within_a_second_if_steady_is_killed() {
     assert!(within_a_second(|| launchers() == 0) || launchers_of_others(), "a launcher is left");
 }
 
-/// Returns whether the remaining launchers belong to other tests, which run concurrently: they have a parent.
+/// Returns whether the remaining launchers belong to other tests, which run concurrently: none of them is an orphan.
 fn launchers_of_others() -> bool {
     !within_a_second(|| {
         let orphan = |entry: &fs::DirEntry| {
@@ -101,8 +101,8 @@ fn an_interruption_gives_the_verdict_so_far() {
     let (less, more) = (work(1000), work(4000));
     let runs = std::env::temp_dir().join(format!("steady-interrupted-{}", std::process::id()));
     let count = format!("echo >>{}", runs.display());
-    let words = ["compare", "--runs", "1000000", "--format", "json", "--prepare", &count, &less, &more];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["compare", "--runs", "1000000", "--format", "json", "--prepare", &count, &less, &more];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Enough runs for a verdict, including the warm-up.
     let many = || fs::read(&runs).is_ok_and(|lines| lines.len() >= 100);
     assert!(eventually(many), "too few runs");

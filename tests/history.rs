@@ -15,9 +15,9 @@ fn data_of(test: &str) -> PathBuf {
 
 /// Runs `steady` with its data in `home`. Returns standard output and standard error; panics if the exit status is not
 /// `status`.
-fn run_in(home: &Path, status: i32, words: &[&str]) -> (String, String) {
-    let (actual, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap());
-    assert_eq!(actual, status, "{words:?}: {stdout}{stderr}");
+fn run_in(home: &Path, status: i32, args: &[&str]) -> (String, String) {
+    let (actual, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", home).args(args).output().unwrap());
+    assert_eq!(actual, status, "{args:?}: {stdout}{stderr}");
     (stdout, stderr)
 }
 
@@ -42,10 +42,10 @@ fn fill(home: &Path, number: usize) {
 #[test]
 fn a_stored_comparison_is_reported_again_identically() {
     let home = data_of("again");
-    let words = ["compare", "--runs", "30", "--seed", "7", "sh -c :", "sh -c 'true; true'"];
-    let json = run_in(&home, 0, &[&words[..], &["--format", "json", "--samples"]].concat()).0;
+    let args = ["compare", "--runs", "30", "--seed", "7", "sh -c :", "sh -c 'true; true'"];
+    let json = run_in(&home, 0, &[&args[..], &["--format", "json", "--samples"]].concat()).0;
     assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
-    let text = run_in(&home, 0, &words).0;
+    let text = run_in(&home, 0, &args).0;
     let (report, line) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(line, "History: 2 (steady history report 2)");
     assert_eq!(run_in(&home, 0, &["history", "report", "last"]).0.trim_end(), report);
@@ -91,11 +91,11 @@ fn one_run_is_shown_with_its_verdict() {
 #[test]
 fn unknown_runs_are_usage_errors() {
     let home = data_of("usage");
-    for words in [&["show", "last"][..], &["report", "1"], &["remove", "last"]] {
-        run_in(&home, 2, &[&["history"], words].concat());
+    for args in [&["show", "last"][..], &["report", "1"], &["remove", "last"]] {
+        run_in(&home, 2, &[&["history"], args].concat());
     }
     fill(&home, 1);
-    for words in [
+    for args in [
         &["show", "2"][..],
         &["report", "2"],
         &["remove", "2"],
@@ -105,7 +105,7 @@ fn unknown_runs_are_usage_errors() {
         &["show", "x"],
         &["list", "--limit", "-1"],
     ] {
-        run_in(&home, 2, &[&["history"], words].concat());
+        run_in(&home, 2, &[&["history"], args].concat());
     }
     assert!(run_in(&home, 2, &["history", "show", "2"]).1.contains("no run 2 in the history"));
     assert_eq!(ids(&home), [1]);
@@ -160,7 +160,7 @@ fn a_stored_load_experiment_is_reported_again_identically() {
     let json = run_in(&home, 0, &[&LOAD[..], &["--format", "json", "--samples"]].concat()).0;
     assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
     let files = |prefix: &str| ["csv", "markdown", "html"].map(|form| home.join(format!("{prefix}.{form}")));
-    let words = |files: &[PathBuf; 3]| -> Vec<String> {
+    let args = |files: &[PathBuf; 3]| -> Vec<String> {
         let options = ["--export-csv", "--export-markdown", "--export-html"];
         options
             .iter()
@@ -170,7 +170,7 @@ fn a_stored_load_experiment_is_reported_again_identically() {
     };
     let (first, again) = (files("first"), files("again"));
     let all = |start: &[&str], files: &[PathBuf; 3]| {
-        let exports = words(files);
+        let exports = args(files);
         run_in(&home, 0, &start.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
     };
     let text = all(&LOAD, &first);
@@ -232,12 +232,12 @@ fn costs_are_reported_again_in_every_format() {
         forms.iter().flat_map(|form| [format!("--export-{form}"), file(when, form)]).collect()
     };
     fs::create_dir_all(&home).unwrap();
-    let all = |words: &[&str], when: &str| {
+    let all = |args: &[&str], when: &str| {
         let exports = exports(when);
-        run_in(&home, 0, &words.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
+        run_in(&home, 0, &args.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
     };
-    let words = ["costs", "--only", "function_call,system_call", "--repetitions", "10", "--samples"];
-    let text = all(&words, "first");
+    let args = ["costs", "--only", "function_call,system_call", "--repetitions", "10", "--samples"];
+    let text = all(&args, "first");
     let again = all(&["history", "report", "last", "--samples"], "again");
     assert_eq!(text.trim_end().rsplit_once('\n').unwrap().0, again.trim_end());
     for form in forms {

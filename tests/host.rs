@@ -35,8 +35,8 @@ impl CopiedHost {
         self.0.to_str().unwrap()
     }
 
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        let (command, rest) = words.split_first().unwrap();
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        let (command, rest) = args.split_first().unwrap();
         run(&[&["host", command, "--root", self.root()], rest].concat())
     }
 
@@ -123,11 +123,11 @@ fn restore_gives_identical_files() {
 
 /// Runs `steady` again and again, killing it one step later each time, and calls `then` after each kill. Returns the number
 /// of steps, once a run ends before its kill.
-fn killed_at_every_step(host: &CopiedHost, words: &[&str], mut then: impl FnMut(u32)) -> u32 {
+fn killed_at_every_step(host: &CopiedHost, args: &[&str], mut then: impl FnMut(u32)) -> u32 {
     for at in 0.. {
         let number = at.to_string();
         let mut command = steady();
-        command.args(["host", words[0], "--root", host.root(), "--die-at", &number]).args(&words[1..]);
+        command.args(["host", args[0], "--root", host.root(), "--die-at", &number]).args(&args[1..]);
         let output = command.output().unwrap();
         if output.status.signal() != Some(9) {
             assert_eq!(output.status.code(), Some(0), "at {at}: {}", String::from_utf8_lossy(&output.stderr));
@@ -172,9 +172,9 @@ fn restore_works_after_restore_was_killed_at_any_step() {
 fn concurrent_commands_wait_for_each_other() {
     let host = CopiedHost::of("host-intel-active", "two");
     let before = host.files();
-    let start = |words: &[&str]| {
+    let start = |args: &[&str]| {
         let mut command = steady();
-        command.args(["host", words[0], "--root", host.root()]).args(&words[1..]);
+        command.args(["host", args[0], "--root", host.root()]).args(&args[1..]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     for _ in 0..5 {
@@ -231,11 +231,11 @@ fn an_invalid_journal_is_an_error() {
         ["", "{", "[]", &valid[..valid.len() / 2], &elsewhere, &valid.replace("\"version\": 1", "\"version\": 9")]
     {
         host.write(JOURNAL, text);
-        for words in [&["restore"][..], &["restore", "--force"], &["quiet"]] {
-            let (status, _, stderr) = host.run(words);
-            assert_eq!(status, 125, "{words:?}: {stderr}");
+        for args in [&["restore"][..], &["restore", "--force"], &["quiet"]] {
+            let (status, _, stderr) = host.run(args);
+            assert_eq!(status, 125, "{args:?}: {stderr}");
             assert!(stderr.contains("journal"), "{stderr}");
-            assert_eq!(host.files(), after, "{words:?}");
+            assert_eq!(host.files(), after, "{args:?}");
         }
     }
     assert_eq!(fs::read_to_string(&target).unwrap(), "mine\n");
@@ -342,15 +342,15 @@ fn locks_of_other_users_do_not_block() {
         let _ = holder.wait();
         return skip("locks_of_other_users_do_not_block", "other users cannot reach the build's directory");
     }
-    for words in [&["quiet"][..], &["restore"]] {
-        let child = steady().args(["host", words[0], "--root", host.root()]).stdout(Stdio::null()).spawn();
+    for args in [&["quiet"][..], &["restore"]] {
+        let child = steady().args(["host", args[0], "--root", host.root()]).stdout(Stdio::null()).spawn();
         let mut child = child.unwrap();
         let ended = (0..2_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             child.try_wait().unwrap().is_some()
         });
         let _ = child.kill();
-        assert!(ended && child.wait().unwrap().success(), "{words:?}");
+        assert!(ended && child.wait().unwrap().success(), "{args:?}");
     }
     assert_eq!(host.files(), before);
     drop(holder.stdin.take());
@@ -387,8 +387,8 @@ fn a_command_gets_a_quiet_host_and_returns_its_status() {
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let _ = fs::remove_file(&file);
     assert_eq!((&report["run"]["ended"]["exited"], &report["complete"]), (&7.into(), &true.into()));
-    for (words, status) in [(["--", "/nowhere/prog"], 127), (["--", "/etc/passwd"], 126)] {
-        assert_eq!(host.run(&[&["quiet"], &words[..]].concat()).0, status);
+    for (args, status) in [(["--", "/nowhere/prog"], 127), (["--", "/etc/passwd"], 126)] {
+        assert_eq!(host.run(&[&["quiet"], &args[..]].concat()).0, status);
         assert_eq!(host.files(), before);
     }
     assert_eq!(
@@ -475,9 +475,9 @@ fn status_reports_a_host_that_was_left_quiet() {
 fn quiet_host_is_restored_after_measuring() {
     let host = CopiedHost::of("host-intel-passive", "beside");
     let before = host.files();
-    let words = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
+    let args = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
     let (status, _, stderr) = run(&[
-        &words[..],
+        &args[..],
         &["--prepare", &format!("cp {}/{GOVERNOR} {}/seen", host.root(), host.root()), "true", "true"],
     ]
     .concat());
@@ -486,7 +486,7 @@ fn quiet_host_is_restored_after_measuring() {
     assert_eq!(host.text("seen"), "performance");
     fs::remove_file(host.0.join("seen")).unwrap();
     assert_eq!(host.files(), before);
-    let failing = [&words[..], &["false", "true"]].concat();
+    let failing = [&args[..], &["false", "true"]].concat();
     assert_eq!((run(&failing).0, host.files()), (3, before.clone()));
     let mut command = steady();
     command.args([
@@ -511,19 +511,19 @@ fn quiet_host_is_restored_after_measuring() {
 fn the_hint_is_one_line_and_appears_only_where_it_helps() {
     for (tree, hint) in [("host-intel-active", true), ("host-no-cpufreq", false)] {
         let host = CopiedHost::of(tree, &format!("hint-{tree}"));
-        for words in [
+        for args in [
             &["compare", "--no-history", "--runs", "6", "true"][..],
             &["costs", "--no-history", "--list"],
             &["load", "--no-history", "--procs", "1", "--cpu-time", "10ms"],
         ] {
-            let with = [&words[..1], &["--host-root", host.root()], &words[1..]].concat();
+            let with = [&args[..1], &["--host-root", host.root()], &args[1..]].concat();
             let (status, _, stderr) = run(&with);
-            assert_eq!(status, 0, "{words:?}: {stderr}");
+            assert_eq!(status, 0, "{args:?}: {stderr}");
             let lines = stderr.lines().filter(|line| line.contains("--quiet-host")).count();
-            let wanted = hint && !words.contains(&"--list");
-            assert_eq!(lines, usize::from(wanted), "{tree}: {words:?}: {stderr}");
+            let wanted = hint && !args.contains(&"--list");
+            assert_eq!(lines, usize::from(wanted), "{tree}: {args:?}: {stderr}");
             let quiet = [&with[..], &["--quiet"]].concat();
-            assert!(!run(&quiet).2.contains("--quiet-host"), "{tree}: {words:?}");
+            assert!(!run(&quiet).2.contains("--quiet-host"), "{tree}: {args:?}");
         }
     }
 }

@@ -132,8 +132,8 @@ fn aslr_is_turned_off_for_the_command_only() {
     if aslr.trim() != "2" {
         return skip("aslr_is_turned_off_for_the_command_only", "address space randomization is off on this host");
     }
-    let stack = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[words, &["--", "sh", "-c", "grep stack /proc/self/maps"]].concat());
+    let stack = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[args, &["--", "sh", "-c", "grep stack /proc/self/maps"]].concat());
         assert_eq!(status, 0, "{stderr}");
         stdout
     };
@@ -155,9 +155,9 @@ fn unprivileged_users_are_shown_the_sudo_command() {
     let program = Path::new("/tmp").join(program.file_name().unwrap());
     fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
     let _removed = RemovedOnDrop(program.clone());
-    let nobody = |words: &[&str]| {
+    let nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(words);
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(args);
         command.stdin(Stdio::null()).current_dir("/").output()
     };
     let Ok(output) = nobody(&["host", "quiet", "--only", "thp,perf-sample-rate"]) else {

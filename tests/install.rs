@@ -206,14 +206,14 @@ impl Script {
     fn of(build: &Path) -> Self {
         let program = build.with_file_name("build-script");
         let rustc = Path::new(env!("CARGO")).with_file_name("rustc");
-        let made = Command::new(rustc)
+        let output = Command::new(rustc)
             .args(["--edition", "2024", "-o"])
             .args([&program, build])
             .env("CARGO_PKG_VERSION", "1.2.3")
             .env("CARGO_MANIFEST_DIR", build.parent().unwrap())
             .output()
             .expect("rustc starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // The compiled program must not count as a change.
         let ignore = program.with_file_name(".gitignore");
         fs::write(ignore, "build-script\n.gitignore\n").unwrap();

@@ -18,16 +18,16 @@ fn parts(name: &str, count: usize, options: &[&str], commands: [&str; 2]) -> Vec
     let part = |index: usize| {
         let file: PathBuf = scratch(&format!("{name}-{index}.json"));
         let file = file.to_str().unwrap().to_owned();
-        let words = [&["compare", "--quiet", "--samples", "--export-json", &file], options, &commands].concat();
-        let (status, _, stderr) = run(&words);
+        let args = [&["compare", "--quiet", "--samples", "--export-json", &file], options, &commands].concat();
+        let (status, _, stderr) = run(&args);
         assert_eq!(status, 0, "{stderr}");
         file
     };
     (0..count).map(part).collect()
 }
 
-fn judge(words: &[&str], files: &[String]) -> (i32, String, String) {
-    run(&[&["judge"], words, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+fn judge(args: &[&str], files: &[String]) -> (i32, String, String) {
+    run(&[&["judge"], args, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat())
 }
 
 fn remove(files: &[String]) {
@@ -108,8 +108,8 @@ fn fail_if_and_require_verdict_set_the_exit_status_of_a_join() {
 fn files_that_cannot_be_joined_are_rejected_with_the_reason() {
     let files = parts("one", 2, &["--runs", "6"], ["true", "true"]);
     let others = parts("other", 1, &["--runs", "6", "--resolution", "2%"], ["true", "true"]);
-    let refused = |words: &[&str], files: &[String], wanted: &str| {
-        let (status, stdout, stderr) = judge(words, files);
+    let refused = |args: &[&str], files: &[String], wanted: &str| {
+        let (status, stdout, stderr) = judge(args, files);
         assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
         assert!(stderr.contains(wanted), "{stderr}");
     };
@@ -168,8 +168,8 @@ fn files_that_are_no_exports_are_rejected_with_little_memory() {
     let refused = |file: &str, wanted: &str| {
         // The limit on address space, in KiB, has room for the text of 32 MiB, but not for its parsed values.
         let script = "ulimit -v 600000; exec \"$0\" judge \"$1\"";
-        let words = ["-c", script, env!("CARGO_BIN_EXE_steady"), file];
-        let (status, _, stderr) = output_of(std::process::Command::new("sh").args(words).output().unwrap());
+        let args = ["-c", script, env!("CARGO_BIN_EXE_steady"), file];
+        let (status, _, stderr) = output_of(std::process::Command::new("sh").args(args).output().unwrap());
         assert!(status == 2 && stderr.contains(wanted), "{status} {stderr}");
     };
     refused("/dev/zero", "it is a device");

@@ -18,8 +18,8 @@ fn data_of(test: &str) -> PathBuf {
 
 /// Returns the runs in the history.
 fn runs(home: &Path) -> Vec<Value> {
-    let words = ["history", "list", "--format", "json"];
-    let (status, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap());
+    let args = ["history", "list", "--format", "json"];
+    let (status, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", home).args(args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     let list: Value = serde_json::from_str(&stdout).unwrap();
     list["runs"].as_array().unwrap().clone()
@@ -33,8 +33,8 @@ fn logs(home: &Path) -> Vec<PathBuf> {
 
 /// Runs a short comparison with its data in `home`. Returns the exit status, standard output and standard error.
 fn compare_in(home: &Path) -> (i32, String, String) {
-    let words = ["compare", "--runs", "6", "true", "true"];
-    output_of(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap())
+    let args = ["compare", "--runs", "6", "true", "true"];
+    output_of(steady().env("XDG_DATA_HOME", home).args(args).output().unwrap())
 }
 
 /// Returns a command that appends the number of its pair to a file.
@@ -58,8 +58,8 @@ fn assert_a_kill_loses_at_most_one_pair(layout: &str) {
     let command = noting(&notes);
     // After one pair the log may still be empty, because `steady` writes a pair after its commands have ended.
     for (kill, enough) in [2, 20, 100].into_iter().enumerate() {
-        let words = ["compare", "--quiet", "--layout", layout, "--runs", "1000000", &command, &command];
-        let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+        let args = ["compare", "--quiet", "--layout", layout, "--runs", "1000000", &command, &command];
+        let mut child = steady().env("XDG_DATA_HOME", &home).args(args).stderr(Stdio::null()).spawn().unwrap();
         while pairs_noted(&notes).len() < enough {
             assert!(child.try_wait().unwrap().is_none(), "the process ended by itself");
         }
@@ -75,8 +75,8 @@ fn assert_a_kill_loses_at_most_one_pair(layout: &str) {
     }
     assert!(logs(&home).is_empty(), "imported logs are not removed");
     assert_eq!(runs(&home).len(), 3);
-    let words = ["history", "report", "last", "--format", "json"];
-    let (status, stdout, _) = output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let args = ["history", "report", "last", "--format", "json"];
+    let (status, stdout, _) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((status, &report["ending"], &report["pairs"]), (0, &"interrupted".into(), &runs(&home)[2]["pairs"]));
 }
@@ -105,8 +105,8 @@ fn rows_logged(home: &Path) -> usize {
 fn a_killed_load_experiment_keeps_its_complete_rows() {
     let home = data_of("killed-load");
     for (kill, enough) in [1, 4].into_iter().enumerate() {
-        let words = ["load", "--quiet", "--cpu-time", "30ms", "--procs", "1..200"];
-        let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+        let args = ["load", "--quiet", "--cpu-time", "30ms", "--procs", "1..200"];
+        let mut child = steady().env("XDG_DATA_HOME", &home).args(args).stderr(Stdio::null()).spawn().unwrap();
         while rows_logged(&home) < enough {
             assert!(child.try_wait().unwrap().is_none(), "the process ended by itself");
         }
@@ -118,8 +118,8 @@ fn a_killed_load_experiment_keeps_its_complete_rows() {
         assert!(imported, "{enough}: {:?}, {:?}", logs(&home), runs(&home));
         let run = runs(&home).pop().unwrap();
         assert_eq!((&run["kind"], &run["complete"]), (&"load".into(), &false.into()), "{run}");
-        let words = ["history", "report", "last", "--format", "json"];
-        let (status, stdout, _) = output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let args = ["history", "report", "last", "--format", "json"];
+        let (status, stdout, _) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         let report: Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!((status, &report["ending"]), (0, &"interrupted".into()));
         assert!(report["rows"].as_array().unwrap().len() >= before, "{before} rows were logged");
@@ -131,8 +131,8 @@ fn a_killed_load_experiment_keeps_its_complete_rows() {
 fn the_log_of_a_running_comparison_is_not_imported() {
     let (home, notes) = (data_of("living"), scratch("living"));
     let command = noting(&notes);
-    let words = ["compare", "--quiet", "--runs", "1000000", &command, &command];
-    let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stderr(Stdio::null()).spawn().unwrap();
+    let args = ["compare", "--quiet", "--runs", "1000000", &command, &command];
+    let mut child = steady().env("XDG_DATA_HOME", &home).args(args).stderr(Stdio::null()).spawn().unwrap();
     while pairs_noted(&notes).len() < 5 {
         assert!(child.try_wait().unwrap().is_none(), "the process ended by itself");
     }
@@ -153,8 +153,8 @@ fn pairs_before_a_failure_are_stored() {
     let (home, count) = (data_of("failure"), scratch("failure"));
     let fails = |after: u32| format!("sh -c 'echo >>{0}; [ $(wc -l <{0}) -le {after} ]'", count.display());
     for (after, stored) in [(0, 0), (40, 1)] {
-        let words = ["compare", "--runs", "100", "true", &fails(after)];
-        let (status, _, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let args = ["compare", "--runs", "100", "true", &fails(after)];
+        let (status, _, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         assert_eq!((status, stderr.lines().count()), (3, 1), "{stderr}");
         assert!(logs(&home).is_empty());
         assert_eq!(runs(&home).len(), stored);
@@ -306,8 +306,8 @@ fn on_a_read_only_disk_comparisons_work() {
 fn a_run_is_stored_before_its_report_is_written() {
     let home = data_of("unread");
     // The samples do not fit into the pipe, which is not read.
-    let words = ["costs", "--only", "system_call", "--repetitions", "3000", "--samples", "--format", "json"];
-    let mut child = steady().env("XDG_DATA_HOME", &home).args(words).stdout(Stdio::piped()).spawn().unwrap();
+    let args = ["costs", "--only", "system_call", "--repetitions", "3000", "--samples", "--format", "json"];
+    let mut child = steady().env("XDG_DATA_HOME", &home).args(args).stdout(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| runs(&home).len() == 1));
     assert!(child.try_wait().unwrap().is_none(), "the process does not wait for a reader");
     child.kill().unwrap();

@@ -95,7 +95,7 @@ fn threads_and_children_are_added_up() {
 fn all_processes_of_a_fork_storm_are_killed() {
     let storm = "spin_7101() { while :; do sh -c ': 7101' & sh -c 'sleep 7101' & sleep 0.02; done; }; spin_7101";
     for source in sources("all_processes_of_a_fork_storm_are_killed") {
-        // The script sleeps between forks. On fast CPUs the default wall limit, four times the CPU limit, would be reached first.
+        // The script sleeps between forks. On fast CPUs the default wall limit, four times the CPU limit, would come first.
         let options = ["--cpu", "200ms", "--wall-factor", "100", "--kill-after", "100ms", "--source", source];
         let (status, report) = limited(&format!("storm-{source}"), &options, storm);
         assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source}: {report}");
@@ -150,9 +150,9 @@ fn waiting_for_a_cpu_does_not_count_towards_the_wall_limit() {
 fn time_while_stopped_does_not_count() {
     let script = "kill -STOP $$; exit 3";
     let file = scratch("stopped.json");
-    let words = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
+    let args = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
     let begun = clock::monotonic();
-    let child = steady().args(words).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+    let child = steady().args(args).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
     // The command stops itself, and `steady` stops too, so that its parent sees it.
     assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
     std::thread::sleep(Duration::from_millis(900));
@@ -247,8 +247,8 @@ fn ignored_signals_stay_ignored() {
         let line = format!("trap '' {prefix}; exec \"$0\" limit --cpu 5s --quiet -- {script}");
         let direct = format!("trap '' {prefix}; exec {script}");
         let text = |line: &str| {
-            let words = ["-c", line, env!("CARGO_BIN_EXE_steady")];
-            String::from_utf8(Command::new("sh").args(words).output().unwrap().stdout).unwrap()
+            let args = ["-c", line, env!("CARGO_BIN_EXE_steady")];
+            String::from_utf8(Command::new("sh").args(args).output().unwrap().stdout).unwrap()
         };
         (text(&line), text(&direct))
     };
@@ -298,7 +298,7 @@ fn nothing_is_left_if_steady_or_its_guardian_is_killed() {
 
 #[test]
 fn a_kill_of_the_process_group_or_of_steady_leaves_nothing() {
-    for (number, words) in [&["limit", "--cpu", "100s"][..], &["explain"], &["locks"]].into_iter().enumerate() {
+    for (number, args) in [&["limit", "--cpu", "100s"][..], &["explain"], &["locks"]].into_iter().enumerate() {
         for round in 0..5 {
             for is_group in [true, false] {
                 let time = format!("71{}{number}{round}{}", std::process::id(), u8::from(is_group));
@@ -307,21 +307,17 @@ fn a_kill_of_the_process_group_or_of_steady_leaves_nothing() {
                 let daemon = format!("setsid sh -c '(setsid {sleep} &); {sleep}'");
                 let script = format!("setsid {sleep} & ({daemon} &); ({sleep} &); echo ready; {sleep}");
                 let mut command = steady();
-                command.args(words).args(["--no-history", "--quiet", "--", "sh", "-c", &script]);
+                command.args(args).args(["--no-history", "--quiet", "--", "sh", "-c", &script]);
                 command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
                 let mut child = command.spawn().unwrap();
                 ready(&mut child);
-                assert!(eventually(|| sleepers(&time) == 5), "{words:?}: {} run", sleepers(&time));
+                assert!(eventually(|| sleepers(&time) == 5), "{args:?}: {} run", sleepers(&time));
                 let victim = if is_group { format!("-{}", child.id()) } else { child.id().to_string() };
                 assert!(Command::new("kill").args(["-KILL", "--", &victim]).status().unwrap().success());
                 assert_eq!(child.wait().unwrap().signal(), Some(9));
                 // Counts helpers too: they have the command in their arguments.
                 let left = || processes_with(&sleep);
-                assert!(
-                    within_a_second(|| left() == 0),
-                    "{words:?}, round {round}, group: {is_group}: {} left",
-                    left()
-                );
+                assert!(within_a_second(|| left() == 0), "{args:?}, round {round}, group: {is_group}: {} left", left());
             }
         }
     }
@@ -357,16 +353,16 @@ fn a_limit_on_processes_is_an_error_without_a_panic() {
         return skip(test, "only root can change to another user");
     }
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let run = |limit: &str, words: &[&str]| {
+    let run = |limit: &str, args: &[&str]| {
         let mut command = Command::new(user[0]);
         command.args(&user[1..]).args(["prlimit", &format!("--nproc={limit}"), env!("CARGO_BIN_EXE_steady")]);
-        command.args(words).env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
+        command.args(args).env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
         output_of(command.output().expect("setpriv (util-linux) starts"))
     };
     if run("100", &["--version"]).0 != 0 {
         return skip(test, "the user nobody has no access to the binary");
     }
-    for words in [
+    for args in [
         &["limit", "--cpu", "1s", "--", "true"][..],
         &["explain", "--", "true"],
         &["explain", "true", "true"],
@@ -374,9 +370,9 @@ fn a_limit_on_processes_is_an_error_without_a_panic() {
         &["compare", "--runs", "6", "true", "true"],
     ] {
         for limit in ["0", "1", "2"] {
-            let (status, _, stderr) = run(limit, words);
-            assert!(status == 125 && stderr.contains("steady: "), "{words:?} with {limit}: {status} {stderr}");
-            assert!(!stderr.contains("panicked"), "{words:?} with {limit}: {stderr}");
+            let (status, _, stderr) = run(limit, args);
+            assert!(status == 125 && stderr.contains("steady: "), "{args:?} with {limit}: {status} {stderr}");
+            assert!(!stderr.contains("panicked"), "{args:?} with {limit}: {stderr}");
         }
     }
 }
@@ -388,22 +384,22 @@ fn paths_need_not_be_utf8() {
     fs::create_dir_all(&home).unwrap();
     let program = home.join(OsStr::from_bytes(b"\xff"));
     std::os::unix::fs::symlink("/bin/true", &program).unwrap();
-    for words in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
+    for args in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
-        command.args(words).arg(&program).env("HOME", &home);
+        command.args(args).arg(&program).env("HOME", &home);
         for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"] {
             command.env_remove(name);
         }
         let (status, _, error) = output_of(command.output().unwrap());
-        assert_eq!(status, 0, "{words:?}: {error}");
+        assert_eq!(status, 0, "{args:?}: {error}");
     }
     fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn commands_that_cannot_be_started_give_the_statuses_of_a_shell() {
-    let status = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], words].concat());
+    let status = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], args].concat());
         assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
         assert!(stderr.starts_with("steady: "), "{stderr}");
         status
@@ -454,8 +450,8 @@ fn all_formats_are_written() {
     let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("form.{form}"))));
     let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
     let options: Vec<String> = options.collect();
-    let words: Vec<&str> = ["limit", "--cpu", "1s"].into_iter().chain(options.iter().map(String::as_str)).collect();
-    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    let args: Vec<&str> = ["limit", "--cpu", "1s"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&args[..], &["--", "sh", "-c", "exit 0"]].concat());
     assert_eq!(status, 0, "{stderr}");
     for ((form, file), mark) in files.iter().zip(["steady.limit/1", "outcome,", "**The command", "<!DOCTYPE html>"]) {
         let text = fs::read_to_string(file).unwrap();
@@ -468,7 +464,7 @@ fn all_formats_are_written() {
 #[test]
 fn runs_are_stored_in_the_history_unless_disabled() {
     let home = scratch("history-of-limits");
-    let with_home = |words: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let with_home = |args: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
     assert_eq!(with_home(&["limit", "--cpu", "5s", "--", "sh", "-c", "exit 3"]).0, 3);
     assert_eq!(with_home(&["limit", "--cpu", "5s", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
     let (_, list, stderr) = with_home(&["history", "list", "--format", "json"]);

@@ -11,8 +11,8 @@ use serde_json::Value;
 use steady::{data_home, eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
 
 /// Runs an experiment and returns its JSON report. Panics if the exit status is not `status`.
-fn load(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], words].concat());
+fn load(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
@@ -80,7 +80,7 @@ fn the_sum_workload_does_the_requested_work() {
 
 #[test]
 fn commands_are_repeated_for_the_window() {
-    let words = [
+    let args = [
         "--window",
         "300ms",
         "--procs",
@@ -91,7 +91,7 @@ fn commands_are_repeated_for_the_window() {
         "-c",
         "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done",
     ];
-    let report = load(0, &words);
+    let report = load(0, &args);
     assert_eq!(procs(&report), [1, 2]);
     for row in rows(&report) {
         assert!(number(row, "run_count") > 2.0 * number(row, "procs"), "{row}");
@@ -150,11 +150,11 @@ fn the_seed_determines_the_order_of_rows() {
 
 #[test]
 fn invalid_options_are_usage_errors() {
-    let refused = |words: &[&str], expected: &str| {
-        let (status, stdout, stderr) = run(&[&["load", "--no-history"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+    let refused = |args: &[&str], expected: &str| {
+        let (status, stdout, stderr) = run(&[&["load", "--no-history"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         let first = stderr.lines().next().unwrap_or_default();
-        assert!(stderr.contains(expected) && !first.is_empty(), "{words:?}: {stderr}");
+        assert!(stderr.contains(expected) && !first.is_empty(), "{args:?}: {stderr}");
     };
     refused(&["--procs", "0"], "begin at 1");
     refused(&["--procs", "8..1"], "1..8");
@@ -197,8 +197,8 @@ fn a_failing_command_ends_the_experiment_and_complete_rows_are_shown() {
     // The second process fails, which only rows with two processes have.
     let script = "[ $STEADY_RUN = 0 ] || exit 7";
     let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
-    let words = ["--procs", "1,2", "--window", "200ms", "--seed", &seed, "--", "sh", "-c", script];
-    let (status, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], &words[..]].concat());
+    let args = ["--procs", "1,2", "--window", "200ms", "--seed", &seed, "--", "sh", "-c", script];
+    let (status, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], &args[..]].concat());
     assert_eq!(status, 3, "{stderr}");
     assert!(stderr.contains("status 7") && stderr.contains("row of 2"), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -211,8 +211,8 @@ fn a_failing_command_ends_the_experiment_and_complete_rows_are_shown() {
 
 /// Returns which of the rows 1 to `rows` runs first with this seed.
 fn first_row(seed: u32, rows: u32) -> u64 {
-    let words = ["--cpu-time", "1ms", "--procs", &format!("1..{rows}"), "--seed", &seed.to_string()];
-    let report = load(0, &words);
+    let args = ["--cpu-time", "1ms", "--procs", &format!("1..{rows}"), "--seed", &seed.to_string()];
+    let report = load(0, &args);
     let first = rows_by_order(&report).first().map(|row| row["procs"].as_u64().unwrap());
     first.expect("there are rows")
 }
@@ -225,10 +225,10 @@ fn rows_by_order(report: &Value) -> Vec<&Value> {
 
 #[test]
 fn after_an_interruption_the_complete_rows_are_reported() {
-    let words = ["--cpu-time", "50ms", "--procs", "1..40", "--seed", "770001", "--format", "json"];
+    let args = ["--cpu-time", "50ms", "--procs", "1..40", "--seed", "770001", "--format", "json"];
     let mut command = steady();
     // A terminal sends the SIGINT of Ctrl-C to the whole process group.
-    command.args(["load", "--no-history"]).args(words).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(["load", "--no-history"]).args(args).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let mut first = None;
     assert!(eventually(|| {
@@ -256,8 +256,8 @@ fn row_of(mark: &str) -> Option<String> {
 
 #[test]
 fn an_interruption_during_the_first_row_gives_no_report() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770002"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770002"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_002)) == 3));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
@@ -268,16 +268,16 @@ fn an_interruption_during_the_first_row_gives_no_report() {
 
 #[test]
 fn nothing_is_left_if_steady_is_killed() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "4", "--seed", "770003"];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "4", "--seed", "770003"];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_003)) == 4));
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(within_a_second(|| processes_with(&mark(770_003)) == 0));
 
     let lingers = "setsid sleep 7103 & setsid sh -c 'sleep 7103 & wait' & sleep 7103";
-    let words = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let args = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
     assert!(eventually(|| processes_with("sleep 7103") >= 6), "the commands do not start");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -293,8 +293,8 @@ fn processes_that_a_command_leaves_are_killed() {
 
 #[test]
 fn a_killed_worker_ends_the_experiment_with_an_error() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770004"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770004"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_004)) == 3));
     let victim = pids_with(&mark(770_004))[1];
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
@@ -337,9 +337,9 @@ fn a_limit_on_processes_is_reported_with_the_complete_rows() {
         return skip("a_limit_on_processes_is_reported_with_the_complete_rows", "no pids control group");
     };
     let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
-    let words = ["load", "--no-history", "--cpu-time", "20ms", "--format", "json", "--seed", &seed, "--procs"];
-    let outcome = output_of(in_group(&group).args(words).arg("1,40").output().unwrap());
-    let beforehand = output_of(in_group(&group).args(words).arg("1,41").output().unwrap());
+    let args = ["load", "--no-history", "--cpu-time", "20ms", "--format", "json", "--seed", &seed, "--procs"];
+    let outcome = output_of(in_group(&group).args(args).arg("1,40").output().unwrap());
+    let beforehand = output_of(in_group(&group).args(args).arg("1,41").output().unwrap());
     assert!(within_a_second(|| fs::remove_dir(&group).is_ok()), "a process is left in the group");
     let (status, stdout, stderr) = outcome;
     assert_eq!(status, 3, "{stderr}");

@@ -22,9 +22,9 @@ static STUCK: LazyLock<PathBuf> = LazyLock::new(|| compiled("stuck", include_str
 fn compiled(name: &str, source: &str, more: &[&str]) -> PathBuf {
     let (program, file) = (scratch(name), scratch(&format!("{name}.c")));
     fs::write(&file, source).unwrap();
-    let made = Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&file).args(more).output();
-    let made = made.expect("there is a C compiler");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&file).args(more).output();
+    let output = output.expect("there is a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
 
@@ -42,10 +42,10 @@ fn may_run(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
 }
 
 /// Runs a command under `steady locks`. Returns the exit status, standard output, standard error and the report.
-fn run_locks(name: &str, options: &[&str], words: &[&str]) -> (i32, String, String, Value) {
+fn run_locks(name: &str, options: &[&str], args: &[&str]) -> (i32, String, String, Value) {
     let file = scratch(&format!("locks-{name}.json"));
     let _ = fs::remove_file(&file);
-    let all = [&["locks", "--export-json", file.to_str().unwrap()], options, &["--"], words].concat();
+    let all = [&["locks", "--export-json", file.to_str().unwrap()], options, &["--"], args].concat();
     let (status, stdout, stderr) = run(&all);
     let text = fs::read_to_string(&file).unwrap_or_default();
     let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
@@ -54,8 +54,8 @@ fn run_locks(name: &str, options: &[&str], words: &[&str]) -> (i32, String, Stri
 }
 
 /// Runs the test program `known` under `steady locks`. Returns its standard output and the report.
-fn known(name: &str, words: &[&str]) -> (String, Value) {
-    let (status, stdout, stderr, report) = run_locks(name, &[], &[&[KNOWN.to_str().unwrap()], words].concat());
+fn known(name: &str, args: &[&str]) -> (String, Value) {
+    let (status, stdout, stderr, report) = run_locks(name, &[], &[&[KNOWN.to_str().unwrap()], args].concat());
     assert_eq!(status, 0, "{stderr}");
     (stdout, report)
 }
@@ -127,18 +127,18 @@ fn the_estimated_gain_is_that_of_removing_the_lock() {
     // The test compares two runs, so no other test may use the CPUs.
     let _alone = CONCURRENT.write().unwrap_or_else(PoisonError::into_inner);
     // Threads that work only with the lock held, as long with it as without it, and longer with it than without it.
-    for (index, words) in
+    for (index, args) in
         [["4", "60", "2000", "0"], ["3", "60", "1500", "1500"], ["2", "60", "2000", "1000"]].iter().enumerate()
     {
         let undisturbed =
-            (0..12).filter_map(|_| if_undisturbed(|| estimated_by_measured_gain(&format!("gain-{index}"), words)));
+            (0..12).filter_map(|_| if_undisturbed(|| estimated_by_measured_gain(&format!("gain-{index}"), args)));
         let mut ratios: Vec<f64> = undisturbed.take(5).collect();
         if ratios.len() < 5 {
             return skip("the_estimated_gain_is_that_of_removing_the_lock", "other processes use the CPUs");
         }
         ratios.sort_by(f64::total_cmp);
         // The median, because some disturbances are too short to be noticed.
-        assert!((0.8..1.2).contains(&ratios[2]), "{words:?}: {ratios:?}");
+        assert!((0.8..1.2).contains(&ratios[2]), "{args:?}: {ratios:?}");
     }
 }
 
@@ -166,9 +166,9 @@ fn ticks_of_others() -> u64 {
 }
 
 /// Returns the estimated gain from removing the lock, divided by the measured one.
-fn estimated_by_measured_gain(name: &str, words: &[&str]) -> f64 {
-    let (_, report) = known(name, &[&["mutex"], words].concat());
-    let free = Command::new(&*KNOWN).arg("none").args(words).output().unwrap();
+fn estimated_by_measured_gain(name: &str, args: &[&str]) -> f64 {
+    let (_, report) = known(name, &[&["mutex"], args].concat());
+    let free = Command::new(&*KNOWN).arg("none").args(args).output().unwrap();
     let without = numbers(&String::from_utf8(free.stdout).unwrap())[2];
     seconds(locks(&report, "mutex")[0], "gain_seconds") / (seconds(&report, "wall_seconds") - without)
 }
@@ -301,7 +301,7 @@ fn programs_that_cannot_be_observed_are_rejected_with_the_reason() {
     }
     match Command::new("cc").args(["-static", "-pthread", "-o"]).arg(scratch("static")).arg(scratch("known.c")).output()
     {
-        Ok(made) if made.status.success() => refused(&scratch("static"), 125, "static"),
+        Ok(output) if output.status.success() => refused(&scratch("static"), 125, "static"),
         _ => skip(
             "programs_that_cannot_be_observed_are_rejected_with_the_reason",
             "static: the C library cannot be linked statically here",
@@ -340,9 +340,9 @@ fn a_command_has_its_own_streams_and_status() {
 fn locks_are_sorted_as_requested_and_stored_in_the_history() {
     let Some(_concurrent) = may_run("locks_are_sorted_as_requested_and_stored_in_the_history") else { return };
     let program = KNOWN.to_str().unwrap();
-    let words = ["sh", "-c", &format!("'{program}' mutex 2 20 2000 0 >&2; '{program}' mutex 1 5000 0 0 >&2")];
+    let args = ["sh", "-c", &format!("'{program}' mutex 2 20 2000 0 >&2; '{program}' mutex 1 5000 0 0 >&2")];
     let first = |sort: &str| {
-        let (_, _, stderr, report) = run_locks(&format!("sort-{sort}"), &["--sort", sort], &words);
+        let (_, _, stderr, report) = run_locks(&format!("sort-{sort}"), &["--sort", sort], &args);
         (report["locks"][0]["acquisitions"].as_u64().unwrap(), stderr)
     };
     assert_eq!((first("wait").0, first("contended").0), (40, 40));
@@ -384,15 +384,15 @@ fn real_programs_have_the_same_output_and_status() {
         ("sort", &["sort", "--parallel=2", "-S", "64M", "-n", path]),
         ("python3", &["python3", python.to_str().unwrap()]),
     ];
-    for (name, words) in programs {
-        let Ok(bare) = Command::new(words[0]).args(&words[1..]).output() else {
+    for (name, args) in programs {
+        let Ok(bare) = Command::new(args[0]).args(&args[1..]).output() else {
             skip("real_programs_have_the_same_output_and_status", &format!("there is no {name}"));
             continue;
         };
         let out = scratch(&format!("real-{name}"));
         let json = scratch(&format!("real-{name}.json"));
         let mut command = steady();
-        command.args(["locks", "--export-json", json.to_str().unwrap(), "--"]).args(words);
+        command.args(["locks", "--export-json", json.to_str().unwrap(), "--"]).args(args);
         let status = command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), bare.status.code(), "{name}");
         assert!(fs::read(&out).unwrap() == bare.stdout, "{name}: the output differs");
@@ -414,8 +414,8 @@ fn waits_agree_with_those_that_steady_signature_measures() {
     let noise = |number: u64| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
     fs::write(&file, (0..2_000_000).map(noise).collect::<Vec<u8>>()).unwrap();
     let own = env!("CARGO_BIN_EXE_steady");
-    let words = [own, "signature", "--allocator", "global", "-t", "2", "--format", "json", file.to_str().unwrap()];
-    let (status, stdout, stderr, report) = run_locks("signature", &[], &words);
+    let args = [own, "signature", "--allocator", "global", "-t", "2", "--format", "json", file.to_str().unwrap()];
+    let (status, stdout, stderr, report) = run_locks("signature", &[], &args);
     assert_eq!(status, 0, "{stderr}");
     let signed: Value = serde_json::from_str(&stdout).unwrap();
     let (signed, lock) = (&signed["files"][0], locks(&report, "mutex")[0]);
@@ -448,8 +448,8 @@ fn waits_for_rust_mutexes_are_reported_as_unobserved_futexes() {
     let Some(_concurrent) = may_run("waits_for_rust_mutexes_are_reported_as_unobserved_futexes") else { return };
     let (program, file) = (scratch("sync"), scratch("sync.rs"));
     fs::write(&file, include_str!("locks/sync.rs")).unwrap();
-    let made = Command::new("rustc").args(["-O", "--edition=2024", "-o"]).arg(&program).arg(&file).output();
-    if !made.is_ok_and(|made| made.status.success()) {
+    let output = Command::new("rustc").args(["-O", "--edition=2024", "-o"]).arg(&program).arg(&file).output();
+    if !output.is_ok_and(|output| output.status.success()) {
         return skip("waits_for_rust_mutexes_are_reported_as_unobserved_futexes", "there is no rustc");
     }
     let (status, stdout, stderr, report) = run_locks("rust", &[], &[program.to_str().unwrap()]);
@@ -467,7 +467,7 @@ fn go_programs_are_reported_as_unobserved() {
     let mut build = Command::new("go");
     build.args(["build", "-o"]).arg(&program).arg(folder.join("main.go"));
     build.env("CGO_ENABLED", "0").env("GO111MODULE", "off").env("GOCACHE", folder.join("cache"));
-    if !build.output().is_ok_and(|made| made.status.success()) {
+    if !build.output().is_ok_and(|output| output.status.success()) {
         return skip("go_programs_are_reported_as_unobserved", "there is no Go compiler");
     }
     let (status, _, stderr) = run(&["locks", "--", program.to_str().unwrap()]);

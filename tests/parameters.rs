@@ -13,8 +13,8 @@ fn each(report: &Value, field: &str) -> Vec<Value> {
 }
 
 /// Runs a comparison that is a usage error, and returns standard error.
-fn usage_error(words: &[&str]) -> String {
-    let (status, stdout, stderr) = run(&[&["compare", "--runs", "2"], words].concat());
+fn usage_error(args: &[&str]) -> String {
+    let (status, stdout, stderr) = run(&[&["compare", "--runs", "2"], args].concat());
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
     stderr
 }
@@ -47,8 +47,8 @@ fn parameters_are_replaced_in_scripts_names_and_outputs() {
     let [log, output] = ["scripts", "output"].map(scratch);
     let script = format!("echo $STEADY_COMMAND {{n}} >>{}", log.display());
     let to = format!("{}-{{n}}", output.display());
-    let words = ["--runs", "2", "-L", "n=7,8", "--setup", &script, "--output", &to, "-n", "with {n}", "echo it is {n}"];
-    let report = json(0, &words);
+    let args = ["--runs", "2", "-L", "n=7,8", "--setup", &script, "--output", &to, "-n", "with {n}", "echo it is {n}"];
+    let report = json(0, &args);
     assert_eq!(each(&report, "name"), ["with 7", "with 8"]);
     assert_eq!(fs::read_to_string(&log).unwrap(), "0 7\n1 8\n");
     for n in [7, 8] {
@@ -75,7 +75,7 @@ fn braces_are_literal_without_parameters_and_if_doubled() {
 
 #[test]
 fn invalid_parameters_are_usage_errors() {
-    for (words, why) in [
+    for (args, why) in [
         (&["-L", "n=1,2", "true"][..], "stands in no command"),
         (&["-L", "n=1,2", "echo {n} {m}"], "no parameter is called so"),
         (&["-L", "n=1,2", "echo {n}", "true", "-n", "a", "-n", "b{n}"], "has none"),
@@ -89,8 +89,8 @@ fn invalid_parameters_are_usage_errors() {
         (&["-D", "1", "true"], "--parameter-scan"),
         (&["-L", "n=1,2,3", "--setup", "a", "--setup", "b", "echo {n}"], "given 2 times for 3 commands"),
     ] {
-        let stderr = usage_error(words);
-        assert!(stderr.contains(why), "{words:?}: {stderr}");
+        let stderr = usage_error(args);
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
     }
 }
 
@@ -112,14 +112,14 @@ fn a_variable_is_set_for_the_new_command_alone() {
     assert!(text.contains("1 a b") && text.contains("0 \n"));
     assert_eq!(each(&report, "environment"), [value!({}), value!({"NOVEL": "a b"})]);
     assert_eq!(report["commands"][1]["name"], format!("{note} (NOVEL=a b)"));
-    for (words, why) in [
+    for (args, why) in [
         (&["--env-new", "A=1", "true", "true"][..], "there are 2"),
         (&["--env-new", "A", "true"], "NAME=VALUE"),
         (&["--env-new", "STEADY_RUN=1", "true"], "set by steady"),
         (&["--env-new", "A=1", "--env-new", "A=2", "true"], "sets A twice"),
         (&["--env-new", "A=1", "--rev", "a..b", "true"], "cannot be used with"),
     ] {
-        assert!(usage_error(words).contains(why), "{words:?}");
+        assert!(usage_error(args).contains(why), "{args:?}");
     }
 }
 

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use kept_rows::{LONG, Service, store, store_from};
+use kept_rows::{SECONDS, Service, store, store_from};
 use serde_json::Value;
 use steady::{eventually, output_of, processes_with, scratch, steady};
 
@@ -23,19 +23,19 @@ const ONE: Service = Service { name: "one", versions: &["v1"], factor: 1.0 };
 /// The window in which all stores have rows.
 const WINDOW: [&str; 4] = ["--from", "2026-11-21T09:05:00Z", "--window", "1m"];
 
-fn compare(store: &Path, words: &[&str]) -> Command {
+fn compare(store: &Path, args: &[&str]) -> Command {
     let mut command = steady();
-    command.args(["release", "compare", "--store"]).arg(store).args(words);
+    command.args(["release", "compare", "--store"]).arg(store).args(args);
     command
 }
 
 /// Compares in the window of the stores. Returns the exit status, standard output and standard error.
-fn within(store: &Path, words: &[&str]) -> (i32, String, String) {
-    output_of(compare(store, &[words, &WINDOW].concat()).output().unwrap())
+fn within(store: &Path, args: &[&str]) -> (i32, String, String) {
+    output_of(compare(store, &[args, &WINDOW].concat()).output().unwrap())
 }
 
-fn json(store: &Path, words: &[&str]) -> Value {
-    let (status, stdout, stderr) = within(store, &[words, &["--format", "json", "--no-history"]].concat());
+fn json(store: &Path, args: &[&str]) -> Value {
+    let (status, stdout, stderr) = within(store, &[args, &["--format", "json", "--no-history"]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     serde_json::from_str(&stdout).unwrap()
 }
@@ -86,7 +86,7 @@ fn versions_without_a_difference_are_the_same() {
 #[test]
 fn fail_if_and_require_verdict_set_the_exit_status() {
     let store = store("gates", &[SHOP, ALIKE]);
-    let status = |words: &[&str]| within(&store, &[words, &["v1", "v2", "--no-history", "--quiet"]].concat()).0;
+    let status = |args: &[&str]| within(&store, &[args, &["v1", "v2", "--no-history", "--quiet"]].concat()).0;
     assert_eq!(status(&["--service", "shop", "--fail-if", "slower>2%"]), 1);
     assert_eq!(status(&["--service", "shop", "--fail-if", "slower>20%"]), 0);
     assert_eq!(status(&["--service", "shop", "--fail-if", "faster>2%"]), 0);
@@ -98,13 +98,13 @@ fn fail_if_and_require_verdict_set_the_exit_status() {
 #[test]
 fn usage_errors_name_what_is_missing() {
     let store = store("wrong", &[SHOP, ONE]);
-    let refused = |path: &Path, words: &[&str], expected: &[&str]| {
-        let (status, stdout, stderr) = output_of(compare(path, words).output().unwrap());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+    let refused = |path: &Path, args: &[&str], expected: &[&str]| {
+        let (status, stdout, stderr) = output_of(compare(path, args).output().unwrap());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with("steady: ") && stderr.lines().count() == 1, "{stderr}");
-        assert!(expected.iter().all(|piece| stderr.contains(piece)), "{words:?}: {stderr}");
+        assert!(expected.iter().all(|piece| stderr.contains(piece)), "{args:?}: {stderr}");
     };
-    let at = |words: &[&'static str]| [words, &WINDOW].concat();
+    let at = |args: &[&'static str]| [args, &WINDOW].concat();
     refused(&scratch("no-store.db"), &["v1", "v2"], &["there is no store", "steady agent"]);
     refused(&store, &at(&["v1", "v2"]), &["--service", "'one' and 'shop'"]);
     refused(&store, &at(&["v1", "v2", "--service", "ship"]), &["no service 'ship'", "'one' and 'shop'"]);
@@ -137,8 +137,8 @@ fn a_comparison_is_stored_in_the_history_and_reported_again() {
     );
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.trim_end().ends_with("(steady history report 1)"), "{stdout}");
-    let history = |words: &[&str]| {
-        let again = output_of(steady().env("XDG_DATA_HOME", &home).arg("history").args(words).output().unwrap());
+    let history = |args: &[&str]| {
+        let again = output_of(steady().env("XDG_DATA_HOME", &home).arg("history").args(args).output().unwrap());
         assert_eq!((again.0, again.2.as_str()), (0, ""));
         again.1
     };
@@ -196,29 +196,29 @@ fn signal(signal: &str, process: &Child) {
 
 #[test]
 fn watch_ends_with_the_verdict() {
-    let begun = now() - LONG;
+    let begun = now() - SECONDS;
     let store = store_from(begun, "watched", &[SHOP]);
     let from = begun.to_string();
-    let words = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
-    let (status, stdout, stderr) = output_of(compare(&store, &words).output().unwrap());
+    let args = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
+    let (status, stdout, stderr) = output_of(compare(&store, &args).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains(" requests: ") && stderr.lines().count() < 10, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["total"]["verdict"], "slower", "{}", report["total"]);
     assert!(!report["looks"].as_array().unwrap().is_empty());
     // The --fail-if condition is met once the whole interval lies above it.
-    let gate = compare(&store, &[&words[..], &["--fail-if", "slower>1%", "--quiet"]].concat()).output().unwrap();
+    let gate = compare(&store, &[&args[..], &["--fail-if", "slower>1%", "--quiet"]].concat()).output().unwrap();
     assert_eq!(output_of(gate).0, 1);
 }
 
 #[test]
 fn an_interrupted_watch_prints_the_report_so_far() {
-    let begun = now() - LONG;
+    let begun = now() - SECONDS;
     let store = store_from(begun, "interrupted", &[ALIKE]);
     let from = begun.to_string();
-    let words = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
+    let args = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
     let follow = |more: &[&str]| {
-        let mut command = compare(&store, &[&words[..], more].concat());
+        let mut command = compare(&store, &[&args[..], more].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let mut process = follow(&["--from", &from]);

@@ -30,8 +30,8 @@ impl Repository {
         self.folder.join("repo")
     }
 
-    fn git(&self, words: &[&str]) -> String {
-        git(&self.repo(), words)
+    fn git(&self, args: &[&str]) -> String {
+        git(&self.repo(), args)
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -49,19 +49,19 @@ impl Repository {
     }
 
     /// Returns a `steady compare` command that starts in the directory `below` of the repository.
-    fn compare(&self, below: &str, words: &[&str]) -> Command {
+    fn compare(&self, below: &str, args: &[&str]) -> Command {
         let mut command = steady();
         command.current_dir(self.repo().join(below)).env("TMPDIR", self.folder.join("tmp"));
-        command.arg("compare").args(words);
+        command.arg("compare").args(args);
         command
     }
 
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        output_of(self.compare("", words).output().unwrap())
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        output_of(self.compare("", args).output().unwrap())
     }
 
-    fn json(&self, words: &[&str]) -> Value {
-        let (status, stdout, stderr) = self.run(&[&["--format", "json"], words].concat());
+    fn json(&self, args: &[&str]) -> Value {
+        let (status, stdout, stderr) = self.run(&[&["--format", "json"], args].concat());
         assert_eq!(status, 0, "{stderr}");
         serde_json::from_str(&stdout).unwrap()
     }
@@ -86,10 +86,10 @@ impl Drop for Repository {
     }
 }
 
-fn git(directory: &Path, words: &[&str]) -> String {
+fn git(directory: &Path, args: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
-    let output = Command::new("git").arg("-C").arg(directory).args(identity).args(words).output().unwrap();
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("git").arg("-C").arg(directory).args(identity).args(args).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -169,8 +169,8 @@ fn work_compares_the_working_tree_with_its_uncommitted_changes() {
         (repository.git(&["status", "--porcelain"]), repository.git(&["stash", "list"]), index_of(&repository));
     let build =
         "if [ ! -e make.sh ] && [ ! -e ignored ]; then cp source prog; else echo '#!/bin/sh' >prog; chmod +x prog; fi";
-    let words = ["--runs", "2", "--show-output", "--rev", "HEAD", "--rev", "WORK", "--build", build, "./prog"];
-    let (status, _, stderr) = repository.run(&words);
+    let args = ["--runs", "2", "--show-output", "--rev", "HEAD", "--rev", "WORK", "--build", build, "./prog"];
+    let (status, _, stderr) = repository.run(&args);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("fresh\nthree\nthree\n"), "{stderr}");
     assert_eq!(
@@ -246,8 +246,8 @@ fn directories_that_are_not_workspaces_are_kept() {
     }
     fs::write(base.join("agent.db"), "precious").unwrap();
     std::os::unix::fs::symlink(&outside, base.join("workspace-1")).unwrap();
-    let words = ["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"];
-    assert_eq!(repository.run(&words).0, 0);
+    let args = ["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"];
+    assert_eq!(repository.run(&args).0, 0);
     for file in ["store/data", "1234/data", "workspace-1/data", "agent.db"] {
         assert_eq!(fs::read_to_string(base.join(file)).unwrap(), "precious", "{file}");
     }
@@ -255,7 +255,7 @@ fn directories_that_are_not_workspaces_are_kept() {
     let real = repository.folder.join("real");
     fs::rename(&base, &real).unwrap();
     std::os::unix::fs::symlink(&real, &base).unwrap();
-    let (status, _, stderr) = repository.run(&words);
+    let (status, _, stderr) = repository.run(&args);
     assert!(status != 0 && stderr.contains("is not a directory"), "{status} {stderr}");
     assert!(real.join("store/data").exists());
 }
@@ -263,7 +263,7 @@ fn directories_that_are_not_workspaces_are_kept() {
 #[test]
 fn commands_run_in_the_current_directory_of_each_revision() {
     let repository = two_commits("folder");
-    let words = [
+    let args = [
         "--runs",
         "2",
         "--show-output",
@@ -273,7 +273,7 @@ fn commands_run_in_the_current_directory_of_each_revision() {
         "cp ../source here",
         "sh -c 'cat data >&2; ./here'",
     ];
-    let (status, _, stderr) = output_of(repository.compare("sub", &words).output().unwrap());
+    let (status, _, stderr) = output_of(repository.compare("sub", &args).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("one\n") && stderr.contains("two\n"), "{stderr}");
     repository.write("later/x", "");
@@ -303,7 +303,7 @@ fn the_output_of_a_failed_build_is_shown() {
 #[test]
 fn invalid_revisions_are_rejected() {
     let repository = two_commits("unknown");
-    for (words, why) in [
+    for (args, why) in [
         (&["--rev", "old..nosuch", "./prog"][..], "no commit 'nosuch'"),
         (&["--rev", "old", "./prog"], "needs two"),
         (&["--rev", "old...HEAD", "./prog"], "write A..B"),
@@ -311,9 +311,9 @@ fn invalid_revisions_are_rejected() {
         (&["--build", "make", "./prog"], "--rev"),
         (&["--rev", "a..b", "-L", "n=1,2", "echo {n}"], "cannot be used with"),
     ] {
-        let (status, _, stderr) = repository.run(words);
+        let (status, _, stderr) = repository.run(args);
         assert_eq!(status, 2);
-        assert!(stderr.contains(why), "{words:?}: {stderr}");
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
     }
     let mut outside = repository.compare("", &["--rev", "a..b", "true"]);
     let (status, _, stderr) = output_of(outside.current_dir("/").output().unwrap());
@@ -334,8 +334,8 @@ fn an_absolute_path_into_the_repository_is_rejected() {
 #[test]
 fn names_of_revisions_follow_the_name_option() {
     let repository = two_commits("names");
-    let names = |words: &[&str]| {
-        let report = repository.json(&[&["--runs", "2", "--rev", "old..HEAD", "true"], words].concat());
+    let names = |args: &[&str]| {
+        let report = repository.json(&[&["--runs", "2", "--rev", "old..HEAD", "true"], args].concat());
         [0, 1].map(|index| report["commands"][index]["name"].as_str().unwrap().to_owned())
     };
     assert_eq!(names(&["-n", "before", "-n", "after"]), ["before", "after"]);
@@ -349,8 +349,8 @@ fn bare_repositories_work_and_shallow_ones_are_rejected_if_commits_are_missing()
     git(&repository.folder, &["clone", "-q", "--bare", "repo", "bare"]);
     let url = format!("file://{}", repository.repo().display());
     git(&repository.folder, &["clone", "-q", "--depth", "1", &url, "shallow"]);
-    let run_in = |folder: &str, words: &[&str]| {
-        output_of(repository.compare("", words).current_dir(repository.folder.join(folder)).output().unwrap())
+    let run_in = |folder: &str, args: &[&str]| {
+        output_of(repository.compare("", args).current_dir(repository.folder.join(folder)).output().unwrap())
     };
     let (status, _, stderr) = run_in("bare", &["--runs", "2", "--rev", "old..main", "cat sub/data"]);
     assert_eq!(status, 0, "{stderr}");
@@ -376,8 +376,8 @@ fn submodules_are_copied_from_the_local_repository() {
     drop(inner);
     let config = || fs::read(repository.repo().join(".git/config")).unwrap();
     let before = config();
-    let words = ["--runs", "2", "--show-output", "--rev", "HEAD~..HEAD", "sh -c 'cat lib/inner/sub/data >&2'"];
-    let (status, _, stderr) = repository.run(&words);
+    let args = ["--runs", "2", "--show-output", "--rev", "HEAD~..HEAD", "sh -c 'cat lib/inner/sub/data >&2'"];
+    let (status, _, stderr) = repository.run(&args);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("one\n") && stderr.contains("two\n"), "{stderr}");
     assert!(repository.leftovers().is_empty());

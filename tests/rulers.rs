@@ -11,8 +11,8 @@ use steady::{eventually, output_of, run, scratch, steady, within_a_second};
 
 const RESOURCES: [&str; 7] = ["alu", "l1", "l2", "shared", "memory", "fetch", "system_call"];
 
-fn json(words: &[&str]) -> Value {
-    let (status, stdout, stderr) = run(&[&["load", "--rulers", "--no-history", "--format", "json"], words].concat());
+fn json(args: &[&str]) -> Value {
+    let (status, stdout, stderr) = run(&[&["load", "--rulers", "--no-history", "--format", "json"], args].concat());
     assert_eq!(status, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
@@ -75,10 +75,10 @@ fn cpus() -> u32 {
 #[test]
 fn every_format_is_written_and_text_fits_eighty_columns() {
     let files = ["md", "csv", "html"].map(|form| scratch(&format!("rulers.{form}")));
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1", "--no-history"];
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1", "--no-history"];
     let [markdown, csv, html] = files.each_ref().map(|file| file.to_str().unwrap());
     let exports = ["--export-markdown", markdown, "--export-csv", csv, "--export-html", html];
-    let (status, stdout, stderr) = run(&[&words[..], &exports].concat());
+    let (status, stdout, stderr) = run(&[&args[..], &exports].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.starts_with("Right now ") && stdout.contains("Beside 1 neighbour that spins"), "{stdout}");
@@ -93,8 +93,8 @@ fn every_format_is_written_and_text_fits_eighty_columns() {
 fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
     let home = scratch("rulers-home");
     let read = || {
-        let words = ["load", "--rulers", "--no-history", "--format", "json"];
-        let (status, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let args = ["load", "--rulers", "--no-history", "--format", "json"];
+        let (status, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         assert_eq!(status, 0, "{stderr}");
         (serde_json::from_str::<Value>(&stdout).unwrap(), stderr)
     };
@@ -122,8 +122,8 @@ fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
 
 #[test]
 fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
-    let words = ["load", "--rulers", "--neighbour", "hash", "--procs", "7", "--no-history", "--quiet"];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let args = ["load", "--rulers", "--neighbour", "hash", "--procs", "7", "--no-history", "--quiet"];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
     let group = child.id().to_string();
     let neighbours = || neighbours_below(&group);
     let mut seen = Vec::new();
@@ -138,8 +138,8 @@ fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
 
 #[test]
 fn a_killed_neighbour_is_reported_with_the_complete_rows() {
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let neighbours = neighbours_of_row(child.id(), 3);
     assert!(Command::new("kill").args(["-KILL", &neighbours[0]]).status().unwrap().success());
     let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
@@ -184,8 +184,8 @@ fn neighbours_below(pid: &str) -> Vec<String> {
 
 #[test]
 fn after_an_interruption_the_complete_rows_are_reported() {
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     neighbours_of_row(child.id(), 3);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
@@ -203,9 +203,9 @@ fn invalid_options_are_usage_errors() {
         &["--neighbour", "spin", "--procs", "0"],
         &["--neighbour", "spin", "--procs", "4..2"],
     ];
-    for words in cases {
-        let (status, stdout, stderr) = run(&[&["load", "--rulers"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+    for args in cases {
+        let (status, stdout, stderr) = run(&[&["load", "--rulers"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         assert!(!stderr.is_empty());
     }
     let (status, _, stderr) = run(&["load", "--neighbour", "spin"]);

@@ -100,13 +100,13 @@ fn every_allocator_and_kind_of_worker_gives_the_known_signatures() {
         vectors.iter().zip(&files).map(|((_, _, signature), file)| format!("{signature}  {file}\n")).collect();
     for workers in WORKERS {
         for allocator in ALLOCATORS {
-            let words: Vec<&str> = ["signature", "--allocator", allocator]
+            let args: Vec<&str> = ["signature", "--allocator", allocator]
                 .iter()
                 .chain(workers)
                 .copied()
                 .chain(files.iter().map(String::as_str))
                 .collect();
-            let (status, stdout, stderr) = run(&words);
+            let (status, stdout, stderr) = run(&args);
             assert_eq!(
                 (status, stdout.as_str(), stderr.as_str()),
                 (0, expected.as_str(), ""),
@@ -117,9 +117,9 @@ fn every_allocator_and_kind_of_worker_gives_the_known_signatures() {
 }
 
 /// Runs `steady signature` and writes `bytes` to its standard input, in pieces that do not end at the end of a block.
-fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
+fn piped(args: &[&str], bytes: &[u8]) -> (i32, String, String) {
     let mut command = steady();
-    command.arg("signature").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("signature").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     for piece in bytes.chunks(7_001) {
@@ -133,12 +133,8 @@ fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
 fn a_pipe_gives_the_signature_of_the_file() {
     let bytes = input("xorshift-3MiB+7");
     for workers in WORKERS {
-        let words: Vec<&str> = workers.iter().copied().chain(["-"]).collect();
-        assert_eq!(
-            piped(&words, &bytes),
-            (0, "Final signature: 1647581792\n".to_owned(), String::new()),
-            "{workers:?}"
-        );
+        let args: Vec<&str> = workers.iter().copied().chain(["-"]).collect();
+        assert_eq!(piped(&args, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{workers:?}");
     }
     assert_eq!(piped(&["-"], &[]).1, "Final signature: 0\n");
 }
@@ -161,7 +157,7 @@ fn holes_are_read_as_zeros() {
     let file = File::create(&path).unwrap();
     file.set_len(40 << 20).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[7; 5_000], 9_999_999).unwrap();
-    let by = |words: &[&str]| run(&[&["signature"], words, &[path.as_str()]].concat());
+    let by = |args: &[&str]| run(&[&["signature"], args, &[path.as_str()]].concat());
     let (status, with_holes, stderr) = by(&[]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     let piped = piped(&["-"], &fs::read(&path).unwrap());
@@ -203,9 +199,9 @@ fn kernel_files_are_read_to_their_end_although_their_size_is_wrong() {
 fn disturbed(name: &str, workers: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
     let folder = Folder::new(name);
     let path = folder.file("file", &made(12 << 20));
-    let mut words = vec!["signature", "--allocator", "global"];
-    words.extend(workers);
-    let mut child = started(&[words.as_slice(), &[&path]].concat());
+    let mut args = vec!["signature", "--allocator", "global"];
+    args.extend(workers);
+    let mut child = started(&[args.as_slice(), &[&path]].concat());
     let read = format!("/proc/{}/io", child.id());
     let begun = || {
         let text = fs::read_to_string(&read).unwrap_or_default();
@@ -218,8 +214,8 @@ fn disturbed(name: &str, workers: &[&str], disturb: impl FnOnce(&Path)) -> (i32,
     output_of(ended(child))
 }
 
-fn started(words: &[&str]) -> Child {
-    steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("steady starts")
+fn started(args: &[&str]) -> Child {
+    steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("steady starts")
 }
 
 fn ended(child: Child) -> Output {
@@ -293,8 +289,8 @@ fn a_killed_worker_is_an_error_without_a_signature() {
 fn statistics_are_reported() {
     let folder = Folder::new("stats");
     let path = folder.file("file", &input("xorshift-1MiB"));
-    let stats = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], words, &[path.as_str()]].concat());
+    let stats = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], args, &[path.as_str()]].concat());
         assert_eq!(status, 0, "{stderr}");
         let report: Value = serde_json::from_str(&stdout).unwrap();
         report["files"][0].clone()
@@ -327,13 +323,13 @@ fn memory_does_not_grow_with_files_or_workers() {
     let file = File::create(&path).unwrap();
     let piece = made(8 << 20);
     (0..16).for_each(|_| (&file).write_all(&piece).unwrap());
-    for words in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
-        let words = [&["signature", "--format", "json"], words, &[path.as_str()]].concat();
-        let (status, stdout, stderr) = run(&words);
+    for args in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
+        let args = [&["signature", "--format", "json"], args, &[path.as_str()]].concat();
+        let (status, stdout, stderr) = run(&args);
         assert_eq!(status, 0, "{stderr}");
         let report: Value = serde_json::from_str(&stdout).unwrap();
         let peak = report["files"][0]["peak_memory_bytes"].as_u64().expect("peaks can be read");
-        assert!(peak < MOST, "{words:?}: {peak}");
+        assert!(peak < MOST, "{args:?}: {peak}");
     }
 }
 
@@ -362,9 +358,8 @@ fn the_bench_answers_its_questions_on_a_file() {
     let folder = Folder::new("bench");
     let path = folder.file("file", &input("text-5000"));
     let (page, chart) = (folder.path("bench.html"), folder.path("bench.svg"));
-    let words = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
-    let (status, stdout, stderr) =
-        run(&[&words[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
+    let args = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
+    let (status, stdout, stderr) = run(&[&args[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(fs::read_to_string(chart).unwrap().starts_with("<svg"));
     let report: Value = serde_json::from_str(&stdout).unwrap();

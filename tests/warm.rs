@@ -33,7 +33,7 @@ fn the_first_launch_is_normal_and_later_ones_use_snapshots() {
 #[test]
 fn prewarmed_programs_use_snapshots_from_the_first_launch() {
     let Some(env) = available("prewarmed_programs_use_snapshots_from_the_first_launch") else { return };
-    let words = [
+    let args = [
         "warm",
         "--mode",
         "prewarm",
@@ -44,13 +44,13 @@ fn prewarmed_programs_use_snapshots_from_the_first_launch() {
         "-c",
         "/bin/cat /dev/null; true; /bin/true",
     ];
-    let (status, _, stderr) = output_of(env.steady().args(words).output().unwrap());
+    let (status, _, stderr) = output_of(env.steady().args(args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert_eq!((env.launches("warm"), env.launches("no_card")), (2, 0), "{}", env.status());
     // Without --programs, the programs named on the command line are prewarmed. Those that env(1) and similar programs start
     // use snapshots too, because they inherit the hook.
-    let words = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
-    assert_eq!(output_of(env.steady().args(words).output().unwrap()), (0, String::new(), String::new()));
+    let args = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
+    assert_eq!(output_of(env.steady().args(args).output().unwrap()), (0, String::new(), String::new()));
     assert_eq!((env.launches("warm"), env.launches("no_card")), (4, 0), "{}", env.status());
     let (status, _, stderr) =
         output_of(env.steady().args(["warm", "--programs", "cat", "--", "true"]).output().unwrap());
@@ -60,8 +60,8 @@ fn prewarmed_programs_use_snapshots_from_the_first_launch() {
 #[test]
 fn mode_off_runs_the_command_unchanged() {
     let env = TestEnv::new("off");
-    let words = ["warm", "--mode", "off", "--", "sh", "-c", "echo [$LD_PRELOAD]; exit 7"];
-    assert_eq!(output_of(env.steady().args(words).output().unwrap()), (7, "[]\n".to_owned(), String::new()));
+    let args = ["warm", "--mode", "off", "--", "sh", "-c", "echo [$LD_PRELOAD]; exit 7"];
+    assert_eq!(output_of(env.steady().args(args).output().unwrap()), (7, "[]\n".to_owned(), String::new()));
     assert!(!env.cache.exists());
 }
 
@@ -71,20 +71,20 @@ fn the_exit_status_is_that_of_the_command_or_of_the_error() {
     assert_eq!(env.run(&["sh", "-c", "exit 3"]).0, 3);
     let killed = env.command(&["sh", "-c", "kill -TERM $$"]).output().unwrap();
     assert_eq!(killed.status.signal(), Some(15));
-    for (words, status, text) in [
+    for (args, status, text) in [
         (&["/no-such-folder/x"][..], 127, "/no-such-folder/x"),
         (&["no-such-program"], 127, "in PATH"),
         (&["/etc/passwd"], 126, "/etc/passwd"),
         (&["/tmp"], 126, "/tmp"),
     ] {
-        let (found, _, stderr) = env.run(words);
-        assert!(found == status && stderr.contains(text), "{words:?}: {found} {stderr}");
+        let (found, _, stderr) = env.run(args);
+        assert!(found == status && stderr.contains(text), "{args:?}: {found} {stderr}");
     }
-    for (words, status) in
+    for (args, status) in
         [(&["warm"][..], 125), (&["warm", "--mode", "x", "--", "true"], 125), (&["warm", "why", "no-such-program"], 2)]
     {
-        let (found, _, stderr) = output_of(env.steady().args(words).output().unwrap());
-        assert!(found == status && !stderr.is_empty(), "{words:?}: {found} {stderr}");
+        let (found, _, stderr) = output_of(env.steady().args(args).output().unwrap());
+        assert!(found == status && !stderr.is_empty(), "{args:?}: {found} {stderr}");
     }
 }
 
@@ -234,20 +234,20 @@ fn excepted_programs_start_without_snapshots() {
         env.snapshot(program);
     }
     // A program that runs from a snapshot has the file of the snapshot in its memory map.
-    let from_snapshots = |except: &str, words: &[&str]| {
+    let from_snapshots = |except: &str, args: &[&str]| {
         let mut command = env.steady();
-        command.args(["warm", "--except", except, "--"]).args(words);
+        command.args(["warm", "--except", except, "--"]).args(args);
         let (status, stdout, stderr) = output_of(command.output().unwrap());
         assert_eq!((status, stderr.as_str()), (0, ""), "{except}");
         stdout.lines().map(|line| line.contains("/snapshots/")).collect::<Vec<_>>()
     };
     let maps = "head -1 /proc/self/maps >/dev/null; /bin/cat /proc/self/maps | grep -m1 -o '/.*'; \
                 cat /proc/self/maps | grep -m1 -o '/.*'; sed -n '/\\//{p;q}' /proc/self/maps";
-    let words = ["sh", "-c", maps];
-    assert_eq!(from_snapshots("nothing", &words), [true, true, true]);
+    let args = ["sh", "-c", maps];
+    assert_eq!(from_snapshots("nothing", &args), [true, true, true]);
     let real = fs::canonicalize("/bin/cat").unwrap().display().to_string();
     for except in ["cat", "/bin/cat", real.as_str(), "other,cat"] {
-        assert_eq!(from_snapshots(except, &words), [false, false, true], "{except}");
+        assert_eq!(from_snapshots(except, &args), [false, false, true], "{except}");
     }
     assert!(!from_snapshots("cat", &["/bin/cat", "/proc/self/maps"])[0]);
     assert!(from_snapshots("sed", &["/bin/cat", "/proc/self/maps"])[0]);

@@ -22,14 +22,14 @@ impl Cache {
         Cache(path)
     }
 
-    fn bench(&self, words: &[&str]) -> Command {
+    fn bench(&self, args: &[&str]) -> Command {
         let mut command = steady();
-        command.env("XDG_CACHE_HOME", &self.0).args(["warm", "bench"]).args(words);
+        command.env("XDG_CACHE_HOME", &self.0).args(["warm", "bench"]).args(args);
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
-        self.bench(words).output().expect("steady starts")
+    fn run(&self, args: &[&str]) -> Output {
+        self.bench(args).output().expect("steady starts")
     }
 
     fn is_empty(&self) -> bool {
@@ -64,8 +64,8 @@ fn every_mode_is_measured_without_the_store_of_the_user() {
         return;
     }
     let cache = Cache::new("modes");
-    let words = ["--programs", "true,sh -c 'exit 3'", "--runs", "6", "--count", "4", "--pause", "1ms", "--seed", "5"];
-    let report = json(cache.run(&[&words[..], &["--format", "json", "--samples"]].concat()));
+    let args = ["--programs", "true,sh -c 'exit 3'", "--runs", "6", "--count", "4", "--pause", "1ms", "--seed", "5"];
+    let report = json(cache.run(&[&args[..], &["--format", "json", "--samples"]].concat()));
     assert_eq!(
         (&report["schema"], &report["kind"], &report["seed"]),
         (&"steady.warm/1".into(), &"bench".into(), &"5".into())
@@ -101,8 +101,8 @@ fn a_program_that_exceeds_the_timeout_is_not_measured() {
         return;
     }
     let cache = Cache::new("endless");
-    let words = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
-    let report = json(cache.run(&[&words[..], &["--format", "json"]].concat()));
+    let args = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
+    let report = json(cache.run(&[&args[..], &["--format", "json"]].concat()));
     assert!(report["programs"][0]["modes_absent"].as_str().unwrap().contains("had not ended"), "{report}");
     assert!(report["programs"][1]["modes"].is_array(), "{report}");
     assert!(eventually(|| processes_with("sleep 4321") == 0));
@@ -114,7 +114,7 @@ fn invalid_options_are_usage_errors() {
         return;
     }
     let cache = Cache::new("bad");
-    for (words, expected) in [
+    for (args, expected) in [
         (&[][..], "--programs"),
         (&["/nonexistent"], "/nonexistent"),
         (&["/etc/passwd"], "Not a directory"),
@@ -122,9 +122,9 @@ fn invalid_options_are_usage_errors() {
         (&["--programs", "true", "--count", "0"], "--count"),
         (&["--programs", "true", "--export-json", "/nonexistent/x"], "--export-json"),
     ] {
-        let (status, stdout, stderr) = output_of(cache.run(words));
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(expected), "{words:?}: {stderr}");
+        let (status, stdout, stderr) = output_of(cache.run(args));
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
     }
     assert!(cache.is_empty());
 }
@@ -135,9 +135,9 @@ fn the_status_is_3_if_no_program_could_be_measured() {
         return;
     }
     let cache = Cache::new("unmeasured");
-    let words = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
+    let args = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
     for (programs, expected, last) in [("sleep 7", 3, "no program could be measured"), ("sleep 7,true", 0, "")] {
-        let (status, stdout, stderr) = output_of(cache.run(&[&words[..], &[programs]].concat()));
+        let (status, stdout, stderr) = output_of(cache.run(&[&args[..], &[programs]].concat()));
         assert!(stdout.contains("absent: it had not ended"), "{stdout}");
         assert!(status == expected && stderr.contains(last), "{programs}: {status} {stderr}");
     }
@@ -152,8 +152,8 @@ fn nothing_is_left_after_an_interruption_or_a_kill() {
     for (name, signal) in [("killed", "KILL"), ("interrupted", "INT")] {
         let cache = Cache::new(name);
         let mark = cache.0.to_str().unwrap().to_owned();
-        let words = ["--programs", "sleep 0.05", "--count", "1000", "--runs", "1000", "--quiet", "--no-history"];
-        let mut bench = cache.bench(&words).spawn().unwrap();
+        let args = ["--programs", "sleep 0.05", "--count", "1000", "--runs", "1000", "--quiet", "--no-history"];
+        let mut bench = cache.bench(&args).spawn().unwrap();
         // The arguments of the driver contain the path of its directory.
         assert!(eventually(|| processes_with(&mark) > 0), "{name}: the bench does not start");
         assert!(Path::new(&mark).exists() && !cache.is_empty());

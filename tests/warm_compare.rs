@@ -23,16 +23,16 @@ impl TestFolder {
         TestFolder(path)
     }
 
-    fn compare(&self, words: &[&str]) -> Command {
+    fn compare(&self, args: &[&str]) -> Command {
         let mut command = steady();
         // Cargo sets LD_LIBRARY_PATH for tests.
         command.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &self.0);
-        command.args(["compare", "--warm", "--format", "json"]).args(words);
+        command.args(["compare", "--warm", "--format", "json"]).args(args);
         command
     }
 
-    fn json(&self, words: &[&str]) -> Value {
-        json(self.compare(words).output().expect("steady starts"))
+    fn json(&self, args: &[&str]) -> Value {
+        json(self.compare(args).output().expect("steady starts"))
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -121,10 +121,10 @@ fn every_format_says_that_runs_start_from_snapshots() {
     let to = |form: &str| folder.0.join(format!("report.{form}")).to_str().unwrap().to_owned();
     let files = ["markdown", "html", "csv"].map(to);
     let exports = ["--export-markdown", &files[0], "--export-html", &files[1], "--export-csv", &files[2]];
-    let words = [&["--budget", "10s", &small, &large], &exports[..]].concat();
+    let args = [&["--budget", "10s", &small, &large], &exports[..]].concat();
     let mut plain = steady();
     plain.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &folder.0);
-    let output = plain.args(["compare", "--warm"]).args(words).output().unwrap();
+    let output = plain.args(["compare", "--warm"]).args(args).output().unwrap();
     let (status, text, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let read = |file: &String| fs::read_to_string(file).unwrap();
@@ -177,8 +177,8 @@ fn programs_without_a_snapshot_are_started_normally_and_reported() {
         return;
     }
     let folder = TestFolder::new("refused");
-    let cold = |words: &[&str], variable: Option<&str>, why: &str| {
-        let mut command = folder.compare(words);
+    let cold = |args: &[&str], variable: Option<&str>, why: &str| {
+        let mut command = folder.compare(args);
         command.envs(variable.iter().map(|name| (name, "1")));
         let report = json(command.output().unwrap());
         let reason = report["warm_absent"].as_str().unwrap_or_default();
@@ -235,8 +235,8 @@ fn snapshots_are_created_after_the_setup() {
     let program = program.display();
     // A snapshot of the program from before the setup would succeed.
     let setup = format!("cp /bin/false '{program}.new' && mv '{program}.new' '{program}'");
-    let words = ["--runs", "6", "--setup", &setup, &format!("'{program}'"), "true"];
-    let (status, _, stderr) = output_of(folder.compare(&words).output().unwrap());
+    let args = ["--runs", "6", "--setup", &setup, &format!("'{program}'"), "true"];
+    let (status, _, stderr) = output_of(folder.compare(&args).output().unwrap());
     assert!(status == 3 && stderr.contains("exited with status 1"), "{status}: {stderr}");
     assert_eq!(folder.leftovers(), [""; 0]);
 }
@@ -248,9 +248,9 @@ fn nothing_is_left_after_an_interruption_or_a_kill() {
     }
     let folder = TestFolder::new("killed");
     let mark = format!("{}", std::process::id() + 7_000_000);
-    let words = ["--budget", "60s", "--resolution", "0.001%", &format!("sort /dev/null -T /{mark}"), "true"];
+    let args = ["--budget", "60s", "--resolution", "0.001%", &format!("sort /dev/null -T /{mark}"), "true"];
     let begun = || {
-        let child = folder.compare(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = folder.compare(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let drawn = |name: &String| {
             fs::read_dir(folder.0.join(format!("steady-{}", user())).join(name)).is_ok_and(|all| {
                 all.filter_map(Result::ok).any(|entry| entry.file_name().to_string_lossy().starts_with("draw-"))

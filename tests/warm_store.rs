@@ -240,8 +240,8 @@ fn snapshots_that_were_changed_are_not_executed() {
         let loops = format!("for file in {}/snapshots/*/*/cat; do {damaged}; done", env.store().display());
         assert_eq!(output_of(env.shell(&loops).output().unwrap()).0, 0);
         assert_eq!(env.state("/bin/cat"), "stale", "{damage}");
-        for words in [&["sh", "-c", script][..], &["/bin/cat", "/etc/hostname"]] {
-            assert_eq!(env.run(words), (0, hostname.clone(), String::new()), "{damage}");
+        for args in [&["sh", "-c", script][..], &["/bin/cat", "/etc/hostname"]] {
+            assert_eq!(env.run(args), (0, hostname.clone(), String::new()), "{damage}");
         }
         let warm = || {
             assert_eq!(env.run(&["sh", "-c", script]).1, hostname);

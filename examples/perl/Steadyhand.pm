@@ -1,6 +1,7 @@
 package Steadyhand;
 
-# PSGI middleware that reports the cost of each request to `steady agent` (docs/middleware.md). It needs only Debian's perl-base.
+# PSGI middleware that reports the cost of each request to `steady agent`, see docs/middleware.md.
+# It needs only Debian's perl-base.
 #
 #     use Steadyhand;
 #     $app = Steadyhand->wrap($app, service => 'shop', version => 'v2');

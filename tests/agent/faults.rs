@@ -48,10 +48,10 @@ fn only_requests_of_the_last_second_are_lost_with_a_killed_agent() {
 fn failures_due_to_resource_limits_are_reported() {
     let test = "failures_due_to_resource_limits_are_reported";
     let folder = running::folder("limits");
-    let run_under = |words: &[&str]| {
+    let run_under = |args: &[&str]| {
         let (socket, store) = (folder.join("s/agent.sock"), folder.join("a.db"));
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).args([env!("CARGO_BIN_EXE_steady"), "agent", "--socket"]);
+        let mut command = Command::new(args[0]);
+        command.args(&args[1..]).args([env!("CARGO_BIN_EXE_steady"), "agent", "--socket"]);
         output_of(
             command.arg(socket).arg("--store").arg(store).output().expect("prlimit and setpriv (util-linux) start"),
         )

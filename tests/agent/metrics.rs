@@ -288,8 +288,8 @@ fn metrics_need_the_token_and_other_paths_do_not_exist() {
     let folder = running::folder("tokens");
     let file = folder.join("token");
     fs::write(&file, "s3cret-t0ken\n").unwrap();
-    let words = ["--no-rulers", "--listen", ANYWHERE, "--listen-token", file.to_str().unwrap()];
-    let agent = Agent::start("token", &words);
+    let args = ["--no-rulers", "--listen", ANYWHERE, "--listen-token", file.to_str().unwrap()];
+    let agent = Agent::start("token", &args);
     let status = |request: &str, lines: &str| {
         let (head, body) = ask(&agent, request, lines);
         (head.split(' ').nth(1).unwrap().to_owned(), head.clone(), String::from_utf8(body).unwrap())
@@ -333,18 +333,18 @@ fn invalid_listen_options_are_usage_errors() {
         fs::write(folder.join(name), text).unwrap();
     }
     let (socket, store) = (path("agent.sock"), path("agent.db"));
-    let starts = |words: &[&str]| {
+    let starts = |args: &[&str]| {
         let begin = ["agent", "--no-rulers", "--socket", &socket, "--store", &store];
-        steady::run(&[&begin[..], words].concat())
+        steady::run(&[&begin[..], args].concat())
     };
-    let (empty, words, missing, none) = (path("empty"), path("words"), path("missing"), path("none.pem"));
+    let (empty, two_words, missing, none) = (path("empty"), path("words"), path("missing"), path("none.pem"));
     let (fifo, endless) = (path("fifo"), "/dev/zero");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for (words, says) in [
+    for (args, says) in [
         (vec!["--listen", used_address], "in use"),
         (vec!["--listen", "moon:1"], "write PORT or ADDRESS:PORT"),
         (vec!["--listen", ANYWHERE, "--listen-token", &empty], "one word"),
-        (vec!["--listen", ANYWHERE, "--listen-token", &words], "one word"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &two_words], "one word"),
         (vec!["--listen", ANYWHERE, "--listen-token", &missing], "No such file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in it"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &missing, "--listen-key", &none], "No such file"),
@@ -353,10 +353,10 @@ fn invalid_listen_options_are_usage_errors() {
         (vec!["--listen", ANYWHERE, "--listen-token", endless], "not a regular file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &fifo, "--listen-key", &none], "not a regular file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", endless], "not a regular file"),
-        (vec!["--listen-token", &words], "--listen <ADDRESS>"),
+        (vec!["--listen-token", &two_words], "--listen <ADDRESS>"),
     ] {
-        let (status, _, error) = starts(&words);
-        assert!(status == 2 && error.contains(says), "{words:?}: {status} {error}");
+        let (status, _, error) = starts(&args);
+        assert!(status == 2 && error.contains(says), "{args:?}: {status} {error}");
     }
     let made = ["one", "other"].map(|name| certificate(&folder, name));
     let [Some((one, key)), Some((_, other))] = made else {
@@ -445,10 +445,10 @@ fn a_flood_of_idle_connections_does_not_delay_scrapes() {
     fs::write(&token, "s3cret").unwrap();
     let certificate = certificate(&folder, "here");
     for is_tls in [false, true] {
-        let mut words = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
+        let mut args = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
         match &certificate {
             _ if !is_tls => {}
-            Some((certificate, key)) => words.extend(["--listen-cert", certificate, "--listen-key", key]),
+            Some((certificate, key)) => args.extend(["--listen-cert", certificate, "--listen-key", key]),
             None => {
                 skip(
                     "a_flood_of_idle_connections_does_not_delay_scrapes",
@@ -457,7 +457,7 @@ fn a_flood_of_idle_connections_does_not_delay_scrapes() {
                 continue;
             }
         }
-        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &words);
+        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &args);
         let url = url(&agent);
         let flood = Flood::begin(address(&url), 1_500);
         // Scrape ten times. The limit of 30 s is above the 10 s of Prometheus, so that a slow response gives a time to report.

@@ -54,8 +54,8 @@ impl Drop for Busy {
 fn options(port: u16, pid: u32, more: &[&str]) -> Vec<String> {
     let url = format!("http://127.0.0.1:{port}/metrics#requests_total{{code=\"200\"}}");
     let pid = pid.to_string();
-    let words = ["--no-rulers", "--service", "shop", "--requests", &url, "--pid", &pid];
-    words.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    let args = ["--no-rulers", "--service", "shop", "--requests", &url, "--pid", &pid];
+    args.iter().chain(more).map(|word| (*word).to_owned()).collect()
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
         group.add_process(inside.0.id());
         let url = format!("http://127.0.0.1:{port}/metrics#requests_total");
         let folder = group.0.to_str().unwrap();
-        let words = ["--no-rulers", "--service", "shop", "--version", "v2", "--requests", &url, "--cgroup", folder];
-        let agent = Agent::start("group", &words);
+        let args = ["--no-rulers", "--service", "shop", "--version", "v2", "--requests", &url, "--cgroup", folder];
+        let agent = Agent::start("group", &args);
         agent.await_requests(300);
         let rows = agent.end();
         assert!(rows.requests.iter().all(|row| (row.process, row.sums.requests) == (0, 100)), "{rows:?}");
@@ -132,16 +132,16 @@ fn cpu_time_of_a_control_group_is_divided_by_a_counter_of_requests() {
 #[test]
 fn restarted_counters_and_failed_scrapes_are_reported_and_add_no_rows() {
     let (busy, (port, _)) = (Busy::start(), serve_counter(true));
-    let words = options(port, busy.0.id(), &["--version", "v1"]);
-    let agent = Agent::start("restarts", &words.iter().map(String::as_str).collect::<Vec<_>>());
+    let args = options(port, busy.0.id(), &["--version", "v1"]);
+    let agent = Agent::start("restarts", &args.iter().map(String::as_str).collect::<Vec<_>>());
     agent.await_status(|status| (status["agent"]["outside"]["failures"].as_u64()? >= 2).then_some(()));
     assert!(agent.log().contains("started anew"), "{}", agent.log());
     let rows = agent.end();
     assert!(rows.requests.iter().all(|row| row.sums.requests == 100), "{rows:?}");
     // No process listens on this port.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let words = options(closed, busy.0.id(), &["--version", "v1"]);
-    let agent = Agent::start("closed", &words.iter().map(String::as_str).collect::<Vec<_>>());
+    let args = options(closed, busy.0.id(), &["--version", "v1"]);
+    let agent = Agent::start("closed", &args.iter().map(String::as_str).collect::<Vec<_>>());
     let why = agent.await_status(|status| status["agent"]["outside"]["trouble"].as_str().map(str::to_owned));
     assert!(why.contains("nobody listens there"), "{why}");
     assert!(agent.end().requests.is_empty());
@@ -162,15 +162,15 @@ fn pages_are_read_over_tls_with_a_trusted_certificate_only() {
     let counter = format!("{}#steady_agent_start_time_seconds", metrics::url(&application));
     assert!(counter.starts_with("https://"), "{counter}");
     let pid = application.child.id().to_string();
-    let words = ["--no-rulers", "--service", "shop", "--version", "v1", "--requests", &counter, "--pid", &pid];
-    let distrusting = Agent::start("distrusting", &words);
+    let args = ["--no-rulers", "--service", "shop", "--version", "v1", "--requests", &counter, "--pid", &pid];
+    let distrusting = Agent::start("distrusting", &args);
     // On a busy machine the first scrapes may fail with a timeout instead.
     distrusting.await_status(|status| {
         status["agent"]["outside"]["trouble"].as_str().filter(|why| why.contains("certificate")).map(|_| ())
     });
     let outside = distrusting.status()["agent"]["outside"].clone();
     assert_eq!(outside["readings"], outside["failures"], "{outside}");
-    let trusting = Agent::start_with_variable("trusting", &words, "SSL_CERT_FILE", &certificate);
+    let trusting = Agent::start_with_variable("trusting", &args, "SSL_CERT_FILE", &certificate);
     trusting.await_status(|status| {
         let outside = &status["agent"]["outside"];
         (outside["readings"].as_u64()? >= outside["failures"].as_u64()? + 2).then_some(())
@@ -191,10 +191,10 @@ fn incomplete_options_and_unknown_processes_are_usage_errors() {
     ];
     let folder = crate::running::folder("refused");
     let (socket, store) = (folder.join("agent.sock"), folder.join("agent.db"));
-    for (words, expected) in cases {
+    for (args, expected) in cases {
         let own = ["agent", "--socket", socket.to_str().unwrap(), "--store", store.to_str().unwrap()];
-        let (status, _, error) = steady::run(&[&own, words].concat());
-        assert!(status == 2 && error.contains(expected), "{words:?}: {status} {error}");
+        let (status, _, error) = steady::run(&[&own, args].concat());
+        assert!(status == 2 && error.contains(expected), "{args:?}: {status} {error}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -23,7 +23,7 @@ pub(crate) struct Agent {
     pub(crate) folder: PathBuf,
     pub(crate) child: Child,
     store: PathBuf,
-    words: Vec<String>,
+    args: Vec<String>,
     user: Option<u32>,
 }
 
@@ -46,8 +46,8 @@ impl Agent {
         let folder = folder(name);
         let store = folder.join("agent.db");
         let child = Agent::command(&store, &folder, options, None).env(variable, value).spawn().unwrap();
-        let words = options.iter().map(|word| (*word).to_owned()).collect();
-        let agent = Agent { folder, child, store, words, user: None };
+        let args = options.iter().map(|word| (*word).to_owned()).collect();
+        let agent = Agent { folder, child, store, args, user: None };
         agent.await_socket();
         agent
     }
@@ -75,9 +75,9 @@ impl Agent {
     }
 
     fn spawn(store: PathBuf, folder: PathBuf, options: &[&str], user: Option<u32>) -> Agent {
-        let words = options.iter().map(|word| (*word).to_owned()).collect();
+        let args = options.iter().map(|word| (*word).to_owned()).collect();
         let child = Agent::command(&store, &folder, options, user).spawn().unwrap();
-        Agent { folder, child, store, words, user }
+        Agent { folder, child, store, args, user }
     }
 
     fn command(store: &Path, folder: &Path, options: &[&str], user: Option<u32>) -> Command {
@@ -111,7 +111,7 @@ impl Agent {
     pub(crate) fn kill_and_start_again(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        let options: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let options: Vec<&str> = self.args.iter().map(String::as_str).collect();
         self.child = Agent::command(&self.store, &self.folder, &options, self.user).spawn().unwrap();
         self.await_socket();
     }
@@ -124,8 +124,8 @@ impl Agent {
     }
 
     /// Runs `steady` with the socket of the agent. Returns the exit status, standard output and standard error.
-    pub(crate) fn steady(&self, words: &[&str]) -> (i32, String, String) {
-        output_of(steady().args(words).arg("--socket").arg(self.folder.join("s/agent.sock")).output().unwrap())
+    pub(crate) fn steady(&self, args: &[&str]) -> (i32, String, String) {
+        output_of(steady().args(args).arg("--socket").arg(self.folder.join("s/agent.sock")).output().unwrap())
     }
 
     pub(crate) fn status(&self) -> Value {

@@ -10,9 +10,9 @@ use steady_stats::release::{Fold, RequestCost};
 use crate::steady::scratch;
 
 /// The first second of each store, in Unix time: 2026-11-21T09:05:00Z.
-pub(crate) const BEGUN: u64 = 1_795_251_900;
+pub(crate) const FIRST_SECOND: u64 = 1_795_251_900;
 /// The number of seconds in each store.
-pub(crate) const LONG: u64 = 60;
+pub(crate) const SECONDS: u64 = 60;
 
 const UNLIMITED: Keep = Keep { seconds: 1 << 40, bytes: 1 << 40 };
 /// Requests per process and second.
@@ -30,7 +30,7 @@ pub(crate) struct Service {
 
 /// Creates a store with these services, in a new file.
 pub(crate) fn store(name: &str, services: &[Service]) -> PathBuf {
-    store_from(BEGUN, name, services)
+    store_from(FIRST_SECOND, name, services)
 }
 
 /// Like [`store`], with the first row at the second `begun`.
@@ -41,7 +41,7 @@ pub(crate) fn store_from(begun: u64, name: &str, services: &[Service]) -> PathBu
     }
     let mut writer = Writer::open(Path::new(&path), UNLIMITED).unwrap();
     let mut generators: Vec<Generator> = services.iter().map(|service| Generator::new(service, begun)).collect();
-    for second in begun..begun + LONG {
+    for second in begun..begun + SECONDS {
         let busy =
             HostSecond { second, host: 0, cpus: 2, busy: Some(0.4), steal: None, pressure: Some(0.1), running: None };
         let services = generators.iter_mut().map(|generator| generator.second(second)).collect();
@@ -62,7 +62,7 @@ struct Generator<'a> {
 
 impl<'a> Generator<'a> {
     fn new(service: &'a Service, begun: u64) -> Self {
-        Generator { service, fold: Fold::new(), served: 0, state: 7, loaded_from: begun + LONG / 2 }
+        Generator { service, fold: Fold::new(), served: 0, state: 7, loaded_from: begun + SECONDS / 2 }
     }
 
     /// Draws a number from 0 to 1 (the generator of Knuth's MMIX).

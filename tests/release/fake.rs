@@ -70,7 +70,7 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 }

@@ -11,9 +11,9 @@ use steady_model::{ALL_PROCESSES, LevelSums, ReleaseRows};
 use crate::fake::{FakeServer, Recording, Request, Response};
 use crate::steady::{output_of, scratch, steady};
 
-fn compare(url: &str, words: &[&str]) -> Command {
+fn compare(url: &str, args: &[&str]) -> Command {
     let mut command = steady();
-    command.args(["release", "compare", "--prometheus", url, "v1", "v2", "--no-history"]).args(words);
+    command.args(["release", "compare", "--prometheus", url, "v1", "v2", "--no-history"]).args(args);
     command
 }
 
@@ -23,16 +23,16 @@ fn window_options(recording: &Recording) -> Vec<&str> {
     vec!["--from", from, "--to", to, "--host-label", "host"]
 }
 
-fn report(url: &str, words: &[&str]) -> Value {
-    let (status, stdout, stderr) = output_of(compare(url, &[words, &["--format", "json"]].concat()).output().unwrap());
+fn report(url: &str, args: &[&str]) -> Value {
+    let (status, stdout, stderr) = output_of(compare(url, &[args, &["--format", "json"]].concat()).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     serde_json::from_str(&stdout).unwrap()
 }
 
 /// Runs a comparison that fails with this status. Returns the error message, its only output.
-fn error_line(url: &str, words: &[&str], expected: i32) -> String {
-    let (status, stdout, stderr) = output_of(compare(url, words).output().unwrap());
-    assert_eq!((status, stdout.as_str()), (expected, ""), "{words:?}: {stderr}");
+fn error_line(url: &str, args: &[&str], expected: i32) -> String {
+    let (status, stdout, stderr) = output_of(compare(url, args).output().unwrap());
+    assert_eq!((status, stdout.as_str()), (expected, ""), "{args:?}: {stderr}");
     assert!(stderr.starts_with("steady: ") && stderr.lines().count() == 1, "{stderr}");
     stderr
 }
@@ -61,7 +61,7 @@ fn recorded_servers_give_the_known_difference() {
         assert_eq!(missing["hosts"], 2, "{missing}");
         changes.push(total["change"].as_f64().unwrap());
         // Every request disables the cache and passes on the timeout.
-        for Request { path, form, .. } in fake.asked() {
+        for Request { path, form, .. } in fake.requests() {
             assert!(["/api/v1/query", "/api/v1/query_range"].contains(&path.as_str()), "{path}");
             assert_eq!((form["nocache"].as_str(), form["timeout"].as_str()), ("1", "30000ms"));
         }
@@ -140,10 +140,10 @@ fn agents_without_level_sums_can_be_compared() {
 #[test]
 fn the_text_report_states_the_difference() {
     let recording = Recording::of("prometheus");
-    let words = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let fake = FakeServer::start(move |request, _| recording.answer(request));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (status, stdout, stderr) = output_of(compare(&fake.url(), &words).output().unwrap());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (status, stdout, stderr) = output_of(compare(&fake.url(), &args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.starts_with("v2 needs ") && stdout.contains(" on 2 hosts, for scrapes are"), "{stdout}");
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
@@ -152,35 +152,35 @@ fn the_text_report_states_the_difference() {
 #[test]
 fn warnings_of_the_server_are_passed_on() {
     let recording = Recording::of("prometheus");
-    let words = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let fake = FakeServer::start(move |request, _| match recording.answer(request) {
         Response::Whole(200, kind, text) => {
             Response::Whole(200, kind, text.replacen('{', r#"{"warnings":["a store did not answer"],"#, 1))
         }
         other => other,
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (status, _, stderr) = output_of(compare(&fake.url(), &words).output().unwrap());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (status, _, stderr) = output_of(compare(&fake.url(), &args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, "steady: the fleet's store warns: a store did not answer\n"));
 }
 
 #[test]
 fn failed_requests_are_retried_once() {
     let recording = Recording::of("prometheus");
-    let words = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let fake = FakeServer::start(move |request, number| match number {
         0 => Response::json(503, "{}"),
         2 => Response::Nothing,
         _ => recording.answer(request),
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert_eq!(report(&fake.url(), &words)["total"]["verdict"], "slower");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    assert_eq!(report(&fake.url(), &args)["total"]["verdict"], "slower");
 }
 
 #[test]
 fn the_base_path_and_headers_are_sent() {
     let recording = Recording::of("prometheus");
-    let mut words = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let fake = FakeServer::start(move |request, _| {
         let path = request.path.strip_prefix("/a/prometheus").unwrap_or("elsewhere").to_owned();
         recording.answer(&Request { path, ..request.clone() })
@@ -188,10 +188,10 @@ fn the_base_path_and_headers_are_sent() {
     let file = scratch("fleet-headers");
     std::fs::write(&file, "Authorization: Bearer secret\n\n").unwrap();
     let from_file = format!("@{}", file.display());
-    words.extend(["--header", "X-Scope-OrgID: shop", "--header", &from_file, "--timeout", "5s"].map(str::to_owned));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    report(&format!("{}/a/prometheus/", fake.url()), &words);
-    for Request { headers, form, .. } in fake.asked() {
+    args.extend(["--header", "X-Scope-OrgID: shop", "--header", &from_file, "--timeout", "5s"].map(str::to_owned));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    report(&format!("{}/a/prometheus/", fake.url()), &args);
+    for Request { headers, form, .. } in fake.requests() {
         assert_eq!((headers["x-scope-orgid"].as_str(), headers["authorization"].as_str()), ("shop", "Bearer secret"));
         assert_eq!(form["timeout"], "5000ms");
     }
@@ -245,10 +245,10 @@ fn missing_agents_services_and_versions_are_reported() {
         error_line(&fake.url(), &["--from", "2020-01-01", "--window", "1h"], 2).contains("within the window, though")
     );
     let of = |series: &str| format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{series}]}}}}"#);
-    let knows = |series: &str, words: &[&str], pieces: [&str; 2]| {
+    let knows = |series: &str, args: &[&str], pieces: [&str; 2]| {
         let answer = of(series);
         let fake = FakeServer::start(move |_, _| Response::json(200, &answer));
-        let line = error_line(&fake.url(), words, 2);
+        let line = error_line(&fake.url(), args, 2);
         assert!(pieces.iter().all(|piece| line.contains(piece)), "{line}");
     };
     let shop = r#"{"metric":{"service":"shop","version":"v1"},"value":[1,"1"]}"#;
@@ -266,7 +266,7 @@ fn missing_agents_services_and_versions_are_reported() {
 #[test]
 fn agents_with_equal_host_labels_are_rejected() {
     let recording = Recording::of("prometheus");
-    let words = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let fake = FakeServer::start(move |request, _| match recording.answer(request) {
         // Give all agents the same host label.
         Response::Whole(200, kind, text) if request.form["query"].contains("start_time") => {
@@ -274,16 +274,16 @@ fn agents_with_equal_host_labels_are_rejected() {
         }
         other => other,
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert!(error_line(&fake.url(), &words, 2).contains("'web-1' by the label 'host'"));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    assert!(error_line(&fake.url(), &args, 2).contains("'web-1' by the label 'host'"));
 }
 
 #[test]
 fn invalid_options_are_usage_errors() {
-    let wrong = |words: &[&str], piece: &str| {
+    let wrong = |args: &[&str], piece: &str| {
         let (status, _, stderr) =
-            output_of(steady().args(["release", "compare", "v1", "v2"]).args(words).output().unwrap());
-        assert!(status == 2 && stderr.contains(piece), "{words:?}: {stderr}");
+            output_of(steady().args(["release", "compare", "v1", "v2"]).args(args).output().unwrap());
+        assert!(status == 2 && stderr.contains(piece), "{args:?}: {stderr}");
     };
     let url = "http://127.0.0.1:9";
     wrong(&["--prometheus", "localhost:9090"], "http://HOST:9090");

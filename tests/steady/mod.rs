@@ -50,8 +50,8 @@ pub(crate) fn at_length() -> bool {
 }
 
 /// Runs `steady` with these arguments. Returns the exit status, standard output and standard error.
-pub(crate) fn run(words: &[&str]) -> (i32, String, String) {
-    output_of(steady().args(words).output().expect("steady starts"))
+pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
+    output_of(steady().args(args).output().expect("steady starts"))
 }
 
 /// Returns the exit status (-1 after a signal), standard output and standard error of a process that has ended.
@@ -64,8 +64,8 @@ pub(crate) fn output_of(output: Output) -> (i32, String, String) {
 /// standard output, standard error and the JSON report.
 pub(crate) fn reported(command: &str, name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
     let file = scratch(&format!("{command}-{name}.json"));
-    let words = [&[command, "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
-    let (status, stdout, stderr) = run(&words);
+    let args = [&[command, "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
+    let (status, stdout, stderr) = run(&args);
     let text = fs::read_to_string(&file).unwrap_or_default();
     let _ = fs::remove_file(&file);
     let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
@@ -78,8 +78,8 @@ pub(crate) fn seconds(report: &Value, name: &str) -> f64 {
 }
 
 /// Runs `steady compare` and returns its JSON report. Panics if the exit status is not `status`.
-pub(crate) fn json(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["compare", "--format", "json"], words].concat());
+pub(crate) fn json(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["compare", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }

@@ -40,13 +40,13 @@ fn sources() -> Result<PathBuf, String> {
         format!("Dir::Cache={}", at("cache")),
         "APT::Sandbox::User=root".to_owned(),
     ];
-    for words in [&["update"][..], &["source", "--download-only", "--tar-only", "hello"]] {
+    for args in [&["update"][..], &["source", "--download-only", "--tar-only", "hello"]] {
         let mut command = Command::new("timeout");
         command.args(["120", "apt-get", "-q"]).current_dir(&folder);
         options.iter().for_each(|option| _ = command.args(["-o", option]));
-        let output = command.args(words).output().map_err(|error| error.to_string())?;
+        let output = command.args(args).output().map_err(|error| error.to_string())?;
         if !output.status.success() {
-            return Err(format!("apt-get {words:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+            return Err(format!("apt-get {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
         }
     }
     found().ok_or_else(|| "apt-get has downloaded no archive".to_owned())
@@ -95,10 +95,14 @@ fn building_a_package_gives_the_same_output_and_files() {
     let (usual, files) = build(&sandbox, &archive, false);
     assert!(usual.contains("status 0") && usual.contains("# FAIL:  0"), "{usual}");
     for round in 0..if at_length() { 2 } else { 1 } {
-        let (warm, made) = build(&sandbox, &archive, true);
+        let (warm, files_with_snapshots) = build(&sandbox, &archive, true);
         assert_eq!(reproducible_lines(warm.as_bytes()), reproducible_lines(usual.as_bytes()), "round {round}");
         for (name, contents) in &files {
-            assert!(!contents.is_empty() && made[name] == *contents, "round {round}: {} differs", name.display());
+            assert!(
+                !contents.is_empty() && files_with_snapshots[name] == *contents,
+                "round {round}: {} differs",
+                name.display()
+            );
         }
     }
     let launches = sandbox.status(Path::new(STEADY))["store"]["launches"].clone();

@@ -45,9 +45,9 @@ impl Sandbox {
         let root = sandbox.root.clone();
         fs::create_dir(root.join("files")).expect("a directory can be created");
         let script = folder().join("files.sh").canonicalize().expect("the script exists");
-        let mut made = sandbox.command("bash", "C");
-        let made = made.arg(script).current_dir(root.join("files")).output().expect("bash starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let mut bash = sandbox.command("bash", "C");
+        let output = bash.arg(script).current_dir(root.join("files")).output().expect("bash starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         fs::copy(folder().join("drive.sh"), root.join("drive.sh")).expect("the script exists");
         sandbox
     }
@@ -78,13 +78,13 @@ impl Sandbox {
 
     /// Compiles a program of `testdata/warm/made` into `bin`. Returns its path, or the error.
     pub(crate) fn compile(&self, name: &str, options: &[&str]) -> Result<PathBuf, String> {
-        let (source, made) = (folder().join("made").join(format!("{name}.c")), self.root.join("bin").join(name));
+        let (source, target) = (folder().join("made").join(format!("{name}.c")), self.root.join("bin").join(name));
         fs::create_dir_all(self.root.join("bin")).expect("a directory can be created");
         let log = format!("-DLOG=\"{}\"", self.root.join("log").display());
         let mut command = self.command("cc", "C");
-        command.args(["-O1", "-pthread", "-o"]).arg(&made).arg(source).arg(log).args(options);
+        command.args(["-O1", "-pthread", "-o"]).arg(&target).arg(source).arg(log).args(options);
         let output = command.output().map_err(|error| format!("no cc: {error}"))?;
-        if output.status.success() { Ok(made) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+        if output.status.success() { Ok(target) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
     }
 
     /// Returns a command with a fixed environment, without that of the test.

@@ -58,10 +58,10 @@ impl Sandbox {
         report
     }
 
-    fn run_warm(&self, steady: &Path, words: &[&str]) -> (i32, Value) {
-        let output = self.command(steady, "C.UTF-8").arg("warm").args(words).output().expect("steady starts");
+    fn run_warm(&self, steady: &Path, args: &[&str]) -> (i32, Value) {
+        let output = self.command(steady, "C.UTF-8").arg("warm").args(args).output().expect("steady starts");
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let report = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {words:?} {out}{err}"));
+        let report = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {args:?} {out}{err}"));
         (output.status.code().unwrap_or(-1), report)
     }
 }

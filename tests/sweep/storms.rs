@@ -22,7 +22,7 @@ fn warm(sandbox: &Sandbox, script: &str) -> Command {
     command
 }
 
-/// Creates snapshots of programs in advance. Keepers have a low priority, so they would create none during a storm.
+/// Creates snapshots of programs in advance. Keepers give way to other processes, so they would create none in a storm.
 fn create_snapshots(sandbox: &Sandbox, programs: &[&str]) {
     assert_eq!(sandbox.snapshot(Path::new(STEADY), programs).0, 0);
 }
@@ -32,10 +32,10 @@ fn keepers(sandbox: &Sandbox) -> Vec<Pid> {
     let cache = sandbox.cache().display().to_string();
     let entries = fs::read_dir("/proc").expect("/proc can be read").filter_map(Result::ok);
     let keepers = entries.filter_map(|entry| {
-        let words = fs::read(entry.path().join("cmdline")).ok()?;
-        let words = String::from_utf8_lossy(&words).into_owned();
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
         let number = entry.file_name().to_str()?.parse().ok()?;
-        (words.contains(KEEPER) && words.contains(&cache)).then(|| Pid::from_raw(number)).flatten()
+        (line.contains(KEEPER) && line.contains(&cache)).then(|| Pid::from_raw(number)).flatten()
     });
     keepers.collect()
 }

@@ -58,12 +58,12 @@ impl Swapped {
 
     /// Compiles a program or library of `testdata/warm/made`.
     pub(crate) fn cc(&self, source: &str, name: &str, options: &[&str]) -> Result<(), String> {
-        let made = self.path(name);
-        fs::create_dir_all(made.parent().expect("the path has a directory")).expect("a directory can be created");
+        let target = self.path(name);
+        fs::create_dir_all(target.parent().expect("the path has a directory")).expect("a directory can be created");
         let mut command = self.sandbox.command("cc", "C");
         command
             .args(["-O1", "-o"])
-            .arg(&made)
+            .arg(&target)
             .arg(folder().join("made").join(source))
             .args(options)
             .args(["-pthread", "-lm"]);

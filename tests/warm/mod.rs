@@ -63,9 +63,9 @@ impl TestEnv {
     }
 
     /// Returns a command that runs under `steady warm`.
-    pub(crate) fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.steady();
-        command.args(["warm", "--"]).args(words);
+        command.args(["warm", "--"]).args(args);
         command
     }
 
@@ -77,8 +77,8 @@ impl TestEnv {
         command
     }
 
-    pub(crate) fn run(&self, words: &[&str]) -> (i32, String, String) {
-        output_of(self.command(words).output().expect("steady starts"))
+    pub(crate) fn run(&self, args: &[&str]) -> (i32, String, String) {
+        output_of(self.command(args).output().expect("steady starts"))
     }
 
     /// Creates the snapshot of a program.
