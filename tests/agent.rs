@@ -1,4 +1,4 @@
-//! `steady agent` as a whole: what services send is kept, whatever happens to the agent, the disk and the clock meanwhile.
+//! `steady agent` as a process: it stores what services send, also through kills, full disks and changes of the clock.
 
 #[path = "steady/mod.rs"]
 mod steady;
@@ -20,17 +20,17 @@ use running::{Agent, request, requests};
 use serde_json::Value;
 
 #[test]
-fn what_services_send_is_kept_and_told() {
+fn requests_are_stored_and_appear_in_the_status() {
     let mut agent = Agent::start("kept", &[]);
     let sender = agent.sender();
     requests(&sender, 500, |number| request(number, "v1", "/item/<id>", "random\truler=syscall:31000"));
     let status = agent.status_after_requests(500);
-    let told = &status["agent"]["services"][0];
+    let service = &status["agent"]["services"][0];
     assert_eq!(
-        (told["name"].as_str(), told["routes"].as_u64(), told["processes"].as_u64()),
+        (service["name"].as_str(), service["routes"].as_u64(), service["processes"].as_u64()),
         (Some("shop"), Some(1), Some(1))
     );
-    assert_eq!(told["versions"], Value::from(vec!["v1"]));
+    assert_eq!(service["versions"], Value::from(vec!["v1"]));
     assert_eq!(
         status["agent"]["arrived"]["faults"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>(),
         0
@@ -39,7 +39,7 @@ fn what_services_send_is_kept_and_told() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("shop") && text.contains("500 in all"), "{text}");
     agent.stop();
-    assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "nothing is left of the socket");
+    assert_eq!(fs::read_dir(agent.folder.join("s")).unwrap().count(), 0, "the agent leaves files next to its socket");
     let rows = running::rows(&agent.store());
     let sum = |of: fn(&steady_model::RequestSums) -> u64| rows.requests.iter().map(|row| of(&row.sums)).sum::<u64>();
     assert_eq!((sum(|sums| sums.requests), sum(|sums| sums.warming)), (350, 150));
@@ -47,7 +47,7 @@ fn what_services_send_is_kept_and_told() {
 }
 
 #[test]
-fn a_socket_is_for_its_user_and_its_group() {
+fn only_the_user_and_the_group_can_use_the_socket() {
     use std::os::unix::fs::MetadataExt;
     let agent = Agent::start("private", &[]);
     let facts = |name: &str| fs::metadata(agent.folder.join(name)).unwrap();
@@ -56,7 +56,10 @@ fn a_socket_is_for_its_user_and_its_group() {
     let (status, _, error) = steady::run(&["agent", "--group", "nobody-has-this-group"]);
     assert!(status == 2 && error.contains("nobody-has-this-group"), "{error}");
     if !is_root() {
-        return steady::skip("a_socket_is_for_its_user_and_its_group", "only root may give a socket to any group");
+        return steady::skip(
+            "only_the_user_and_the_group_can_use_the_socket",
+            "only root may give a socket to any group",
+        );
     }
     let agent = Agent::start("group", &["--group", "65534"]);
     let facts = |name: &str| fs::metadata(agent.folder.join(name)).unwrap();
@@ -65,7 +68,7 @@ fn a_socket_is_for_its_user_and_its_group() {
 }
 
 #[test]
-fn an_agent_that_hears_nothing_reads_its_rulers_all_the_same() {
+fn an_agent_without_requests_reads_its_rulers() {
     let mut agent = Agent::start("nothing", &[]);
     // A service that connects and never sends.
     let _silent = agent.sender();
@@ -95,31 +98,31 @@ fn two_agents_do_not_share_a_socket() {
 }
 
 #[test]
-fn two_agents_do_not_share_a_store_whatever_its_names() {
+fn two_agents_cannot_share_a_store_by_different_names() {
     let agent = Agent::start("names", &["--no-rulers"]);
-    let place = |name: &str| agent.folder.join(name).to_str().unwrap().to_owned();
-    std::os::unix::fs::symlink(agent.store(), place("link.db")).unwrap();
+    let path = |name: &str| agent.folder.join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink(agent.store(), path("link.db")).unwrap();
     let start =
-        |store: &str| steady::run(&["agent", "--no-rulers", "--socket", &place("t/agent.sock"), "--store", store]);
+        |store: &str| steady::run(&["agent", "--no-rulers", "--socket", &path("t/agent.sock"), "--store", store]);
     let holder = format!("(process {}) keeps rows in it", agent.child.id());
-    for store in [&place("agent.db"), &place("link.db"), &place("./s/../link.db")] {
+    for store in [&path("agent.db"), &path("link.db"), &path("./s/../link.db")] {
         let (status, _, error) = start(store);
         assert!(status == 2 && error.contains(&holder), "{store}: {status} {error}");
     }
-    fs::hard_link(agent.store(), place("hard.db")).unwrap();
-    let (status, _, error) = start(&place("hard.db"));
+    fs::hard_link(agent.store(), path("hard.db")).unwrap();
+    let (status, _, error) = start(&path("hard.db"));
     assert!(status == 2 && error.contains("several names"), "{status} {error}");
 }
 
 #[test]
-fn places_that_others_can_write_are_refused_and_missing_ones_are_created() {
+fn directories_that_others_can_write_to_are_rejected_and_missing_ones_created() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let folder = running::folder("places");
-    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    fs::create_dir(place("open")).unwrap();
-    fs::set_permissions(place("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    fs::create_dir(path("open")).unwrap();
+    fs::set_permissions(path("open"), fs::Permissions::from_mode(0o777)).unwrap();
     let start = |socket: &str, store: &str| {
-        steady::run(&["agent", "--no-rulers", "--socket", &place(socket), "--store", &place(store)])
+        steady::run(&["agent", "--no-rulers", "--socket", &path(socket), "--store", &path(store)])
     };
     for (socket, store) in [("open/agent.sock", "agent.db"), ("agent.sock", "open/agent.db")] {
         let (status, _, error) = start(socket, store);
@@ -127,22 +130,22 @@ fn places_that_others_can_write_are_refused_and_missing_ones_are_created() {
     }
     let (status, _, error) = start(&"long/".repeat(30), "agent.db");
     assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
-    let (status, _, error) = steady::run(&["agent", "status", "--socket", &place(&"long/".repeat(30))]);
+    let (status, _, error) = steady::run(&["agent", "status", "--socket", &path(&"long/".repeat(30))]);
     assert!(status == 2 && error.contains("a socket's path can have 106"), "{status} {error}");
     let mut agent = Agent::start_with(folder.join("new/deep/agent.db"), folder.clone(), &["--no-rulers"]);
     agent.await_status(|status| status["agent"].is_object().then_some(()));
-    let mode = |name: &str| fs::metadata(place(name)).unwrap().mode() & 0o777;
+    let mode = |name: &str| fs::metadata(path(name)).unwrap().mode() & 0o777;
     assert_eq!((mode("new"), mode("new/deep"), mode("new/deep/agent.db.lock")), (0o700, 0o700, 0o600));
     assert_eq!((mode("s/agent.sock.lock"), mode("s/agent.sock.status")), (0o600, 0o644));
     agent.stop();
 }
 
 #[test]
-fn no_agent_is_told_too() {
+fn the_status_says_that_no_agent_is_running() {
     let folder = running::folder("none");
     let socket = folder.join("agent.sock");
-    let words = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
-    let (status, text, _) = steady::run(&words);
+    let args = ["agent", "status", "--socket", socket.to_str().unwrap(), "--format", "json"];
+    let (status, text, _) = steady::run(&args);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &json["running"], &json["schema"]), (0, &Value::Bool(false), &Value::from("steady.agent/1")));
     assert!(json["agent_absent"].is_string() && json["store_absent"].is_string(), "{text}");
@@ -150,17 +153,14 @@ fn no_agent_is_told_too() {
 }
 
 #[test]
-fn an_agent_of_a_user_without_rights_works_as_well() {
+fn an_agent_runs_as_an_unprivileged_user() {
     if !is_root() {
-        return steady::skip(
-            "an_agent_of_a_user_without_rights_works_as_well",
-            "this user has none, so all tests are that",
-        );
+        return steady::skip("an_agent_runs_as_an_unprivileged_user", "all tests run as an unprivileged user");
     }
     let folder = running::folder("nobody");
     std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
     let Some(agent) = Agent::start_as(65_534, &folder, &[]) else {
-        return steady::skip("an_agent_of_a_user_without_rights_works_as_well", "nobody may not run the binary");
+        return steady::skip("an_agent_runs_as_an_unprivileged_user", "the user nobody has no access to the binary");
     };
     requests(&agent.sender(), 200, |number| request(number, "v1", "/", "none"));
     let status = agent.status_after_requests(200);

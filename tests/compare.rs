@@ -1,4 +1,4 @@
-//! `steady compare` and `steady judge` on real commands: verdicts, the JSON contract, options, exit statuses.
+//! `steady compare` and `steady judge` on real commands: verdicts, fields of the JSON report, options, exit statuses.
 
 mod steady;
 
@@ -19,7 +19,7 @@ fn more_work_is_slower_and_less_is_faster() {
 }
 
 #[test]
-fn the_json_keeps_its_contract() {
+fn the_json_has_the_documented_fields() {
     let report = json(0, &["--budget", "1s", "--seed", "18446744073709551615", "true", "true"]);
     assert_eq!(report["schema"], "steady.compare/1");
     assert_eq!(report["seed"], "18446744073709551615");
@@ -41,7 +41,7 @@ fn the_json_keeps_its_contract() {
     assert_nulls_have_reasons("", &report);
 }
 
-/// Every null that stands for a reading has its reason beside it.
+/// Panics if a measured field is null without a reason in the field `NAME_absent`.
 fn assert_nulls_have_reasons(path: &str, value: &Value) {
     if let Value::Object(fields) = value {
         for (name, field) in fields {
@@ -58,7 +58,7 @@ fn assert_nulls_have_reasons(path: &str, value: &Value) {
 }
 
 #[test]
-fn samples_are_judged_again_to_the_same_digits() {
+fn judging_exported_samples_gives_an_identical_report() {
     let (file, again) = (scratch("samples.json"), scratch("again.json"));
     let (file, again) = (file.to_str().unwrap(), again.to_str().unwrap());
     let options = ["compare", "--no-history", "--budget", "1s", "--samples", "--export-json", file];
@@ -73,7 +73,7 @@ fn samples_are_judged_again_to_the_same_digits() {
 }
 
 #[test]
-fn what_cannot_be_judged_again_says_why() {
+fn files_that_cannot_be_judged_are_rejected_with_the_reason() {
     let file = scratch("no-samples.json");
     let name = file.to_str().unwrap();
     let (status, ..) = run(&["compare", "--quiet", "--runs", "6", "--export-json", name, "true", "true"]);
@@ -106,7 +106,7 @@ fn text_fits_eighty_columns_and_has_no_colour_when_piped() {
 }
 
 #[test]
-fn a_number_of_pairs_is_run_in_the_layout_asked_for() {
+fn the_requested_number_of_pairs_is_run_in_the_requested_layout() {
     for layout in ["turns", "duet"] {
         let report = json(0, &["--runs", "20", "--layout", layout, "true", "true"]);
         let other = if layout == "turns" { "duet" } else { "turns" };
@@ -117,7 +117,7 @@ fn a_number_of_pairs_is_run_in_the_layout_asked_for() {
 }
 
 #[test]
-fn the_input_is_read_by_every_run() {
+fn every_run_reads_the_whole_input() {
     let file = scratch("input.txt");
     fs::write(&file, "hello\n").unwrap();
     let reads = "sh -c 'read line; test \"$line\" = hello'";
@@ -129,7 +129,7 @@ fn the_input_is_read_by_every_run() {
 }
 
 #[test]
-fn preparations_run_before_every_run_and_keep_to_turns() {
+fn prepare_runs_before_every_run_and_excludes_duets() {
     let file = scratch("prepared");
     let name = file.display();
     let (prepare, consume) = (format!("touch {name}"), format!("rm {name}"));
@@ -143,7 +143,7 @@ fn preparations_run_before_every_run_and_keep_to_turns() {
 }
 
 #[test]
-fn a_shell_is_there_when_asked_for() {
+fn shell_runs_commands_in_the_requested_shell() {
     let report = json(0, &["--runs", "6", "--shell", "true | true", "true && true"]);
     assert_eq!(report["commands"][0]["argv"], serde_json::json!(["sh", "-c", "true | true"]));
     let report = json(0, &["--runs", "6", "--shell=bash", "[[ a == a ]]", "true"]);
@@ -152,7 +152,7 @@ fn a_shell_is_there_when_asked_for() {
 }
 
 #[test]
-fn output_is_thrown_away_or_shown_on_standard_error() {
+fn output_is_discarded_or_shown_on_standard_error() {
     let (_, stdout, stderr) = run(&["compare", "--runs", "6", "echo said", "echo said"]);
     assert!(!stdout.contains("\nsaid") && stderr.is_empty(), "{stdout}{stderr}");
     let (_, stdout, stderr) = run(&["compare", "--runs", "6", "--show-output", "echo said", "echo said"]);
@@ -161,13 +161,13 @@ fn output_is_thrown_away_or_shown_on_standard_error() {
 }
 
 #[test]
-fn a_flood_of_output_does_no_harm() {
+fn commands_may_print_twenty_megabytes() {
     let report = json(0, &["--runs", "6", "head -c 20000000 /dev/zero", "head -c 20000000 /dev/zero"]);
     assert_eq!(report["runs"], 12);
 }
 
 #[test]
-fn conditions_decide_the_exit_status() {
+fn fail_if_and_require_verdict_set_the_exit_status() {
     let (less, more) = (work(1000), work(4000));
     json(1, &["--budget", "2s", "--fail-if", "slower>5%", &less, &more]);
     json(0, &["--budget", "2s", "--fail-if", "faster>5%", &less, &more]);
@@ -177,7 +177,7 @@ fn conditions_decide_the_exit_status() {
 }
 
 #[test]
-fn memory_is_a_metric() {
+fn memory_can_be_the_metric() {
     let big = "python3 -c 'x = bytearray(100 << 20)'";
     let report = json(0, &["--runs", "12", "--metric", "memory", "python3 -c 'x = 1'", big]);
     let verdict = primary(&report);
@@ -186,7 +186,7 @@ fn memory_is_a_metric() {
 }
 
 #[test]
-fn commands_that_wait_are_judged_by_their_time() {
+fn commands_that_mostly_sleep_are_compared_by_elapsed_time() {
     let report = json(0, &["--budget", "4s", "sleep 0.02", "sleep 0.03"]);
     let verdict = primary(&report);
     assert_eq!((&verdict["metric"], &verdict["verdict"]), (&"elapsed".into(), &"slower".into()));
@@ -195,7 +195,7 @@ fn commands_that_wait_are_judged_by_their_time() {
 }
 
 #[test]
-fn three_commands_and_one_command() {
+fn there_is_a_primary_verdict_per_command_after_the_first() {
     let report = json(0, &["--budget", "3s", &work(1000), &work(1000), &work(3000)]);
     let primaries: Vec<&Value> =
         report["verdicts"].as_array().unwrap().iter().filter(|verdict| verdict["primary"] == true).collect();
@@ -207,7 +207,7 @@ fn three_commands_and_one_command() {
 }
 
 #[test]
-fn wrong_usage_names_its_remedy() {
+fn usage_errors_say_what_to_write_instead() {
     let cases: [(&[&str], &str); 17] = [
         (&["no-such-program-x", "true"], "in PATH"),
         (&["", "true"], "empty"),
@@ -227,17 +227,17 @@ fn wrong_usage_names_its_remedy() {
         (&["--samples", "true", "true"], "--export-json"),
         (&["--export-json", "/nonexistent/x.json", "true", "true"], "/nonexistent/x.json"),
     ];
-    for (words, remedy) in cases {
-        let (status, stdout, stderr) = run(&[&["compare"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(remedy), "{words:?}: {stderr}");
+    for (args, remedy) in cases {
+        let (status, stdout, stderr) = run(&[&["compare"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(remedy), "{args:?}: {stderr}");
     }
     assert_eq!(run(&["compare"]).0, 2);
     assert_eq!(run(&[]).0, 2);
 }
 
 #[test]
-fn help_teaches_by_example() {
+fn help_has_examples_and_exit_statuses() {
     let (status, stdout, _) = run(&["compare", "--help"]);
     assert_eq!(status, 0);
     for part in ["steady compare --resolution 0.5%", "Exit status", "undecided"] {
@@ -246,7 +246,7 @@ fn help_teaches_by_example() {
 }
 
 #[test]
-fn a_budget_too_small_names_one_that_would_do() {
+fn a_budget_that_is_too_small_is_rejected_with_a_sufficient_one() {
     let (status, _, stderr) = run(&["compare", "--budget", "5s", "sleep 1.5", "sleep 1.5"]);
     assert_eq!(status, 2, "{stderr}");
     let named = stderr.split("--budget ").nth(1).and_then(|rest| rest.split(['s', ',']).next()).expect(&stderr);

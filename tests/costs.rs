@@ -1,4 +1,4 @@
-//! `steady costs`: what primitives cost on the machine itself, bad input, interruptions, and that nothing is left behind.
+//! `steady costs`: the costs of primitives on this machine, invalid options, interruptions, and processes that are left.
 
 mod steady;
 
@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{cpu_seconds, eventually, run, scratch, skip, steady, told, within_a_second};
+use steady::{cpu_seconds, eventually, output_of, run, scratch, skip, steady, within_a_second};
 use steady_linux::clock;
 use steady_model::Nanos;
 
-/// Measures, and reads the JSON; panics where the status is another than `status`.
-fn costs(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["costs", "--no-history", "--format", "json"], words].concat());
+/// Runs `steady costs` and returns its JSON report. Panics if the exit status is not `status`.
+fn costs(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["costs", "--no-history", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
@@ -30,28 +30,28 @@ fn number(probe: &Value, field: &str) -> f64 {
     probe[field].as_f64().unwrap_or_else(|| panic!("{field} in {probe}"))
 }
 
-/// The processes whose command line begins with these words.
-fn processes(words: &str) -> Vec<i32> {
+/// Returns the processes whose command line begins with `prefix`.
+fn processes(prefix: &str) -> Vec<i32> {
     let numbered = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
     let begins = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).replace('\0', " ").starts_with(words)
+        String::from_utf8_lossy(&line).replace('\0', " ").starts_with(prefix)
     };
     fs::read_dir("/proc").unwrap().filter_map(numbered).filter(begins).collect()
 }
 
-/// The probers of one experiment.
+/// Returns the probers of one experiment.
 fn probers_of(parent: u32) -> Vec<i32> {
-    let of_it = |pid: &i32| {
+    let is_child = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent_of_it =
+        let actual_parent =
             stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1)?.parse().ok());
-        parent_of_it == Some(parent)
+        actual_parent == Some(parent)
     };
-    processes("steady __prober").into_iter().filter(of_it).collect()
+    processes("steady __prober").into_iter().filter(is_child).collect()
 }
 
-/// Processes that keep CPUs busy, ended with this.
+/// Processes that keep CPUs busy, killed on drop.
 struct Spinners(Vec<Child>);
 
 impl Spinners {
@@ -72,8 +72,8 @@ impl Drop for Spinners {
 
 #[test]
 fn a_call_costs_less_than_a_system_call_and_that_less_than_a_switch() {
-    let words = ["--only", "function_call,system_call,process_switch,fork_exit", "--repetitions", "30"];
-    let report = costs(0, &[&words[..], &["--seed", "7", "--cpu", "0"]].concat());
+    let args = ["--only", "function_call,system_call,process_switch,fork_exit", "--repetitions", "30"];
+    let report = costs(0, &[&args[..], &["--seed", "7", "--cpu", "0"]].concat());
     assert_eq!((&report["schema"], &report["seed"]), (&"steady.costs/1".into(), &"7".into()));
     for probe in probes(&report) {
         let [low, median, high] = ["low_seconds", "median_seconds", "high_seconds"].map(|field| number(probe, field));
@@ -84,21 +84,21 @@ fn a_call_costs_less_than_a_system_call_and_that_less_than_a_switch() {
         assert_eq!(number(probe, "repetitions") + number(probe, "set_apart"), 30.0, "{probe}");
     }
     let median = |name: &str| number(probe(&report, name), "median_seconds");
-    // What was published for a system call was less than a function call takes here ten times over.
+    // A system call that costs less than ten function calls is a measurement error.
     assert!(10.0 * median("function_call") < median("system_call"), "{report}");
     assert!(2.0 * median("system_call") < median("process_switch"), "{report}");
     assert!(5.0 * median("process_switch") < median("fork_exit"), "{report}");
 }
 
 #[test]
-fn every_probe_is_measured_or_says_why_not() {
+fn every_probe_is_measured_or_has_a_reason() {
     let names = |text: &str| text.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>();
     let (status, listed, _) = run(&["costs", "--list"]);
     assert_eq!(status, 0);
     let all = names(&listed);
     let report = costs(0, &["--only", &all.join(","), "--repetitions", "6", "--budget", "60s"]);
-    let told: Vec<&str> = probes(&report).iter().map(|probe| probe["name"].as_str().unwrap()).collect();
-    assert_eq!(told, all);
+    let reported: Vec<&str> = probes(&report).iter().map(|probe| probe["name"].as_str().unwrap()).collect();
+    assert_eq!(reported, all);
     for probe in probes(&report) {
         if probe["median_seconds"].is_null() {
             assert!(!probe["median_seconds_absent"].as_str().unwrap().is_empty(), "{probe}");
@@ -110,7 +110,7 @@ fn every_probe_is_measured_or_says_why_not() {
 }
 
 #[test]
-fn the_default_run_ends_within_its_budget_beside_spinners() {
+fn the_default_run_keeps_its_budget_on_a_busy_machine() {
     let _spinners = Spinners::start(8);
     let started = clock::monotonic();
     let report = costs(0, &[]);
@@ -140,11 +140,11 @@ fn a_short_budget_is_kept() {
 }
 
 #[test]
-fn bad_input_is_refused_in_one_clear_line() {
-    let refused = |words: &[&str], expected: &str| {
-        let (status, stdout, stderr) = run(&[&["costs", "--no-history"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(expected), "{words:?}: {stderr}");
+fn invalid_options_are_usage_errors() {
+    let refused = |args: &[&str], expected: &str| {
+        let (status, stdout, stderr) = run(&[&["costs", "--no-history"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
     };
     refused(&["--only", "no_such_probe"], "no probe 'no_such_probe'");
     refused(&["--only", "system_call,"], "no probe ''");
@@ -161,7 +161,7 @@ fn bad_input_is_refused_in_one_clear_line() {
 }
 
 #[test]
-fn the_clocks_have_a_table_of_their_own() {
+fn clocks_have_a_separate_table() {
     let (status, stdout, stderr) = run(&["costs", "clocks", "--no-history", "--repetitions", "10"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     for name in ["CLOCK_REALTIME", "CLOCK_MONOTONIC", "CLOCK_PROCESS_CPUTIME_ID", "CLOCK_THREAD_CPUTIME_ID"] {
@@ -172,37 +172,37 @@ fn the_clocks_have_a_table_of_their_own() {
 }
 
 #[test]
-fn a_sweep_goes_through_the_lengths() {
+fn a_sweep_measures_increasing_loop_lengths() {
     let report = costs(0, &["--sweep-loops", "--only", "function_call,fork_exit", "--budget", "4s", "--samples"]);
     let of = |name: &str| probes(&report).iter().filter(|probe| probe["name"] == name).cloned().collect::<Vec<_>>();
     let calls = of("function_call");
     let lengths: Vec<u64> = calls.iter().filter_map(|probe| probe["loops"].as_u64()).collect();
     assert_eq!((lengths.first(), lengths.is_sorted()), (Some(&10), true), "{lengths:?}");
     assert!(lengths.len() >= 8, "{lengths:?}");
-    let told = ["agrees", "start-up", "timer grain", "frequency", "preemption", "unexplained"];
+    let results = ["agrees", "start-up", "timer grain", "frequency", "preemption", "unexplained"];
     for probe in &calls {
         assert!(
-            told.iter().any(|reason| probe["against_longest"] == *reason) || probe["median_seconds"].is_null(),
+            results.iter().any(|reason| probe["against_longest"] == *reason) || probe["median_seconds"].is_null(),
             "{probe}"
         );
     }
     let left_out = of("fork_exit").into_iter().filter(|probe| probe["median_seconds"].is_null());
     let reasons: Vec<String> = left_out.map(|probe| probe["median_seconds_absent"].to_string()).collect();
-    // On a busy machine some lengths are begun, and the budget ends before there are enough repetitions.
+    // On a busy machine the budget may end before a length has enough repetitions.
     let by_budget = |reason: &String| reason.contains("budget") || reason.contains("there was time for");
     assert!(reasons.iter().any(|reason| reason.contains("budget")) && reasons.iter().all(by_budget), "{reasons:?}");
 }
 
 #[test]
-fn every_form_is_written() {
+fn every_format_is_written() {
     let folder = scratch("costs-forms");
     fs::create_dir_all(&folder).unwrap();
     let files = ["json", "csv", "md", "html"].map(|form| folder.join(format!("costs.{form}")));
     let [json, csv, markdown, html] = files.each_ref().map(|file| file.to_str().unwrap());
     let plots = folder.join("plots");
-    let words = ["costs", "--only", "system_call,signal", "--repetitions", "10", "--samples", "--plots"];
+    let args = ["costs", "--only", "system_call,signal", "--repetitions", "10", "--samples", "--plots"];
     let exports = ["--export-json", json, "--export-csv", csv, "--export-markdown", markdown, "--export-html", html];
-    let (status, stdout, stderr) = run(&[&words[..], &[plots.to_str().unwrap()], &exports].concat());
+    let (status, stdout, stderr) = run(&[&args[..], &[plots.to_str().unwrap()], &exports].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.contains("system_call") && stdout.contains("History: "), "{stdout}");
@@ -217,17 +217,19 @@ fn every_form_is_written() {
     let id = stdout.rsplit_once("History: ").unwrap().1.split(' ').next().unwrap();
     let (status, again, stderr) = run(&["history", "report", id, "--format", "json", "--samples"]);
     assert_eq!(status, 0, "{stderr}");
-    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), report, "it is judged again to the same digits");
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), report, "the report from the history differs");
     fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn with_one_cpu_what_needs_two_is_absent() {
+fn with_one_cpu_probes_that_need_two_are_not_measured() {
     let mut command = Command::new("taskset");
     command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "costs", "--no-history", "--format", "json"]);
     command.args(["--only", "lock,atomic", "--repetitions", "10"]).stdin(Stdio::null());
-    let Ok(output) = command.output() else { return skip("with_one_cpu_what_needs_two_is_absent", "no taskset") };
-    let (status, stdout, stderr) = told(output);
+    let Ok(output) = command.output() else {
+        return skip("with_one_cpu_probes_that_need_two_are_not_measured", "no taskset");
+    };
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     for name in ["lock_contended", "atomic_contended"] {
@@ -237,8 +239,8 @@ fn with_one_cpu_what_needs_two_is_absent() {
     assert!(probe(&report, "atomic_alone")["median_seconds"].is_f64());
 }
 
-/// Runs `steady` where one system call is refused, by name; `None` where that cannot be had.
-fn refused(call: u32, words: &[&str]) -> Option<(i32, String, String)> {
+/// Runs `steady` with a seccomp filter that rejects the system call with this number. Returns `None` without seccomp.
+fn run_without_call(call: u32, args: &[&str]) -> Option<(i32, String, String)> {
     let filter = format!(
         "import ctypes, os, struct, sys\n\
          libc = ctypes.CDLL(None, use_errno=True)\n\
@@ -251,9 +253,9 @@ fn refused(call: u32, words: &[&str]) -> Option<(i32, String, String)> {
          os.execv(sys.argv[1], sys.argv[1:])\n"
     );
     let mut command = Command::new("python3");
-    command.args(["-c", &filter, env!("CARGO_BIN_EXE_steady")]).args(words).stdin(Stdio::null());
+    command.args(["-c", &filter, env!("CARGO_BIN_EXE_steady")]).args(args).stdin(Stdio::null());
     let output = command.env("XDG_DATA_HOME", steady::data_home()).output().ok()?;
-    Some(told(output)).filter(|(status, ..)| *status != 99)
+    Some(output_of(output)).filter(|(status, ..)| *status != 99)
 }
 
 #[test]
@@ -261,11 +263,12 @@ fn without_the_permission_to_pin_nothing_is_measured() {
     if !cfg!(target_arch = "x86_64") {
         return skip(
             "without_the_permission_to_pin_nothing_is_measured",
-            "the number of the call is that of another CPU",
+            "the test has the number of the call on x86-64 only",
         );
     }
     const SCHED_SETAFFINITY: u32 = 203;
-    let Some((status, stdout, stderr)) = refused(SCHED_SETAFFINITY, &["costs", "--no-history", "--only", "signal"])
+    let Some((status, stdout, stderr)) =
+        run_without_call(SCHED_SETAFFINITY, &["costs", "--no-history", "--only", "signal"])
     else {
         return skip("without_the_permission_to_pin_nothing_is_measured", "no filter of system calls can be set");
     };
@@ -273,11 +276,11 @@ fn without_the_permission_to_pin_nothing_is_measured() {
     assert!(stderr.contains("cannot be kept to CPU") && stderr.lines().count() == 1, "{stderr}");
 }
 
-/// An experiment that goes on until it is ended.
-fn long(only: &str) -> Child {
-    let words =
+/// Starts an experiment that runs for up to ten minutes.
+fn start_long(only: &str) -> Child {
+    let args =
         ["costs", "--no-history", "--format", "json", "--repetitions", "100000", "--budget", "10m", "--only", only];
-    steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn kill(signal: &str, pid: i32) {
@@ -285,10 +288,10 @@ fn kill(signal: &str, pid: i32) {
 }
 
 #[test]
-fn nothing_is_left_of_a_killed_steady() {
-    // With helpers of their own: another process, a thread, programs.
+fn nothing_is_left_if_steady_is_killed() {
+    // These probes start helpers: another process, a thread, programs.
     let only = "process_switch,lock_contended,spawn_dynamic,load_memory";
-    let mut child = long(only);
+    let mut child = start_long(only);
     let parent = child.id();
     assert!(eventually(|| probers_of(parent).len() == 4));
     std::thread::sleep(Duration::from_millis(300));
@@ -296,53 +299,53 @@ fn nothing_is_left_of_a_killed_steady() {
     child.kill().unwrap();
     child.wait().unwrap();
     let left = || sessions.iter().map(|session| in_session(*session)).sum::<usize>();
-    assert!(within_a_second(|| left() == 0), "{} are left", left());
+    assert!(within_a_second(|| left() == 0), "{} left", left());
 }
 
-/// How many processes there are in a session that have not ended; each prober leads one. Those that have are for the
-/// system's first process to reap, at its leisure.
+/// Returns the number of processes in a session, without zombies, which init reaps at some later time. Each prober is the
+/// leader of a session.
 fn in_session(session: i32) -> usize {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let of_it = |entry: &fs::DirEntry| {
+    let is_in_session = |entry: &fs::DirEntry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let mut fields = fields.split_ascii_whitespace();
-        let lives = fields.next().is_some_and(|state| state != "Z");
-        lives && fields.nth(2).and_then(|field| field.parse().ok()) == Some(session)
+        let is_alive = fields.next().is_some_and(|state| state != "Z");
+        is_alive && fields.nth(2).and_then(|field| field.parse().ok()) == Some(session)
     };
-    entries.filter(of_it).count()
+    entries.filter(is_in_session).count()
 }
 
 #[test]
-fn an_interruption_shows_what_is_whole() {
-    let child = long("system_call,process_switch");
-    // They are calibrated in a second of CPU time, and repeat for ten minutes.
+fn an_interruption_shows_the_completed_probes() {
+    let child = start_long("system_call,process_switch");
+    // The calibration takes a second of CPU time; then the probes repeat for ten minutes.
     assert!(eventually(|| probers_of(child.id()).into_iter().map(cpu_seconds).sum::<f64>() > 1.5));
     kill("-INT", child.id() as i32);
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!((status, stderr.as_str()), (130, ""));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["ending"], "interrupted");
     assert!(probe(&report, "system_call")["median_seconds"].is_f64(), "{report}");
 
-    let child = long("fork_exit");
+    let child = start_long("fork_exit");
     assert!(eventually(|| !probers_of(child.id()).is_empty()));
     kill("-TERM", child.id() as i32);
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert!(status == 143, "{status}: {stderr}");
     assert!(stderr.contains("interrupted before") || stdout.contains("\"interrupted\""), "{stdout}{stderr}");
 }
 
 #[test]
-fn a_lost_prober_is_told_and_the_others_are_shown() {
-    let words = ["costs", "--no-history", "--format", "json", "--repetitions", "600", "--only", "system_call,signal"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn a_killed_prober_is_reported_and_the_others_are_shown() {
+    let args = ["costs", "--no-history", "--format", "json", "--repetitions", "600", "--only", "system_call,signal"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| probers_of(child.id()).len() == 2));
     std::thread::sleep(Duration::from_millis(200));
-    // They are started one after the other.
+    // The first prober has the lowest process id.
     let first = *probers_of(child.id()).iter().min().unwrap();
     kill("-KILL", first);
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 125, "{stderr}");
     assert!(stderr.contains("was ended by signal 9") && stderr.lines().count() == 1, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();

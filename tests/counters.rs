@@ -1,4 +1,4 @@
-//! `steady` and the CPU's counters: used where there are some, told of with what helps where there are none.
+//! Hardware performance counters: used where the machine has them, and otherwise reported as missing with a remedy.
 
 mod steady;
 
@@ -7,7 +7,8 @@ use std::fs;
 use serde_json::Value;
 use steady::{json, primary, run, scratch, skip, work};
 
-/// Whose events the counters of this machine count, or why there are none, as a comparison tells it.
+/// Returns whose events the counters of this machine count, or why there are no counters. The source is the report of a
+/// comparison.
 fn counters() -> Result<String, String> {
     let report = json(0, &["--runs", "6", "true", "true"]);
     match &report["counters"] {
@@ -17,8 +18,8 @@ fn counters() -> Result<String, String> {
 }
 
 #[test]
-fn where_there_are_none_the_reason_and_the_remedy_are_told() {
-    let test = "where_there_are_none_the_reason_and_the_remedy_are_told";
+fn without_counters_the_reason_and_a_remedy_are_reported() {
+    let test = "without_counters_the_reason_and_a_remedy_are_reported";
     let Err(reason) = counters() else { return skip(test, "this machine has counters") };
     let mark = scratch("set-up");
     let setup = format!("touch {}", mark.display());
@@ -26,7 +27,7 @@ fn where_there_are_none_the_reason_and_the_remedy_are_told() {
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
     assert!(stderr.contains(&reason) && stderr.contains("use --metric auto"), "{reason} is not in {stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    assert!(!mark.exists(), "nothing is begun");
+    assert!(!mark.exists(), "the setup ran before the error");
     let (status, text, stderr) = run(&["compare", "--runs", "6", "true", "true"]);
     assert_eq!(status, 0, "{stderr}");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -35,8 +36,8 @@ fn where_there_are_none_the_reason_and_the_remedy_are_told() {
 }
 
 #[test]
-fn where_there_are_some_instructions_settle_it_in_few_pairs() {
-    let test = "where_there_are_some_instructions_settle_it_in_few_pairs";
+fn with_counters_instructions_need_few_pairs() {
+    let test = "with_counters_instructions_need_few_pairs";
     if let Err(reason) = counters() {
         return skip(test, &reason);
     }

@@ -1,5 +1,5 @@
-//! `steady explain` stands between a shell and a command as if it were not there: streams, statuses, signals, job control,
-//! what is left after everything; and what it says where the machine forbids its instruments.
+//! `steady explain` between a shell and a command: streams, exit statuses, signals, job control, processes that are left, and
+//! reports where the system forbids a source of data.
 
 mod steady;
 
@@ -13,13 +13,13 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{eventually, processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second};
 
-/// With a tracer and without.
-const BOTH: [&[&str]; 2] = [&[], &["--trace"]];
+/// The options without and with a tracer.
+const TRACING: [&[&str]; 2] = [&[], &["--trace"]];
 
-/// Has prices measured once, before tests that run beside each other all find none.
-fn prices() {
+/// Measures prices once. Otherwise concurrent tests would each find none and measure them.
+fn measure_prices() {
     static MEASURED: LazyLock<()> = LazyLock::new(|| {
         let (status, _, stderr) = run(&["explain", "--quiet", "--no-history", "--", "true"]);
         assert_eq!(status, 0, "{stderr}");
@@ -27,15 +27,15 @@ fn prices() {
     LazyLock::force(&MEASURED);
 }
 
-/// Explains a shell's script: status, standard output, standard error, report.
+/// Runs a shell script under `steady explain`. Returns the exit status, standard output, standard error and the report.
 fn explained(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
-    prices();
+    measure_prices();
     reported("explain", name, options, script)
 }
 
 #[test]
 fn a_command_has_its_own_streams_and_status() {
-    for options in BOTH {
+    for options in TRACING {
         let (status, stdout, stderr, report) = explained("own", options, "echo out; echo err >&2; exit 7");
         assert_eq!((status, stdout.as_str()), (7, "out\n"), "{stderr}");
         assert!(stderr.starts_with("err\nsteady: "), "{stderr}");
@@ -51,27 +51,30 @@ fn a_command_has_its_own_streams_and_status() {
 fn the_times_of_a_single_thread_add_up_to_the_wall_time() {
     let (_, _, _, report) = explained("sum", &[], "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exec sleep 0.3");
     if report["waiting_seconds"].is_null() {
-        return skip("the_times_of_a_single_thread", &report["waiting_seconds_absent"].to_string());
+        return skip(
+            "the_times_of_a_single_thread_add_up_to_the_wall_time",
+            &report["waiting_seconds_absent"].to_string(),
+        );
     }
     let wall = seconds(&report, "wall_seconds");
     let parts = ["cpu_seconds", "waiting_seconds", "blocked_seconds"].map(|name| seconds(&report, name));
     assert!((parts.iter().sum::<f64>() - wall).abs() < 1e-6, "{report}");
-    assert!((0.29..0.4).contains(&parts[2]), "it sleeps for 0.3 s: {report}");
+    assert!((0.29..0.4).contains(&parts[2]), "the command sleeps for 0.3 s: {report}");
     let split = seconds(&report, "user_seconds") + seconds(&report, "system_seconds");
     assert!((split - parts[0]).abs() < 1e-6, "{report}");
 }
 
 #[test]
-fn standard_input_is_the_commands() {
-    for options in BOTH {
-        prices();
+fn standard_input_belongs_to_the_command() {
+    for options in TRACING {
+        measure_prices();
         let mut command = steady();
         command.args(["explain", "--quiet"]).args(options).args(["--", "sh", "-c", "read a; read b; echo $b $a"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
-        assert_eq!(told(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
+        assert_eq!(output_of(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
     }
-    // Streams that are closed are no reason to fail.
+    // Closed streams are not an error.
     for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let line = format!("exec \"$0\" explain --quiet -- sh -c 'exit 4' {closed}");
         let mut command = Command::new("sh");
@@ -81,29 +84,29 @@ fn standard_input_is_the_commands() {
 }
 
 #[test]
-fn signals_are_passed_on_once() {
-    for options in BOTH {
+fn signals_are_forwarded_once() {
+    for options in TRACING {
         for signal in ["TERM", "INT", "USR1"] {
             let script = format!("trap 'echo got; exit 9' {signal}; echo ready; while :; do sleep 0.01; done");
             let child = explained_child(options, &script);
             send(signal, child.id());
-            let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+            let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
             assert_eq!((status, stdout.as_str()), (9, "got\n"), "{signal} {options:?}: {stderr}");
         }
-        // To the whole group: the command has it already.
+        // A signal to the process group reaches the command directly and is not forwarded again.
         let script = "trap 'echo got' USR1; echo ready; i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
         let child = explained_child(options, script);
         let group = format!("-{}", child.id());
         assert!(Command::new("kill").args(["-USR1", "--", &group]).status().unwrap().success());
-        let (status, stdout, _) = told(child.wait_with_output().unwrap());
+        let (status, stdout, _) = output_of(child.wait_with_output().unwrap());
         assert_eq!((status, stdout.as_str()), (0, "got\n"), "{options:?}");
     }
 }
 
 #[test]
-fn a_signal_that_ends_the_command_ends_the_front() {
-    prices();
-    for options in BOTH {
+fn steady_ends_by_the_same_signal_as_the_command() {
+    measure_prices();
+    for options in TRACING {
         for (signal, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11)] {
             let mut command = steady();
             command.arg("explain").args(options).args(["--", "sh", "-c", &format!("kill -{signal} $$")]);
@@ -114,25 +117,25 @@ fn a_signal_that_ends_the_command_ends_the_front() {
 }
 
 #[test]
-fn time_in_which_it_is_stopped_does_not_count() {
-    for options in BOTH {
-        prices();
+fn time_while_stopped_does_not_count() {
+    for options in TRACING {
+        measure_prices();
         let file = scratch("explained-stopped.json");
-        let words = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
-        // The child of the shell is stopped with it, and lives on for as long.
+        let args = ["explain", "--quiet", "--export-json", file.to_str().unwrap()];
+        // The script also stops the child of the shell.
         let script = "sleep 0.1 & kill -STOP $! $$; kill -CONT $!; wait; exit 3";
         let begun = clock::monotonic();
-        let child = steady().args(words).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
-        // Both are stopped: the command by itself, the front to tell its parent.
+        let child = steady().args(args).args(options).args(["--", "sh", "-c", script]).spawn().unwrap();
+        // The command stops itself, and `steady` stops too, so that its parent sees it.
         assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
         std::thread::sleep(Duration::from_millis(900));
         send("CONT", child.id());
-        assert_eq!(told(child.wait_with_output().unwrap()).0, 3);
+        assert_eq!(output_of(child.wait_with_output().unwrap()).0, 3);
         let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         let (stopped, wall) = (seconds(&report, "stopped_seconds"), seconds(&report, "wall_seconds"));
         assert!(stopped > 0.8, "{report}");
         assert!(wall + stopped < (clock::monotonic() - begun).seconds() + 0.01, "{report}");
-        // Of the two processes neither lived longer than both, but for the time in which they were stopped.
+        // Without the time while stopped, neither of the two processes lived longer than the wall time.
         let both = 2.0 * seconds(&report, "wall_seconds") + 0.05;
         assert!(report["thread_seconds"].as_f64().unwrap_or(0.0) < both, "{report}");
         assert!(report["blocked_seconds"].as_f64().unwrap_or(0.0) < both, "{report}");
@@ -141,29 +144,29 @@ fn time_in_which_it_is_stopped_does_not_count() {
 }
 
 #[test]
-fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
+fn nothing_is_left_if_steady_or_its_guardian_is_killed() {
     let script = "setsid sh -c 'sleep 7201 & sleep 7201' & (sleep 7201 &) ; echo ready; sleep 7201";
-    for options in BOTH {
+    for options in TRACING {
         let child = explained_child(options, script);
         assert!(eventually(|| sleepers("7201") >= 4));
         send("KILL", child.id());
         assert_eq!(child.wait_with_output().unwrap().status.signal(), Some(9));
-        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} are left", sleepers("7201"));
+        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} left", sleepers("7201"));
 
         let child = explained_child(options, script);
         assert!(eventually(|| sleepers("7201") >= 4));
         let guardian = children_of(child.id()).first().copied().expect("there is a guardian");
         send("KILL", guardian);
-        let (status, _, stderr) = told(child.wait_with_output().unwrap());
+        let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
         assert_eq!(status, 125, "{stderr}");
         assert!(stderr.contains("guardian was killed"), "{stderr}");
-        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} are left", sleepers("7201"));
+        assert!(within_a_second(|| sleepers("7201") == 0), "{options:?}: {} left", sleepers("7201"));
     }
 }
 
 #[test]
-fn what_it_leaves_behind_is_ended_with_it() {
-    for options in BOTH {
+fn processes_that_the_command_leaves_are_killed() {
+    for options in TRACING {
         let script = "setsid sleep 7202 & sleep 7202 & exit 0";
         let (status, _, stderr, report) = explained("leaves", options, script);
         assert_eq!((status, &report["left_behind"]), (0, &2.into()), "{stderr}");
@@ -172,11 +175,11 @@ fn what_it_leaves_behind_is_ended_with_it() {
 }
 
 #[test]
-fn what_cannot_be_run_has_the_statuses_of_shells() {
-    prices();
-    for options in BOTH {
-        let status = |words: &[&str]| {
-            let (status, stdout, stderr) = run(&[&["explain"], options, &["--"], words].concat());
+fn commands_that_cannot_be_started_give_the_statuses_of_a_shell() {
+    measure_prices();
+    for options in TRACING {
+        let status = |args: &[&str]| {
+            let (status, stdout, stderr) = run(&[&["explain"], options, &["--"], args].concat());
             assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
             assert!(stderr.starts_with("steady: "), "{stderr}");
             status
@@ -186,15 +189,19 @@ fn what_cannot_be_run_has_the_statuses_of_shells() {
         let script = scratch("explained-script");
         fs::write(&script, "echo $1; exit 6").unwrap();
         assert!(Command::new("chmod").arg("+x").arg(&script).status().unwrap().success());
-        let words = [&["explain"], options, &["--", script.to_str().unwrap(), "word"]].concat();
-        let (status, stdout, stderr) = run(&words);
-        assert_eq!((status, stdout.as_str()), (6, "word\n"), "as execvp runs it: {stderr}");
+        let args = [&["explain"], options, &["--", script.to_str().unwrap(), "word"]].concat();
+        let (status, stdout, stderr) = run(&args);
+        assert_eq!(
+            (status, stdout.as_str()),
+            (6, "word\n"),
+            "a script without #! does not run as with execvp: {stderr}"
+        );
         fs::remove_file(script).unwrap();
     }
 }
 
 #[test]
-fn wrong_usage_is_told_apart_from_the_commands_status() {
+fn usage_errors_have_status_125_or_2() {
     for (status, wrong) in [
         (125, &["--runs", "3", "--", "true"][..]),
         (125, &["--format", "json", "--", "true"]),
@@ -216,59 +223,59 @@ fn wrong_usage_is_told_apart_from_the_commands_status() {
 }
 
 #[test]
-fn words_are_any_bytes() {
+fn arguments_may_be_any_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    prices();
+    measure_prices();
     let mut command = steady();
     command.args(["explain", "--quiet", "--", "printf", "%s"]).arg(OsStr::from_bytes(b"a\xff b"));
     assert_eq!(command.output().unwrap().stdout, b"a\xff b");
 }
 
 #[test]
-fn a_tracer_tells_calls_by_name() {
+fn a_tracer_counts_calls_by_name() {
     let script = "exec dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none";
     let (status, _, stderr, report) = explained("named", &["--trace"], script);
     assert_eq!(status, 0, "{stderr}");
     if report["trace"] == false {
-        return skip("a_tracer_tells_calls_by_name", &report["counts"]["calls_by_name_absent"].to_string());
+        return skip("a_tracer_counts_calls_by_name", &report["counts"]["calls_by_name_absent"].to_string());
     }
     let count = |name: &str| {
         let calls = report["counts"]["calls_by_name"].as_array().unwrap();
         calls.iter().find(|call| call["name"] == name).map_or(0, |call| call["count"].as_u64().unwrap())
     };
     assert!((2000..2020).contains(&count("read")) && (2000..2010).contains(&count("write")), "{report}");
-    assert_eq!(report["counts"]["execs"], 1, "the shell's: {report}");
-    assert!(report["unexplained_seconds"].is_null(), "its times are not its own: {report}");
+    assert_eq!(report["counts"]["execs"], 1, "the shell executes dd: {report}");
+    assert!(report["unexplained_seconds"].is_null(), "a tracer distorts the times: {report}");
     assert!(report["counts"]["voluntary_switches"].is_null(), "{report}");
 }
 
 #[test]
-fn processes_and_threads_are_told_apart() {
+fn processes_and_threads_are_counted_separately() {
     let script = "for i in 1 2 3 4 5; do (:); done; exec python3 -c 'import threading\n\
                   for _ in range(3):\n t = threading.Thread(target=print); t.start(); t.join()'";
-    for options in BOTH {
+    for options in TRACING {
         let (status, _, stderr, report) = explained("kinds", options, script);
         assert_eq!(status, 0, "{stderr}");
         let counts = &report["counts"];
         if counts["forks"].is_null() {
-            skip("processes_and_threads_are_told_apart", &counts["forks_absent"].to_string());
+            skip("processes_and_threads_are_counted_separately", &counts["forks_absent"].to_string());
             continue;
         }
-        // The interpreter may be a script that starts another one.
+        // `python3` may be a script that starts further processes.
         assert!(counts["forks"].as_u64() >= Some(5), "{report}");
         assert_eq!(counts["threads"], 3, "{report}");
     }
 }
 
 #[test]
-fn all_forms_are_written() {
-    prices();
+fn all_formats_are_written() {
+    measure_prices();
     let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("explained.{form}"))));
     let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
     let options: Vec<String> = options.collect();
-    let words: Vec<&str> = ["explain"].into_iter().chain(options.iter().map(String::as_str)).collect();
-    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    let args: Vec<&str> = ["explain"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&args[..], &["--", "sh", "-c", "exit 0"]].concat());
     assert_eq!(status, 0, "{stderr}");
     for ((form, file), mark) in files.iter().zip(["steady.explain/1", ",", "wall time", "<!DOCTYPE html>"]) {
         let text = fs::read_to_string(file).unwrap();
@@ -278,9 +285,9 @@ fn all_forms_are_written() {
 }
 
 #[test]
-fn the_history_keeps_it_unless_told_not_to() {
+fn runs_are_stored_in_the_history_unless_disabled() {
     let home = scratch("history-of-explanations");
-    let with_home = |words: &[&str]| told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let with_home = |args: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
     assert_eq!(with_home(&["explain", "--", "sh", "-c", "exit 3"]).0, 3);
     assert_eq!(with_home(&["explain", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
     assert_eq!(with_home(&["explain", "--runs", "6", "true", "sh -c :"]).0, 0);
@@ -297,13 +304,13 @@ fn the_history_keeps_it_unless_told_not_to() {
 }
 
 #[test]
-fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
+fn prices_are_scaled_to_the_clock_rate_during_the_run() {
     let home = scratch("rate-of-the-clock");
     let (file, export) = (home.join("steady/prices.json"), home.join("report.json"));
-    let words =
+    let args =
         ["explain", "--no-history", "--by-process", "--export-json", export.to_str().unwrap(), "--", "sh", "-c", ":"];
     let explained = || {
-        let (status, _, stderr) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let (status, _, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         assert_eq!(status, 0, "{stderr}");
         (stderr, serde_json::from_str::<Value>(&fs::read_to_string(&export).unwrap()).unwrap())
     };
@@ -311,13 +318,13 @@ fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
     let (text, first) = explained();
     assert!(text.ends_with('\n'), "{text}");
     assert!(seconds(&first, "alu_seconds") > 0.0 && first["alu_readings"] == 10, "{first}");
-    // As if the clock had run at half its rate when the prices were measured.
-    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    // Pretend that the clock ran at half its rate when the prices were measured.
+    let mut stored: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     for path in ["/alu_seconds", "/alu_low_seconds", "/alu_high_seconds"] {
-        let value = kept["prices"].pointer_mut(path).unwrap_or_else(|| panic!("no {path}"));
+        let value = stored["prices"].pointer_mut(path).unwrap_or_else(|| panic!("no {path}"));
         *value = (2.0 * value.as_f64().unwrap()).into();
     }
-    fs::write(&file, kept.to_string()).unwrap();
+    fs::write(&file, stored.to_string()).unwrap();
     let (text, second) = explained();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("the rate of the clock at the run") && text.contains("faster than then"), "{text}");
@@ -331,8 +338,8 @@ fn prices_are_told_at_the_rate_of_the_clock_at_the_run() {
 }
 
 #[test]
-fn two_commands_have_a_difference() {
-    prices();
+fn two_commands_are_compared() {
+    measure_prices();
     let (less, more) = ("sh -c 'exit 0'", "sh -c 'for i in 1 2 3 4 5 6; do (:); done'");
     let (status, stdout, stderr) = run(&["explain", "--runs", "12", "--format", "json", less, more]);
     assert_eq!(status, 0, "{stderr}");
@@ -346,20 +353,21 @@ fn two_commands_have_a_difference() {
 }
 
 #[test]
-fn nothing_is_left_when_it_is_killed_while_runs_are_counted() {
-    prices();
-    // The pairs are quick, and the counted runs, which find no STEADY_RUN, hang.
+fn nothing_is_left_if_steady_is_killed_during_counted_runs() {
+    measure_prices();
+    // Counted runs have no STEADY_RUN in their environment, so only they hang.
     let hangs = "sh -c '[ -n \"$STEADY_RUN\" ] || sleep 7203'";
     let mut child = steady().args(["explain", "--runs", "6", "--quiet", hangs, hangs]).spawn().unwrap();
     let hanging = eventually(|| sleepers("7203") > 0);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(hanging, "a counted run was reached");
-    assert!(within_a_second(|| sleepers("7203") == 0), "{} are left", sleepers("7203"));
+    assert!(hanging, "no counted run was started");
+    assert!(within_a_second(|| sleepers("7203") == 0), "{} left", sleepers("7203"));
     assert!(within_a_second(|| processes_with("__counter") == 0) || sleepers("7203") == 0);
 }
 
-/// A copy of the program for a user without rights, in a folder of that user's own.
+/// Returns a command that runs a copy of `steady` as an unprivileged user, and the directory of the copy, which that user can
+/// write to. Returns `None` without root.
 fn as_nobody(name: &str) -> Option<(Command, std::path::PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -376,15 +384,15 @@ fn as_nobody(name: &str) -> Option<(Command, std::path::PathBuf)> {
 }
 
 #[test]
-fn without_rights_what_cannot_be_had_says_why() {
-    let test = "without_rights_what_cannot_be_had_says_why";
+fn without_privileges_missing_data_have_a_reason() {
+    let test = "without_privileges_missing_data_have_a_reason";
     let Some((mut command, folder)) = as_nobody("plain") else {
-        return skip(test, "only root can become somebody else");
+        return skip(test, "only root can change to another user");
     };
     let file = folder.join("r.json");
     command.args(["explain", "--export-json"]).arg(&file).args(["--", "sh", "-c", "sleep 0.2 & sleep 0.3; exit 5"]);
     let Ok(output) = command.output() else { return skip(test, "there is no setpriv") };
-    let (status, _, stderr) = told(output);
+    let (status, _, stderr) = output_of(output);
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(status, 5, "{stderr}");
@@ -394,16 +402,16 @@ fn without_rights_what_cannot_be_had_says_why() {
     let counts = &report["counts"];
     assert!(counts["calls"].is_null() && counts["calls_absent"].as_str().unwrap().contains("--trace"), "{report}");
     assert!(counts["minor_faults"].as_u64() > Some(0), "{report}");
-    // The tree was looked at while it lived.
+    // The process tree was sampled while it ran.
     assert!(report["processes"].as_array().is_some_and(|processes| processes.len() >= 3), "{report}");
 }
 
 #[test]
-fn without_rights_a_single_thread_and_a_tracer_tell_all() {
-    let test = "without_rights_a_single_thread_and_a_tracer_tell_all";
+fn without_privileges_single_threads_and_traced_commands_have_all_data() {
+    let test = "without_privileges_single_threads_and_traced_commands_have_all_data";
     for trace in [false, true] {
         let Some((mut command, folder)) = as_nobody(if trace { "traced" } else { "single" }) else {
-            return skip(test, "only root can become somebody else");
+            return skip(test, "only root can change to another user");
         };
         let file = folder.join("r.json");
         command
@@ -412,7 +420,7 @@ fn without_rights_a_single_thread_and_a_tracer_tell_all() {
             .args(trace.then_some("--trace"))
             .args(["--", "sleep", "0.2"]);
         let Ok(output) = command.output() else { return skip(test, "there is no setpriv") };
-        let (status, _, stderr) = told(output);
+        let (status, _, stderr) = output_of(output);
         let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(status, 0, "{stderr}");
@@ -422,7 +430,7 @@ fn without_rights_a_single_thread_and_a_tracer_tell_all() {
         } else if report["waiting_seconds"].is_null() {
             skip(test, &report["waiting_seconds_absent"].to_string());
         } else if seconds(&report, "waiting_seconds") > seconds(&report, "wall_seconds") - 0.2 {
-            skip(test, "the kernel took some of its sleep for waiting for a CPU");
+            skip(test, "the kernel counted part of the sleep as waiting for a CPU");
         } else {
             assert!((0.19..0.3).contains(&seconds(&report, "blocked_seconds")), "{report}");
         }
@@ -430,26 +438,26 @@ fn without_rights_a_single_thread_and_a_tracer_tell_all() {
 }
 
 #[test]
-fn where_tracing_is_forbidden_the_command_runs_all_the_same() {
-    prices();
+fn the_command_runs_without_a_tracer_if_tracing_is_forbidden() {
+    measure_prices();
     let file = scratch("explained-sandbox.json");
     let mut command = steady::without_call("101", "117");
     command.args(["explain", "--trace", "--export-json"]);
     let (status, stdout, stderr) =
-        told(command.arg(&file).args(["--", "sh", "-c", "echo out; exit 8"]).output().unwrap());
+        output_of(command.arg(&file).args(["--", "sh", "-c", "echo out; exit 8"]).output().unwrap());
     if stderr.contains("KeyError") || stderr.contains("AssertionError") {
-        return skip("where_tracing_is_forbidden_the_command_runs_all_the_same", "no seccomp here");
+        return skip("the_command_runs_without_a_tracer_if_tracing_is_forbidden", "no seccomp here");
     }
     assert_eq!((status, stdout.as_str()), (8, "out\n"), "{stderr}");
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     fs::remove_file(&file).unwrap();
-    assert_eq!(report["trace"], false, "its times are its own: {report}");
+    assert_eq!(report["trace"], false, "the report claims a tracer: {report}");
     assert!(report["counts"]["calls_by_name_absent"].as_str().unwrap().contains("ptrace"), "{report}");
 }
 
-/// A command in a process group of its own, as a shell would have it, that has said that it is ready.
+/// Starts `steady explain` in a new process group, as an interactive shell does, and waits for the line "ready".
 fn explained_child(options: &[&str], script: &str) -> Child {
-    prices();
+    measure_prices();
     let mut command = steady();
     command.arg("explain").args(options).args(["--", "sh", "-c", script]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -482,7 +490,7 @@ fn children_of(pid: u32) -> Vec<u32> {
     all.filter(parent).collect()
 }
 
-/// Processes that are `sleep SECONDS` and nothing else: fronts and guardians have the same words on their lines.
+/// Returns the number of processes with the command line `sleep SECONDS`. Those of `steady` only contain it.
 fn sleepers(seconds: &str) -> usize {
     let line = format!("sleep {seconds}\0");
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());

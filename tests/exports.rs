@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use steady::{run, scratch, skip, steady, told, work};
+use steady::{output_of, run, scratch, skip, steady, work};
 
 /// A comparison of a few pairs, with these words besides.
 fn compare(words: &[&str]) -> (i32, String, String) {
@@ -65,7 +65,7 @@ fn a_saved_comparison_is_written_in_the_same_forms() {
     let (status, _, stderr) = compare(&borrowed);
     assert_eq!(status, 0, "{stderr}");
     let judged = steady().args(["judge", "--quiet", &kept]).args(words(&second)).output().unwrap();
-    assert_eq!(told(judged).0, 0);
+    assert_eq!(output_of(judged).0, 0);
     for ((_, one), (_, other)) in first.iter().zip(&second) {
         assert!(fs::read(one).unwrap() == fs::read(other).unwrap(), "{one} and {other} differ");
         assert!(fs::metadata(one).unwrap().len() > 100);
@@ -102,7 +102,7 @@ done = subprocess.run([sys.argv[1], *words], stderr=subprocess.PIPE)
 print(done.returncode, os.path.getsize('report.json') > 0, os.listdir(), done.stderr.decode())";
     let mut python = Command::new("python3");
     python.args(["-c", script, env!("CARGO_BIN_EXE_steady")]).arg(&folder);
-    let (status, stdout, stderr) = told(python.output().unwrap());
+    let (status, stdout, stderr) = output_of(python.output().unwrap());
     assert!(status == 0 && stdout.starts_with("0 True ['report.json']"), "{stdout} {stderr}");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -110,12 +110,12 @@ print(done.returncode, os.path.getsize('report.json') > 0, os.listdir(), done.st
 #[test]
 fn a_locale_without_utf8_gets_letters_that_it_has() {
     let words = ["compare", "--no-history", "--runs", "6", "true"];
-    let in_locale = |locale: &str| told(steady().env("LC_ALL", locale).args(words).output().unwrap());
+    let in_locale = |locale: &str| output_of(steady().env("LC_ALL", locale).args(words).output().unwrap());
     let (status, text, _) = in_locale("C");
     assert!(status == 0 && text.is_ascii(), "{text}");
     let (_, text, _) = in_locale("C.UTF-8");
     assert!(!text.is_ascii(), "{text}");
-    let json = told(steady().env("LC_ALL", "C").args(words).args(["--format", "json"]).output().unwrap()).1;
+    let json = output_of(steady().env("LC_ALL", "C").args(words).args(["--format", "json"]).output().unwrap()).1;
     assert!(json.starts_with('{'), "{json}");
 }
 
@@ -301,7 +301,7 @@ fn what_is_exported_is_what_the_schemas_say() {
         let before = |place: usize| files.iter().rev().nth(place).map_or("", String::as_str);
         let line = line.replace("FIRST", before(1)).replace("SECOND", before(0));
         let script = format!("\"$0\" {line}");
-        let (status, _, stderr) = told(
+        let (status, _, stderr) = output_of(
             Command::new("sh")
                 .args(["-c", &script, env!("CARGO_BIN_EXE_steady")])
                 .stdin(Stdio::null())
@@ -313,7 +313,7 @@ fn what_is_exported_is_what_the_schemas_say() {
     }
     let mut validator = Command::new(python);
     validator.args(["-W", "ignore", "-c", VALIDATE]).arg(root).args(&files);
-    let (status, unseen, stderr) = told(validator.output().unwrap());
+    let (status, unseen, stderr) = output_of(validator.output().unwrap());
     assert_eq!((status, unseen.trim()), (0, ""), "kinds that have a schema and were not exported: {unseen}; {stderr}");
     files.iter().for_each(|file| fs::remove_file(file).unwrap());
 }

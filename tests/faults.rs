@@ -1,4 +1,4 @@
-//! Faults: commands that fail, hang, daemonise or misbehave; machines that forbid things; signals; full disks.
+//! `steady compare` with commands that fail, hang or start daemons, missing permissions, signals, and full disks.
 
 mod steady;
 
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use steady::{
-    data_home, eventually, json, primary, processes_with, run, scratch, skip, steady, told, within_a_second, work,
+    data_home, eventually, json, output_of, primary, processes_with, run, scratch, skip, steady, within_a_second, work,
 };
 
 #[test]
-fn a_failing_command_is_told_with_its_status() {
+fn a_failing_command_is_reported_with_its_status() {
     let (status, stdout, stderr) = run(&["compare", "true", "sh -c 'exit 7'"]);
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert!(stderr.contains("status 7") && stderr.contains("--ignore-failure"), "{stderr}");
@@ -23,7 +23,7 @@ fn a_failing_command_is_told_with_its_status() {
 }
 
 #[test]
-fn death_by_a_signal_is_told() {
+fn a_signal_that_kills_the_command_is_reported() {
     let (status, _, stderr) = run(&["compare", "true", "sh -c 'kill -SEGV $$'"]);
     assert_eq!(status, 3);
     assert!(stderr.contains("signal 11"), "{stderr}");
@@ -44,7 +44,7 @@ fn unequal_failures_make_the_comparison_invalid() {
 }
 
 #[test]
-fn a_hang_is_ended_at_the_limit_with_all_that_it_started() {
+fn a_hanging_command_is_killed_with_its_children_at_the_timeout() {
     let (status, _, stderr) = run(&["compare", "--timeout", "300ms", "true", "sh -c 'sleep 7001 & sleep 7001; true'"]);
     assert_eq!(status, 3);
     assert!(stderr.contains("--timeout"), "{stderr}");
@@ -52,39 +52,39 @@ fn a_hang_is_ended_at_the_limit_with_all_that_it_started() {
 }
 
 #[test]
-fn a_hang_without_a_limit_is_ended_with_the_budget() {
+fn a_hanging_command_without_a_timeout_is_killed_at_the_end_of_the_budget() {
     let (status, _, stderr) = run(&["compare", "--budget", "500ms", "true", "sleep 7005"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("outlasted the whole budget") && stderr.contains("--timeout"), "{stderr}");
     assert!(within_a_second(|| processes_with("sleep 7005") == 0));
 }
 
-/// A command that leaves behind a daemon: its own session, forked twice.
+/// Returns a command that leaves a daemon: a process in a new session, and its child.
 fn daemon(seconds: u32) -> String {
     format!("sh -c 'setsid sh -c \"sleep {seconds} & exec sleep {seconds}\" >/dev/null 2>&1 & exit 0'")
 }
 
 #[test]
-fn daemons_are_dead_at_the_end() {
+fn daemons_of_commands_are_killed_at_the_end() {
     let report = json(0, &["--runs", "6", "true", &daemon(7002)]);
     assert!(within_a_second(|| processes_with("sleep 7002") == 0));
     assert!(report["warnings"].to_string().contains("left_behind"), "{report}");
 }
 
 #[test]
-fn daemons_are_dead_within_a_second_of_a_killed_steady() {
+fn daemons_of_commands_are_killed_within_a_second_if_steady_is_killed() {
     let lingers = "sh -c 'setsid sleep 7003 & setsid sh -c \"sleep 7003 & wait\" & sleep 7003'";
     let mut child = steady().args(["compare", "--runs", "6", lingers, lingers]).stdout(Stdio::null()).spawn().unwrap();
-    assert!(eventually(|| processes_with("sleep 7003") >= 3), "the commands have started");
+    assert!(eventually(|| processes_with("sleep 7003") >= 3), "the commands do not start");
     child.kill().unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.signal(), Some(9));
-    assert!(within_a_second(|| processes_with("sleep 7003") == 0), "{} are left", processes_with("sleep 7003"));
+    assert!(within_a_second(|| processes_with("sleep 7003") == 0), "{} left", processes_with("sleep 7003"));
     let launchers = || processes_with("__launcher");
     assert!(within_a_second(|| launchers() == 0) || launchers_of_others(), "a launcher is left");
 }
 
-/// Tests run beside each other: launchers of other tests come and go.
+/// Returns whether the remaining launchers belong to other tests, which run concurrently: none of them is an orphan.
 fn launchers_of_others() -> bool {
     !within_a_second(|| {
         let orphan = |entry: &fs::DirEntry| {
@@ -101,60 +101,60 @@ fn an_interruption_gives_the_verdict_so_far() {
     let (less, more) = (work(1000), work(4000));
     let runs = std::env::temp_dir().join(format!("steady-interrupted-{}", std::process::id()));
     let count = format!("echo >>{}", runs.display());
-    let words = ["compare", "--runs", "1000000", "--format", "json", "--prepare", &count, &less, &more];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Enough for a verdict, the warm-up aside.
+    let args = ["compare", "--runs", "1000000", "--format", "json", "--prepare", &count, &less, &more];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Enough runs for a verdict, including the warm-up.
     let many = || fs::read(&runs).is_ok_and(|lines| lines.len() >= 100);
     assert!(eventually(many), "too few runs");
     fs::remove_file(&runs).unwrap();
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&primary(&report)["verdict"], &report["ending"]), (&"slower".into(), &"interrupted".into()));
 }
 
 #[test]
-fn an_interruption_during_the_first_run_ends_at_once() {
+fn an_interruption_during_the_first_run_takes_effect_immediately() {
     let child = steady().args(["compare", "sleep 7004", "sleep 7004"]).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| processes_with("sleep 7004") >= 2));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 143, "{stderr}");
     assert!(within_a_second(|| processes_with("sleep 7004") == 0));
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_rest_is_done() {
+fn a_full_disk_is_an_error_after_the_report_is_printed() {
     let (status, stdout, stderr) = run(&["compare", "--runs", "6", "--export-json", "/dev/full", "true", "true"]);
     assert_eq!(status, 125);
     assert!(stderr.contains("/dev/full") && stderr.contains("No space"), "{stderr}");
-    assert!(stdout.contains("Seed"), "the report is printed all the same");
+    assert!(stdout.contains("Seed"), "the report is not printed");
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = steady().args(["compare", "--runs", "6", "true", "true"]).stdout(full).stderr(Stdio::piped()).output();
-    let (status, _, stderr) = told(output.unwrap());
+    let (status, _, stderr) = output_of(output.unwrap());
     assert_eq!(status, 125);
     assert!(stderr.contains("standard output"), "{stderr}");
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_output_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output =
         steady().args(["compare", "--runs", "6", "true", "true"]).stdout(writer).stderr(Stdio::piped()).output();
-    let (status, _, stderr) = told(output.unwrap());
+    let (status, _, stderr) = output_of(output.unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
 }
 
 #[test]
-fn one_cpu_is_enough() {
+fn on_one_cpu_the_layout_is_turns() {
     let mut command = Command::new("taskset");
     command.env("XDG_DATA_HOME", data_home());
     command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "compare", "--runs", "12", "--format", "json"]);
     let output = command.args(["true", "true"]).output().unwrap();
-    let (status, stdout, stderr) = told(output);
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["layouts"]["turns"]["pairs"], 12);
@@ -165,43 +165,43 @@ fn one_cpu_is_enough() {
 }
 
 #[test]
-fn a_command_that_changes_its_cpus_keeps_to_turns() {
+fn commands_that_change_their_cpus_are_run_in_turns() {
     let moves = "taskset -c 0,1 sh -c :";
     let report = json(0, &["--runs", "12", moves, moves]);
     if report["host"]["cpus_allowed"].as_u64() < Some(2) {
-        return skip("a_command_that_changes_its_cpus_keeps_to_turns", "one CPU");
+        return skip("commands_that_change_their_cpus_are_run_in_turns", "one CPU");
     }
     assert_eq!(report["layouts"]["turns"]["pairs"], 12, "{report}");
     assert!(report["layouts_left_out"].to_string().contains("CPUs"), "{report}");
 }
 
 #[test]
-fn commands_that_write_files_keep_to_turns() {
+fn commands_that_write_files_are_run_in_turns() {
     let file = scratch("written");
     let writes = format!("dd if=/dev/zero of={} bs=64k count=4 conv=fsync", file.display());
     let report = json(0, &["--runs", "6", &writes, &writes]);
     fs::remove_file(&file).unwrap();
     if report["layouts"]["duet"]["pairs"].as_u64() > Some(0) {
-        return skip("commands_that_write_files_keep_to_turns", "this file system counts no writes");
+        return skip("commands_that_write_files_are_run_in_turns", "this file system does not count writes");
     }
     assert_eq!(report["layouts"]["turns"]["pairs"], 6);
 }
 
 #[test]
-fn a_command_that_closes_its_streams_is_measured() {
+fn commands_may_close_their_streams() {
     let closes = "sh -c 'exec <&- >&- 2>&-; exit 0'";
     json(0, &["--runs", "6", closes, closes]);
 }
 
 #[test]
-fn closed_streams_of_steady_itself_do_no_harm() {
+fn steady_works_with_closed_streams() {
     let script = format!("exec {} compare --quiet --runs 6 'sh -c :' 'sh -c :' <&- 2>&-", env!("CARGO_BIN_EXE_steady"));
     let mut command = Command::new("sh");
     assert!(command.args(["-c", &script]).env("XDG_DATA_HOME", data_home()).status().unwrap().success());
 }
 
 #[test]
-fn a_file_that_is_no_program_is_wrong_usage() {
+fn a_file_that_cannot_be_executed_is_a_usage_error() {
     use std::os::unix::fs::PermissionsExt;
     let file = scratch("no-program");
     fs::write(&file, "not a program\n").unwrap();
@@ -213,12 +213,12 @@ fn a_file_that_is_no_program_is_wrong_usage() {
 }
 
 #[test]
-fn without_permission_to_choose_cpus_there_are_turns() {
+fn without_permission_to_set_cpus_the_layout_is_turns() {
     let mut command = steady::without_call("203", "122");
     command.args(["compare", "--format", "json", "--runs", "12"]);
-    let (status, stdout, stderr) = told(command.args(["true", "true"]).output().unwrap());
+    let (status, stdout, stderr) = output_of(command.args(["true", "true"]).output().unwrap());
     if stderr.contains("KeyError") || stderr.contains("AssertionError") {
-        return skip("without_permission_to_choose_cpus_there_are_turns", "no seccomp here");
+        return skip("without_permission_to_set_cpus_the_layout_is_turns", "no seccomp here");
     }
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -227,7 +227,7 @@ fn without_permission_to_choose_cpus_there_are_turns() {
     assert!(left_out.contains("not permitted") || left_out.contains("one CPU"), "{left_out}");
 }
 
-/// Becomes a member of `group`, then `steady`.
+/// Returns a command that enters `group` and then executes `steady`.
 fn in_group(group: &std::path::Path) -> Command {
     let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
     let mut command = Command::new("sh");
@@ -235,7 +235,7 @@ fn in_group(group: &std::path::Path) -> Command {
     command
 }
 
-/// A control group that may use half a CPU, if one can be made.
+/// Creates a control group with a quota of half a CPU. Returns `None` if that is not possible.
 fn half_a_cpu() -> Option<std::path::PathBuf> {
     let name = format!("steady-test-{}", std::process::id());
     let v1 = std::path::Path::new("/sys/fs/cgroup/cpu").join(&name);
@@ -249,7 +249,7 @@ fn half_a_cpu() -> Option<std::path::PathBuf> {
     match fs::write(v2.join("cpu.max"), "50000 100000") {
         Ok(()) => Some(v2),
         Err(_) => {
-            // Without the controller the group is of no use.
+            // The CPU controller is not enabled here.
             let _ = fs::remove_dir(&v2);
             None
         }
@@ -257,19 +257,22 @@ fn half_a_cpu() -> Option<std::path::PathBuf> {
 }
 
 #[test]
-fn a_quota_keeps_to_turns_and_is_told() {
+fn with_a_cpu_quota_the_layout_is_turns_and_throttling_is_reported() {
     let Some(group) = half_a_cpu() else {
-        return skip("a_quota_keeps_to_turns_and_is_told", "no control group with a CPU quota can be made here");
+        return skip(
+            "with_a_cpu_quota_the_layout_is_turns_and_throttling_is_reported",
+            "no control group with a CPU quota can be created here",
+        );
     };
     let busy = work(30_000);
     let output =
         in_group(&group).args(["compare", "--budget", "4s", "--format", "json", &busy, &busy]).output().unwrap();
     assert!(within_a_second(|| fs::remove_dir(&group).is_ok()), "a process is left in the group");
-    let (status, stdout, stderr) = told(output);
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert!(report["layouts_left_out"].to_string().contains("0.50 CPUs"), "{report}");
-    // Where others keep the CPUs busy, the group may not get as far as its quota.
+    // If other processes keep the CPUs busy, the group may not reach its quota.
     let share = |name: &str| report["load"][name].as_f64().unwrap();
     assert!(share("throttled_ratio") > 0.01 || share("busy_ratio") > 0.9, "{report}");
     assert_eq!(report["warnings"].to_string().contains("throttled"), share("throttled_ratio") > 0.01, "{report}");
@@ -277,8 +280,8 @@ fn a_quota_keeps_to_turns_and_is_told() {
 }
 
 #[test]
-fn signals_to_the_terminals_group_reach_steady_alone() {
-    // As a terminal does on Ctrl-C: the whole foreground group is signalled.
+fn ctrl_c_interrupts_steady_and_not_its_commands() {
+    // A terminal sends the SIGINT of Ctrl-C to the whole process group.
     let slow = "sleep 0.2";
     let mut command = steady();
     command
@@ -290,7 +293,7 @@ fn signals_to_the_terminals_group_reach_steady_alone() {
     std::thread::sleep(Duration::from_millis(3500));
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
     assert!(stdout.contains("nterrupted"), "{stdout}");
 }

@@ -1,4 +1,4 @@
-//! `steady history`: what is kept of runs of all kinds is listed, shown, reported again to the same digits, and removed.
+//! `steady history`: runs of all kinds are stored, listed, shown, reported again identically, and removed.
 
 mod steady;
 
@@ -6,21 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use steady::{data_home, steady, told};
+use steady::{data_home, output_of, steady};
 
-/// A data directory for one test.
-fn own(test: &str) -> PathBuf {
+/// Returns the data directory of one test.
+fn data_of(test: &str) -> PathBuf {
     data_home().join(test)
 }
 
-/// Runs `steady` with its data in `home`; panics where the status is another.
-fn run_in(home: &Path, status: i32, words: &[&str]) -> (String, String) {
-    let (actual, stdout, stderr) = told(steady().env("XDG_DATA_HOME", home).args(words).output().unwrap());
-    assert_eq!(actual, status, "{words:?}: {stdout}{stderr}");
+/// Runs `steady` with its data in `home`. Returns standard output and standard error; panics if the exit status is not
+/// `status`.
+fn run_in(home: &Path, status: i32, args: &[&str]) -> (String, String) {
+    let (actual, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", home).args(args).output().unwrap());
+    assert_eq!(actual, status, "{args:?}: {stdout}{stderr}");
     (stdout, stderr)
 }
 
-/// The runs in the history.
+/// Returns the runs in the history.
 fn runs(home: &Path) -> Vec<Value> {
     let (stdout, stderr) = run_in(home, 0, &["history", "list", "--format", "json"]);
     assert_eq!(stderr, "");
@@ -33,18 +34,18 @@ fn ids(home: &Path) -> Vec<i64> {
     runs(home).iter().map(|run| run["id"].as_i64().unwrap()).collect()
 }
 
-/// Keeps `number` small comparisons.
+/// Stores `number` small comparisons.
 fn fill(home: &Path, number: usize) {
     (0..number).for_each(|_| drop(run_in(home, 0, &["compare", "--quiet", "--runs", "1", "true", "true"])));
 }
 
 #[test]
-fn a_comparison_is_kept_and_reported_again_to_the_same_digits() {
-    let home = own("again");
-    let words = ["compare", "--runs", "30", "--seed", "7", "sh -c :", "sh -c 'true; true'"];
-    let json = run_in(&home, 0, &[&words[..], &["--format", "json", "--samples"]].concat()).0;
+fn a_stored_comparison_is_reported_again_identically() {
+    let home = data_of("again");
+    let args = ["compare", "--runs", "30", "--seed", "7", "sh -c :", "sh -c 'true; true'"];
+    let json = run_in(&home, 0, &[&args[..], &["--format", "json", "--samples"]].concat()).0;
     assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
-    let text = run_in(&home, 0, &words).0;
+    let text = run_in(&home, 0, &args).0;
     let (report, line) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(line, "History: 2 (steady history report 2)");
     assert_eq!(run_in(&home, 0, &["history", "report", "last"]).0.trim_end(), report);
@@ -55,10 +56,10 @@ fn a_comparison_is_kept_and_reported_again_to_the_same_digits() {
 }
 
 #[test]
-fn a_list_tells_runs_apart() {
-    let home = own("list");
+fn the_list_shows_commands_and_times_of_runs() {
+    let home = data_of("list");
     assert_eq!(run_in(&home, 0, &["history", "list"]).0, "No runs are kept.\n");
-    assert!(!home.exists(), "asking makes nothing");
+    assert!(!home.exists(), "listing creates no files");
     fill(&home, 3);
     let long = format!("sh -c ': {}'", "x".repeat(100));
     run_in(&home, 0, &["compare", "--quiet", "--runs", "6", &long, "true", "sh -c ': \u{1b}[31m\n'"]);
@@ -68,14 +69,14 @@ fn a_list_tells_runs_apart() {
     assert_eq!(all[0]["commands"], serde_json::json!(["true", "true"]));
     assert!(all[0]["started"].as_str().unwrap().ends_with('Z'));
     let (text, _) = run_in(&home, 0, &["history", "list", "--limit", "2"]);
-    assert_eq!(text.lines().count(), 3, "a head and two runs: {text}");
+    assert_eq!(text.lines().count(), 3, "not a header and two runs: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
     assert!(text.contains("true · true"), "{text}");
 }
 
 #[test]
 fn one_run_is_shown_with_its_verdict() {
-    let home = own("show");
+    let home = data_of("show");
     run_in(&home, 0, &["compare", "--quiet", "--runs", "1", "--seed", "18446744073709551615", "true", "sh -c :"]);
     let (text, _) = run_in(&home, 0, &["history", "show", "last"]);
     for part in ["Undecided", "Run 1", "2 sh -c :", "18446744073709551615", "CPU time", "complete"] {
@@ -88,13 +89,13 @@ fn one_run_is_shown_with_its_verdict() {
 }
 
 #[test]
-fn what_is_not_there_is_wrong_usage() {
-    let home = own("usage");
-    for words in [&["show", "last"][..], &["report", "1"], &["remove", "last"]] {
-        run_in(&home, 2, &[&["history"], words].concat());
+fn unknown_runs_are_usage_errors() {
+    let home = data_of("usage");
+    for args in [&["show", "last"][..], &["report", "1"], &["remove", "last"]] {
+        run_in(&home, 2, &[&["history"], args].concat());
     }
     fill(&home, 1);
-    for words in [
+    for args in [
         &["show", "2"][..],
         &["report", "2"],
         &["remove", "2"],
@@ -104,7 +105,7 @@ fn what_is_not_there_is_wrong_usage() {
         &["show", "x"],
         &["list", "--limit", "-1"],
     ] {
-        run_in(&home, 2, &[&["history"], words].concat());
+        run_in(&home, 2, &[&["history"], args].concat());
     }
     assert!(run_in(&home, 2, &["history", "show", "2"]).1.contains("no run 2 in the history"));
     assert_eq!(ids(&home), [1]);
@@ -112,7 +113,7 @@ fn what_is_not_there_is_wrong_usage() {
 
 #[test]
 fn runs_are_removed_by_number_and_by_age() {
-    let home = own("remove");
+    let home = data_of("remove");
     fill(&home, 4);
     assert_eq!(run_in(&home, 0, &["history", "remove", "1", "last"]).0, "Removed 2 runs.\n");
     assert_eq!(ids(&home), [2, 3]);
@@ -126,15 +127,15 @@ fn runs_are_removed_by_number_and_by_age() {
 }
 
 #[test]
-fn nothing_is_kept_where_that_is_not_wanted() {
-    let home = own("unwanted");
+fn no_history_stores_nothing() {
+    let home = data_of("unwanted");
     let (stdout, stderr) = run_in(&home, 0, &["compare", "--no-history", "--runs", "1", "true", "true"]);
     assert!(!stdout.contains("History") && stderr.is_empty() && !home.exists(), "{stdout}{stderr}");
 }
 
 #[test]
-fn several_comparisons_at_once_are_all_kept() {
-    let home = own("several");
+fn concurrent_comparisons_are_all_stored() {
+    let home = data_of("several");
     let start = |_| {
         let mut command = steady();
         command.env("XDG_DATA_HOME", &home).args(["compare", "--runs", "20", "--format", "json", "true", "true"]);
@@ -142,7 +143,7 @@ fn several_comparisons_at_once_are_all_kept() {
     };
     let children: Vec<_> = (0..6).map(start).collect();
     for child in children {
-        let (status, _, stderr) = told(child.wait_with_output().unwrap());
+        let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
         assert_eq!((status, stderr.as_str()), (0, ""));
     }
     assert_eq!(ids(&home), [1, 2, 3, 4, 5, 6]);
@@ -150,16 +151,16 @@ fn several_comparisons_at_once_are_all_kept() {
     assert_eq!(home.join("steady/logs").read_dir().unwrap().count(), 0);
 }
 
-/// The words of a load experiment that is over soon.
+/// The arguments of a short load experiment.
 const LOAD: [&str; 7] = ["load", "--cpu-time", "50ms", "--procs", "1..3", "--seed", "7"];
 
 #[test]
-fn a_load_experiment_is_kept_and_reported_again_to_the_same_digits() {
-    let home = own("load");
+fn a_stored_load_experiment_is_reported_again_identically() {
+    let home = data_of("load");
     let json = run_in(&home, 0, &[&LOAD[..], &["--format", "json", "--samples"]].concat()).0;
     assert_eq!(run_in(&home, 0, &["history", "report", "1", "--format", "json", "--samples"]).0, json);
     let files = |prefix: &str| ["csv", "markdown", "html"].map(|form| home.join(format!("{prefix}.{form}")));
-    let words = |files: &[PathBuf; 3]| -> Vec<String> {
+    let args = |files: &[PathBuf; 3]| -> Vec<String> {
         let options = ["--export-csv", "--export-markdown", "--export-html"];
         options
             .iter()
@@ -169,7 +170,7 @@ fn a_load_experiment_is_kept_and_reported_again_to_the_same_digits() {
     };
     let (first, again) = (files("first"), files("again"));
     let all = |start: &[&str], files: &[PathBuf; 3]| {
-        let exports = words(files);
+        let exports = args(files);
         run_in(&home, 0, &start.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
     };
     let text = all(&LOAD, &first);
@@ -182,8 +183,8 @@ fn a_load_experiment_is_kept_and_reported_again_to_the_same_digits() {
 }
 
 #[test]
-fn runs_of_all_kinds_are_told_apart() {
-    let home = own("kinds");
+fn runs_of_all_kinds_have_their_kind_and_fields() {
+    let home = data_of("kinds");
     fill(&home, 1);
     run_in(&home, 0, &[&LOAD[..], &["--quiet"]].concat());
     let all = runs(&home);
@@ -204,7 +205,7 @@ fn runs_of_all_kinds_are_told_apart() {
         );
     }
     let (text, _) = run_in(&home, 0, &["history", "report", "3"]);
-    assert!(stderr.starts_with(&text), "it says the same as when it ended: {text}{stderr}");
+    assert!(stderr.starts_with(&text), "the report differs from the one at the end of the run: {text}{stderr}");
     run_in(&home, 0, &["history", "show", "4"]);
     assert_eq!(run_in(&home, 0, &["history", "remove", "3", "4"]).0, "Removed 2 runs.\n");
     let load = &all[1];
@@ -223,20 +224,20 @@ fn runs_of_all_kinds_are_told_apart() {
 }
 
 #[test]
-fn costs_are_reported_again_in_every_form() {
-    let home = own("costs");
+fn costs_are_reported_again_in_every_format() {
+    let home = data_of("costs");
     let forms = ["json", "csv", "markdown", "html"];
     let file = |when: &str, form: &str| home.join(format!("{when}.{form}")).display().to_string();
     let exports = |when: &str| -> Vec<String> {
         forms.iter().flat_map(|form| [format!("--export-{form}"), file(when, form)]).collect()
     };
     fs::create_dir_all(&home).unwrap();
-    let all = |words: &[&str], when: &str| {
+    let all = |args: &[&str], when: &str| {
         let exports = exports(when);
-        run_in(&home, 0, &words.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
+        run_in(&home, 0, &args.iter().copied().chain(exports.iter().map(String::as_str)).collect::<Vec<_>>()).0
     };
-    let words = ["costs", "--only", "function_call,system_call", "--repetitions", "10", "--samples"];
-    let text = all(&words, "first");
+    let args = ["costs", "--only", "function_call,system_call", "--repetitions", "10", "--samples"];
+    let text = all(&args, "first");
     let again = all(&["history", "report", "last", "--samples"], "again");
     assert_eq!(text.trim_end().rsplit_once('\n').unwrap().0, again.trim_end());
     for form in forms {

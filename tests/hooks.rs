@@ -1,13 +1,13 @@
-//! What runs beside the measured commands, what they find in their environment, and where their output goes.
+//! `steady compare` with --setup, --prepare, --conclude and --cleanup, their environment, and --output.
 
 mod steady;
 
 use std::fs;
 use std::path::Path;
 
-use steady::{json, run, scratch, steady, told};
+use steady::{json, output_of, run, scratch, steady};
 
-/// A script that notes `word`, and what it finds in its environment.
+/// Returns a script that appends `word` and the variables of its environment to a file.
 fn note(word: &str, notes: &Path) -> String {
     format!("echo {word} $STEADY_COMMAND $STEADY_RUN >>{}", notes.display())
 }
@@ -44,7 +44,7 @@ fn scripts_run_in_their_order() {
 }
 
 #[test]
-fn each_command_may_have_its_own_script() {
+fn each_command_can_have_its_own_script() {
     let notes = scratch("own");
     json(0, &["--runs", "1", "--setup", &note("first", &notes), "--setup", &note("second", &notes), "true", "true"]);
     assert_eq!(lines(&notes), ["first 0 setup", "second 1 setup"]);
@@ -55,14 +55,14 @@ fn each_command_may_have_its_own_script() {
 }
 
 #[test]
-fn what_was_set_up_is_cleaned_up_after_a_failure() {
+fn cleanup_runs_after_a_failure() {
     let notes = scratch("failure");
     let cleanup = note("cleanup", &notes);
     let (status, _, stderr) = run(&["compare", "--cleanup", &cleanup, "true", "false"]);
     assert_eq!(status, 3, "{stderr}");
     assert_eq!(lines(&notes), ["cleanup 0 cleanup", "cleanup 1 cleanup"]);
     fs::remove_file(&notes).unwrap();
-    // The second command's setup fails: both are cleaned up, for what half of it did may be there.
+    // If the second setup fails, both cleanups run, because the setup may have done part of its work.
     let (status, _, stderr) =
         run(&["compare", "--setup", "true", "--setup", "exit 7", "--cleanup", &cleanup, "true", "true"]);
     assert_eq!(status, 3);
@@ -71,8 +71,8 @@ fn what_was_set_up_is_cleaned_up_after_a_failure() {
     fs::remove_file(&notes).unwrap();
 }
 
-/// Interrupts a comparison with `setup` of `sh -c COMMAND` and itself once there is a file `ready`, and says which
-/// commands were cleaned up.
+/// Compares `sh -c COMMAND` with itself and interrupts the comparison once the file `ready` exists. Returns the lines that the
+/// cleanups wrote.
 fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {
     let notes = scratch("interruption");
     let cleanup = note("cleanup", &notes);
@@ -92,30 +92,30 @@ fn interrupted(ready: &Path, setup: &str, command: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_set_up_is_cleaned_up_after_an_interruption() {
+fn cleanup_runs_after_an_interruption() {
     let ready = scratch("interruption-of-a-run");
     let command = format!("touch {}; sleep 5", ready.display());
     assert_eq!(interrupted(&ready, "true", &command), ["cleanup 0 cleanup", "cleanup 1 cleanup"]);
-    // The second command's setup never began.
+    // The setup of the second command was not started, so it has no cleanup.
     let ready = scratch("interruption-of-a-setup");
     let setup = format!("touch {}; sleep 5", ready.display());
     assert_eq!(interrupted(&ready, &setup, "true"), ["cleanup 0 cleanup"]);
 }
 
 #[test]
-fn a_failing_conclusion_is_told() {
+fn a_failing_conclude_script_is_an_error() {
     let (status, _, stderr) = run(&["compare", "--conclude", "exit 3", "true", "true"]);
     assert_eq!(status, 3);
     assert!(stderr.contains("the --conclude command 'exit 3' exited with status 3"), "{stderr}");
 }
 
 #[test]
-fn output_goes_where_it_is_sent() {
+fn output_goes_to_the_requested_target() {
     let file = scratch("output");
     let name = file.to_str().unwrap();
     json(0, &["--runs", "2", "--output", name, "echo one", "echo two"]);
     let text = fs::read_to_string(&file).unwrap();
-    assert!(["one\n", "two\n"].contains(&text.as_str()), "every run writes it anew: {text}");
+    assert!(["one\n", "two\n"].contains(&text.as_str()), "runs do not replace the file: {text}");
     fs::remove_file(&file).unwrap();
     json(0, &["--runs", "2", "--output", "null", "--output", name, "echo one", "echo two"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
@@ -125,22 +125,22 @@ fn output_goes_where_it_is_sent() {
     assert!(stdout.contains("one\n"), "{stdout}");
     let report =
         json(0, &["--runs", "6", "--output", "pipe", "head -c 3000000 /dev/zero", "head -c 3000000 /dev/zero"]);
-    assert_eq!(report["runs"], 12, "a pipe is read to its end");
+    assert_eq!(report["runs"], 12, "a pipe is not read to its end");
 }
 
 #[test]
-fn output_that_cannot_be_written_is_told_at_once() {
+fn an_output_file_that_cannot_be_created_is_a_usage_error() {
     let (status, _, stderr) = run(&["compare", "--output", "/nonexistent/x", "true", "true"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("--output '/nonexistent/x'"), "{stderr}");
 }
 
 #[test]
-fn an_outer_steady_does_not_show_through() {
+fn variables_of_an_outer_steady_are_replaced() {
     let inner =
         "sh -c 'test \"$STEADY_COMMAND\" = 0 -o \"$STEADY_COMMAND\" = 1 && env | grep -c ^STEADY_RUN= | grep -qx 1'";
     let mut outer = steady();
     outer.args(["compare", "--runs", "2", inner, inner]).env("STEADY_COMMAND", "9").env("STEADY_RUN", "outer");
-    let (status, _, stderr) = told(outer.output().unwrap());
+    let (status, _, stderr) = output_of(outer.output().unwrap());
     assert_eq!(status, 0, "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! `steady host` on copies of recorded hosts.
+//! `steady host` on copies of the files of recorded hosts.
 
 mod steady;
 
@@ -14,33 +14,33 @@ use serde_json::Value;
 
 use steady::{eventually, processes_with, run, scratch, skip, steady, within_a_second};
 
-/// The journal, below a root.
+/// The journal of changed settings, relative to the root.
 const JOURNAL: &str = "var/lib/steady-host/host.json";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
-/// A copy of a recorded host, removed at the end.
-struct Copied(PathBuf);
+/// A copy of the files of a recorded host, removed on drop.
+struct CopiedHost(PathBuf);
 
-impl Copied {
+impl CopiedHost {
     fn of(tree: &str, test: &str) -> Self {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trees").join(tree);
         let to = scratch(&format!("host-{test}"));
         let _ = fs::remove_dir_all(&to);
         let copied = Command::new("cp").arg("-r").arg(from).arg(&to).status().expect("cp starts");
         assert!(copied.success());
-        Copied(to)
+        CopiedHost(to)
     }
 
     fn root(&self) -> &str {
         self.0.to_str().unwrap()
     }
 
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        let (command, rest) = words.split_first().unwrap();
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        let (command, rest) = args.split_first().unwrap();
         run(&[&["host", command, "--root", self.root()], rest].concat())
     }
 
-    /// Its files with what is in them, less what holds no value and what is ours.
+    /// Returns the files and their contents, except write-only ones and those of `steady`.
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.0.clone()];
@@ -65,15 +65,15 @@ impl Copied {
     }
 }
 
-impl Drop for Copied {
+impl Drop for CopiedHost {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
-fn the_status_of_a_host_tells_every_knob() {
-    let host = Copied::of("host-intel-active", "status");
+fn status_shows_every_setting() {
+    let host = CopiedHost::of("host-intel-active", "status");
     let (status, stdout, stderr) = host.run(&["status", "--no-rulers", "--format", "json"]);
     assert_eq!(status, 0, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -93,7 +93,7 @@ fn the_status_of_a_host_tells_every_knob() {
 }
 
 #[test]
-fn the_last_sentence_tells_how_far_from_quiet_this_host_is() {
+fn the_last_sentence_says_how_far_from_quiet_this_host_is() {
     let (status, stdout, stderr) = run(&["host", "status"]);
     assert_eq!(status, 0, "{stderr}");
     let last = stdout.replace("\n  ", " ");
@@ -104,9 +104,9 @@ fn the_last_sentence_tells_how_far_from_quiet_this_host_is() {
 }
 
 #[test]
-fn a_host_is_put_back_to_the_byte() {
+fn restore_gives_identical_files() {
     for tree in ["host-intel-active", "host-intel-passive", "host-amd-pstate", "host-acpi-cpufreq"] {
-        let host = Copied::of(tree, &format!("whole-{tree}"));
+        let host = CopiedHost::of(tree, &format!("whole-{tree}"));
         let before = host.files();
         let (status, _, stderr) = host.run(&["quiet"]);
         assert_eq!(status, 0, "{tree}: {stderr}");
@@ -121,12 +121,13 @@ fn a_host_is_put_back_to_the_byte() {
     }
 }
 
-/// Kills `steady` at step after step, until it has ended before; what is done then.
-fn killed_at_every_step(host: &Copied, words: &[&str], mut then: impl FnMut(u32)) -> u32 {
+/// Runs `steady` again and again, killing it one step later each time, and calls `then` after each kill. Returns the number
+/// of steps, once a run ends before its kill.
+fn killed_at_every_step(host: &CopiedHost, args: &[&str], mut then: impl FnMut(u32)) -> u32 {
     for at in 0.. {
         let number = at.to_string();
         let mut command = steady();
-        command.args(["host", words[0], "--root", host.root(), "--die-at", &number]).args(&words[1..]);
+        command.args(["host", args[0], "--root", host.root(), "--die-at", &number]).args(&args[1..]);
         let output = command.output().unwrap();
         if output.status.signal() != Some(9) {
             assert_eq!(output.status.code(), Some(0), "at {at}: {}", String::from_utf8_lossy(&output.stderr));
@@ -134,12 +135,12 @@ fn killed_at_every_step(host: &Copied, words: &[&str], mut then: impl FnMut(u32)
         }
         then(at);
     }
-    unreachable!("it ends at some time")
+    unreachable!("a run has fewer than 2^32 steps")
 }
 
 #[test]
-fn killed_at_any_step_a_host_is_put_back_to_the_byte() {
-    let host = Copied::of("host-acpi-cpufreq", "killed");
+fn restore_works_after_quiet_was_killed_at_any_step() {
+    let host = CopiedHost::of("host-acpi-cpufreq", "killed");
     let before = host.files();
     let steps = killed_at_every_step(&host, &["quiet"], |at| {
         let (status, stdout, stderr) = host.run(&["restore"]);
@@ -147,14 +148,14 @@ fn killed_at_any_step_a_host_is_put_back_to_the_byte() {
         assert_eq!(host.files(), before, "at {at}");
         assert!(!host.0.join(JOURNAL).exists(), "at {at}");
     });
-    assert!(steps > 15, "a journal, six knobs and the caches: {steps}");
+    assert!(steps > 15, "too few steps for a journal, six settings and the caches: {steps}");
     host.run(&["restore"]);
     assert_eq!(host.files(), before);
 }
 
 #[test]
-fn killed_while_it_puts_back_a_host_is_put_back_the_next_time() {
-    let host = Copied::of("host-intel-passive", "killed-back");
+fn restore_works_after_restore_was_killed_at_any_step() {
+    let host = CopiedHost::of("host-intel-passive", "killed-back");
     let before = host.files();
     host.run(&["quiet"]);
     let steps = killed_at_every_step(&host, &["restore"], |at| {
@@ -168,12 +169,12 @@ fn killed_while_it_puts_back_a_host_is_put_back_the_next_time() {
 }
 
 #[test]
-fn two_at_once_are_one_after_the_other() {
-    let host = Copied::of("host-intel-active", "two");
+fn concurrent_commands_wait_for_each_other() {
+    let host = CopiedHost::of("host-intel-active", "two");
     let before = host.files();
-    let start = |words: &[&str]| {
+    let start = |args: &[&str]| {
         let mut command = steady();
-        command.args(["host", words[0], "--root", host.root()]).args(&words[1..]);
+        command.args(["host", args[0], "--root", host.root()]).args(&args[1..]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     for _ in 0..5 {
@@ -191,8 +192,8 @@ fn two_at_once_are_one_after_the_other() {
 }
 
 #[test]
-fn what_somebody_else_set_is_told_and_left() {
-    let host = Copied::of("host-intel-passive", "foreign");
+fn settings_that_others_have_changed_are_reported_and_kept() {
+    let host = CopiedHost::of("host-intel-passive", "foreign");
     let before = host.files();
     host.run(&["quiet"]);
     host.write(GOVERNOR, "ondemand\n");
@@ -205,8 +206,8 @@ fn what_somebody_else_set_is_told_and_left() {
 }
 
 #[test]
-fn a_journal_of_an_earlier_boot_is_void() {
-    let host = Copied::of("host-intel-active", "void");
+fn a_journal_of_an_earlier_boot_is_not_used() {
+    let host = CopiedHost::of("host-intel-active", "void");
     host.run(&["quiet"]);
     host.write("proc/sys/kernel/random/boot_id", "another\n");
     let after = host.files();
@@ -218,38 +219,38 @@ fn a_journal_of_an_earlier_boot_is_void() {
 }
 
 #[test]
-fn a_broken_journal_is_not_believed() {
-    let host = Copied::of("host-intel-active", "broken");
+fn an_invalid_journal_is_an_error() {
+    let host = CopiedHost::of("host-intel-active", "broken");
     host.run(&["quiet"]);
     let after = host.files();
-    let whole = host.text(JOURNAL);
+    let valid = host.text(JOURNAL);
     let target = scratch("host-broken-target");
     fs::write(&target, "mine\n").unwrap();
-    let elsewhere = whole.replace("/proc/sys/vm/swappiness", target.to_str().unwrap());
+    let elsewhere = valid.replace("/proc/sys/vm/swappiness", target.to_str().unwrap());
     for text in
-        ["", "{", "[]", &whole[..whole.len() / 2], &elsewhere, &whole.replace("\"version\": 1", "\"version\": 9")]
+        ["", "{", "[]", &valid[..valid.len() / 2], &elsewhere, &valid.replace("\"version\": 1", "\"version\": 9")]
     {
         host.write(JOURNAL, text);
-        for words in [&["restore"][..], &["restore", "--force"], &["quiet"]] {
-            let (status, _, stderr) = host.run(words);
-            assert_eq!(status, 125, "{words:?}: {stderr}");
+        for args in [&["restore"][..], &["restore", "--force"], &["quiet"]] {
+            let (status, _, stderr) = host.run(args);
+            assert_eq!(status, 125, "{args:?}: {stderr}");
             assert!(stderr.contains("journal"), "{stderr}");
-            assert_eq!(host.files(), after, "{words:?}");
+            assert_eq!(host.files(), after, "{args:?}");
         }
     }
     assert_eq!(fs::read_to_string(&target).unwrap(), "mine\n");
     let _ = fs::remove_file(target);
 }
 
-/// The directory of the journal, and that of earlier versions.
+/// The directory of the journal, and the one that earlier versions used.
 const FOLDER: &str = "var/lib/steady-host";
 const FORMER: &str = "var/lib/steady";
 /// The user `nobody`.
 const NOBODY: u32 = 65_534;
 
 #[test]
-fn no_journal_is_written_where_others_can_write() {
-    let host = Copied::of("host-intel-active", "others");
+fn a_journal_directory_that_others_can_write_to_is_rejected() {
+    let host = CopiedHost::of("host-intel-active", "others");
     let (before, victim) = (host.files(), scratch("host-others-victim"));
     fs::write(&victim, "precious\n").unwrap();
     fs::create_dir_all(host.0.join(FOLDER)).unwrap();
@@ -270,7 +271,10 @@ fn no_journal_is_written_where_others_can_write() {
         refused("belongs to another user (number 65534)");
         chown(host.0.join(FOLDER), Some(0), None).unwrap();
     } else {
-        skip("no_journal_is_written_where_others_can_write", "only root may give a directory to another user");
+        skip(
+            "a_journal_directory_that_others_can_write_to_is_rejected",
+            "only root may give a directory to another user",
+        );
     }
     fs::remove_file(host.0.join(FOLDER).join("lock")).unwrap();
     assert_eq!(host.run(&["quiet"]).0, 0);
@@ -281,8 +285,8 @@ fn no_journal_is_written_where_others_can_write() {
 }
 
 #[test]
-fn a_journal_of_an_earlier_version_is_put_back() {
-    let host = Copied::of("host-intel-active", "former");
+fn restore_reads_a_journal_of_an_earlier_version() {
+    let host = CopiedHost::of("host-intel-active", "former");
     let before = host.files();
     let own_by = |file: &str, user: u32| {
         if rustix::process::geteuid().is_root() {
@@ -293,12 +297,12 @@ fn a_journal_of_an_earlier_version_is_put_back() {
         assert_eq!(host.run(&["quiet"]).0, 0);
         fs::create_dir_all(host.0.join(FORMER)).unwrap();
         fs::rename(host.0.join(JOURNAL), host.0.join(FORMER).join("host.json")).unwrap();
-        // The agent's user may own that directory.
+        // The user of the agent may own that directory.
         own_by(FORMER, NOBODY);
         let (_, stdout, _) = host.run(&["status", "--no-rulers"]);
         assert!(stdout.contains("steady/host.json"), "{stdout}");
         if number == 1 {
-            // A second one knows what was there before the first.
+            // A second `quiet` keeps the original values of the first.
             assert_eq!(host.run(&["quiet"]).0, 0);
         }
         let (status, stdout, stderr) = host.run(&["restore"]);
@@ -306,7 +310,7 @@ fn a_journal_of_an_earlier_version_is_put_back() {
         assert!(!host.0.join(JOURNAL).exists() && !host.0.join(FORMER).join("host.json").exists());
     }
     if !rustix::process::geteuid().is_root() {
-        return skip("a_journal_of_an_earlier_version_is_put_back", "only root may give a file to another user");
+        return skip("restore_reads_a_journal_of_an_earlier_version", "only root may give a file to another user");
     }
     assert_eq!(host.run(&["quiet"]).0, 0);
     let quiet = host.files();
@@ -320,14 +324,14 @@ fn a_journal_of_an_earlier_version_is_put_back() {
 }
 
 #[test]
-fn another_user_cannot_hold_the_lock() {
+fn locks_of_other_users_do_not_block() {
     if !rustix::process::geteuid().is_root() {
-        return skip("another_user_cannot_hold_the_lock", "only root may become another user");
+        return skip("locks_of_other_users_do_not_block", "only root may become another user");
     }
-    let host = Copied::of("host-intel-active", "lock");
+    let host = CopiedHost::of("host-intel-active", "lock");
     let before = host.files();
     assert_eq!(host.run(&["quiet", "--only", "swap"]).0, 0);
-    // Directories can be locked by whoever may read them.
+    // Every user who may read a directory can lock it.
     let mut holder = Command::new("flock");
     holder.args(["-s", host.0.join(FOLDER).to_str().unwrap(), "sh", "-c", "echo held; read -r _"]);
     let holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).uid(NOBODY).gid(NOBODY).spawn();
@@ -336,17 +340,17 @@ fn another_user_cannot_hold_the_lock() {
     let _ = BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line);
     if line != "held\n" {
         let _ = holder.wait();
-        return skip("another_user_cannot_hold_the_lock", "other users cannot reach the build's directory");
+        return skip("locks_of_other_users_do_not_block", "other users cannot reach the build's directory");
     }
-    for words in [&["quiet"][..], &["restore"]] {
-        let child = steady().args(["host", words[0], "--root", host.root()]).stdout(Stdio::null()).spawn();
+    for args in [&["quiet"][..], &["restore"]] {
+        let child = steady().args(["host", args[0], "--root", host.root()]).stdout(Stdio::null()).spawn();
         let mut child = child.unwrap();
         let ended = (0..2_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             child.try_wait().unwrap().is_some()
         });
         let _ = child.kill();
-        assert!(ended && child.wait().unwrap().success(), "{words:?}");
+        assert!(ended && child.wait().unwrap().success(), "{args:?}");
     }
     assert_eq!(host.files(), before);
     drop(holder.stdin.take());
@@ -354,8 +358,8 @@ fn another_user_cannot_hold_the_lock() {
 }
 
 #[test]
-fn nothing_is_changed_where_nothing_can_be_journalled() {
-    let host = Copied::of("host-intel-active", "full");
+fn nothing_is_changed_if_the_journal_cannot_be_written() {
+    let host = CopiedHost::of("host-intel-active", "full");
     fs::create_dir_all(host.0.join("var")).unwrap();
     host.write("var/lib", "a file in a folder's place");
     let before = host.files();
@@ -370,7 +374,7 @@ fn nothing_is_changed_where_nothing_can_be_journalled() {
 
 #[test]
 fn a_command_gets_a_quiet_host_and_returns_its_status() {
-    let host = Copied::of("host-intel-passive", "command");
+    let host = CopiedHost::of("host-intel-passive", "command");
     let before = host.files();
     let file = scratch("host-command.json");
     let script = format!("cat {}/{GOVERNOR}; exit 7", host.root());
@@ -383,34 +387,38 @@ fn a_command_gets_a_quiet_host_and_returns_its_status() {
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let _ = fs::remove_file(&file);
     assert_eq!((&report["run"]["ended"]["exited"], &report["complete"]), (&7.into(), &true.into()));
-    for (words, status) in [(["--", "/nowhere/prog"], 127), (["--", "/etc/passwd"], 126)] {
-        assert_eq!(host.run(&[&["quiet"], &words[..]].concat()).0, status);
+    for (args, status) in [(["--", "/nowhere/prog"], 127), (["--", "/etc/passwd"], 126)] {
+        assert_eq!(host.run(&[&["quiet"], &args[..]].concat()).0, status);
         assert_eq!(host.files(), before);
     }
-    assert_eq!(host.run(&["quiet", "--format", "json", "--", "true"]).0, 125, "standard output is the command's");
+    assert_eq!(
+        host.run(&["quiet", "--format", "json", "--", "true"]).0,
+        125,
+        "--format is accepted although standard output belongs to the command"
+    );
     assert_eq!(run(&["host", "quiet", "--only", "nonsense", "--", "true"]).0, 125);
     assert_eq!(run(&["host", "quiet", "--only", "nonsense"]).0, 2);
 }
 
-/// A long command on a quiet host: its number, once it runs.
-fn long(host: &Copied, mark: &str) -> std::process::Child {
+/// Starts a long command under `steady host quiet` and waits until it runs.
+fn start_long_command(host: &CopiedHost, mark: &str) -> std::process::Child {
     let mut command = steady();
     command.args(["host", "quiet", "--root", host.root(), "--", "sh", "-c", &format!("sleep 60.{mark} & wait")]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
-    // The front, the sentinel, the guardian, the shell and what it started.
-    assert!(eventually(|| processes_with(&format!("sleep 60.{mark}")) == 5), "it runs");
+    // steady, its two helper processes, the shell and `sleep`.
+    assert!(eventually(|| processes_with(&format!("sleep 60.{mark}")) == 5), "the command does not start");
     assert_eq!(host.text(GOVERNOR), "performance");
     child
 }
 
-/// The processes of `steady` whose parent is this one, or that descend from it, with this word on their command line.
-fn helpers(child: u32, word: &str) -> Vec<i32> {
+/// Returns the children of a process that have this word on their command line.
+fn helpers(parent_pid: u32, word: &str) -> Vec<i32> {
     let listed = Command::new("ps").args(["-eo", "pid,ppid,args"]).output().expect("ps starts");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let of = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let (pid, parent) = (fields.next()?.parse::<i32>().ok()?, fields.next()?.parse::<u32>().ok()?);
-        (parent == child && line.contains(word)).then_some(pid)
+        (parent == parent_pid && line.contains(word)).then_some(pid)
     };
     listed.lines().filter_map(of).collect()
 }
@@ -420,16 +428,16 @@ fn kill(signal: &str, pid: i32) {
 }
 
 #[test]
-fn whoever_is_killed_the_host_is_put_back_and_nothing_is_left() {
-    for (number, whom) in ["steady", "attendant", "guard", "group"].into_iter().enumerate() {
-        let host = Copied::of("host-intel-passive", &format!("kill-{whom}"));
+fn the_host_is_restored_if_any_of_the_processes_is_killed() {
+    for (number, victim) in ["steady", "attendant", "guard", "group"].into_iter().enumerate() {
+        let host = CopiedHost::of("host-intel-passive", &format!("kill-{victim}"));
         let before = host.files();
         let mark = format!("{}{number}", std::process::id());
-        let mut child = long(&host, &mark);
+        let mut child = start_long_command(&host, &mark);
         let pid = child.id() as i32;
-        match whom {
+        match victim {
             "steady" => kill("-KILL", pid),
-            // The keys of the terminal reach the whole group.
+            // A terminal sends Ctrl-C to the whole process group.
             "group" => kill("-INT", -pid),
             word => {
                 let found = helpers(child.id(), &format!("__host-{word}"));
@@ -441,18 +449,18 @@ fn whoever_is_killed_the_host_is_put_back_and_nothing_is_left() {
             }
         }
         let _ = child.wait();
-        assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 0), "{whom}");
-        assert!(within_a_second(|| host.files() == before), "{whom}");
-        assert!(within_a_second(|| !host.0.join(JOURNAL).exists()), "{whom}");
+        assert!(within_a_second(|| processes_with(&format!("sleep 60.{mark}")) == 0), "{victim}");
+        assert!(within_a_second(|| host.files() == before), "{victim}");
+        assert!(within_a_second(|| !host.0.join(JOURNAL).exists()), "{victim}");
     }
 }
 
 #[test]
-fn a_host_that_was_left_quiet_says_so() {
-    let host = Copied::of("host-intel-passive", "left");
+fn status_reports_a_host_that_was_left_quiet() {
+    let host = CopiedHost::of("host-intel-passive", "left");
     let before = host.files();
     let mark = format!("{}9", std::process::id());
-    let mut child = long(&host, &mark);
+    let mut child = start_long_command(&host, &mark);
     for pid in [helpers(child.id(), "__host-guard"), vec![child.id() as i32]].concat() {
         kill("-KILL", pid);
     }
@@ -464,12 +472,12 @@ fn a_host_that_was_left_quiet_says_so() {
 }
 
 #[test]
-fn measuring_on_a_quiet_host_puts_it_back() {
-    let host = Copied::of("host-intel-passive", "beside");
+fn quiet_host_is_restored_after_measuring() {
+    let host = CopiedHost::of("host-intel-passive", "beside");
     let before = host.files();
-    let words = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
+    let args = ["compare", "--no-history", "--runs", "6", "--quiet-host", "--host-root", host.root()];
     let (status, _, stderr) = run(&[
-        &words[..],
+        &args[..],
         &["--prepare", &format!("cp {}/{GOVERNOR} {}/seen", host.root(), host.root()), "true", "true"],
     ]
     .concat());
@@ -478,7 +486,7 @@ fn measuring_on_a_quiet_host_puts_it_back() {
     assert_eq!(host.text("seen"), "performance");
     fs::remove_file(host.0.join("seen")).unwrap();
     assert_eq!(host.files(), before);
-    let failing = [&words[..], &["false", "true"]].concat();
+    let failing = [&args[..], &["false", "true"]].concat();
     assert_eq!((run(&failing).0, host.files()), (3, before.clone()));
     let mut command = steady();
     command.args([
@@ -500,22 +508,22 @@ fn measuring_on_a_quiet_host_puts_it_back() {
 }
 
 #[test]
-fn a_hint_is_one_line_and_only_where_it_helps() {
+fn the_hint_is_one_line_and_appears_only_where_it_helps() {
     for (tree, hint) in [("host-intel-active", true), ("host-no-cpufreq", false)] {
-        let host = Copied::of(tree, &format!("hint-{tree}"));
-        for words in [
+        let host = CopiedHost::of(tree, &format!("hint-{tree}"));
+        for args in [
             &["compare", "--no-history", "--runs", "6", "true"][..],
             &["costs", "--no-history", "--list"],
             &["load", "--no-history", "--procs", "1", "--cpu-time", "10ms"],
         ] {
-            let with = [&words[..1], &["--host-root", host.root()], &words[1..]].concat();
+            let with = [&args[..1], &["--host-root", host.root()], &args[1..]].concat();
             let (status, _, stderr) = run(&with);
-            assert_eq!(status, 0, "{words:?}: {stderr}");
+            assert_eq!(status, 0, "{args:?}: {stderr}");
             let lines = stderr.lines().filter(|line| line.contains("--quiet-host")).count();
-            let wanted = hint && !words.contains(&"--list");
-            assert_eq!(lines, usize::from(wanted), "{tree}: {words:?}: {stderr}");
+            let wanted = hint && !args.contains(&"--list");
+            assert_eq!(lines, usize::from(wanted), "{tree}: {args:?}: {stderr}");
             let quiet = [&with[..], &["--quiet"]].concat();
-            assert!(!run(&quiet).2.contains("--quiet-host"), "{tree}: {words:?}");
+            assert!(!run(&quiet).2.contains("--quiet-host"), "{tree}: {args:?}");
         }
     }
 }

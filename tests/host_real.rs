@@ -1,4 +1,4 @@
-//! `steady host` on the knobs that this host has.
+//! `steady host` on the settings of the machine that runs the tests.
 
 mod steady;
 
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use steady::{run, scratch, skip, steady, told};
+use steady::{output_of, run, scratch, skip, steady};
 
-/// The journal.
+/// The journal of changed settings.
 const JOURNAL: &str = "/var/lib/steady-host/host.json";
 
-/// The tests that set real knobs, one after the other.
+/// Held by a test that changes settings of this machine, so that only one such test runs at a time.
 static REAL: Mutex<()> = Mutex::new(());
 
-/// Real files, put back whatever becomes of the test.
+/// The values of real settings, restored on drop.
 struct Real {
     files: Vec<(&'static str, String)>,
     _alone: MutexGuard<'static, ()>,
@@ -27,15 +27,15 @@ impl Real {
     const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
 
-    /// Nothing, said aloud, where this is not to be done here.
+    /// Reads the settings. Returns `None`, after reporting a skip, if they must not or cannot be changed.
     fn get(test: &str) -> Option<Self> {
         let alone = REAL.lock().unwrap_or_else(PoisonError::into_inner);
         if !rustix::process::geteuid().is_root() {
-            skip(test, "only root may set knobs");
+            skip(test, "only root may change settings");
             return None;
         }
         if Path::new(JOURNAL).exists() {
-            skip(test, "somebody has made this host quiet");
+            skip(test, "`steady host quiet` is active on this host");
             return None;
         }
         let names = [Real::RATE, Real::THP, Real::ASLR];
@@ -45,12 +45,13 @@ impl Real {
         match files.filter(|_| names.iter().all(writable)) {
             Some(files) => Some(Real { files, _alone: alone }),
             None => {
-                skip(test, "this kernel does not have them, or they cannot be written here");
+                skip(test, "the settings do not exist or cannot be written");
                 None
             }
         }
     }
 
+    /// Returns the current values.
     fn now(&self) -> Vec<(&'static str, String)> {
         self.files.iter().map(|(name, _)| (*name, fs::read_to_string(name).unwrap())).collect()
     }
@@ -74,19 +75,19 @@ impl Drop for Real {
 const REAL_ONLY: [&str; 4] = ["host", "quiet", "--only", "perf-sample-rate,thp,aslr"];
 
 #[test]
-fn real_knobs_are_set_and_put_back() {
-    let Some(real) = Real::get("real_knobs_are_set_and_put_back") else { return };
+fn real_settings_are_changed_and_restored() {
+    let Some(real) = Real::get("real_settings_are_changed_and_restored") else { return };
     let (status, stdout, stderr) = run(&REAL_ONLY);
     assert_eq!(status, 0, "{stdout} {stderr}");
     let now: Vec<String> = real.now().into_iter().map(|(_, text)| text).collect();
     assert_eq!((now[0].as_str(), now[2].as_str()), ("1\n", "0\n"));
     assert!(now[1].contains("[never]"), "{now:?}");
-    assert_eq!(run(&REAL_ONLY).0, 0, "a second time");
+    assert_eq!(run(&REAL_ONLY).0, 0, "a second call fails");
     let cache = scratch("cache-of-snapshots");
     let snapshot = || {
         let mut command = steady();
         command.env("XDG_CACHE_HOME", &cache).env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
-        told(command.args(["warm", "snapshot", "/bin/true"]).output().unwrap())
+        output_of(command.args(["warm", "snapshot", "/bin/true"]).output().unwrap())
     };
     let (status, _, stderr) = snapshot();
     if cfg!(target_arch = "x86_64") {
@@ -96,21 +97,21 @@ fn real_knobs_are_set_and_put_back() {
     assert_eq!((status, real.now()), (0, real.files.clone()), "{stdout}");
     if cfg!(target_arch = "x86_64") {
         let (status, _, stderr) = snapshot();
-        assert_eq!(status, 0, "a refusal would be remembered: {stderr}");
+        assert_eq!(status, 0, "the refusal during the quiet time is remembered: {stderr}");
         fs::remove_dir_all(&cache).unwrap();
     }
 }
 
 #[test]
-fn real_knobs_are_put_back_after_a_kill_at_any_step() {
-    let Some(real) = Real::get("real_knobs_are_put_back_after_a_kill_at_any_step") else { return };
+fn real_settings_are_restored_after_a_kill_at_any_step() {
+    let Some(real) = Real::get("real_settings_are_restored_after_a_kill_at_any_step") else { return };
     for at in 0.. {
         let number = at.to_string();
         let output = steady().args(REAL_ONLY).args(["--die-at", &number]).output().unwrap();
         let (status, stdout, stderr) = run(&["host", "restore"]);
         assert_eq!((status, real.now()), (0, real.files.clone()), "at {at}: {stdout} {stderr}");
         if output.status.signal() != Some(9) {
-            assert!(at > 8, "a journal and three knobs: {at}");
+            assert!(at > 8, "too few steps for a journal and three settings: {at}");
             break;
         }
     }
@@ -122,20 +123,17 @@ fn real_caches_are_dropped_before_a_run() {
     let (status, _, stderr) = run(&["host", "quiet", "--only", "caches", "--", "true"]);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("caches  dropped"), "{stderr}");
-    assert!(!Path::new(JOURNAL).exists(), "there is nothing to put back");
+    assert!(!Path::new(JOURNAL).exists(), "dropping caches writes no journal");
 }
 
 #[test]
-fn addresses_are_fixed_for_the_command_and_not_for_the_host() {
+fn aslr_is_turned_off_for_the_command_only() {
     let aslr = fs::read_to_string(Real::ASLR).unwrap_or_default();
     if aslr.trim() != "2" {
-        return skip(
-            "addresses_are_fixed_for_the_command_and_not_for_the_host",
-            "this host draws no addresses as it is",
-        );
+        return skip("aslr_is_turned_off_for_the_command_only", "address space randomization is off on this host");
     }
-    let stack = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[words, &["--", "sh", "-c", "grep stack /proc/self/maps"]].concat());
+    let stack = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[args, &["--", "sh", "-c", "grep stack /proc/self/maps"]].concat());
         assert_eq!(status, 0, "{stderr}");
         stdout
     };
@@ -143,43 +141,42 @@ fn addresses_are_fixed_for_the_command_and_not_for_the_host() {
     assert_eq!(stack(&fixed), stack(&fixed));
     assert_eq!(fs::read_to_string(Real::ASLR).unwrap(), aslr);
     let nothing = ["host", "quiet", "--only", "swap", "--except", "swap"];
-    assert_ne!(stack(&nothing), stack(&nothing), "it was not asked for");
+    assert_ne!(stack(&nothing), stack(&nothing), "addresses are fixed without a request");
 }
 
 #[test]
-fn somebody_who_may_not_is_told_what_to_type() {
-    const TEST: &str = "somebody_who_may_not_is_told_what_to_type";
+fn unprivileged_users_are_shown_the_sudo_command() {
+    const TEST: &str = "unprivileged_users_are_shown_the_sudo_command";
     if !rustix::process::geteuid().is_root() {
-        return skip(TEST, "only root may become somebody else");
+        return skip(TEST, "only root can change to another user");
     }
-    // A program that nobody else may reach could not be started.
+    // The user `nobody` may have no access to the build directory.
     let program = scratch("steady-for-all");
     let program = Path::new("/tmp").join(program.file_name().unwrap());
     fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
-    let _gone = Gone(program.clone());
-    let nobody = |words: &[&str]| {
+    let _removed = RemovedOnDrop(program.clone());
+    let nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(words);
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(args);
         command.stdin(Stdio::null()).current_dir("/").output()
     };
     let Ok(output) = nobody(&["host", "quiet", "--only", "thp,perf-sample-rate"]) else {
         return skip(TEST, "there is no setpriv");
     };
-    let (status, stdout, stderr) = told(output);
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 1, "{stdout} {stderr}");
     assert!(stdout.contains("only root may set it"), "{stdout}");
     assert!(stdout.contains("As root: sudo steady host quiet --only thp,perf-sample-rate"), "{stdout}");
-    let (status, stdout, stderr) = told(nobody(&["host", "quiet", "--", "sh", "-c", "echo ran; exit 3"]).unwrap());
-    assert_eq!((status, stdout.as_str()), (3, "ran\n"), "the command runs all the same: {stderr}");
-    let (status, stdout, _) = told(nobody(&["host", "restore"]).unwrap());
+    let (status, stdout, stderr) = output_of(nobody(&["host", "quiet", "--", "sh", "-c", "echo ran; exit 3"]).unwrap());
+    assert_eq!((status, stdout.as_str()), (3, "ran\n"), "the command does not run: {stderr}");
+    let (status, stdout, _) = output_of(nobody(&["host", "restore"]).unwrap());
     assert_eq!((status, stdout.as_str()), (0, "There was nothing to restore.\n"));
-    assert_eq!(told(nobody(&["host", "status", "--no-rulers"]).unwrap()).0, 0);
+    assert_eq!(output_of(nobody(&["host", "status", "--no-rulers"]).unwrap()).0, 0);
 }
 
-/// A file that is removed at the end.
-struct Gone(PathBuf);
+struct RemovedOnDrop(PathBuf);
 
-impl Drop for Gone {
+impl Drop for RemovedOnDrop {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }

@@ -1,4 +1,4 @@
-//! `steady judge` on several files: the same comparison, measured more than once, as one.
+//! `steady judge` on several files: repeated measurements of one comparison are joined into one verdict.
 
 mod steady;
 
@@ -10,24 +10,24 @@ use std::process::Stdio;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
-use steady::{primary, run, scratch, steady, told, work};
+use steady::{output_of, primary, run, scratch, steady, work};
 use steady_render::{Style, terminal};
 
-/// Measures the same comparison so many times, each for a short while; the files.
+/// Measures a comparison `count` times and returns the paths of the exported files.
 fn parts(name: &str, count: usize, options: &[&str], commands: [&str; 2]) -> Vec<String> {
     let part = |index: usize| {
         let file: PathBuf = scratch(&format!("{name}-{index}.json"));
         let file = file.to_str().unwrap().to_owned();
-        let words = [&["compare", "--quiet", "--samples", "--export-json", &file], options, &commands].concat();
-        let (status, _, stderr) = run(&words);
+        let args = [&["compare", "--quiet", "--samples", "--export-json", &file], options, &commands].concat();
+        let (status, _, stderr) = run(&args);
         assert_eq!(status, 0, "{stderr}");
         file
     };
     (0..count).map(part).collect()
 }
 
-fn judge(words: &[&str], files: &[String]) -> (i32, String, String) {
-    run(&[&["judge"], words, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+fn judge(args: &[&str], files: &[String]) -> (i32, String, String) {
+    run(&[&["judge"], args, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat())
 }
 
 fn remove(files: &[String]) {
@@ -37,7 +37,7 @@ fn remove(files: &[String]) {
 #[test]
 fn three_runs_are_joined_into_one_verdict() {
     let (less, more) = (work(1000), work(2000));
-    // In turns, whose pairs tell whether sources agree.
+    // The layout must be turns: only these pairs show whether sources agree.
     let files = parts("three", 3, &["--metric", "cpu", "--layout", "turns", "--runs", "16"], [&less, &more]);
     let (status, text, stderr) = judge(&[], &files);
     assert_eq!(status, 0, "{stderr}");
@@ -58,7 +58,7 @@ fn three_runs_are_joined_into_one_verdict() {
     for (source, file) in sources.iter().zip(&files) {
         let (_, alone, _) = judge(&["--format", "json"], std::slice::from_ref(file));
         let alone: Value = serde_json::from_str(&alone).unwrap();
-        assert_eq!(primary(source), primary(&alone), "a source says in the join what it says alone");
+        assert_eq!(primary(source), primary(&alone), "the verdict of a source differs from its own report");
         assert_eq!((&source["file"], &source["seed"]), (&Value::from(file.as_str()), &alone["seed"]));
     }
 
@@ -67,7 +67,7 @@ fn three_runs_are_joined_into_one_verdict() {
     assert_eq!(judge(&["--quiet", "--export-json", name], &files), (0, String::new(), String::new()));
     assert_eq!(fs::read_to_string(&exported).unwrap(), json);
     let (status, _, stderr) = run(&["judge", name]);
-    assert_eq!(status, 2, "what was joined has no samples");
+    assert_eq!(status, 2, "the joined report can be judged again");
     assert!(stderr.contains("steady.judge/1"), "{stderr}");
     fs::remove_file(exported).unwrap();
 
@@ -79,15 +79,15 @@ fn three_runs_are_joined_into_one_verdict() {
     let mut input =
         steady().args(["judge", &files[0], "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     input.stdin.take().unwrap().write_all(&fs::read(&files[1]).unwrap()).unwrap();
-    let (status, text, _) = told(input.wait_with_output().unwrap());
+    let (status, text, _) = output_of(input.wait_with_output().unwrap());
     assert!(status == 0 && text.contains("2 sources joined"), "{text}");
     remove(&files);
 }
 
 #[test]
-fn conditions_of_the_plans_or_of_the_join_decide_the_status() {
+fn fail_if_and_require_verdict_set_the_exit_status_of_a_join() {
     let (less, more) = (work(500), work(2000));
-    // By itself each run would choose a metric, by how much its commands waited.
+    // Without --metric, each run chooses its metric by how long its commands waited, and the runs may differ.
     let files = parts("gate", 2, &["--metric", "cpu", "--runs", "16"], [&less, &more]);
     assert_eq!(judge(&["--quiet"], &files).0, 0);
     assert_eq!(judge(&["--quiet", "--fail-if", "slower>5%"], &files).0, 1);
@@ -105,11 +105,11 @@ fn conditions_of_the_plans_or_of_the_join_decide_the_status() {
 }
 
 #[test]
-fn what_cannot_be_joined_says_why() {
+fn files_that_cannot_be_joined_are_rejected_with_the_reason() {
     let files = parts("one", 2, &["--runs", "6"], ["true", "true"]);
     let others = parts("other", 1, &["--runs", "6", "--resolution", "2%"], ["true", "true"]);
-    let refused = |words: &[&str], files: &[String], wanted: &str| {
-        let (status, stdout, stderr) = judge(words, files);
+    let refused = |args: &[&str], files: &[String], wanted: &str| {
+        let (status, stdout, stderr) = judge(args, files);
         assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
         assert!(stderr.contains(wanted), "{stderr}");
     };
@@ -131,9 +131,9 @@ fn what_cannot_be_joined_says_why() {
     remove(&others);
 }
 
-/// Samples whose figures were changed anywhere are refused or joined, but stop nothing.
+/// Changing any digits of an export gives an error or a valid join, never a panic.
 #[test]
-fn changed_samples_stop_nothing() {
+fn corrupted_samples_cause_no_panic() {
     let files = parts("changed", 2, &["--runs", "14"], ["true", "true"]);
     let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let second = steady_compare::json::read_record(&texts[1]).unwrap();
@@ -158,18 +158,18 @@ fn changed_samples_stop_nothing() {
         Ok(())
     });
     tried.unwrap();
-    assert!(joined.get() > 20, "only {} of the changes could be read", joined.get());
+    assert!(joined.get() > 20, "only {} of the changed files could be joined", joined.get());
     remove(&files);
 }
 
-/// Devices never end, and a text of another kind is refused before it is turned into values.
+/// Devices are endless, and other JSON must be rejected before it is parsed into values.
 #[test]
-fn what_is_no_export_costs_little_memory_and_time() {
+fn files_that_are_no_exports_are_rejected_with_little_memory() {
     let refused = |file: &str, wanted: &str| {
-        // Address space in KiB: the text of 32 MiB fits, its values do not.
+        // The limit on address space, in KiB, has room for the text of 32 MiB, but not for its parsed values.
         let script = "ulimit -v 600000; exec \"$0\" judge \"$1\"";
-        let words = ["-c", script, env!("CARGO_BIN_EXE_steady"), file];
-        let (status, _, stderr) = told(std::process::Command::new("sh").args(words).output().unwrap());
+        let args = ["-c", script, env!("CARGO_BIN_EXE_steady"), file];
+        let (status, _, stderr) = output_of(std::process::Command::new("sh").args(args).output().unwrap());
         assert!(status == 2 && stderr.contains(wanted), "{status} {stderr}");
     };
     refused("/dev/zero", "it is a device");
@@ -177,7 +177,7 @@ fn what_is_no_export_costs_little_memory_and_time() {
     let large = scratch("large.json");
     fs::write(&large, format!("{{\"a\": [{}0]}}", "0,".repeat(16 << 20))).unwrap();
     refused(large.to_str().unwrap(), "its schema is missing");
-    // A hole takes no room on the disk.
+    // A sparse file, which uses no disk space.
     let file = fs::File::create(&large).unwrap();
     file.set_len(300 << 20).unwrap();
     let (status, _, stderr) = run(&["judge", large.to_str().unwrap()]);

@@ -1,5 +1,5 @@
-//! `steady limit` on real commands: limits that are reached and not reached, by every source; statuses, streams,
-//! signals; what is left after everything.
+//! `steady limit` on real commands: limits with every source of CPU time, exit statuses, streams, signals, and processes that
+//! are left.
 
 mod steady;
 
@@ -14,24 +14,25 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{eventually, processes_with, reported, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second};
 
-/// Works until it is ended.
+/// A shell script that uses a CPU until it is killed.
 const SPIN: &str = "while :; do :; done";
 
-/// Limits a shell's script; the status, and the report.
+/// Runs a shell script under `steady limit`. Returns the exit status and the report.
 fn limited(name: &str, options: &[&str], script: &str) -> (i32, Value) {
     let (status, _, _, report) = limited_with_output(name, options, script);
     (status, report)
 }
 
+/// Like [`limited`], but also returns standard output and standard error.
 fn limited_with_output(name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
     reported("limit", name, options, script)
 }
 
-/// The sources that can be had here, and the words that choose them.
+/// Returns the sources of CPU time that are available here, as values of `--source`.
 fn sources(test: &str) -> Vec<&'static str> {
-    let had = |source: &&str| {
+    let is_available = |source: &&str| {
         let (status, _, stderr) = run(&["limit", "--cpu", "1s", "--source", source, "--", "true"]);
         if status != 0 {
             assert_eq!(status, 125, "{stderr}");
@@ -39,7 +40,7 @@ fn sources(test: &str) -> Vec<&'static str> {
         }
         status == 0
     };
-    ["cgroup-v2", "cgroup-v1", "task-clock", "proc"].into_iter().filter(had).collect()
+    ["cgroup-v2", "cgroup-v1", "task-clock", "proc"].into_iter().filter(is_available).collect()
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn a_command_within_its_limits_returns_its_own_status() {
     assert_eq!(report["ended"]["exited"], 7);
     assert!(report["overshoot_seconds"].is_null() && report["overshoot_seconds_absent"].is_string(), "{report}");
     let (status, stdout, stderr) = run(&["limit", "--cpu", "5s", "--quiet", "true"]);
-    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""), "no -- is needed");
+    assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, "", ""), "the command needs no --");
 }
 
 #[test]
@@ -70,8 +71,8 @@ fn every_source_ends_a_spinner_at_its_limit() {
 }
 
 #[test]
-fn threads_and_children_count_together() {
-    for source in sources("threads_and_children_count_together") {
+fn threads_and_children_are_added_up() {
+    for source in sources("threads_and_children_are_added_up") {
         let threads = "import threading,hashlib\nfor _ in range(3): threading.Thread(target=lambda: [hashlib.sha256(b'x'*1000000) for _ in iter(int, 1)]).start()";
         for (kind, script) in [
             ("children", format!("for i in 1 2 3; do sh -c '{SPIN}' & done; wait")),
@@ -80,7 +81,8 @@ fn threads_and_children_count_together() {
             ("daemons", format!("setsid sh -c 'sh -c \"{SPIN}\" & {SPIN}' & sleep 20")),
         ] {
             let name = format!("{kind}-{source}");
-            // Where waiting for a CPU is not known, it counts towards the wall limit: four times as much may pass on a busy machine.
+            // Without a source of the time that a process waits for a CPU, that time counts towards the wall limit. On a busy
+            // machine the default wall limit, four times the CPU limit, would be reached first.
             let options = ["--cpu", "600ms", "--wall-factor", "100", "--source", source];
             let (status, report) = limited(&name, &options, &script);
             assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source} {kind}: {report}");
@@ -90,10 +92,10 @@ fn threads_and_children_count_together() {
 }
 
 #[test]
-fn a_storm_of_forks_is_ended_whole() {
+fn all_processes_of_a_fork_storm_are_killed() {
     let storm = "spin_7101() { while :; do sh -c ': 7101' & sh -c 'sleep 7101' & sleep 0.02; done; }; spin_7101";
-    for source in sources("a_storm_of_forks_is_ended_whole") {
-        // It sleeps between its forks: where CPUs are fast, the usual four times as much wall time would pass first.
+    for source in sources("all_processes_of_a_fork_storm_are_killed") {
+        // The script sleeps between forks. On fast CPUs the default wall limit, four times the CPU limit, would come first.
         let options = ["--cpu", "200ms", "--wall-factor", "100", "--kill-after", "100ms", "--source", source];
         let (status, report) = limited(&format!("storm-{source}"), &options, storm);
         assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{source}: {report}");
@@ -102,13 +104,13 @@ fn a_storm_of_forks_is_ended_whole() {
 }
 
 #[test]
-fn one_that_ignores_the_request_is_killed() {
+fn a_command_that_ignores_sigterm_is_killed() {
     let options = ["--cpu", "200ms", "--kill-after", "300ms"];
-    let (status, report) = limited("deaf", &options, &format!("trap '' TERM; {SPIN}"));
+    let (status, report) = limited("ignores-term", &options, &format!("trap '' TERM; {SPIN}"));
     assert_eq!((status, &report["outcome"], &report["ended"]["signalled"]), (124, &"cpu-limit".into(), &9.into()));
     assert!((0.2..0.8).contains(&seconds(&report, "cpu_seconds")), "{report}");
     assert!(seconds(&report, "wall_seconds") < 10.0, "{report}");
-    let (status, report) = limited("tidy", &["--cpu", "200ms"], &format!("trap 'exit 5' TERM; {SPIN}"));
+    let (status, report) = limited("handles-term", &["--cpu", "200ms"], &format!("trap 'exit 5' TERM; {SPIN}"));
     assert_eq!((status, &report["outcome"], &report["ended"]["exited"]), (124, &"cpu-limit".into(), &5.into()));
 }
 
@@ -124,7 +126,7 @@ fn a_sleeper_reaches_the_wall_limit() {
 }
 
 #[test]
-fn waiting_for_a_cpu_is_no_wall_time() {
+fn waiting_for_a_cpu_does_not_count_towards_the_wall_limit() {
     let spinners: Vec<Child> = (0..12).map(|_| Command::new("sh").args(["-c", SPIN]).spawn().unwrap()).collect();
     let probe = limited("crowded", &["--cpu", "250ms", "--wall-factor", "1.5"], SPIN);
     let sleeper = limited("crowded-sleeper", &["--cpu", "250ms", "--wall-factor", "2"], "sleep 7103");
@@ -134,25 +136,28 @@ fn waiting_for_a_cpu_is_no_wall_time() {
     }
     let (status, report) = probe;
     if report["waiting_seconds"].is_null() {
-        return skip("waiting_for_a_cpu_is_no_wall_time", &report["waiting_seconds_absent"].to_string());
+        return skip(
+            "waiting_for_a_cpu_does_not_count_towards_the_wall_limit",
+            &report["waiting_seconds_absent"].to_string(),
+        );
     }
     assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
-    assert_eq!(sleeper.1["outcome"], "wall-limit", "a sleeper waits for no CPU: {}", sleeper.1);
+    assert_eq!(sleeper.1["outcome"], "wall-limit", "sleeping does not reach the wall limit: {}", sleeper.1);
     assert!(seconds(&sleeper.1, "wall_seconds") < 1.5, "{}", sleeper.1);
 }
 
 #[test]
-fn time_in_which_it_is_stopped_does_not_count() {
+fn time_while_stopped_does_not_count() {
     let script = "kill -STOP $$; exit 3";
     let file = scratch("stopped.json");
-    let words = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
+    let args = ["limit", "--cpu", "200ms", "--wall-factor", "2", "--export-json", file.to_str().unwrap(), "--"];
     let begun = clock::monotonic();
-    let child = steady().args(words).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
-    // Both are stopped: the command by itself, the front to tell its parent.
+    let child = steady().args(args).args(["sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+    // The command stops itself, and `steady` stops too, so that its parent sees it.
     assert!(eventually(|| state_of(child.id()) == Some('T')), "{:?}", state_of(child.id()));
     std::thread::sleep(Duration::from_millis(900));
     send("CONT", child.id());
-    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((status, &report["outcome"]), (3, &"ok".into()), "{stderr}");
     let (stopped, passed) = (seconds(&report, "stopped_seconds"), (clock::monotonic() - begun).seconds());
@@ -165,21 +170,21 @@ fn a_poll_overshoots_up_to_its_interval() {
     let (status, report) = limited("poll", &["--cpu", "150ms", "--poll", "400ms"], SPIN);
     assert_eq!((status, &report["outcome"]), (124, &"cpu-limit".into()), "{report}");
     assert_eq!(report["poll_seconds"], 0.4);
-    assert!(seconds(&report, "wall_seconds") >= 0.4, "not before the first look: {report}");
-    // The last word is the parent's, even between two looks.
+    assert!(seconds(&report, "wall_seconds") >= 0.4, "the limit was enforced before the first poll: {report}");
+    // A command that ends between two polls is checked against the limit when it ends.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 0";
-    let (status, report) = limited("poll-word", &["--cpu", "20ms", "--poll", "1m"], script);
+    let (status, report) = limited("poll-end", &["--cpu", "20ms", "--poll", "1m"], script);
     assert_eq!((status, &report["outcome"], &report["ended"]["exited"]), (124, &"cpu-limit".into(), &0.into()));
 }
 
 #[test]
-fn standard_input_is_the_commands() {
+fn standard_input_belongs_to_the_command() {
     let mut command = steady();
     command.args(["limit", "--cpu", "5s", "--quiet", "--", "sh", "-c", "read a; read b; echo $b $a"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
-    assert_eq!(told(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
-    // A pipe that the command closes is closed, though it runs on; and so the reader's end.
+    assert_eq!(output_of(child.wait_with_output().unwrap()), (0, "two one\n".to_owned(), String::new()));
+    // If the command closes its streams and continues to run, both pipes are closed: `steady` holds no copies.
     let script = "exec <&- >&-; sleep 7104";
     let mut child = steady();
     child.args(["limit", "--cpu", "5s", "--quiet", "--", "sh", "-c", script]);
@@ -187,10 +192,10 @@ fn standard_input_is_the_commands() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut text).unwrap();
     let mut input = child.stdin.take().unwrap();
-    assert!(within_a_second(|| input.write_all(b"x").is_err()), "nobody can read it any more");
+    assert!(within_a_second(|| input.write_all(b"x").is_err()), "the pipe still has a reader");
     send("TERM", child.id());
     assert_eq!(child.wait().unwrap().signal(), Some(15));
-    // Streams that are closed are no reason to fail.
+    // Closed streams are not an error.
     for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let line = format!("exec \"$0\" limit --cpu 5s -- sh -c 'exit 4' {closed}");
         let status = Command::new("sh").args(["-c", &line, env!("CARGO_BIN_EXE_steady")]).status().unwrap();
@@ -199,15 +204,15 @@ fn standard_input_is_the_commands() {
 }
 
 #[test]
-fn signals_are_passed_on_once() {
+fn signals_are_forwarded_once() {
     for signal in ["TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "34"] {
-        let script = format!("trap 'echo got; exit 9' {}; echo ready; while :; do sleep 0.01; done", name(signal));
+        let script = format!("trap 'echo got; exit 9' {}; echo ready; while :; do sleep 0.01; done", trap_name(signal));
         let child = limited_child(&script);
         send(signal, child.0.id());
         let (status, stdout) = child.end();
         assert_eq!((status, stdout.as_str()), (9, "got\n"), "{signal}");
     }
-    // To the whole group: the command has it already.
+    // A signal to the process group reaches the command directly and is not forwarded again.
     let script = "trap 'echo got' USR1; echo ready; i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
     let child = limited_child(script);
     let group = format!("-{}", child.0.id());
@@ -215,12 +220,13 @@ fn signals_are_passed_on_once() {
     assert_eq!(child.end(), (0, "got\n".to_owned()));
 }
 
-fn name(signal: &str) -> &str {
+/// Returns the name of a signal for `trap`.
+fn trap_name(signal: &str) -> &str {
     if signal == "34" { "RTMIN" } else { signal }
 }
 
 #[test]
-fn a_signal_that_ends_the_command_ends_the_front() {
+fn steady_ends_by_the_same_signal_as_the_command() {
     for (signal, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11)] {
         let (status, stderr) = status_of(&format!("kill -{signal} $$"));
         assert_eq!(status.signal(), Some(number), "{stderr}");
@@ -235,48 +241,48 @@ fn status_of(script: &str) -> (std::process::ExitStatus, String) {
 }
 
 #[test]
-fn what_is_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let script = "grep SigIgn /proc/self/status";
-    let plain = |prefix: &str| {
+    let ignored_in = |prefix: &str| {
         let line = format!("trap '' {prefix}; exec \"$0\" limit --cpu 5s --quiet -- {script}");
         let direct = format!("trap '' {prefix}; exec {script}");
         let text = |line: &str| {
-            let words = ["-c", line, env!("CARGO_BIN_EXE_steady")];
-            String::from_utf8(Command::new("sh").args(words).output().unwrap().stdout).unwrap()
+            let args = ["-c", line, env!("CARGO_BIN_EXE_steady")];
+            String::from_utf8(Command::new("sh").args(args).output().unwrap().stdout).unwrap()
         };
         (text(&line), text(&direct))
     };
     for signals in ["EXIT", "HUP", "INT QUIT", "CHLD", "TERM USR1 TSTP"] {
-        let (limited, direct) = plain(signals);
+        let (limited, direct) = ignored_in(signals);
         assert_eq!(limited, direct, "{signals}");
     }
 }
 
 #[test]
-fn what_it_leaves_behind_is_ended_with_it() {
+fn processes_that_the_command_leaves_are_killed() {
     let (status, report) = limited("leaves", &["--cpu", "5s"], "setsid sleep 7105 & sleep 7105 & exit 0");
     assert_eq!((status, &report["outcome"], &report["left_behind"]), (0, &"ok".into(), &2.into()), "{report}");
     assert_eq!(processes_with("sleep 7105"), 0);
 }
 
 #[test]
-fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
+fn nothing_is_left_if_steady_or_its_guardian_is_killed() {
     let script = "setsid sh -c 'sleep 7106 & sleep 7106' & (sleep 7106 &) ; echo ready; sleep 7106";
-    for source in sources("nothing_is_left_when_the_front_or_the_guardian_is_killed") {
+    for source in sources("nothing_is_left_if_steady_or_its_guardian_is_killed") {
         let child = limited_child_by(&["--source", source], script);
         assert!(eventually(|| sleepers("7106") >= 4));
         send("KILL", child.0.id());
         assert_eq!(child.0.wait_with_output().unwrap().status.signal(), Some(9));
-        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} are left", sleepers("7106"));
+        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} left", sleepers("7106"));
 
         let child = limited_child_by(&["--source", source], script);
         assert!(eventually(|| sleepers("7106") >= 4));
         let guardian = child_of(child.0.id()).expect("there is a guardian");
         send("KILL", guardian);
-        let (status, _, stderr) = told(child.0.wait_with_output().unwrap());
+        let (status, _, stderr) = output_of(child.0.wait_with_output().unwrap());
         assert_eq!(status, 125, "{stderr}");
         assert!(stderr.contains("guardian was killed"), "{stderr}");
-        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} are left", sleepers("7106"));
+        assert!(within_a_second(|| sleepers("7106") == 0), "{source}: {} left", sleepers("7106"));
     }
     let group = |folder: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
@@ -292,75 +298,71 @@ fn nothing_is_left_when_the_front_or_the_guardian_is_killed() {
 
 #[test]
 fn a_kill_of_the_process_group_or_of_steady_leaves_nothing() {
-    for (number, words) in [&["limit", "--cpu", "100s"][..], &["explain"], &["locks"]].into_iter().enumerate() {
+    for (number, args) in [&["limit", "--cpu", "100s"][..], &["explain"], &["locks"]].into_iter().enumerate() {
         for round in 0..5 {
             for is_group in [true, false] {
                 let time = format!("71{}{number}{round}{}", std::process::id(), u8::from(is_group));
                 let sleep = format!("sleep {time}");
-                // Sessions of their own, daemons that have forked twice, and children.
+                // Processes in new sessions, daemons that have forked twice, and children.
                 let daemon = format!("setsid sh -c '(setsid {sleep} &); {sleep}'");
                 let script = format!("setsid {sleep} & ({daemon} &); ({sleep} &); echo ready; {sleep}");
                 let mut command = steady();
-                command.args(words).args(["--no-history", "--quiet", "--", "sh", "-c", &script]);
+                command.args(args).args(["--no-history", "--quiet", "--", "sh", "-c", &script]);
                 command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
                 let mut child = command.spawn().unwrap();
                 ready(&mut child);
-                assert!(eventually(|| sleepers(&time) == 5), "{words:?}: {} run", sleepers(&time));
+                assert!(eventually(|| sleepers(&time) == 5), "{args:?}: {} run", sleepers(&time));
                 let victim = if is_group { format!("-{}", child.id()) } else { child.id().to_string() };
                 assert!(Command::new("kill").args(["-KILL", "--", &victim]).status().unwrap().success());
                 assert_eq!(child.wait().unwrap().signal(), Some(9));
-                // Neither the command's processes nor helpers, which have the same words.
+                // Counts helpers too: they have the command in their arguments.
                 let left = || processes_with(&sleep);
-                assert!(
-                    within_a_second(|| left() == 0),
-                    "{words:?}, round {round}, group: {is_group}: {} left",
-                    left()
-                );
+                assert!(within_a_second(|| left() == 0), "{args:?}, round {round}, group: {is_group}: {} left", left());
             }
         }
     }
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_an_error_and_ends_commands_as_usual() {
+fn a_file_size_limit_is_reported_and_applies_to_the_command() {
     let file = scratch("limit-too-large");
-    let below = |line: &str| {
+    let run_below_limit = |line: &str| {
         let script = format!("ulimit -f 0; {line}; echo $?");
         let mut command = Command::new("sh");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_steady"), file.to_str().unwrap()]);
-        told(command.env("XDG_DATA_HOME", steady::data_home()).output().unwrap())
+        output_of(command.env("XDG_DATA_HOME", steady::data_home()).output().unwrap())
     };
-    let (_, stdout, stderr) = below("\"$0\" limit --cpu 5s --no-history --export-json \"$1\" -- true");
+    let (_, stdout, stderr) = run_below_limit("\"$0\" limit --cpu 5s --no-history --export-json \"$1\" -- true");
     assert!(stdout == "125\n" && stderr.contains("File too large"), "{stdout} {stderr}");
-    let (_, stdout, stderr) = below("\"$0\" compare --runs 6 --quiet true true");
+    let (_, stdout, stderr) = run_below_limit("\"$0\" compare --runs 6 --quiet true true");
     assert!(stdout == "0\n" && stderr.contains("not kept in the history"), "{stdout} {stderr}");
     assert!(stderr.contains("no more than 0 bytes (ulimit -f)"), "{stderr}");
-    // The command is ended by the signal, and so is steady, which says what ended it.
+    // SIGXFSZ kills the command, and `steady` ends by the same signal.
     let writes = "\"$0\" limit --cpu 5s --no-history --quiet -- sh -c 'exec echo text >> \"$0\"' \"$1\"";
     let (direct, limited) = ("sh -c 'exec echo text >> \"$0\"' \"$1\"", writes);
-    let status = |line: &str| below(line).1.lines().last().map(str::to_owned);
+    let status = |line: &str| run_below_limit(line).1.lines().last().map(str::to_owned);
     assert_eq!(status(limited), status(direct));
     assert_ne!(status(direct), Some("0".to_owned()));
     let _ = fs::remove_file(file);
 }
 
 #[test]
-fn where_no_process_can_be_started_that_is_said() {
-    let test = "where_no_process_can_be_started_that_is_said";
+fn a_limit_on_processes_is_an_error_without_a_panic() {
+    let test = "a_limit_on_processes_is_an_error_without_a_panic";
     if !rustix::process::geteuid().is_root() {
-        return skip(test, "only root can become somebody else");
+        return skip(test, "only root can change to another user");
     }
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let run = |limit: &str, words: &[&str]| {
+    let run = |limit: &str, args: &[&str]| {
         let mut command = Command::new(user[0]);
         command.args(&user[1..]).args(["prlimit", &format!("--nproc={limit}"), env!("CARGO_BIN_EXE_steady")]);
-        command.args(words).env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
-        told(command.output().expect("setpriv (util-linux) starts"))
+        command.args(args).env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
+        output_of(command.output().expect("setpriv (util-linux) starts"))
     };
     if run("100", &["--version"]).0 != 0 {
-        return skip(test, "nobody may not run the binary");
+        return skip(test, "the user nobody has no access to the binary");
     }
-    for words in [
+    for args in [
         &["limit", "--cpu", "1s", "--", "true"][..],
         &["explain", "--", "true"],
         &["explain", "true", "true"],
@@ -368,9 +370,9 @@ fn where_no_process_can_be_started_that_is_said() {
         &["compare", "--runs", "6", "true", "true"],
     ] {
         for limit in ["0", "1", "2"] {
-            let (status, _, stderr) = run(limit, words);
-            assert!(status == 125 && stderr.contains("steady: "), "{words:?} with {limit}: {status} {stderr}");
-            assert!(!stderr.contains("panicked"), "{words:?} with {limit}: {stderr}");
+            let (status, _, stderr) = run(limit, args);
+            assert!(status == 125 && stderr.contains("steady: "), "{args:?} with {limit}: {status} {stderr}");
+            assert!(!stderr.contains("panicked"), "{args:?} with {limit}: {stderr}");
         }
     }
 }
@@ -382,22 +384,22 @@ fn paths_need_not_be_utf8() {
     fs::create_dir_all(&home).unwrap();
     let program = home.join(OsStr::from_bytes(b"\xff"));
     std::os::unix::fs::symlink("/bin/true", &program).unwrap();
-    for words in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
+    for args in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
-        command.args(words).arg(&program).env("HOME", &home);
+        command.args(args).arg(&program).env("HOME", &home);
         for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"] {
             command.env_remove(name);
         }
-        let (status, _, error) = told(command.output().unwrap());
-        assert_eq!(status, 0, "{words:?}: {error}");
+        let (status, _, error) = output_of(command.output().unwrap());
+        assert_eq!(status, 0, "{args:?}: {error}");
     }
     fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn what_cannot_be_run_has_the_statuses_of_shells() {
-    let status = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], words].concat());
+fn commands_that_cannot_be_started_give_the_statuses_of_a_shell() {
+    let status = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["limit", "--cpu", "1s", "--"], args].concat());
         assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
         assert!(stderr.starts_with("steady: "), "{stderr}");
         status
@@ -408,12 +410,12 @@ fn what_cannot_be_run_has_the_statuses_of_shells() {
     fs::write(&script, "echo $1; exit 6").unwrap();
     assert!(Command::new("chmod").arg("+x").arg(&script).status().unwrap().success());
     let (status, stdout, stderr) = run(&["limit", "--cpu", "1s", "--", script.to_str().unwrap(), "word"]);
-    assert_eq!((status, stdout.as_str()), (6, "word\n"), "as execvp runs it: {stderr}");
+    assert_eq!((status, stdout.as_str()), (6, "word\n"), "a script without #! does not run as with execvp: {stderr}");
     fs::remove_file(script).unwrap();
 }
 
 #[test]
-fn wrong_usage_is_told_apart_from_the_commands_status() {
+fn usage_errors_have_status_125() {
     for wrong in [
         &["--cpu", "0", "true"][..],
         &["--cpu", "3days", "true"],
@@ -435,7 +437,7 @@ fn wrong_usage_is_told_apart_from_the_commands_status() {
 }
 
 #[test]
-fn words_are_any_bytes() {
+fn arguments_may_be_any_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let mut command = steady();
@@ -444,12 +446,12 @@ fn words_are_any_bytes() {
 }
 
 #[test]
-fn all_forms_are_written() {
+fn all_formats_are_written() {
     let files = ["json", "csv", "markdown", "html"].map(|form| (form, scratch(&format!("form.{form}"))));
     let options = files.iter().flat_map(|(form, file)| [format!("--export-{form}"), file.display().to_string()]);
     let options: Vec<String> = options.collect();
-    let words: Vec<&str> = ["limit", "--cpu", "1s"].into_iter().chain(options.iter().map(String::as_str)).collect();
-    let (status, _, stderr) = run(&[&words[..], &["--", "sh", "-c", "exit 0"]].concat());
+    let args: Vec<&str> = ["limit", "--cpu", "1s"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let (status, _, stderr) = run(&[&args[..], &["--", "sh", "-c", "exit 0"]].concat());
     assert_eq!(status, 0, "{stderr}");
     for ((form, file), mark) in files.iter().zip(["steady.limit/1", "outcome,", "**The command", "<!DOCTYPE html>"]) {
         let text = fs::read_to_string(file).unwrap();
@@ -460,9 +462,9 @@ fn all_forms_are_written() {
 }
 
 #[test]
-fn the_history_keeps_it_unless_told_not_to() {
+fn runs_are_stored_in_the_history_unless_disabled() {
     let home = scratch("history-of-limits");
-    let with_home = |words: &[&str]| told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+    let with_home = |args: &[&str]| output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
     assert_eq!(with_home(&["limit", "--cpu", "5s", "--", "sh", "-c", "exit 3"]).0, 3);
     assert_eq!(with_home(&["limit", "--cpu", "5s", "--no-history", "--", "sh", "-c", "exit 4"]).0, 4);
     let (_, list, stderr) = with_home(&["history", "list", "--format", "json"]);
@@ -476,10 +478,10 @@ fn the_history_keeps_it_unless_told_not_to() {
 }
 
 #[test]
-fn a_user_without_rights_is_served_too() {
-    let test = "a_user_without_rights_is_served_too";
+fn an_unprivileged_user_can_limit_commands() {
+    let test = "an_unprivileged_user_can_limit_commands";
     if !rustix::process::geteuid().is_root() {
-        return skip(test, "only root can become somebody else");
+        return skip(test, "only root can change to another user");
     }
     let binary = scratch("steady-for-all");
     let folder = std::env::temp_dir().join(format!("steady-limit-{}", std::process::id()));
@@ -493,7 +495,7 @@ fn a_user_without_rights_is_served_too() {
     command.args(["limit", "--cpu", "300ms", "--export-json"]).arg(&report).args(["--", "sh", "-c", SPIN]);
     let output = command.stdin(Stdio::null()).current_dir("/").output();
     let Ok(output) = output else { return skip(test, "there is no setpriv") };
-    let (status, _, stderr) = told(output);
+    let (status, _, stderr) = output_of(output);
     let read: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap_or_default()).unwrap_or_default();
     fs::remove_dir_all(&folder).unwrap();
     let _ = fs::remove_file(binary);
@@ -504,8 +506,8 @@ fn a_user_without_rights_is_served_too() {
 }
 
 #[test]
-fn children_of_an_earlier_life_are_let_be() {
-    // The shell's child is the front's after the exec; it is none of the command's.
+fn children_from_before_the_exec_are_not_killed() {
+    // `exec` makes the child of the shell a child of `steady`. It does not belong to the command.
     let line = "sleep 7107 & exec \"$0\" limit --cpu 5s --quiet -- sh -c 'echo ready; sleep 7108'";
     let mut child = Command::new("sh")
         .args(["-c", line, env!("CARGO_BIN_EXE_steady")])
@@ -514,7 +516,8 @@ fn children_of_an_earlier_life_are_let_be() {
         .spawn()
         .unwrap();
     ready(&mut child);
-    let guardian = within(|| children_of(child.id()).into_iter().find(|pid| command_line(*pid).contains("__guardian")));
+    let guardian =
+        wait_for(|| children_of(child.id()).into_iter().find(|pid| command_line(*pid).contains("__guardian")));
     send("KILL", guardian);
     assert_eq!(child.wait().unwrap().code(), Some(125));
     assert_eq!((sleepers("7107"), sleepers("7108")), (1, 0));
@@ -523,13 +526,13 @@ fn children_of_an_earlier_life_are_let_be() {
     left.into_iter().for_each(|pid| send("KILL", pid));
 }
 
-/// A front whose command has said that it is ready.
+/// A `steady limit` process whose command has printed "ready".
 struct Limited(Child);
 
 impl Limited {
-    /// Its status, and what else it said.
+    /// Waits for the process. Returns its exit status and the rest of standard output.
     fn end(self) -> (i32, String) {
-        let (status, stdout, _) = told(self.0.wait_with_output().unwrap());
+        let (status, stdout, _) = output_of(self.0.wait_with_output().unwrap());
         (status, stdout)
     }
 }
@@ -538,7 +541,7 @@ fn limited_child(script: &str) -> Limited {
     limited_child_by(&[], script)
 }
 
-/// In a process group of its own, as a shell would have it.
+/// Starts `steady limit` in a new process group, as an interactive shell does, and waits for the line "ready".
 fn limited_child_by(options: &[&str], script: &str) -> Limited {
     let mut command = steady();
     command.args(["limit", "--cpu", "20s"]).args(options).args(["--", "sh", "-c", script]);
@@ -548,7 +551,7 @@ fn limited_child_by(options: &[&str], script: &str) -> Limited {
     Limited(child)
 }
 
-/// Reads the one line that says so, and no byte more.
+/// Reads the line "ready" from standard output, and no byte more.
 fn ready(child: &mut Child) {
     let mut line = Vec::new();
     while line.last() != Some(&b'\n') {
@@ -563,7 +566,7 @@ fn send(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
 }
 
-fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
+fn wait_for<T>(mut found: impl FnMut() -> Option<T>) -> T {
     assert!(eventually(|| found().is_some()));
     found().unwrap()
 }
@@ -591,7 +594,7 @@ fn child_of(pid: u32) -> Option<u32> {
     children_of(pid).first().copied()
 }
 
-/// Processes that are `sleep SECONDS` and nothing else: fronts and guardians have the same words on their lines.
+/// Returns the number of processes with the command line `sleep SECONDS`. Those of `steady` only contain it.
 fn sleepers(seconds: &str) -> usize {
     let line = format!("sleep {seconds} ");
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

@@ -1,4 +1,4 @@
-//! `steady load`: rows of real processes, bad input, interruptions, and limits on the number of processes.
+//! `steady load`: rows of real processes, invalid options, interruptions, and limits on the number of processes.
 
 mod steady;
 
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use steady::{data_home, eventually, processes_with, run, scratch, skip, steady, told, within_a_second};
+use steady::{data_home, eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
 
-/// Runs an experiment and reads its JSON; panics where the status is another than `status`.
-fn load(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], words].concat());
+/// Runs an experiment and returns its JSON report. Panics if the exit status is not `status`.
+fn load(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
@@ -29,13 +29,13 @@ fn number(row: &Value, name: &str) -> f64 {
     row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row}"))
 }
 
-/// What stands on the command lines of an experiment's workers, and of no others.
+/// Returns a text that only the command lines of the workers with this seed contain.
 fn mark(seed: u32) -> String {
     format!("\"seed\":{seed},")
 }
 
 #[test]
-fn hashes_are_made_for_so_much_cpu_time() {
+fn the_hash_workload_runs_for_the_requested_cpu_time() {
     let report = load(0, &["--workload", "hash", "--cpu-time", "50ms", "--procs", "1..3", "--samples"]);
     assert_eq!(report["schema"], "steady.load/1");
     assert_eq!(procs(&report), [1, 2, 3]);
@@ -56,10 +56,10 @@ fn hashes_are_made_for_so_much_cpu_time() {
 }
 
 #[test]
-fn a_polling_thread_overshoots_by_no_more_than_its_interval() {
+fn with_poll_the_overshoot_and_the_cost_are_reported() {
     let report = load(0, &["--cpu-time", "30ms", "--poll", "20ms", "--procs", "1"]);
     let overshoot = number(&rows(&report)[0], "overshoot_median_seconds");
-    // The thread may wake late, on a crowded machine.
+    // On a busy machine the polling thread may wake late.
     assert!((0.0..0.5).contains(&overshoot), "{overshoot}");
     let cost = number(&report, "poll_cost_ratio");
     assert!(cost > 0.0 && cost < 0.1, "{cost}");
@@ -67,7 +67,7 @@ fn a_polling_thread_overshoots_by_no_more_than_its_interval() {
 }
 
 #[test]
-fn numbers_are_summed() {
+fn the_sum_workload_does_the_requested_work() {
     let report = load(0, &["--workload", "sum", "--work", "1000001", "--procs", "1,2"]);
     assert_eq!(procs(&report), [1, 2]);
     for row in rows(&report) {
@@ -79,8 +79,8 @@ fn numbers_are_summed() {
 }
 
 #[test]
-fn copies_of_a_command_are_run_again_and_again() {
-    let words = [
+fn commands_are_repeated_for_the_window() {
+    let args = [
         "--window",
         "300ms",
         "--procs",
@@ -91,7 +91,7 @@ fn copies_of_a_command_are_run_again_and_again() {
         "-c",
         "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done",
     ];
-    let report = load(0, &words);
+    let report = load(0, &args);
     assert_eq!(procs(&report), [1, 2]);
     for row in rows(&report) {
         assert!(number(row, "run_count") > 2.0 * number(row, "procs"), "{row}");
@@ -101,7 +101,7 @@ fn copies_of_a_command_are_run_again_and_again() {
 }
 
 #[test]
-fn a_run_longer_than_the_window_counts_once_in_each_place() {
+fn a_command_longer_than_the_window_runs_once_per_process() {
     let report = load(0, &["--window", "50ms", "--procs", "3", "--", "sleep", "0.2"]);
     let row = &rows(&report)[0];
     assert_eq!(number(row, "run_count"), 3.0);
@@ -109,15 +109,15 @@ fn a_run_longer_than_the_window_counts_once_in_each_place() {
 }
 
 #[test]
-fn a_row_says_what_it_ran_on() {
+fn a_row_has_the_activity_of_each_cpu() {
     let report = load(0, &["--cpu-time", "400ms", "--procs", "2", "--cpus", "0"]);
     assert_eq!(report["machine"]["allowed"], serde_json::json!([0]));
     let row = &rows(&report)[0];
     let cpus = row["cpus"].as_array().unwrap();
     for cpu in cpus {
         assert!((0.0..=1.0).contains(&number(cpu, "busy_ratio")), "{cpu}");
-        let ours = number(cpu, "ours_ratio");
-        assert!(if cpu["cpu"] == 0 { ours > 0.5 } else { ours == 0.0 }, "{cpu}");
+        let own_share = number(cpu, "ours_ratio");
+        assert!(if cpu["cpu"] == 0 { own_share > 0.5 } else { own_share == 0.0 }, "{cpu}");
     }
     assert!(number(row, "wall_seconds") > 0.7, "two share one CPU: {row}");
     assert!(row["own_cpu_seconds"].as_f64().unwrap() > 0.0);
@@ -125,7 +125,7 @@ fn a_row_says_what_it_ran_on() {
 }
 
 #[test]
-fn a_row_too_short_for_ticks_has_no_shares_of_time() {
+fn a_row_shorter_than_a_tick_has_no_cpu_shares() {
     let report = load(0, &["--cpu-time", "1ms", "--procs", "1"]);
     let row = &rows(&report)[0];
     for cpu in row["cpus"].as_array().unwrap() {
@@ -136,7 +136,7 @@ fn a_row_too_short_for_ticks_has_no_shares_of_time() {
 }
 
 #[test]
-fn a_seed_gives_the_same_order_again() {
+fn the_seed_determines_the_order_of_rows() {
     let order = |seed: &str| -> Vec<u64> {
         let report = load(0, &["--cpu-time", "1ms", "--procs", "1..6", "--seed", seed]);
         assert_eq!(report["seed"], seed);
@@ -145,16 +145,16 @@ fn a_seed_gives_the_same_order_again() {
     let first = order("7");
     assert_eq!(first, order("7"));
     assert_ne!(first, order("8"));
-    assert_ne!(first, [0, 1, 2, 3, 4, 5], "it is drawn");
+    assert_ne!(first, [0, 1, 2, 3, 4, 5], "the order is not random");
 }
 
 #[test]
-fn bad_input_is_refused_in_one_clear_line() {
-    let refused = |words: &[&str], expected: &str| {
-        let (status, stdout, stderr) = run(&[&["load", "--no-history"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+fn invalid_options_are_usage_errors() {
+    let refused = |args: &[&str], expected: &str| {
+        let (status, stdout, stderr) = run(&[&["load", "--no-history"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         let first = stderr.lines().next().unwrap_or_default();
-        assert!(stderr.contains(expected) && !first.is_empty(), "{words:?}: {stderr}");
+        assert!(stderr.contains(expected) && !first.is_empty(), "{args:?}: {stderr}");
     };
     refused(&["--procs", "0"], "begin at 1");
     refused(&["--procs", "8..1"], "1..8");
@@ -181,7 +181,7 @@ fn bad_input_is_refused_in_one_clear_line() {
 }
 
 #[test]
-fn a_file_that_is_no_program_is_wrong_usage() {
+fn a_file_that_cannot_be_executed_is_a_usage_error() {
     use std::os::unix::fs::PermissionsExt;
     let file = scratch("no-program-for-load");
     fs::write(&file, "not a program\n").unwrap();
@@ -193,26 +193,26 @@ fn a_file_that_is_no_program_is_wrong_usage() {
 }
 
 #[test]
-fn a_failing_command_ends_it_and_the_rows_that_are_whole_are_shown() {
-    // It fails in the second place, which only rows of two have.
+fn a_failing_command_ends_the_experiment_and_complete_rows_are_shown() {
+    // The second process fails, which only rows with two processes have.
     let script = "[ $STEADY_RUN = 0 ] || exit 7";
     let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
-    let words = ["--procs", "1,2", "--window", "200ms", "--seed", &seed, "--", "sh", "-c", script];
-    let (status, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], &words[..]].concat());
+    let args = ["--procs", "1,2", "--window", "200ms", "--seed", &seed, "--", "sh", "-c", script];
+    let (status, stdout, stderr) = run(&[&["load", "--no-history", "--format", "json"], &args[..]].concat());
     assert_eq!(status, 3, "{stderr}");
     assert!(stderr.contains("status 7") && stderr.contains("row of 2"), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((procs(&report), &report["ending"]), (vec![1], &"interrupted".into()));
     assert!(report["failure"].as_str().unwrap().contains("status 7"), "{report}");
     let (status, stdout, stderr) = run(&["load", "--no-history", "--procs", "2", "--", "false"]);
-    assert_eq!((status, stdout.as_str()), (3, ""), "nothing is shown of no rows");
+    assert_eq!((status, stdout.as_str()), (3, ""), "there is a report without rows");
     assert!(stderr.contains("'false' exited with status 1"), "{stderr}");
 }
 
-/// Which of the rows 1 to `rows` comes first with this seed.
+/// Returns which of the rows 1 to `rows` runs first with this seed.
 fn first_row(seed: u32, rows: u32) -> u64 {
-    let words = ["--cpu-time", "1ms", "--procs", &format!("1..{rows}"), "--seed", &seed.to_string()];
-    let report = load(0, &words);
+    let args = ["--cpu-time", "1ms", "--procs", &format!("1..{rows}"), "--seed", &seed.to_string()];
+    let report = load(0, &args);
     let first = rows_by_order(&report).first().map(|row| row["procs"].as_u64().unwrap());
     first.expect("there are rows")
 }
@@ -224,30 +224,30 @@ fn rows_by_order(report: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn an_interruption_keeps_the_rows_that_are_whole() {
-    let words = ["--cpu-time", "50ms", "--procs", "1..40", "--seed", "770001", "--format", "json"];
+fn after_an_interruption_the_complete_rows_are_reported() {
+    let args = ["--cpu-time", "50ms", "--procs", "1..40", "--seed", "770001", "--format", "json"];
     let mut command = steady();
-    // As a terminal does on Ctrl-C: the whole foreground group is signalled.
-    command.args(["load", "--no-history"]).args(words).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A terminal sends the SIGINT of Ctrl-C to the whole process group.
+    command.args(["load", "--no-history"]).args(args).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let mut first = None;
     assert!(eventually(|| {
         first = row_of(&mark(770_001));
         first.is_some()
     }));
-    assert!(eventually(|| row_of(&mark(770_001)).is_some_and(|row| Some(row) != first)), "a second row begins");
+    assert!(eventually(|| row_of(&mark(770_001)).is_some_and(|row| Some(row) != first)), "no second row starts");
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!((status, stderr.as_str()), (130, ""));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let count = rows(&report).len();
     assert!((1..40).contains(&count), "{count}");
     assert_eq!((&report["ending"], &report["failure"]), (&"interrupted".into(), &Value::Null));
-    assert_eq!(processes_with(&mark(770_001)), 0, "no process is left");
+    assert_eq!(processes_with(&mark(770_001)), 0, "processes are left");
 }
 
-/// What stands behind `mark` on the command lines: the number of processes in the row that runs.
+/// Returns the text after `mark` on a command line: the number of processes in the current row.
 fn row_of(mark: &str) -> Option<String> {
     let line = fs::read(format!("/proc/{}/cmdline", pids_with(mark).first()?)).ok()?;
     let line = String::from_utf8_lossy(&line).into_owned();
@@ -255,50 +255,50 @@ fn row_of(mark: &str) -> Option<String> {
 }
 
 #[test]
-fn an_interruption_of_the_first_row_shows_nothing() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770002"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn an_interruption_during_the_first_row_gives_no_report() {
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770002"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_002)) == 3));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (143, ""));
     assert!(stderr.contains("interrupted before"), "{stderr}");
     assert_eq!(processes_with(&mark(770_002)), 0);
 }
 
 #[test]
-fn nothing_is_left_of_a_killed_steady() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "4", "--seed", "770003"];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+fn nothing_is_left_if_steady_is_killed() {
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "4", "--seed", "770003"];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_003)) == 4));
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(within_a_second(|| processes_with(&mark(770_003)) == 0));
 
     let lingers = "setsid sleep 7103 & setsid sh -c 'sleep 7103 & wait' & sleep 7103";
-    let words = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
-    assert!(eventually(|| processes_with("sleep 7103") >= 6), "the commands have started");
+    let args = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| processes_with("sleep 7103") >= 6), "the commands do not start");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within_a_second(|| processes_with("sleep 7103") == 0), "{} are left", processes_with("sleep 7103"));
+    assert!(within_a_second(|| processes_with("sleep 7103") == 0), "{} left", processes_with("sleep 7103"));
 }
 
 #[test]
-fn what_a_command_leaves_running_is_ended() {
+fn processes_that_a_command_leaves_are_killed() {
     let report = load(0, &["--procs", "2", "--window", "50ms", "--", "sh", "-c", "setsid sleep 7104 & exit 0"]);
     assert_eq!(procs(&report), [2]);
     assert!(within_a_second(|| processes_with("sleep 7104") == 0));
 }
 
 #[test]
-fn a_killed_worker_ends_it_and_is_told() {
-    let words = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770004"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn a_killed_worker_ends_the_experiment_with_an_error() {
+    let args = ["load", "--no-history", "--cpu-time", "1h", "--procs", "3", "--seed", "770004"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(eventually(|| processes_with(&mark(770_004)) == 3));
     let victim = pids_with(&mark(770_004))[1];
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert!(stderr.contains("one of 3 processes") && stderr.contains("signal 9"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1);
@@ -314,7 +314,7 @@ fn pids_with(mark: &str) -> Vec<i32> {
     fs::read_dir("/proc").unwrap().filter_map(numbered).filter(marked).collect()
 }
 
-/// A control group that holds at most so many processes; removed by its owner.
+/// Creates a control group for at most `most` processes. The caller removes it.
 fn group_of(name: &str, most: u32) -> Option<PathBuf> {
     let group = Path::new("/sys/fs/cgroup/pids").join(format!("steady-load-{}-{name}", std::process::id()));
     fs::create_dir(&group).ok()?;
@@ -322,7 +322,7 @@ fn group_of(name: &str, most: u32) -> Option<PathBuf> {
     Some(group)
 }
 
-/// Becomes a member of `group`, then `steady`.
+/// Returns a command that enters `group` and then executes `steady`.
 fn in_group(group: &Path) -> Command {
     let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
     let mut command = Command::new("sh");
@@ -332,14 +332,14 @@ fn in_group(group: &Path) -> Command {
 }
 
 #[test]
-fn no_more_processes_is_told_with_the_limit_and_the_rows_that_are_whole() {
+fn a_limit_on_processes_is_reported_with_the_complete_rows() {
     let Some(group) = group_of("refused", 40) else {
-        return skip("no_more_processes_is_told_with_the_limit_and_the_rows_that_are_whole", "no pids control group");
+        return skip("a_limit_on_processes_is_reported_with_the_complete_rows", "no pids control group");
     };
     let seed = (0..).find(|seed| first_row(*seed, 2) == 1).unwrap().to_string();
-    let words = ["load", "--no-history", "--cpu-time", "20ms", "--format", "json", "--seed", &seed, "--procs"];
-    let outcome = told(in_group(&group).args(words).arg("1,40").output().unwrap());
-    let beforehand = told(in_group(&group).args(words).arg("1,41").output().unwrap());
+    let args = ["load", "--no-history", "--cpu-time", "20ms", "--format", "json", "--seed", &seed, "--procs"];
+    let outcome = output_of(in_group(&group).args(args).arg("1,40").output().unwrap());
+    let beforehand = output_of(in_group(&group).args(args).arg("1,41").output().unwrap());
     assert!(within_a_second(|| fs::remove_dir(&group).is_ok()), "a process is left in the group");
     let (status, stdout, stderr) = outcome;
     assert_eq!(status, 3, "{stderr}");
@@ -347,24 +347,24 @@ fn no_more_processes_is_told_with_the_limit_and_the_rows_that_are_whole() {
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(procs(&report), [1]);
     let (status, stdout, stderr) = beforehand;
-    assert_eq!((status, stdout.as_str()), (2, ""), "what can never be is refused beforehand");
+    assert_eq!((status, stdout.as_str()), (2, ""), "more processes than the limit are no usage error");
     assert!(stderr.contains("41 processes") && stderr.contains("allows 40"), "{stderr}");
 }
 
-/// A user that owns nothing.
+/// The user id of `nobody`.
 const NOBODY: &str = "65534";
 
 #[test]
-fn the_users_own_limit_is_told() {
+fn the_process_limit_of_the_user_is_reported() {
     let limited = |most: &str, procs: &str| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", NOBODY, "--clear-groups", "prlimit", &format!("--nproc={most}")]);
         command.args([env!("CARGO_BIN_EXE_steady"), "load", "--no-history", "--cpu-time", "20ms", "--procs", procs]);
-        command.env("XDG_DATA_HOME", data_home()).stdin(Stdio::null()).output().ok().map(told)
+        command.env("XDG_DATA_HOME", data_home()).stdin(Stdio::null()).output().ok().map(output_of)
     };
     let Some((0, ..)) = limited("60", "1") else {
-        let reason = "no other user can be had, or the binary is not for all";
-        return skip("the_users_own_limit_is_told", reason);
+        let reason = "the user nobody cannot run the binary";
+        return skip("the_process_limit_of_the_user_is_reported", reason);
     };
     let (status, _, stderr) = limited("60", "61").unwrap();
     assert_eq!(status, 2);
@@ -375,7 +375,7 @@ fn the_users_own_limit_is_told() {
 }
 
 #[test]
-fn what_is_printed_is_for_people_too() {
+fn text_fits_eighty_columns() {
     let (status, stdout, stderr) = run(&["load", "--no-history", "--cpu-time", "20ms", "--procs", "1..4"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");

@@ -1,4 +1,4 @@
-//! `steady locks`: programs whose answers are known, real ones, ends of all kinds, and what cannot be watched.
+//! `steady locks`: test programs with known lock counts, real programs, killed processes, and programs that cannot be observed.
 
 mod steady;
 
@@ -13,38 +13,39 @@ use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{eventually, processes_with, run, scratch, seconds, skip, steady, told, within_a_second};
+use steady::{eventually, output_of, processes_with, run, scratch, seconds, skip, steady, within_a_second};
 
 static KNOWN: LazyLock<PathBuf> = LazyLock::new(|| compiled("known", include_str!("locks/known.c"), &[]));
 static STUCK: LazyLock<PathBuf> = LazyLock::new(|| compiled("stuck", include_str!("locks/stuck.c"), &[]));
 
-/// A program in C, with debug information.
+/// Compiles a C program with debug information and returns its path.
 fn compiled(name: &str, source: &str, more: &[&str]) -> PathBuf {
     let (program, file) = (scratch(name), scratch(&format!("{name}.c")));
     fs::write(&file, source).unwrap();
-    let made = Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&file).args(more).output();
-    let made = made.expect("there is a C compiler");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = Command::new("cc").args(["-O1", "-g", "-pthread", "-o"]).arg(&program).arg(&file).args(more).output();
+    let output = output.expect("there is a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
 
-/// Tests that may run beside each other read it; one that has to be alone writes.
-static BESIDE: RwLock<()> = RwLock::new(());
+/// Tests that may run concurrently hold it for reading, a test that must run alone for writing.
+static CONCURRENT: RwLock<()> = RwLock::new(());
 
-/// Where programs can be watched on this kind of machine at all: leave to run beside other tests.
-fn watches(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
+/// Waits until a test may run concurrently with others, and returns the guard. Returns `None`, after reporting a skip, where
+/// locks cannot be observed.
+fn may_run(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
     let can = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !can {
         skip(test, "locks are watched on x86-64 with the GNU C library only");
     }
-    can.then(|| BESIDE.read().unwrap_or_else(PoisonError::into_inner))
+    can.then(|| CONCURRENT.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs a command with its locks watched: status, standard output, standard error, report.
-fn watched(name: &str, options: &[&str], words: &[&str]) -> (i32, String, String, Value) {
+/// Runs a command under `steady locks`. Returns the exit status, standard output, standard error and the report.
+fn run_locks(name: &str, options: &[&str], args: &[&str]) -> (i32, String, String, Value) {
     let file = scratch(&format!("locks-{name}.json"));
     let _ = fs::remove_file(&file);
-    let all = [&["locks", "--export-json", file.to_str().unwrap()], options, &["--"], words].concat();
+    let all = [&["locks", "--export-json", file.to_str().unwrap()], options, &["--"], args].concat();
     let (status, stdout, stderr) = run(&all);
     let text = fs::read_to_string(&file).unwrap_or_default();
     let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
@@ -52,12 +53,14 @@ fn watched(name: &str, options: &[&str], words: &[&str]) -> (i32, String, String
     (status, stdout, stderr, report)
 }
 
-fn known(name: &str, words: &[&str]) -> (String, Value) {
-    let (status, stdout, stderr, report) = watched(name, &[], &[&[KNOWN.to_str().unwrap()], words].concat());
+/// Runs the test program `known` under `steady locks`. Returns its standard output and the report.
+fn known(name: &str, args: &[&str]) -> (String, Value) {
+    let (status, stdout, stderr, report) = run_locks(name, &[], &[&[KNOWN.to_str().unwrap()], args].concat());
     assert_eq!(status, 0, "{stderr}");
     (stdout, report)
 }
 
+/// Returns the locks of one kind in a report.
 fn locks<'a>(report: &'a Value, kind: &str) -> Vec<&'a Value> {
     let all = report["locks"].as_array().unwrap_or_else(|| panic!("{report}"));
     all.iter().filter(|lock| lock["kind"] == kind).collect()
@@ -67,24 +70,25 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-fn near(told: f64, truth: f64, share: f64) -> bool {
-    (told - truth).abs() <= share * truth
+/// Returns whether `value` is within `share` of `expected`.
+fn near(value: f64, expected: f64, share: f64) -> bool {
+    (value - expected).abs() <= share * expected
 }
 
 #[test]
-fn counts_are_exact_and_waits_are_those_that_the_program_sees() {
-    let Some(_beside) = watches("counts") else { return };
+fn counts_are_exact_and_waits_agree_with_those_of_the_program() {
+    let Some(_concurrent) = may_run("counts_are_exact_and_waits_agree_with_those_of_the_program") else { return };
     for kind in ["mutex", "rwlock", "spinlock"] {
         let (stdout, report) = known(&format!("counts-{kind}"), &[kind, "3", "200", "300", "100"]);
         let [waited, held, _] = numbers(&stdout)[..] else { panic!("{stdout}") };
         let [lock] = locks(&report, kind)[..] else { panic!("{report}") };
         assert_eq!((&lock["acquisitions"], &lock["threads"]), (&600.into(), &3.into()), "{report}");
-        assert!(near(seconds(lock, "wait_seconds"), waited, 0.1), "{kind}: it saw {waited} s: {lock}");
+        assert!(near(seconds(lock, "wait_seconds"), waited, 0.1), "{kind}: the program measured {waited} s: {lock}");
         let contended = lock["contended"].as_u64().unwrap();
-        // Who spins keeps others from the CPU, so that they come late.
+        // Spinning threads keep others from the CPU, so fewer acquisitions meet a held lock.
         assert!(contended > if kind == "spinlock" { 60 } else { 300 } && contended <= 600, "{lock}");
         if kind != "spinlock" {
-            assert!(near(seconds(lock, "hold_seconds"), held, 0.1), "{kind}: it saw {held} s: {lock}");
+            assert!(near(seconds(lock, "hold_seconds"), held, 0.1), "{kind}: the program measured {held} s: {lock}");
         }
         assert_eq!(report["processes"].as_array().unwrap().len(), 1);
         assert_eq!(report["processes"][0]["threads"], 4);
@@ -92,8 +96,8 @@ fn counts_are_exact_and_waits_are_those_that_the_program_sees() {
 }
 
 #[test]
-fn a_thousand_times_a_thousand_acquisitions_are_counted_one_by_one() {
-    let Some(_beside) = watches("a_thousand_times") else { return };
+fn a_million_acquisitions_are_counted_exactly() {
+    let Some(_concurrent) = may_run("a_million_acquisitions_are_counted_exactly") else { return };
     let (_, report) = known("many", &["mutex", "4", "250000", "0", "0"]);
     let [lock] = locks(&report, "mutex")[..] else { panic!("{report}") };
     assert_eq!((&lock["acquisitions"], &lock["threads"]), (&1_000_000.into(), &4.into()));
@@ -103,8 +107,8 @@ fn a_thousand_times_a_thousand_acquisitions_are_counted_one_by_one() {
 }
 
 #[test]
-fn code_has_its_names() {
-    let Some(_beside) = watches("code_has_its_names") else { return };
+fn functions_and_lines_are_named() {
+    let Some(_concurrent) = may_run("functions_and_lines_are_named") else { return };
     let line = 1 + include_str!("locks/known.c").lines().position(|line| line.contains("taken here")).unwrap();
     let (_, report) = known("names", &["mutex", "2", "50", "100", "0"]);
     let lock = locks(&report, "mutex")[0];
@@ -116,29 +120,30 @@ fn code_has_its_names() {
 }
 
 #[test]
-fn what_a_free_lock_would_save_is_what_taking_it_away_saves() {
-    if watches("what_a_free_lock_would_save").is_none() {
+fn the_estimated_gain_is_that_of_removing_the_lock() {
+    if may_run("the_estimated_gain_is_that_of_removing_the_lock").is_none() {
         return;
     }
-    // Two runs are held against each other: what takes both CPUs meanwhile would make them differ.
-    let _alone = BESIDE.write().unwrap_or_else(PoisonError::into_inner);
-    // Threads that do nothing but with the lock; that do as much alone; that do less alone.
-    for (index, words) in
+    // The test compares two runs, so no other test may use the CPUs.
+    let _alone = CONCURRENT.write().unwrap_or_else(PoisonError::into_inner);
+    // Threads that work only with the lock held, as long with it as without it, and longer with it than without it.
+    for (index, args) in
         [["4", "60", "2000", "0"], ["3", "60", "1500", "1500"], ["2", "60", "2000", "1000"]].iter().enumerate()
     {
-        let calm = (0..12).filter_map(|_| while_calm(|| told_by_saved(&format!("gain-{index}"), words)));
-        let mut ratios: Vec<f64> = calm.take(5).collect();
+        let undisturbed =
+            (0..12).filter_map(|_| if_undisturbed(|| estimated_by_measured_gain(&format!("gain-{index}"), args)));
+        let mut ratios: Vec<f64> = undisturbed.take(5).collect();
         if ratios.len() < 5 {
-            return skip("what_a_free_lock_would_save", "something else uses the CPUs");
+            return skip("the_estimated_gain_is_that_of_removing_the_lock", "other processes use the CPUs");
         }
         ratios.sort_by(f64::total_cmp);
-        // Some neighbours are too brief to be noticed.
-        assert!((0.8..1.2).contains(&ratios[2]), "{words:?}: {ratios:?}");
+        // The median, because some disturbances are too short to be noticed.
+        assert!((0.8..1.2).contains(&ratios[2]), "{args:?}: {ratios:?}");
     }
 }
 
-/// What `measure` returns, unless other processes used more than a tenth of the CPUs meanwhile.
-fn while_calm<T>(measure: impl Fn() -> T) -> Option<T> {
+/// Returns the result of `measure`, or `None` if other processes used more than a tenth of the CPUs during it.
+fn if_undisturbed<T>(measure: impl Fn() -> T) -> Option<T> {
     let (others, at) = (ticks_of_others(), clock::monotonic());
     let measured = measure();
     let ticks = ticks_of_others().saturating_sub(others) as f64;
@@ -147,52 +152,52 @@ fn while_calm<T>(measure: impl Fn() -> T) -> Option<T> {
     (ticks / 100.0 < 0.1 * cpus * (clock::monotonic() - at).seconds() + 0.02).then_some(measured)
 }
 
-/// CPU time in ticks since boot that was not of this process and its children.
+/// Returns the CPU time of other processes since boot, in ticks: not that of this process and its children.
 fn ticks_of_others() -> u64 {
     let numbers = |text: &str| text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
     // user, nice, system, idle, iowait, irq, softirq, steal (proc_stat(5)).
     let all = numbers(fs::read_to_string("/proc/stat").unwrap().lines().next().unwrap());
     let busy = all[..8].iter().sum::<u64>() - all[3] - all[4];
-    // utime, stime, cutime, cstime: fields 14 to 17 (proc_pid_stat(5)); the first two stand before.
+    // utime, stime, cutime, cstime: fields 14 to 17 (proc_pid_stat(5)). The first two fields precede the parenthesis.
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let rest: Vec<&str> = stat.rsplit(')').next().unwrap().split_ascii_whitespace().collect();
     let own = rest[11..15].iter().map(|word| word.parse::<u64>().unwrap()).sum();
     busy.saturating_sub(own)
 }
 
-/// What was told that a program would save without its lock, by what it saves without it.
-fn told_by_saved(name: &str, words: &[&str]) -> f64 {
-    let (_, report) = known(name, &[&["mutex"], words].concat());
-    let free = Command::new(&*KNOWN).arg("none").args(words).output().unwrap();
+/// Returns the estimated gain from removing the lock, divided by the measured one.
+fn estimated_by_measured_gain(name: &str, args: &[&str]) -> f64 {
+    let (_, report) = known(name, &[&["mutex"], args].concat());
+    let free = Command::new(&*KNOWN).arg("none").args(args).output().unwrap();
     let without = numbers(&String::from_utf8(free.stdout).unwrap())[2];
     seconds(locks(&report, "mutex")[0], "gain_seconds") / (seconds(&report, "wall_seconds") - without)
 }
 
 #[test]
-fn every_process_is_watched() {
-    let Some(_beside) = watches("every_process") else { return };
+fn every_process_is_observed() {
+    let Some(_concurrent) = may_run("every_process_is_observed") else { return };
     let program = KNOWN.to_str().unwrap();
     let script = format!("'{program}' mutex 2 20 100 0 >&2; '{program}' mutex 2 30 100 0 >&2; echo done");
-    let (status, stdout, stderr, report) = watched("each", &[], &["sh", "-c", &script]);
+    let (status, stdout, stderr, report) = run_locks("each", &[], &["sh", "-c", &script]);
     assert_eq!((status, stdout.as_str()), (0, "done\n"), "{stderr}");
     let mut counts: Vec<u64> =
         locks(&report, "mutex").iter().map(|lock| lock["acquisitions"].as_u64().unwrap()).collect();
     counts.sort_unstable();
     assert_eq!(counts, [40, 60], "{report}");
-    // A script's interpreter is watched.
+    // The interpreter of a script is observed.
     let script = scratch("locks-script");
     fs::write(&script, format!("#!{program} mutex\n")).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    // Its words are: mutex, the script, and those that follow.
-    let (status, _, stderr, report) = watched("script", &[], &[script.to_str().unwrap(), "3", "4", "5"]);
+    // The arguments of the interpreter are: mutex, the script, 3, 4, 5.
+    let (status, _, stderr, report) = run_locks("script", &[], &[script.to_str().unwrap(), "3", "4", "5"]);
     assert_eq!(status, 0, "{stderr}");
     assert_eq!(report["processes"].as_array().unwrap().len(), 1, "{report}");
     fs::remove_file(script).unwrap();
 }
 
 #[test]
-fn a_program_that_is_killed_leaves_what_it_did_until_then() {
-    let Some(_beside) = watches("a_program_that_is_killed") else { return };
+fn a_killed_program_has_a_report() {
+    let Some(_concurrent) = may_run("a_killed_program_has_a_report") else { return };
     let file = scratch("locks-stuck.json");
     let mut command = steady();
     command.args(["locks", "--export-json", file.to_str().unwrap(), "--", STUCK.to_str().unwrap()]);
@@ -201,21 +206,21 @@ fn a_program_that_is_killed_leaves_what_it_did_until_then() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "stuck\n");
     std::thread::sleep(std::time::Duration::from_millis(400));
-    kill_those_of(STUCK.to_str().unwrap(), child.id());
+    kill_processes_of(STUCK.to_str().unwrap(), child.id());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.signal(), Some(9), "it ends as its command did");
+    assert_eq!(output.status.signal(), Some(9), "steady does not end by the signal of the command");
     let stderr = String::from_utf8(output.stderr).unwrap();
     let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let waited_for = locks(&report, "mutex");
-    assert_eq!(waited_for.len(), 2, "{report}");
-    for lock in waited_for {
+    let deadlocked = locks(&report, "mutex");
+    assert_eq!(deadlocked.len(), 2, "{report}");
+    for lock in deadlocked {
         let [waiting] = &lock["waiting"].as_array().unwrap()[..] else { panic!("{lock}") };
-        assert_ne!(waiting, &lock["held_by"], "one waits, the other has it: {lock}");
+        assert_ne!(waiting, &lock["held_by"], "the holder waits for its own lock: {lock}");
         assert!(lock["held_by"].is_u64(), "{lock}");
         assert!(seconds(lock, "wait_seconds") > 0.3, "{lock}");
     }
     assert!(stderr.contains("eadlock"), "{stderr}");
-    // Each hangs in the line of its second lock; the first waits for the others' end.
+    // Two threads hang at their second lock, and the main thread hangs in joining them.
     for function in ["up", "down", "main"] {
         let line = include_str!("locks/stuck.c").lines().position(|line| line.contains(&format!("{function} hangs")));
         let line = format!("stuck.c:{}", 1 + line.unwrap());
@@ -223,14 +228,14 @@ fn a_program_that_is_killed_leaves_what_it_did_until_then() {
         let hangs = all.iter().find(|thread| thread["waits_at"]["function"] == function);
         let hangs = hangs.unwrap_or_else(|| panic!("{function}: {report}"));
         assert!(hangs["waits_at"]["line"].as_str().unwrap().ends_with(&line), "{hangs}");
-        let told: Vec<&str> = stderr.split_whitespace().collect();
-        assert!(function == "main" || told.join(" ").contains(&format!("at {function}() in")), "{stderr}");
+        let text = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(function == "main" || text.contains(&format!("at {function}() in")), "{stderr}");
     }
     fs::remove_file(file).unwrap();
 }
 
-/// Kills processes by their program's path, but `steady` itself and its guardian.
-fn kill_those_of(program: &str, steady: u32) {
+/// Kills the processes that execute `program`, except the process `steady`.
+fn kill_processes_of(program: &str, steady: u32) {
     for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let exe = fs::read_link(entry.path().join("exe")).unwrap_or_default();
         if exe == Path::new(program) && entry.file_name().to_str() != Some(&steady.to_string()) {
@@ -240,8 +245,8 @@ fn kill_those_of(program: &str, steady: u32) {
 }
 
 #[test]
-fn nothing_is_left_whoever_is_killed() {
-    let Some(_beside) = watches("nothing_is_left") else { return };
+fn nothing_is_left_if_steady_or_its_guardian_is_killed() {
+    let Some(_concurrent) = may_run("nothing_is_left_if_steady_or_its_guardian_is_killed") else { return };
     for guardian in [false, true] {
         let mark = format!("77{}{}", std::process::id(), u8::from(guardian));
         let mut command = steady();
@@ -263,18 +268,18 @@ fn child_of(pid: u32) -> u32 {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused_with_its_reason() {
-    let Some(_beside) = watches("what_cannot_be_watched") else { return };
+fn programs_that_cannot_be_observed_are_rejected_with_the_reason() {
+    let Some(_concurrent) = may_run("programs_that_cannot_be_observed_are_rejected_with_the_reason") else { return };
     let refused = |path: &Path, status: i32, why: &str| {
-        let (told, stdout, stderr) = run(&["locks", "--", path.to_str().unwrap(), "mutex", "1", "1", "0", "0"]);
-        assert_eq!((told, stdout.as_str()), (status, ""), "{stderr}");
+        let (actual, stdout, stderr) = run(&["locks", "--", path.to_str().unwrap(), "mutex", "1", "1", "0", "0"]);
+        assert_eq!((actual, stdout.as_str()), (status, ""), "{stderr}");
         assert!(stderr.contains(why), "{stderr}");
     };
     refused(Path::new("/nonexistent/program"), 127, "");
     refused(Path::new("/etc/passwd"), 126, "");
     refused(Path::new("no-such-program-anywhere"), 127, "");
     let program = fs::read(&*KNOWN).unwrap();
-    let spoiled = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+    let modified_copy = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
         let path = scratch(name);
         let mut bytes = program.clone();
         change(&mut bytes);
@@ -282,19 +287,25 @@ fn what_cannot_be_watched_is_refused_with_its_reason() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     };
-    let other = spoiled("other-machine", &|bytes| bytes[18] = 0xb7);
+    let other = modified_copy("other-machine", &|bytes| bytes[18] = 0xb7);
     refused(&other, 125, "another kind of machine");
-    let own_rights = spoiled("own-rights", &|_| {});
-    if chown(&own_rights, Some(65_534), None).is_ok() {
-        fs::set_permissions(&own_rights, fs::Permissions::from_mode(0o4755)).unwrap();
-        refused(&own_rights, 125, "rights of its own");
+    let setuid = modified_copy("own-rights", &|_| {});
+    if chown(&setuid, Some(65_534), None).is_ok() {
+        fs::set_permissions(&setuid, fs::Permissions::from_mode(0o4755)).unwrap();
+        refused(&setuid, 125, "rights of its own");
     } else {
-        skip("what_cannot_be_watched: setuid", "only root gives files away");
+        skip(
+            "programs_that_cannot_be_observed_are_rejected_with_the_reason",
+            "setuid: only root can change the owner of a file",
+        );
     }
     match Command::new("cc").args(["-static", "-pthread", "-o"]).arg(scratch("static")).arg(scratch("known.c")).output()
     {
-        Ok(made) if made.status.success() => refused(&scratch("static"), 125, "static"),
-        _ => skip("what_cannot_be_watched: static", "the C library cannot be linked statically here"),
+        Ok(output) if output.status.success() => refused(&scratch("static"), 125, "static"),
+        _ => skip(
+            "programs_that_cannot_be_observed_are_rejected_with_the_reason",
+            "static: the C library cannot be linked statically here",
+        ),
     }
     let script = scratch("without-interpreter");
     fs::write(&script, "#!/nonexistent/interpreter\n").unwrap();
@@ -302,15 +313,16 @@ fn what_cannot_be_watched_is_refused_with_its_reason() {
     refused(&script, 127, "interpret");
     assert_eq!(run(&["locks"]).0, 125);
     assert_eq!(run(&["locks", "--sort", "size", "--", "true"]).0, 125);
-    for path in [other, own_rights, script, scratch("static")] {
+    for path in [other, setuid, script, scratch("static")] {
         let _ = fs::remove_file(path);
     }
 }
 
 #[test]
 fn a_command_has_its_own_streams_and_status() {
-    let Some(_beside) = watches("a_command_has_its_own_streams") else { return };
-    let (status, stdout, stderr, report) = watched("own", &[], &["sh", "-c", "read a; echo out; echo err >&2; exit 7"]);
+    let Some(_concurrent) = may_run("a_command_has_its_own_streams_and_status") else { return };
+    let (status, stdout, stderr, report) =
+        run_locks("own", &[], &["sh", "-c", "read a; echo out; echo err >&2; exit 7"]);
     assert_eq!((status, stdout.as_str()), (7, "out\n"), "{stderr}");
     assert!(stderr.starts_with("err\nsteady: "), "{stderr}");
     assert!(stderr.lines().all(|line| line.chars().count() <= 80), "{stderr}");
@@ -325,12 +337,12 @@ fn a_command_has_its_own_streams_and_status() {
 }
 
 #[test]
-fn locks_are_sorted_as_asked_and_kept_in_the_history() {
-    let Some(_beside) = watches("locks_are_sorted") else { return };
+fn locks_are_sorted_as_requested_and_stored_in_the_history() {
+    let Some(_concurrent) = may_run("locks_are_sorted_as_requested_and_stored_in_the_history") else { return };
     let program = KNOWN.to_str().unwrap();
-    let words = ["sh", "-c", &format!("'{program}' mutex 2 20 2000 0 >&2; '{program}' mutex 1 5000 0 0 >&2")];
+    let args = ["sh", "-c", &format!("'{program}' mutex 2 20 2000 0 >&2; '{program}' mutex 1 5000 0 0 >&2")];
     let first = |sort: &str| {
-        let (_, _, stderr, report) = watched(&format!("sort-{sort}"), &["--sort", sort], &words);
+        let (_, _, stderr, report) = run_locks(&format!("sort-{sort}"), &["--sort", sort], &args);
         (report["locks"][0]["acquisitions"].as_u64().unwrap(), stderr)
     };
     assert_eq!((first("wait").0, first("contended").0), (40, 40));
@@ -343,12 +355,12 @@ fn locks_are_sorted_as_asked_and_kept_in_the_history() {
 }
 
 #[test]
-fn the_users_own_library_is_loaded_all_the_same() {
-    let Some(_beside) = watches("the_users_own_library") else { return };
+fn libraries_that_the_user_preloads_are_loaded() {
+    let Some(_concurrent) = may_run("libraries_that_the_user_preloads_are_loaded") else { return };
     let library = compiled("own.so", "int own(void) { return 7; }", &["-shared", "-fPIC"]);
     let mut command = steady();
     command.args(["locks", "--quiet", "--", "sh", "-c", "cat /proc/self/maps; echo $LD_PRELOAD"]);
-    let (status, stdout, stderr) = told(command.env("LD_PRELOAD", &library).output().unwrap());
+    let (status, stdout, stderr) = output_of(command.env("LD_PRELOAD", &library).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     let last = stdout.lines().last().unwrap();
     assert!(last.ends_with(&format!(":{}", library.display())), "{last}");
@@ -357,10 +369,9 @@ fn the_users_own_library_is_loaded_all_the_same() {
     }
 }
 
-/// Real programs do what they do without it.
 #[test]
-fn real_programs_do_what_they_do() {
-    let Some(_beside) = watches("real_programs") else { return };
+fn real_programs_have_the_same_output_and_status() {
+    let Some(_concurrent) = may_run("real_programs_have_the_same_output_and_status") else { return };
     let data: String =
         (0..200_000_u64).map(|number| format!("{}\n", number.wrapping_mul(2_654_435_761) % 1_000_003)).collect();
     let file = scratch("numbers");
@@ -373,21 +384,21 @@ fn real_programs_do_what_they_do() {
         ("sort", &["sort", "--parallel=2", "-S", "64M", "-n", path]),
         ("python3", &["python3", python.to_str().unwrap()]),
     ];
-    for (name, words) in programs {
-        let Ok(bare) = Command::new(words[0]).args(&words[1..]).output() else {
-            skip("real_programs", &format!("there is no {name}"));
+    for (name, args) in programs {
+        let Ok(bare) = Command::new(args[0]).args(&args[1..]).output() else {
+            skip("real_programs_have_the_same_output_and_status", &format!("there is no {name}"));
             continue;
         };
         let out = scratch(&format!("real-{name}"));
         let json = scratch(&format!("real-{name}.json"));
         let mut command = steady();
-        command.args(["locks", "--export-json", json.to_str().unwrap(), "--"]).args(words);
+        command.args(["locks", "--export-json", json.to_str().unwrap(), "--"]).args(args);
         let status = command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), bare.status.code(), "{name}");
-        assert!(fs::read(&out).unwrap() == bare.stdout, "{name} has another output");
+        assert!(fs::read(&out).unwrap() == bare.stdout, "{name}: the output differs");
         let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
         assert!(!report["locks"].as_array().unwrap().is_empty(), "{name}: {report}");
-        // The first may be a script that finds the program.
+        // The first process may be a script that starts the program.
         let processes = report["processes"].as_array().unwrap();
         assert!(processes.iter().any(|process| process["threads"].as_u64().unwrap() > 1), "{name}: {report}");
         let _ = (fs::remove_file(out), fs::remove_file(json));
@@ -395,72 +406,75 @@ fn real_programs_do_what_they_do() {
     let _ = (fs::remove_file(file), fs::remove_file(python));
 }
 
-/// A program that counts its own waiting is told the same.
+/// `steady signature` measures the waits for the lock of its allocator itself. Both results must agree.
 #[test]
-fn the_lock_of_our_own_allocator_is_told_as_it_tells_itself() {
-    let Some(_beside) = watches("the_lock_of_our_own_allocator") else { return };
+fn waits_agree_with_those_that_steady_signature_measures() {
+    let Some(_concurrent) = may_run("waits_agree_with_those_that_steady_signature_measures") else { return };
     let file = scratch("signed");
     let noise = |number: u64| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8;
     fs::write(&file, (0..2_000_000).map(noise).collect::<Vec<u8>>()).unwrap();
     let own = env!("CARGO_BIN_EXE_steady");
-    let words = [own, "signature", "--allocator", "global", "-t", "2", "--format", "json", file.to_str().unwrap()];
-    let (status, stdout, stderr, report) = watched("signature", &[], &words);
+    let args = [own, "signature", "--allocator", "global", "-t", "2", "--format", "json", file.to_str().unwrap()];
+    let (status, stdout, stderr, report) = run_locks("signature", &[], &args);
     assert_eq!(status, 0, "{stderr}");
     let signed: Value = serde_json::from_str(&stdout).unwrap();
     let (signed, lock) = (&signed["files"][0], locks(&report, "mutex")[0]);
     assert_eq!(signed["lock_acquisitions"], lock["acquisitions"], "{lock}");
     let (waited, times) = (seconds(signed, "lock_waited_seconds"), signed["lock_contended"].as_u64().unwrap());
-    // It counts what it found taken; by the time that it asks again that may be free.
+    // The program counts each failed attempt. The lock may be free again when it then waits for it.
     assert!(lock["contended"].as_u64().unwrap() <= times, "{signed} {lock}");
-    let told = lock["wait_seconds"].as_f64().unwrap_or(0.0);
-    // Either clock takes its time, and this one more than once.
-    let apart = (told - waited).abs();
-    assert!(apart <= 0.1 * waited + 10e-6 * times as f64, "{told} s, and {waited} s by itself: {lock}");
+    let observed = lock["wait_seconds"].as_f64().unwrap_or(0.0);
+    // Reading the clocks takes time, which both measurements include differently.
+    let difference = (observed - waited).abs();
+    assert!(
+        difference <= 0.1 * waited + 10e-6 * times as f64,
+        "{observed} s observed, {waited} s measured by the program: {lock}"
+    );
     fs::remove_file(file).unwrap();
 }
 
-/// Waits for futexes that belong to nothing watched are told, with whose they are.
-fn assert_unseen(report: &Value, waited: f64, why: &str) {
+/// Panics unless the report has waits for unobserved futexes, of about `waited` seconds, in a program that contains `why`.
+fn assert_unobserved_waits(report: &Value, waited: f64, why: &str) {
     let futexes = &report["futexes"];
     let (other, off_by) = (seconds(futexes, "other_seconds"), seconds(futexes, "other_off_by_seconds"));
-    // Other tests run beside: a wait is longer than it need be, and never shorter.
+    // Other tests run concurrently, so waits may be longer, but not shorter.
     assert!(other + 2.0 * off_by > waited && other < 10.0 * waited, "{futexes}");
     let unwatched = futexes["unwatched_programs"].as_array().unwrap();
     assert!(unwatched.iter().any(|line| line.as_str().unwrap().contains(why)), "{futexes}");
 }
 
 #[test]
-fn locks_of_the_rust_standard_library_are_a_line_of_their_own() {
-    let Some(_beside) = watches("locks_of_the_rust_standard_library") else { return };
+fn waits_for_rust_mutexes_are_reported_as_unobserved_futexes() {
+    let Some(_concurrent) = may_run("waits_for_rust_mutexes_are_reported_as_unobserved_futexes") else { return };
     let (program, file) = (scratch("sync"), scratch("sync.rs"));
     fs::write(&file, include_str!("locks/sync.rs")).unwrap();
-    let made = Command::new("rustc").args(["-O", "--edition=2024", "-o"]).arg(&program).arg(&file).output();
-    if !made.is_ok_and(|made| made.status.success()) {
-        return skip("locks_of_the_rust_standard_library", "there is no rustc");
+    let output = Command::new("rustc").args(["-O", "--edition=2024", "-o"]).arg(&program).arg(&file).output();
+    if !output.is_ok_and(|output| output.status.success()) {
+        return skip("waits_for_rust_mutexes_are_reported_as_unobserved_futexes", "there is no rustc");
     }
-    let (status, stdout, stderr, report) = watched("rust", &[], &[program.to_str().unwrap()]);
+    let (status, stdout, stderr, report) = run_locks("rust", &[], &[program.to_str().unwrap()]);
     assert_eq!((status, stdout.as_str()), (0, "360\n"), "{stderr}");
-    // Its threads are joined by what is not watched either. 360 holds of 5 ms, one after the other, with two others waiting; the last ones have none left to wait for.
-    assert_unseen(&report, 1.8, "Rust");
+    // The lock is held 360 times for 5 ms, 1.8 s in total, while up to two threads wait. Joins add to the waits.
+    assert_unobserved_waits(&report, 1.8, "Rust");
 }
 
 #[test]
-fn go_programs_are_named_with_the_reason() {
-    let Some(_beside) = watches("go_programs") else { return };
+fn go_programs_are_reported_as_unobserved() {
+    let Some(_concurrent) = may_run("go_programs_are_reported_as_unobserved") else { return };
     let (folder, program) = (scratch("go"), scratch("go/waits"));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("main.go"), include_str!("locks/main.go")).unwrap();
     let mut build = Command::new("go");
     build.args(["build", "-o"]).arg(&program).arg(folder.join("main.go"));
     build.env("CGO_ENABLED", "0").env("GO111MODULE", "off").env("GOCACHE", folder.join("cache"));
-    if !build.output().is_ok_and(|made| made.status.success()) {
-        return skip("go_programs", "there is no Go compiler");
+    if !build.output().is_ok_and(|output| output.status.success()) {
+        return skip("go_programs_are_reported_as_unobserved", "there is no Go compiler");
     }
     let (status, _, stderr) = run(&["locks", "--", program.to_str().unwrap()]);
     assert_eq!(status, 125, "{stderr}");
     assert!(stderr.contains("static"), "{stderr}");
     let script = format!("'{}'; echo", program.display());
-    let (status, stdout, stderr, report) = watched("go", &[], &["sh", "-c", &script]);
+    let (status, stdout, stderr, report) = run_locks("go", &[], &["sh", "-c", &script]);
     assert_eq!((status, stdout.as_str()), (0, "360\n\n"), "{stderr}");
     let unwatched = report["futexes"]["unwatched_programs"].as_array().unwrap_or_else(|| panic!("{report}"));
     assert!(unwatched.iter().any(|line| line.as_str().unwrap().contains("Go program")), "{report}");

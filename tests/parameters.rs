@@ -1,4 +1,4 @@
-//! Parameters, names, one thing changed: one command line that stands for several commands.
+//! Parameters, names of commands, --env-new and --preload-new: one command line that stands for several commands.
 
 mod steady;
 
@@ -7,19 +7,20 @@ use std::fs;
 use serde_json::{Value, json as value};
 use steady::{json, run, scratch};
 
-/// One field of every command.
+/// Returns one field of every command.
 fn each(report: &Value, field: &str) -> Vec<Value> {
     report["commands"].as_array().expect("there are commands").iter().map(|command| command[field].clone()).collect()
 }
 
-fn refused(words: &[&str]) -> String {
-    let (status, stdout, stderr) = run(&[&["compare", "--runs", "2"], words].concat());
+/// Runs a comparison that is a usage error, and returns standard error.
+fn usage_error(args: &[&str]) -> String {
+    let (status, stdout, stderr) = run(&[&["compare", "--runs", "2"], args].concat());
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
     stderr
 }
 
 #[test]
-fn lists_make_all_combinations_against_the_first() {
+fn lists_give_all_combinations_compared_with_the_first() {
     let report = json(0, &["--runs", "6", "-L", "a=x,y", "-L", "b=1,2", "echo {a}{b}"]);
     assert_eq!(each(&report, "name"), ["echo x1", "echo x2", "echo y1", "echo y2"]);
     assert_eq!(each(&report, "parameters")[2], value!({"a": "y", "b": "1"}));
@@ -29,25 +30,25 @@ fn lists_make_all_combinations_against_the_first() {
 }
 
 #[test]
-fn scans_are_exact() {
+fn scans_have_exact_decimal_values() {
     let report = json(0, &["--runs", "2", "-P", "n", "-0.1", "0.2", "-D", "0.1", "echo {n}"]);
     assert_eq!(each(&report, "name"), ["echo -0.1", "echo 0.0", "echo 0.1", "echo 0.2"]);
 }
 
 #[test]
-fn what_has_no_place_for_a_parameter_is_not_repeated() {
+fn commands_without_parameters_are_not_repeated() {
     let report = json(0, &["--runs", "2", "-L", "n=1,2", "echo base", "echo {n}"]);
     assert_eq!(each(&report, "name"), ["echo base", "echo 1", "echo 2"]);
     assert_eq!(each(&report, "parameters")[0], value!({}));
 }
 
 #[test]
-fn values_stand_in_scripts_names_and_outputs() {
+fn parameters_are_replaced_in_scripts_names_and_outputs() {
     let [log, output] = ["scripts", "output"].map(scratch);
     let script = format!("echo $STEADY_COMMAND {{n}} >>{}", log.display());
     let to = format!("{}-{{n}}", output.display());
-    let words = ["--runs", "2", "-L", "n=7,8", "--setup", &script, "--output", &to, "-n", "with {n}", "echo it is {n}"];
-    let report = json(0, &words);
+    let args = ["--runs", "2", "-L", "n=7,8", "--setup", &script, "--output", &to, "-n", "with {n}", "echo it is {n}"];
+    let report = json(0, &args);
     assert_eq!(each(&report, "name"), ["with 7", "with 8"]);
     assert_eq!(fs::read_to_string(&log).unwrap(), "0 7\n1 8\n");
     for n in [7, 8] {
@@ -59,13 +60,13 @@ fn values_stand_in_scripts_names_and_outputs() {
 }
 
 #[test]
-fn a_value_that_the_command_does_not_show_is_in_its_name() {
+fn names_show_values_that_the_command_does_not_contain() {
     let report = json(0, &["--runs", "2", "-L", "branch=a,b", "--setup", "echo {branch}", "true"]);
     assert_eq!(each(&report, "name"), ["true (branch=a)", "true (branch=b)"]);
 }
 
 #[test]
-fn braces_are_text_without_parameters_and_where_doubled() {
+fn braces_are_literal_without_parameters_and_if_doubled() {
     let report = json(0, &["--runs", "2", "echo {n} {{n}}", "echo"]);
     assert_eq!(each(&report, "argv")[0], value!(["echo", "{n}", "{{n}}"]));
     let report = json(0, &["--runs", "2", "-L", "n=1,2", "echo {n} {{n}} {print $1} ${n}"]);
@@ -73,8 +74,8 @@ fn braces_are_text_without_parameters_and_where_doubled() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
-    for (words, why) in [
+fn invalid_parameters_are_usage_errors() {
+    for (args, why) in [
         (&["-L", "n=1,2", "true"][..], "stands in no command"),
         (&["-L", "n=1,2", "echo {n} {m}"], "no parameter is called so"),
         (&["-L", "n=1,2", "echo {n}", "true", "-n", "a", "-n", "b{n}"], "has none"),
@@ -88,8 +89,8 @@ fn parameters_that_make_no_sense_are_refused() {
         (&["-D", "1", "true"], "--parameter-scan"),
         (&["-L", "n=1,2,3", "--setup", "a", "--setup", "b", "echo {n}"], "given 2 times for 3 commands"),
     ] {
-        let stderr = refused(words);
-        assert!(stderr.contains(why), "{words:?}: {stderr}");
+        let stderr = usage_error(args);
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
     }
 }
 
@@ -97,7 +98,7 @@ fn parameters_that_make_no_sense_are_refused() {
 fn names_are_given_once_per_command() {
     let report = json(0, &["--runs", "2", "-n", "one", "-n", "two", "true", "true"]);
     assert_eq!(each(&report, "name"), ["one", "two"]);
-    assert!(refused(&["-n", "one", "true", "true"]).contains("--command-name is given 1 times for 2 commands"));
+    assert!(usage_error(&["-n", "one", "true", "true"]).contains("--command-name is given 1 times for 2 commands"));
 }
 
 #[test]
@@ -111,18 +112,18 @@ fn a_variable_is_set_for_the_new_command_alone() {
     assert!(text.contains("1 a b") && text.contains("0 \n"));
     assert_eq!(each(&report, "environment"), [value!({}), value!({"NOVEL": "a b"})]);
     assert_eq!(report["commands"][1]["name"], format!("{note} (NOVEL=a b)"));
-    for (words, why) in [
+    for (args, why) in [
         (&["--env-new", "A=1", "true", "true"][..], "there are 2"),
         (&["--env-new", "A", "true"], "NAME=VALUE"),
         (&["--env-new", "STEADY_RUN=1", "true"], "set by steady"),
         (&["--env-new", "A=1", "--env-new", "A=2", "true"], "sets A twice"),
         (&["--env-new", "A=1", "--rev", "a..b", "true"], "cannot be used with"),
     ] {
-        assert!(refused(words).contains(why), "{words:?}");
+        assert!(usage_error(args).contains(why), "{args:?}");
     }
 }
 
-/// A C file compiled with these options.
+/// Compiles C source with these options and returns the path of the result.
 fn compiled(name: &str, source: &str, options: &[&str]) -> std::path::PathBuf {
     let (text, file) = (scratch(&format!("{name}.c")), scratch(name));
     fs::write(&text, source).unwrap();
@@ -152,9 +153,9 @@ fn a_library_is_preloaded_into_the_new_command_alone() {
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("linked statically"), "{stderr}");
     for (wrong, why) in [("/etc/passwd", "no ELF file"), ("/nonexistent", "No such file"), ("/", "directory")] {
-        assert!(refused(&["--preload-new", wrong, "true"]).contains(why), "{wrong}");
+        assert!(usage_error(&["--preload-new", wrong, "true"]).contains(why), "{wrong}");
     }
-    assert!(refused(&["--preload-new", fixed.to_str().unwrap(), "true"]).contains("no shared library"));
+    assert!(usage_error(&["--preload-new", fixed.to_str().unwrap(), "true"]).contains("no shared library"));
     fs::remove_file(library).unwrap();
     fs::remove_file(fixed).unwrap();
 }

@@ -1,4 +1,4 @@
-//! `steady release compare`, as a user calls it, on stores of made-up requests whose costs are known.
+//! `steady release` on stores of generated requests whose costs are known.
 
 #[path = "release/fake.rs"]
 mod fake;
@@ -12,9 +12,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use kept_rows::{LONG, Service, store, store_from};
+use kept_rows::{SECONDS, Service, store, store_from};
 use serde_json::Value;
-use steady::{eventually, processes_with, scratch, steady, told};
+use steady::{eventually, output_of, processes_with, scratch, steady};
 
 const SHOP: Service = Service { name: "shop", versions: &["v1", "v2"], factor: 1.05 };
 const ALIKE: Service = Service { name: "alike", versions: &["v1", "v2"], factor: 1.0 };
@@ -23,26 +23,26 @@ const ONE: Service = Service { name: "one", versions: &["v1"], factor: 1.0 };
 /// The window in which all stores have rows.
 const WINDOW: [&str; 4] = ["--from", "2026-11-21T09:05:00Z", "--window", "1m"];
 
-fn compare(store: &Path, words: &[&str]) -> Command {
+fn compare(store: &Path, args: &[&str]) -> Command {
     let mut command = steady();
-    command.args(["release", "compare", "--store"]).arg(store).args(words);
+    command.args(["release", "compare", "--store"]).arg(store).args(args);
     command
 }
 
-/// Compares within the usual window; status, standard output, standard error.
-fn within(store: &Path, words: &[&str]) -> (i32, String, String) {
-    told(compare(store, &[words, &WINDOW].concat()).output().unwrap())
+/// Compares in the window of the stores. Returns the exit status, standard output and standard error.
+fn within(store: &Path, args: &[&str]) -> (i32, String, String) {
+    output_of(compare(store, &[args, &WINDOW].concat()).output().unwrap())
 }
 
-fn json(store: &Path, words: &[&str]) -> Value {
-    let (status, stdout, stderr) = within(store, &[words, &["--format", "json", "--no-history"]].concat());
+fn json(store: &Path, args: &[&str]) -> Value {
+    let (status, stdout, stderr) = within(store, &[args, &["--format", "json", "--no-history"]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     serde_json::from_str(&stdout).unwrap()
 }
 
 #[test]
-fn a_dearer_version_is_told_with_its_size() {
-    let store = store("dearer", &[SHOP]);
+fn a_more_expensive_version_is_found_with_the_size_of_the_difference() {
+    let store = store("difference", &[SHOP]);
     let report = json(&store, &["--by", "route", "v1", "v2"]);
     assert_eq!(report["schema"], "steady.release/1");
     assert_eq!(report["design"], "random-per-request");
@@ -52,9 +52,9 @@ fn a_dearer_version_is_told_with_its_size() {
     let (low, high) = (total["low"].as_f64().unwrap(), total["high"].as_f64().unwrap());
     assert!(low < 0.05 && 0.05 < high && high - low < 0.03, "{low} to {high}");
     assert_eq!(report["routes"].as_array().unwrap().len(), 2);
-    // The other way round it is the other verdict.
+    // Exchanging the versions gives the opposite verdict.
     assert_eq!(json(&store, &["v2", "v1"])["total"]["verdict"], "faster");
-    // The service need not be named: there is one.
+    // --service is not needed if the store has one service.
     let (status, stdout, stderr) = within(&store, &["v1", "v2", "--no-history"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     let first = stdout.lines().next().unwrap();
@@ -64,7 +64,7 @@ fn a_dearer_version_is_told_with_its_size() {
 }
 
 #[test]
-fn several_stores_are_one_fleet() {
+fn several_stores_are_compared_together() {
     let (one, other) = (store("one-host", &[SHOP]), store("other-host", &[SHOP, ONE]));
     let other = other.to_str().unwrap();
     let report = json(&one, &["--store", other, "--service", "shop", "v1", "v2"]);
@@ -77,16 +77,16 @@ fn several_stores_are_one_fleet() {
 }
 
 #[test]
-fn versions_that_are_alike_are_the_same() {
+fn versions_without_a_difference_are_the_same() {
     let store = store("alike", &[ALIKE]);
     let report = json(&store, &["v1", "v2", "--resolution", "2%"]);
     assert_eq!(report["total"]["verdict"], "same", "{}", report["total"]);
 }
 
 #[test]
-fn gates_end_with_their_status() {
+fn fail_if_and_require_verdict_set_the_exit_status() {
     let store = store("gates", &[SHOP, ALIKE]);
-    let status = |words: &[&str]| within(&store, &[words, &["v1", "v2", "--no-history", "--quiet"]].concat()).0;
+    let status = |args: &[&str]| within(&store, &[args, &["v1", "v2", "--no-history", "--quiet"]].concat()).0;
     assert_eq!(status(&["--service", "shop", "--fail-if", "slower>2%"]), 1);
     assert_eq!(status(&["--service", "shop", "--fail-if", "slower>20%"]), 0);
     assert_eq!(status(&["--service", "shop", "--fail-if", "faster>2%"]), 0);
@@ -96,15 +96,15 @@ fn gates_end_with_their_status() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_plain_words() {
+fn usage_errors_name_what_is_missing() {
     let store = store("wrong", &[SHOP, ONE]);
-    let refused = |path: &Path, words: &[&str], expected: &[&str]| {
-        let (status, stdout, stderr) = told(compare(path, words).output().unwrap());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+    let refused = |path: &Path, args: &[&str], expected: &[&str]| {
+        let (status, stdout, stderr) = output_of(compare(path, args).output().unwrap());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with("steady: ") && stderr.lines().count() == 1, "{stderr}");
-        assert!(expected.iter().all(|piece| stderr.contains(piece)), "{words:?}: {stderr}");
+        assert!(expected.iter().all(|piece| stderr.contains(piece)), "{args:?}: {stderr}");
     };
-    let at = |words: &[&'static str]| [words, &WINDOW].concat();
+    let at = |args: &[&'static str]| [args, &WINDOW].concat();
     refused(&scratch("no-store.db"), &["v1", "v2"], &["there is no store", "steady agent"]);
     refused(&store, &at(&["v1", "v2"]), &["--service", "'one' and 'shop'"]);
     refused(&store, &at(&["v1", "v2", "--service", "ship"]), &["no service 'ship'", "'one' and 'shop'"]);
@@ -124,25 +124,26 @@ fn what_is_wrong_is_said_in_plain_words() {
     );
     let other = scratch("no-database.db");
     fs::write(&other, "this is no database, whatever its name says, and is long enough to be one".repeat(30)).unwrap();
-    let (status, _, stderr) = told(compare(&other, &["v1", "v2"]).output().unwrap());
+    let (status, _, stderr) = output_of(compare(&other, &["v1", "v2"]).output().unwrap());
     assert!([2, 125].contains(&status) && stderr.contains("no-database.db"), "{stderr}");
 }
 
 #[test]
-fn a_release_is_kept_and_reported_again() {
+fn a_comparison_is_stored_in_the_history_and_reported_again() {
     let store = store("kept", &[SHOP]);
     let home = scratch("release-home");
-    let (status, stdout, stderr) =
-        told(compare(&store, &[&["v1", "v2"][..], &WINDOW].concat()).env("XDG_DATA_HOME", &home).output().unwrap());
+    let (status, stdout, stderr) = output_of(
+        compare(&store, &[&["v1", "v2"][..], &WINDOW].concat()).env("XDG_DATA_HOME", &home).output().unwrap(),
+    );
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.trim_end().ends_with("(steady history report 1)"), "{stdout}");
-    let history = |words: &[&str]| {
-        let again = told(steady().env("XDG_DATA_HOME", &home).arg("history").args(words).output().unwrap());
+    let history = |args: &[&str]| {
+        let again = output_of(steady().env("XDG_DATA_HOME", &home).arg("history").args(args).output().unwrap());
         assert_eq!((again.0, again.2.as_str()), (0, ""));
         again.1
     };
     let list = history(&["list"]);
-    // It began when it was asked, whenever its window was.
+    // The start is the time of the comparison, not that of the window.
     let runs = history(&["list", "--format", "json"]);
     assert!(runs.contains("\"started\"") && !runs.contains(WINDOW[1]), "{runs}");
     assert!(list.contains("release") && list.contains("shop v1") && list.contains("% more"), "{list}");
@@ -153,10 +154,10 @@ fn a_release_is_kept_and_reported_again() {
 }
 
 #[test]
-fn every_form_is_written() {
+fn every_format_is_written() {
     let store = store("forms", &[SHOP]);
     let file = |end: &str| scratch(&format!("release.{end}"));
-    let (status, stdout, stderr) = told(
+    let (status, stdout, stderr) = output_of(
         compare(&store, &[&["v1", "v2", "--quiet", "--no-history"][..], &WINDOW].concat())
             .arg("--export-json")
             .arg(file("json"))
@@ -176,13 +177,13 @@ fn every_form_is_written() {
     assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap()["service"], "shop");
 }
 
-/// The time of day, as date(1) has it.
+/// Returns the Unix time of date(1), in seconds.
 fn now() -> u64 {
     let date = Command::new("date").arg("+%s").output().unwrap();
     String::from_utf8(date.stdout).unwrap().trim().parse().unwrap()
 }
 
-/// Whether a process has a handler of SIGINT, the second bit of SigCgt (proc_pid_status(5)).
+/// Returns whether a process has a handler for SIGINT, the second bit of SigCgt (proc_pid_status(5)).
 fn catches_interrupts(process: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
@@ -194,30 +195,30 @@ fn signal(signal: &str, process: &Child) {
 }
 
 #[test]
-fn a_release_that_is_followed_ends_when_it_is_decided() {
-    let begun = now() - LONG;
+fn watch_ends_with_the_verdict() {
+    let begun = now() - SECONDS;
     let store = store_from(begun, "watched", &[SHOP]);
     let from = begun.to_string();
-    let words = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
-    let (status, stdout, stderr) = told(compare(&store, &words).output().unwrap());
+    let args = ["--watch", "--from", &from, "--window", "10m", "v1", "v2", "--no-history", "--format", "json"];
+    let (status, stdout, stderr) = output_of(compare(&store, &args).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains(" requests: ") && stderr.lines().count() < 10, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["total"]["verdict"], "slower", "{}", report["total"]);
     assert!(!report["looks"].as_array().unwrap().is_empty());
-    // The gate is met as soon as the interval lies beyond it.
-    let gate = compare(&store, &[&words[..], &["--fail-if", "slower>1%", "--quiet"]].concat()).output().unwrap();
-    assert_eq!(told(gate).0, 1);
+    // The --fail-if condition is met once the whole interval lies above it.
+    let gate = compare(&store, &[&args[..], &["--fail-if", "slower>1%", "--quiet"]].concat()).output().unwrap();
+    assert_eq!(output_of(gate).0, 1);
 }
 
 #[test]
-fn an_interrupt_ends_what_is_followed_with_the_report_so_far() {
-    let begun = now() - LONG;
+fn an_interrupted_watch_prints_the_report_so_far() {
+    let begun = now() - SECONDS;
     let store = store_from(begun, "interrupted", &[ALIKE]);
     let from = begun.to_string();
-    let words = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
+    let args = ["--watch", "--window", "10m", "v1", "v2", "--no-history", "--resolution", "0.01%"];
     let follow = |more: &[&str]| {
-        let mut command = compare(&store, &[&words[..], more].concat());
+        let mut command = compare(&store, &[&args[..], more].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let mut process = follow(&["--from", &from]);
@@ -225,30 +226,30 @@ fn an_interrupt_ends_what_is_followed_with_the_report_so_far() {
     BufReader::new(process.stderr.as_mut().unwrap()).read_line(&mut look).unwrap();
     assert!(look.contains(" requests: "), "{look}");
     signal("-INT", &process);
-    let (status, stdout, stderr) = told(process.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(process.wait_with_output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stdout.contains("CPU time per request") && stdout.contains("Undecided:"), "{stdout}");
-    // From now on nothing was told.
+    // Without --from, the window starts now and has no requests.
     let process = follow(&[]);
     assert!(eventually(|| catches_interrupts(&process)));
     signal("-INT", &process);
-    let (status, stdout, stderr) = told(process.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(process.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (130, ""), "{stderr}");
 }
 
 #[test]
-fn a_demonstration_that_is_killed_leaves_nothing_behind() {
+fn a_killed_demo_leaves_nothing() {
     let folder = scratch("demo");
     fs::create_dir_all(&folder).unwrap();
     let mark = folder.display().to_string();
     let mut demo = steady();
     demo.args(["release", "demo"]).env("TMPDIR", &folder).stdout(Stdio::null()).stderr(Stdio::null());
     let mut demo = demo.spawn().unwrap();
-    // Two processes of the server, and one that sweeps up.
-    let played = eventually(|| processes_with(&mark) >= 3);
+    // Two processes of the server, and one that removes the files.
+    let started = eventually(|| processes_with(&mark) >= 3);
     signal("-KILL", &demo);
     demo.wait().unwrap();
-    assert!(played, "it never played");
+    assert!(started, "the demo does not start");
     assert!(eventually(|| processes_with(&mark) == 0), "processes are left");
     let empty = || fs::read_dir(&folder).unwrap().next().is_none();
     assert!(eventually(empty), "files are left");

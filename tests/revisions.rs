@@ -1,4 +1,4 @@
-//! `--rev`: revisions of a git repository, checked out, built and compared; nothing of them is left.
+//! `steady compare --rev`: revisions of a git repository are checked out, built, compared and removed again.
 
 mod steady;
 
@@ -8,29 +8,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use steady::{eventually, primary, processes_with, scratch, steady, told, within_a_second};
+use steady::{eventually, output_of, primary, processes_with, scratch, steady, within_a_second};
 
-/// A repository of this test's own, and a place for what `steady` makes of it.
-struct Place {
+/// A git repository for one test, and a directory for the work trees that `steady` creates.
+struct Repository {
     folder: PathBuf,
 }
 
-impl Place {
+impl Repository {
     fn new(name: &str) -> Self {
         let folder = scratch(name);
         fs::create_dir_all(folder.join("repo")).unwrap();
         fs::create_dir_all(folder.join("tmp")).unwrap();
-        let place = Place { folder };
-        place.git(&["init", "-q", "-b", "main"]);
-        place
+        let repository = Repository { folder };
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository
     }
 
+    /// Returns the work tree of the repository itself.
     fn repo(&self) -> PathBuf {
         self.folder.join("repo")
     }
 
-    fn git(&self, words: &[&str]) -> String {
-        git(&self.repo(), words)
+    fn git(&self, args: &[&str]) -> String {
+        git(&self.repo(), args)
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -47,26 +48,26 @@ impl Place {
         self.git(&["commit", "-q", "-m", message]);
     }
 
-    /// `steady compare` in a folder of the repository.
-    fn compare(&self, below: &str, words: &[&str]) -> Command {
+    /// Returns a `steady compare` command that starts in the directory `below` of the repository.
+    fn compare(&self, below: &str, args: &[&str]) -> Command {
         let mut command = steady();
         command.current_dir(self.repo().join(below)).env("TMPDIR", self.folder.join("tmp"));
-        command.arg("compare").args(words);
+        command.arg("compare").args(args);
         command
     }
 
-    fn run(&self, words: &[&str]) -> (i32, String, String) {
-        told(self.compare("", words).output().unwrap())
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        output_of(self.compare("", args).output().unwrap())
     }
 
-    fn json(&self, words: &[&str]) -> Value {
-        let (status, stdout, stderr) = self.run(&[&["--format", "json"], words].concat());
+    fn json(&self, args: &[&str]) -> Value {
+        let (status, stdout, stderr) = self.run(&[&["--format", "json"], args].concat());
         assert_eq!(status, 0, "{stderr}");
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// What was built, and what the repository knows of it.
-    fn left(&self) -> Vec<String> {
+    /// Returns the files that `steady` has left in its directory, and the work trees that git lists besides the main one.
+    fn leftovers(&self) -> Vec<String> {
         let made = fs::read_dir(self.folder.join("tmp"))
             .unwrap()
             .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
@@ -78,44 +79,44 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Repository {
     fn drop(&mut self) {
-        // What is left is seen in the build's own folder.
+        // A failure is not an error: the directory lies in that of the build.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-fn git(directory: &Path, words: &[&str]) -> String {
+fn git(directory: &Path, args: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
-    let output = Command::new("git").arg("-C").arg(directory).args(identity).args(words).output().unwrap();
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("git").arg("-C").arg(directory).args(identity).args(args).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A script that works so long.
+/// Returns a script that loops `turns` times.
 fn busy(turns: u32) -> String {
     format!("#!/bin/sh\ni=0; while [ $i -lt {turns} ]; do i=$((i+1)); done\n")
 }
 
-/// A repository with two commits; `make.sh` builds `prog` from `source`, and the second's is slower.
-fn two_commits(name: &str) -> Place {
-    let place = Place::new(name);
-    place.write(".gitignore", "prog\nnotes\n");
-    place.write("make.sh", "#!/bin/sh\npwd >>../../notes; echo $STEADY_REVISION >>../../notes; cp source prog\n");
-    place.write("source", &busy(1000));
-    place.write("sub/data", "one\n");
-    place.commit("one");
-    place.git(&["branch", "old"]);
-    place.write("source", &busy(4000));
-    place.write("sub/data", "two\n");
-    place.commit("two");
-    place
+/// Creates a repository with two commits. `make.sh` builds `prog` from `source`, which is slower in the second commit.
+fn two_commits(name: &str) -> Repository {
+    let repository = Repository::new(name);
+    repository.write(".gitignore", "prog\nnotes\n");
+    repository.write("make.sh", "#!/bin/sh\npwd >>../../notes; echo $STEADY_REVISION >>../../notes; cp source prog\n");
+    repository.write("source", &busy(1000));
+    repository.write("sub/data", "one\n");
+    repository.commit("one");
+    repository.git(&["branch", "old"]);
+    repository.write("source", &busy(4000));
+    repository.write("sub/data", "two\n");
+    repository.commit("two");
+    repository
 }
 
 #[test]
-fn two_revisions_are_built_at_one_path_and_compared() {
-    let place = two_commits("two");
-    let report = place.json(&[
+fn two_revisions_are_built_at_the_same_path_and_compared() {
+    let repository = two_commits("two");
+    let report = repository.json(&[
         "--seed",
         "2",
         "--budget",
@@ -127,137 +128,142 @@ fn two_revisions_are_built_at_one_path_and_compared() {
         "./prog",
     ]);
     assert_eq!(primary(&report)["verdict"], "slower");
-    let commits = ["old", "HEAD"].map(|name| place.git(&["rev-parse", name]).trim().to_owned());
+    let commits = ["old", "HEAD"].map(|name| repository.git(&["rev-parse", name]).trim().to_owned());
     for (index, (name, commit)) in ["old", "HEAD"].iter().zip(&commits).enumerate() {
         let command = &report["commands"][index];
         assert_eq!(command["revision"], commit[..12]);
-        let short = place.git(&["rev-parse", "--short", name]);
+        let short = repository.git(&["rev-parse", "--short", name]);
         assert_eq!(command["name"], format!("./prog ({name} {})", short.trim()));
         assert_eq!(command["argv"][0], "./prog");
     }
     let directories = [0, 1].map(|index| report["commands"][index]["directory"].as_str().unwrap().to_owned());
     assert_ne!(directories[0], directories[1]);
     assert_eq!(directories[0].len(), directories[1].len());
-    let notes = fs::read_to_string(place.folder.join("tmp").join(directory_of_notes(&place))).unwrap();
+    let notes = fs::read_to_string(repository.folder.join("tmp").join(path_of_notes(&repository))).unwrap();
     let lines: Vec<&str> = notes.lines().collect();
     assert_eq!([lines[1], lines[3]], [&commits[0], &commits[1]]);
-    assert_eq!(lines[0], lines[2], "both are built at one path");
+    assert_eq!(lines[0], lines[2], "both are built at the same path");
     assert_eq!(report["revision"], commits[1][..12]);
-    assert_eq!(place.left(), ["notes"]);
-    assert_eq!(place.git(&["status", "--porcelain"]), "");
+    assert_eq!(repository.leftovers(), ["notes"]);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
 }
 
-/// The builds note where they are two folders above their own.
-fn directory_of_notes(place: &Place) -> PathBuf {
-    let base = fs::read_dir(place.folder.join("tmp")).unwrap().next().unwrap().unwrap();
+/// Returns the path of the notes, relative to the directory for work trees. The builds write them two directories above
+/// their own.
+fn path_of_notes(repository: &Repository) -> PathBuf {
+    let base = fs::read_dir(repository.folder.join("tmp")).unwrap().next().unwrap().unwrap();
     PathBuf::from(base.file_name()).join("notes")
 }
 
 #[test]
-fn the_working_tree_is_taken_as_it_is() {
-    let place = two_commits("work");
-    place.write("source", "#!/bin/sh\ncat fresh sub/data link >&2\n");
-    place.write("fresh", "fresh\n");
-    place.write("ignored/prog", "ignored\n");
-    fs::remove_file(place.repo().join("make.sh")).unwrap();
-    std::os::unix::fs::symlink("sub/data", place.repo().join("link")).unwrap();
-    place.write("sub/data", "three\n");
-    place.git(&["add", "sub/data"]);
-    let before = (place.git(&["status", "--porcelain"]), place.git(&["stash", "list"]), index_of(&place));
+fn work_compares_the_working_tree_with_its_uncommitted_changes() {
+    let repository = two_commits("work");
+    repository.write("source", "#!/bin/sh\ncat fresh sub/data link >&2\n");
+    repository.write("fresh", "fresh\n");
+    repository.write("ignored/prog", "ignored\n");
+    fs::remove_file(repository.repo().join("make.sh")).unwrap();
+    std::os::unix::fs::symlink("sub/data", repository.repo().join("link")).unwrap();
+    repository.write("sub/data", "three\n");
+    repository.git(&["add", "sub/data"]);
+    let before =
+        (repository.git(&["status", "--porcelain"]), repository.git(&["stash", "list"]), index_of(&repository));
     let build =
         "if [ ! -e make.sh ] && [ ! -e ignored ]; then cp source prog; else echo '#!/bin/sh' >prog; chmod +x prog; fi";
-    let words = ["--runs", "2", "--show-output", "--rev", "HEAD", "--rev", "WORK", "--build", build, "./prog"];
-    let (status, _, stderr) = place.run(&words);
+    let args = ["--runs", "2", "--show-output", "--rev", "HEAD", "--rev", "WORK", "--build", build, "./prog"];
+    let (status, _, stderr) = repository.run(&args);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("fresh\nthree\nthree\n"), "{stderr}");
-    assert_eq!((place.git(&["status", "--porcelain"]), place.git(&["stash", "list"]), index_of(&place)), before);
-    let report = place.json(&["--runs", "2", "--rev", "HEAD..WORK", "cat sub/data"]);
+    assert_eq!(
+        (repository.git(&["status", "--porcelain"]), repository.git(&["stash", "list"]), index_of(&repository)),
+        before
+    );
+    let report = repository.json(&["--runs", "2", "--rev", "HEAD..WORK", "cat sub/data"]);
     assert!(report["commands"][1]["revision"].as_str().unwrap().ends_with("+changes"));
     assert!(report["commands"][1]["name"].as_str().unwrap().contains("(WORK "), "{report}");
     assert!(report["revision"].as_str().unwrap().ends_with("+changes"));
-    let (_, _, stderr) = place.run(&["--quiet", "--runs", "2", "--rev", "old..HEAD", "cat sub/data"]);
+    let (_, _, stderr) = repository.run(&["--quiet", "--runs", "2", "--rev", "old..HEAD", "cat sub/data"]);
     assert!(stderr.contains("uncommitted changes") && stderr.lines().count() == 1, "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
 }
 
-fn index_of(place: &Place) -> Vec<u8> {
-    fs::read(place.repo().join(".git/index")).unwrap()
+fn index_of(repository: &Repository) -> Vec<u8> {
+    fs::read(repository.repo().join(".git/index")).unwrap()
 }
 
 #[test]
-fn files_and_directories_that_changed_places_are_followed() {
-    let place = Place::new("places");
-    place.write("a", "file\n");
-    place.write("b/c", "file\n");
-    place.commit("one");
-    fs::remove_file(place.repo().join("a")).unwrap();
-    place.write("a/x", "now a directory\n");
-    fs::remove_dir_all(place.repo().join("b")).unwrap();
-    place.write("b", "now a file\n");
-    let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b"]);
+fn a_file_may_become_a_directory_and_a_directory_a_file() {
+    let repository = Repository::new("places");
+    repository.write("a", "file\n");
+    repository.write("b/c", "file\n");
+    repository.commit("one");
+    fs::remove_file(repository.repo().join("a")).unwrap();
+    repository.write("a/x", "now a directory\n");
+    fs::remove_dir_all(repository.repo().join("b")).unwrap();
+    repository.write("b", "now a file\n");
+    let report = repository.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b"]);
     assert_eq!(report["runs"], 4);
 }
 
-/// Files behind a link that the working tree has in place of a directory are not the tree's: they are neither copied nor removed.
+/// The working tree has symbolic links where the commit has directories. Files behind them are neither copied nor removed.
 #[test]
 fn files_outside_the_repository_are_left_alone() {
-    let place = Place::new("outside");
-    place.write("a/x", "in the commit\n");
-    place.write("a/y", "in the commit\n");
-    place.write("b/x", "in the commit\n");
-    place.commit("one");
-    let outside = place.folder.join("outside");
+    let repository = Repository::new("outside");
+    repository.write("a/x", "in the commit\n");
+    repository.write("a/y", "in the commit\n");
+    repository.write("b/x", "in the commit\n");
+    repository.commit("one");
+    let outside = repository.folder.join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("x"), "precious\n").unwrap();
     for name in ["a", "b"] {
-        fs::remove_dir_all(place.repo().join(name)).unwrap();
-        std::os::unix::fs::symlink(&outside, place.repo().join(name)).unwrap();
+        fs::remove_dir_all(repository.repo().join(name)).unwrap();
+        std::os::unix::fs::symlink(&outside, repository.repo().join(name)).unwrap();
     }
-    place.git(&["add", "a"]);
-    let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b/x"]);
+    repository.git(&["add", "a"]);
+    let report = repository.json(&["--runs", "2", "--rev", "WORK..WORK", "cat a/x b/x"]);
     assert_eq!(report["runs"], 4);
     assert_eq!(fs::read_to_string(outside.join("x")).unwrap(), "precious\n");
-    // The other way round: the commit has the link, the working tree a directory.
-    place.git(&["add", "--all"]);
-    place.commit("two");
-    fs::remove_file(place.repo().join("a")).unwrap();
-    place.write("a/x", "in the working tree\n");
-    let report = place.json(&["--runs", "2", "--rev", "WORK..WORK", "grep -q tree a/x"]);
+    // Now the commit has the link and the working tree has a directory.
+    repository.git(&["add", "--all"]);
+    repository.commit("two");
+    fs::remove_file(repository.repo().join("a")).unwrap();
+    repository.write("a/x", "in the working tree\n");
+    let report = repository.json(&["--runs", "2", "--rev", "WORK..WORK", "grep -q tree a/x"]);
     assert_eq!(report["runs"], 4);
     assert_eq!(fs::read_to_string(outside.join("x")).unwrap(), "precious\n");
 }
 
-/// The directory of workspaces is also where the agent's socket lies by default.
+/// The directory of workspaces also holds the socket of the agent by default.
 #[test]
-fn directories_that_are_not_workspaces_stay() {
-    let place = two_commits("neighbours");
-    let base = place.folder.join("tmp").join(format!("steady-{}", rustix::process::geteuid()));
+fn directories_that_are_not_workspaces_are_kept() {
+    let repository = two_commits("neighbours");
+    let base = repository.folder.join("tmp").join(format!("steady-{}", rustix::process::geteuid()));
     fs::DirBuilder::new().mode(0o700).create(&base).unwrap();
-    let outside = place.folder.join("outside");
+    let outside = repository.folder.join("outside");
     for folder in [base.join("store"), base.join("1234"), outside.clone()] {
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("data"), "precious").unwrap();
     }
     fs::write(base.join("agent.db"), "precious").unwrap();
     std::os::unix::fs::symlink(&outside, base.join("workspace-1")).unwrap();
-    let words = ["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"];
-    assert_eq!(place.run(&words).0, 0);
+    let args = ["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"];
+    assert_eq!(repository.run(&args).0, 0);
     for file in ["store/data", "1234/data", "workspace-1/data", "agent.db"] {
         assert_eq!(fs::read_to_string(base.join(file)).unwrap(), "precious", "{file}");
     }
-    // A link in the place of the directory itself.
-    let real = place.folder.join("real");
+    // A symbolic link instead of the directory itself.
+    let real = repository.folder.join("real");
     fs::rename(&base, &real).unwrap();
     std::os::unix::fs::symlink(&real, &base).unwrap();
-    let (status, _, stderr) = place.run(&words);
+    let (status, _, stderr) = repository.run(&args);
     assert!(status != 0 && stderr.contains("is not a directory"), "{status} {stderr}");
     assert!(real.join("store/data").exists());
 }
 
 #[test]
-fn commands_run_in_the_folder_that_one_is_in() {
-    let place = two_commits("folder");
-    let words = [
+fn commands_run_in_the_current_directory_of_each_revision() {
+    let repository = two_commits("folder");
+    let args = [
         "--runs",
         "2",
         "--show-output",
@@ -267,36 +273,37 @@ fn commands_run_in_the_folder_that_one_is_in() {
         "cp ../source here",
         "sh -c 'cat data >&2; ./here'",
     ];
-    let (status, _, stderr) = told(place.compare("sub", &words).output().unwrap());
+    let (status, _, stderr) = output_of(repository.compare("sub", &args).output().unwrap());
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("one\n") && stderr.contains("two\n"), "{stderr}");
-    place.write("later/x", "");
-    let (status, _, stderr) = told(place.compare("later", &["--rev", "old..HEAD", "cat x"]).output().unwrap());
+    repository.write("later/x", "");
+    let (status, _, stderr) =
+        output_of(repository.compare("later", &["--rev", "old..HEAD", "cat x"]).output().unwrap());
     assert_eq!(status, 2);
     assert!(stderr.contains("has no directory 'later/'"), "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
 }
 
 #[test]
-fn a_failed_build_says_what_it_said() {
-    let place = two_commits("failed");
+fn the_output_of_a_failed_build_is_shown() {
+    let repository = two_commits("failed");
     let (status, stdout, stderr) =
-        place.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "echo in a line; exit 7", "./prog"]);
+        repository.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "echo in a line; exit 7", "./prog"]);
     assert_eq!((status, stdout.as_str()), (2, ""));
     assert!(
         stderr.contains("the build of old ") && stderr.contains("status 7") && stderr.contains("  in a line"),
         "{stderr}"
     );
-    let (status, _, stderr) = place.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "true", "./prog"]);
+    let (status, _, stderr) = repository.run(&["--seed", "2", "--rev", "old..HEAD", "--build", "true", "./prog"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("in old ") && stderr.contains("no file"), "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
 }
 
 #[test]
-fn what_is_no_revision_is_told() {
-    let place = two_commits("unknown");
-    for (words, why) in [
+fn invalid_revisions_are_rejected() {
+    let repository = two_commits("unknown");
+    for (args, why) in [
         (&["--rev", "old..nosuch", "./prog"][..], "no commit 'nosuch'"),
         (&["--rev", "old", "./prog"], "needs two"),
         (&["--rev", "old...HEAD", "./prog"], "write A..B"),
@@ -304,31 +311,31 @@ fn what_is_no_revision_is_told() {
         (&["--build", "make", "./prog"], "--rev"),
         (&["--rev", "a..b", "-L", "n=1,2", "echo {n}"], "cannot be used with"),
     ] {
-        let (status, _, stderr) = place.run(words);
+        let (status, _, stderr) = repository.run(args);
         assert_eq!(status, 2);
-        assert!(stderr.contains(why), "{words:?}: {stderr}");
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
     }
-    let mut outside = place.compare("", &["--rev", "a..b", "true"]);
-    let (status, _, stderr) = told(outside.current_dir("/").output().unwrap());
+    let mut outside = repository.compare("", &["--rev", "a..b", "true"]);
+    let (status, _, stderr) = output_of(outside.current_dir("/").output().unwrap());
     assert_eq!(status, 2);
     assert!(stderr.contains("--rev needs a git repository"), "{stderr}");
 }
 
 #[test]
-fn a_program_outside_the_trees_is_refused_where_it_is_the_repositorys() {
-    let place = two_commits("outside");
-    place.write("prog", "#!/bin/sh\n");
-    let program = place.repo().join("prog");
-    let (status, _, stderr) = place.run(&["--rev", "old..HEAD", program.to_str().unwrap()]);
+fn an_absolute_path_into_the_repository_is_rejected() {
+    let repository = two_commits("outside");
+    repository.write("prog", "#!/bin/sh\n");
+    let program = repository.repo().join("prog");
+    let (status, _, stderr) = repository.run(&["--rev", "old..HEAD", program.to_str().unwrap()]);
     assert_eq!(status, 2);
     assert!(stderr.contains("same file for all revisions") && stderr.contains("'./prog'"), "{stderr}");
 }
 
 #[test]
-fn revisions_are_named_as_asked() {
-    let place = two_commits("names");
-    let names = |words: &[&str]| {
-        let report = place.json(&[&["--runs", "2", "--rev", "old..HEAD", "true"], words].concat());
+fn names_of_revisions_follow_the_name_option() {
+    let repository = two_commits("names");
+    let names = |args: &[&str]| {
+        let report = repository.json(&[&["--runs", "2", "--rev", "old..HEAD", "true"], args].concat());
         [0, 1].map(|index| report["commands"][index]["name"].as_str().unwrap().to_owned())
     };
     assert_eq!(names(&["-n", "before", "-n", "after"]), ["before", "after"]);
@@ -337,159 +344,163 @@ fn revisions_are_named_as_asked() {
 }
 
 #[test]
-fn bare_and_shallow_repositories_are_told_apart() {
-    let place = two_commits("bare");
-    git(&place.folder, &["clone", "-q", "--bare", "repo", "bare"]);
-    let url = format!("file://{}", place.repo().display());
-    git(&place.folder, &["clone", "-q", "--depth", "1", &url, "shallow"]);
-    let within = |folder: &str, words: &[&str]| {
-        told(place.compare("", words).current_dir(place.folder.join(folder)).output().unwrap())
+fn bare_repositories_work_and_shallow_ones_are_rejected_if_commits_are_missing() {
+    let repository = two_commits("bare");
+    git(&repository.folder, &["clone", "-q", "--bare", "repo", "bare"]);
+    let url = format!("file://{}", repository.repo().display());
+    git(&repository.folder, &["clone", "-q", "--depth", "1", &url, "shallow"]);
+    let run_in = |folder: &str, args: &[&str]| {
+        output_of(repository.compare("", args).current_dir(repository.folder.join(folder)).output().unwrap())
     };
-    let (status, _, stderr) = within("bare", &["--runs", "2", "--rev", "old..main", "cat sub/data"]);
+    let (status, _, stderr) = run_in("bare", &["--runs", "2", "--rev", "old..main", "cat sub/data"]);
     assert_eq!(status, 0, "{stderr}");
-    let (status, _, stderr) = within("bare", &["--rev", "main..WORK", "cat sub/data"]);
+    let (status, _, stderr) = run_in("bare", &["--rev", "main..WORK", "cat sub/data"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("no working tree"), "{stderr}");
-    let (status, _, stderr) = within("shallow", &["--rev", "HEAD~..HEAD", "cat sub/data"]);
+    let (status, _, stderr) = run_in("shallow", &["--rev", "HEAD~..HEAD", "cat sub/data"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("shallow"), "{stderr}");
 }
 
 #[test]
-fn submodules_come_from_the_repository_at_hand() {
-    let place = Place::new("super");
+fn submodules_are_copied_from_the_local_repository() {
+    let repository = Repository::new("super");
     let inner = two_commits("inner");
     let url = inner.repo();
-    place.git(&["submodule", "--quiet", "add", url.to_str().unwrap(), "lib/inner"]);
-    git(&place.repo().join("lib/inner"), &["checkout", "-q", "origin/old"]);
-    place.commit("one");
-    git(&place.repo().join("lib/inner"), &["checkout", "-q", "origin/main"]);
-    place.commit("two");
-    // It cannot be fetched any more.
+    repository.git(&["submodule", "--quiet", "add", url.to_str().unwrap(), "lib/inner"]);
+    git(&repository.repo().join("lib/inner"), &["checkout", "-q", "origin/old"]);
+    repository.commit("one");
+    git(&repository.repo().join("lib/inner"), &["checkout", "-q", "origin/main"]);
+    repository.commit("two");
+    // The submodule can no longer be fetched.
     drop(inner);
-    let config = || fs::read(place.repo().join(".git/config")).unwrap();
+    let config = || fs::read(repository.repo().join(".git/config")).unwrap();
     let before = config();
-    let words = ["--runs", "2", "--show-output", "--rev", "HEAD~..HEAD", "sh -c 'cat lib/inner/sub/data >&2'"];
-    let (status, _, stderr) = place.run(&words);
+    let args = ["--runs", "2", "--show-output", "--rev", "HEAD~..HEAD", "sh -c 'cat lib/inner/sub/data >&2'"];
+    let (status, _, stderr) = repository.run(&args);
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("one\n") && stderr.contains("two\n"), "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
     assert_eq!(config(), before);
-    fs::write(place.repo().join("lib/inner/source"), "dirty").unwrap();
-    let (status, _, stderr) = place.run(&["--rev", "HEAD..WORK", "true"]);
+    fs::write(repository.repo().join("lib/inner/source"), "dirty").unwrap();
+    let (status, _, stderr) = repository.run(&["--rev", "HEAD..WORK", "true"]);
     assert_eq!(status, 2);
     assert!(stderr.contains("commit them there"), "{stderr}");
 }
 
-/// Begins to build, and waits until it does.
-fn building(place: &Place, mark: &str) -> Child {
+/// Starts a comparison and waits until its build runs.
+fn building(repository: &Repository, mark: &str) -> Child {
     let build = format!("setsid sleep {mark} & sleep {mark}; true");
-    let child =
-        place.compare("", &["--rev", "old..HEAD", "--build", &build, "./prog"]).stderr(Stdio::piped()).spawn().unwrap();
-    assert!(eventually(|| processes_with(&format!("sleep {mark}")) >= 3), "the build has begun");
-    assert_eq!(place.left().len(), 2);
+    let child = repository
+        .compare("", &["--rev", "old..HEAD", "--build", &build, "./prog"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(eventually(|| processes_with(&format!("sleep {mark}")) >= 3), "the build does not start");
+    assert_eq!(repository.leftovers().len(), 2);
     child
 }
 
 #[test]
 fn an_interrupted_build_leaves_nothing() {
-    let place = two_commits("interrupted");
-    let child = building(&place, "7201");
+    let repository = two_commits("interrupted");
+    let child = building(&repository, "7201");
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
-    assert!(place.left().is_empty(), "{:?}", place.left());
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
     assert_eq!(processes_with("sleep 7201"), 0);
 }
 
 #[test]
-fn what_a_killed_steady_left_is_gone_with_the_next() {
-    let place = two_commits("killed");
-    let mut child = building(&place, "7202");
-    // One that lives is left alone.
-    assert_eq!(place.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
-    assert_eq!(place.left().len(), 2);
+fn the_next_comparison_removes_what_a_killed_one_left() {
+    let repository = two_commits("killed");
+    let mut child = building(&repository, "7202");
+    // The workspace of a running process is not touched.
+    assert_eq!(repository.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
+    assert_eq!(repository.leftovers().len(), 2);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(within_a_second(|| processes_with("sleep 7202") == 0));
-    assert_eq!(place.left().len(), 2);
-    assert_eq!(place.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
-    assert!(place.left().is_empty(), "{:?}", place.left());
+    assert_eq!(repository.leftovers().len(), 2);
+    assert_eq!(repository.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
 #[test]
-fn an_interruption_while_measuring_leaves_nothing() {
-    let place = two_commits("measuring");
-    let child = place
+fn an_interrupted_measurement_leaves_nothing() {
+    let repository = two_commits("measuring");
+    let child = repository
         .compare("", &["--runs", "1000000", "--rev", "HEAD..HEAD", "sleep 0.01"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(within_a_second(|| place.left().len() == 3));
+    assert!(within_a_second(|| repository.leftovers().len() == 3));
     std::thread::sleep(std::time::Duration::from_millis(1000));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let (status, _, stderr) = told(child.wait_with_output().unwrap());
+    let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 143, "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
 }
 
 #[test]
-fn directories_that_forbid_writing_are_removed() {
-    let place = two_commits("forbidding");
+fn read_only_directories_are_removed() {
+    let repository = two_commits("forbidding");
     let build = "mkdir -p a/b && touch a/b/c && chmod 555 a/b a";
-    assert_eq!(place.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "--build", build, "true"]).0, 0);
-    assert!(place.left().is_empty());
+    assert_eq!(repository.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "--build", build, "true"]).0, 0);
+    assert!(repository.leftovers().is_empty());
 }
 
 #[test]
-fn programs_find_the_libraries_that_were_built_with_them() {
-    let place = Place::new("libraries");
-    place.write("prog.c", "int f(void);\nint main(void) { return f(); }\n");
+fn programs_load_the_libraries_of_their_own_revision() {
+    let repository = Repository::new("libraries");
+    repository.write("prog.c", "int f(void);\nint main(void) { return f(); }\n");
     let build = "mkdir -p lib && cc -shared -fPIC -o lib/libsteadytest.so f.c && \
                  cc -o prog prog.c -Llib -lsteadytest -Wl,-rpath,$PWD/lib && echo $PWD >where";
     for (status, message) in [(3, "one"), (4, "two")] {
-        place.write("f.c", &format!("int f(void) {{ return {status}; }}\n"));
-        place.commit(message);
+        repository.write("f.c", &format!("int f(void) {{ return {status}; }}\n"));
+        repository.commit(message);
     }
     for ignored in ["3", "4"] {
         let ignored = format!("--ignore-failure={ignored}");
         let (status, _, stderr) =
-            place.run(&[&ignored, "--runs", "2", "--rev", "HEAD~..HEAD", "--build", build, "./prog"]);
+            repository.run(&[&ignored, "--runs", "2", "--rev", "HEAD~..HEAD", "--build", build, "./prog"]);
         assert_eq!(status, 3);
         let (name, other) = if ignored.ends_with('3') { ("(HEAD ", "status 4") } else { ("(HEAD~ ", "status 3") };
-        assert!(stderr.contains(name) && stderr.contains(other), "each has its own: {stderr}");
+        assert!(stderr.contains(name) && stderr.contains(other), "each revision loads its own library: {stderr}");
     }
-    let (status, _, stderr) = place.run(&["--rev", "HEAD..HEAD", "--build", build, "sh -c 'cat $(cat where)/f.c'"]);
+    let (status, _, stderr) =
+        repository.run(&["--rev", "HEAD..HEAD", "--build", build, "sh -c 'cat $(cat where)/f.c'"]);
     assert_eq!(status, 3);
     assert!(stderr.contains("'where' names the directory that it was built in"), "{stderr}");
 }
 
 #[test]
-fn hooks_and_variables_of_git_do_no_harm() {
-    let place = two_commits("hook");
-    let hook = place.repo().join(".git/hooks/post-checkout");
+fn git_hooks_and_git_environment_variables_are_ignored() {
+    let repository = two_commits("hook");
+    let hook = repository.repo().join(".git/hooks/post-checkout");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command =
-        place.compare("", &["--runs", "2", "--rev", "old..HEAD", "--build", "git rev-parse HEAD", "true"]);
+        repository.compare("", &["--runs", "2", "--rev", "old..HEAD", "--build", "git rev-parse HEAD", "true"]);
     command.env("GIT_DIR", "/nonexistent").env("GIT_INDEX_FILE", "/nonexistent");
-    let (status, _, stderr) = told(command.output().unwrap());
+    let (status, _, stderr) = output_of(command.output().unwrap());
     assert_eq!(status, 0, "{stderr}");
-    assert!(place.left().is_empty());
+    assert!(repository.leftovers().is_empty());
 }
 
 #[test]
-fn the_revision_at_hand_is_absent_with_its_reason() {
-    let place = Place::new("unborn");
-    assert_eq!(place.json(&["--runs", "2", "true"])["revision_absent"], "there is no commit yet");
+fn the_report_says_why_it_has_no_revision() {
+    let repository = Repository::new("unborn");
+    assert_eq!(repository.json(&["--runs", "2", "true"])["revision_absent"], "there is no commit yet");
     let output =
-        place.compare("", &["--runs", "2", "--format", "json", "/bin/true"]).env("PATH", "/nonexistent").output();
-    let (_, stdout, stderr) = told(output.unwrap());
+        repository.compare("", &["--runs", "2", "--format", "json", "/bin/true"]).env("PATH", "/nonexistent").output();
+    let (_, stdout, stderr) = output_of(output.unwrap());
     let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
     assert_eq!((&report["revision"], &report["revision_absent"]), (&Value::Null, &"no git in PATH".into()));
-    let output = place.compare("", &["--runs", "2", "--format", "json", "true"]).current_dir("/").output();
-    let report: Value = serde_json::from_str(&told(output.unwrap()).1).unwrap();
+    let output = repository.compare("", &["--runs", "2", "--format", "json", "true"]).current_dir("/").output();
+    let report: Value = serde_json::from_str(&output_of(output.unwrap()).1).unwrap();
     assert_eq!(report["revision_absent"], "not a git repository");
 }

@@ -1,4 +1,4 @@
-//! The rulers: what is printed, and that neighbours end with `steady`, however it ends.
+//! `steady load --rulers`: reports and exports, and that neighbours end with `steady`, also if it is killed.
 
 mod steady;
 
@@ -7,23 +7,23 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{eventually, run, scratch, steady, told, within_a_second};
+use steady::{eventually, output_of, run, scratch, steady, within_a_second};
 
 const RESOURCES: [&str; 7] = ["alu", "l1", "l2", "shared", "memory", "fetch", "system_call"];
 
-fn json(words: &[&str]) -> Value {
-    let (status, stdout, stderr) = run(&[&["load", "--rulers", "--no-history", "--format", "json"], words].concat());
+fn json(args: &[&str]) -> Value {
+    let (status, stdout, stderr) = run(&[&["load", "--rulers", "--no-history", "--format", "json"], args].concat());
     assert_eq!(status, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
-/// CPU time that a reading may cost.
+/// Returns the CPU time that a reading may cost, in seconds.
 fn limit(resource: &str) -> f64 {
     if resource == "shared" { 0.005 } else { 0.001 }
 }
 
 #[test]
-fn every_resource_is_read_or_says_why_not() {
+fn every_resource_is_measured_or_has_a_reason() {
     let report = json(&[]);
     assert_eq!((&report["schema"], &report["neighbour"]), (&"steady.rulers/1".into(), &Value::Null));
     let rows = report["rows"].as_array().unwrap();
@@ -43,28 +43,28 @@ fn every_resource_is_read_or_says_why_not() {
 }
 
 #[test]
-fn readings_stay_within_the_limit_on_their_cost() {
-    let beyond = |report: &Value| -> Vec<String> {
+fn the_cost_of_readings_stays_below_its_limit() {
+    let too_expensive = |report: &Value| -> Vec<String> {
         let readings = report["rows"][0]["readings"].as_array().unwrap().iter();
-        let dear = readings.filter(|reading| {
+        let above_limit = readings.filter(|reading| {
             reading["cost_seconds"].as_f64().is_some_and(|cost| cost > limit(reading["resource"].as_str().unwrap()))
         });
-        dear.map(Value::to_string).collect()
+        above_limit.map(Value::to_string).collect()
     };
-    // An interrupt is booked on the thread that it falls upon, and one of a hundred readings may have a long one.
-    let attempts: Vec<Vec<String>> = (0..3).map(|_| beyond(&json(&[]))).collect();
+    // The kernel charges an interrupt to the thread that it interrupts, and one of a hundred readings may meet a long one.
+    let attempts: Vec<Vec<String>> = (0..3).map(|_| too_expensive(&json(&[]))).collect();
     assert!(attempts.iter().any(Vec::is_empty), "{attempts:?}");
 }
 
 #[test]
-fn a_row_for_each_number_of_neighbours() {
+fn there_is_a_row_for_each_number_of_neighbours() {
     for kind in ["spin", "stream", "hash"] {
         let report = json(&["--neighbour", kind, "--procs", "1,3", "--seed", "7"]);
         let numbers: Vec<u64> =
             report["rows"].as_array().unwrap().iter().map(|row| row["neighbours"].as_u64().unwrap()).collect();
         assert_eq!((numbers, &report["neighbour"]), (vec![0, 1, 3], &kind.into()));
         let busy = |row: usize| report["rows"][row]["activity"]["busy_ratio"].as_f64().unwrap();
-        assert!(busy(2) > 0.5 * f64::from(3.min(cpus())) / f64::from(cpus()), "they are at work: {report}");
+        assert!(busy(2) > 0.5 * f64::from(3.min(cpus())) / f64::from(cpus()), "the neighbours are idle: {report}");
     }
 }
 
@@ -73,12 +73,12 @@ fn cpus() -> u32 {
 }
 
 #[test]
-fn every_form_fits_its_page() {
+fn every_format_is_written_and_text_fits_eighty_columns() {
     let files = ["md", "csv", "html"].map(|form| scratch(&format!("rulers.{form}")));
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1", "--no-history"];
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1", "--no-history"];
     let [markdown, csv, html] = files.each_ref().map(|file| file.to_str().unwrap());
     let exports = ["--export-markdown", markdown, "--export-csv", csv, "--export-html", html];
-    let (status, stdout, stderr) = run(&[&words[..], &exports].concat());
+    let (status, stdout, stderr) = run(&[&args[..], &exports].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
     assert!(stdout.starts_with("Right now ") && stdout.contains("Beside 1 neighbour that spins"), "{stdout}");
@@ -90,18 +90,18 @@ fn every_form_fits_its_page() {
 }
 
 #[test]
-fn the_best_is_kept_and_a_broken_file_is_no_failure() {
+fn the_best_readings_are_stored_and_a_broken_file_is_replaced() {
     let home = scratch("rulers-home");
     let read = || {
-        let words = ["load", "--rulers", "--no-history", "--format", "json"];
-        let (status, stdout, stderr) = told(steady().env("XDG_DATA_HOME", &home).args(words).output().unwrap());
+        let args = ["load", "--rulers", "--no-history", "--format", "json"];
+        let (status, stdout, stderr) = output_of(steady().env("XDG_DATA_HOME", &home).args(args).output().unwrap());
         assert_eq!(status, 0, "{stderr}");
         (serde_json::from_str::<Value>(&stdout).unwrap(), stderr)
     };
     assert_eq!(read().1, "");
     let file = home.join("steady/rulers.json");
     let text = fs::read_to_string(&file).unwrap();
-    // As if this host had been twice as fast once: a natural logarithm of 2 is 693 thousandths.
+    // Pretend that this host was once twice as fast. Bins are thousandths of a natural logarithm, and ln 2 is 0.693.
     let mut best: Value = serde_json::from_str(&text).unwrap();
     for ruler in best["rulers"].as_object_mut().unwrap().values_mut() {
         let lowest: i64 =
@@ -116,19 +116,19 @@ fn the_best_is_kept_and_a_broken_file_is_no_failure() {
     assert!(slowdown < 1.8, "{slowdown}");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(read().1.contains("not kept for later runs"), "no file can be there");
+    assert!(read().1.contains("not kept for later runs"), "a directory in place of the file is reported");
     fs::remove_dir_all(home).unwrap();
 }
 
 #[test]
 fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
-    let words = ["load", "--rulers", "--neighbour", "hash", "--procs", "7", "--no-history", "--quiet"];
-    let mut child = steady().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let args = ["load", "--rulers", "--neighbour", "hash", "--procs", "7", "--no-history", "--quiet"];
+    let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
     let group = child.id().to_string();
-    let mine = || neighbours_below(&group);
+    let neighbours = || neighbours_below(&group);
     let mut seen = Vec::new();
     assert!(eventually(|| {
-        seen = mine();
+        seen = neighbours();
         seen.len() == 7
     }));
     child.kill().unwrap();
@@ -137,12 +137,12 @@ fn neighbours_are_gone_within_a_second_of_a_killed_steady() {
 }
 
 #[test]
-fn a_neighbour_that_is_killed_is_told_and_whole_rows_are_kept() {
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn a_killed_neighbour_is_reported_with_the_complete_rows() {
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let neighbours = neighbours_of_row(child.id(), 3);
     assert!(Command::new("kill").args(["-KILL", &neighbours[0]]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 125, "{stderr}");
     assert!(stderr.contains("a neighbour was ended by signal 9"), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -150,12 +150,12 @@ fn a_neighbour_that_is_killed_is_told_and_whole_rows_are_kept() {
     assert!(report["failure"].as_str().unwrap().contains("signal 9"), "{report}");
 }
 
-/// The neighbours of the row with this number among those that have any, as soon as they are there.
+/// Waits for a row that has neighbours, counted from 1, and returns the process ids of these neighbours.
 fn neighbours_of_row(steady: u32, row: usize) -> Vec<String> {
     let (mut rows, mut seen) = (0, Vec::new());
     for _ in 0..3_000 {
         let now = neighbours_below(&steady.to_string());
-        // Each row has neighbours of its own, which come and go one by one.
+        // Each row starts its own neighbours, one after the other.
         if !now.is_empty() && now.iter().all(|pid| !seen.contains(pid)) {
             rows += 1;
         }
@@ -168,7 +168,7 @@ fn neighbours_of_row(steady: u32, row: usize) -> Vec<String> {
     panic!("there was no row {row}");
 }
 
-/// The neighbours that descend from a process, by way of the one that starts them.
+/// Returns the neighbours below a process: the children of its helper processes that start neighbours.
 fn neighbours_below(pid: &str) -> Vec<String> {
     let children = |pid: &str| -> Vec<String> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
@@ -183,12 +183,12 @@ fn neighbours_below(pid: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_interruption_keeps_the_rows_that_are_whole() {
-    let words = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
-    let child = steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn after_an_interruption_the_complete_rows_are_reported() {
+    let args = ["load", "--rulers", "--neighbour", "spin", "--procs", "1..5", "--no-history", "--format", "json"];
+    let child = steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     neighbours_of_row(child.id(), 3);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let (status, stdout, stderr) = told(child.wait_with_output().unwrap());
+    let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let rows = report["rows"].as_array().unwrap().len();
@@ -196,16 +196,16 @@ fn an_interruption_keeps_the_rows_that_are_whole() {
 }
 
 #[test]
-fn bad_input_is_refused_in_one_line() {
+fn invalid_options_are_usage_errors() {
     let cases: [&[&str]; 4] = [
         &["--neighbour", "sleep"],
         &["--procs", "3"],
         &["--neighbour", "spin", "--procs", "0"],
         &["--neighbour", "spin", "--procs", "4..2"],
     ];
-    for words in cases {
-        let (status, stdout, stderr) = run(&[&["load", "--rulers"], words].concat());
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
+    for args in cases {
+        let (status, stdout, stderr) = run(&[&["load", "--rulers"], args].concat());
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
         assert!(!stderr.is_empty());
     }
     let (status, _, stderr) = run(&["load", "--neighbour", "spin"]);

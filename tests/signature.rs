@@ -1,5 +1,5 @@
-//! `steady signature` on real files: the known vectors in every way, files that change while they are read, what is left when
-//! processes are killed.
+//! `steady signature` on real files: known signatures with every allocator and kind of worker, files that change while they
+//! are read, and killed processes.
 
 mod steady;
 
@@ -13,12 +13,13 @@ use serde_json::Value;
 
 use steady_workloads::signature::made;
 
-use steady::{cpu_seconds, eventually, processes_with, run, scratch, steady, told, within_a_second};
+use steady::{cpu_seconds, eventually, output_of, processes_with, run, scratch, steady, within_a_second};
 
-const WAYS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
+/// Options that choose the kind and number of workers.
+const WORKERS: [&[&str]; 4] = [&["--single"], &["--threads", "3"], &["--processes", "3"], &[]];
 const ALLOCATORS: [&str; 4] = ["none", "pool", "global", "system"];
 
-/// An input of the known vectors.
+/// Returns an input of the file of known signatures.
 fn input(name: &str) -> Vec<u8> {
     let ramp = |length: usize| (0..=255).cycle().take(length).collect();
     match name {
@@ -37,7 +38,7 @@ fn input(name: &str) -> Vec<u8> {
     }
 }
 
-/// A folder of the test's own; gone when dropped.
+/// A directory for one test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -56,7 +57,7 @@ impl Folder {
         self.path(name)
     }
 
-    /// A pipe with a name.
+    /// Creates a named pipe.
     fn fifo(&self, name: &str) -> String {
         let path = self.path(name);
         let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
@@ -71,7 +72,7 @@ impl Drop for Folder {
     }
 }
 
-/// Names, sizes and signatures.
+/// Returns names, sizes and signatures of the known inputs.
 fn vectors() -> Vec<(String, usize, String)> {
     let text = include_str!("../testdata/signature/vectors.tsv");
     let vectors = text.lines().map(|line| {
@@ -83,7 +84,7 @@ fn vectors() -> Vec<(String, usize, String)> {
 }
 
 #[test]
-fn every_way_comes_to_the_known_vectors() {
+fn every_allocator_and_kind_of_worker_gives_the_known_signatures() {
     let folder = Folder::new("vectors");
     let vectors = vectors();
     assert!(vectors.len() > 10);
@@ -97,62 +98,66 @@ fn every_way_comes_to_the_known_vectors() {
         .collect();
     let expected: String =
         vectors.iter().zip(&files).map(|((_, _, signature), file)| format!("{signature}  {file}\n")).collect();
-    for way in WAYS {
+    for workers in WORKERS {
         for allocator in ALLOCATORS {
-            let words: Vec<&str> = ["signature", "--allocator", allocator]
+            let args: Vec<&str> = ["signature", "--allocator", allocator]
                 .iter()
-                .chain(way)
+                .chain(workers)
                 .copied()
                 .chain(files.iter().map(String::as_str))
                 .collect();
-            let (status, stdout, stderr) = run(&words);
-            assert_eq!((status, stdout.as_str(), stderr.as_str()), (0, expected.as_str(), ""), "{way:?} {allocator}");
+            let (status, stdout, stderr) = run(&args);
+            assert_eq!(
+                (status, stdout.as_str(), stderr.as_str()),
+                (0, expected.as_str(), ""),
+                "{workers:?} {allocator}"
+            );
         }
     }
 }
 
-/// Runs it with this as its standard input, given in pieces of which none ends with a block.
-fn piped(words: &[&str], bytes: &[u8]) -> (i32, String, String) {
+/// Runs `steady signature` and writes `bytes` to its standard input, in pieces that do not end at the end of a block.
+fn piped(args: &[&str], bytes: &[u8]) -> (i32, String, String) {
     let mut command = steady();
-    command.arg("signature").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("signature").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     for piece in bytes.chunks(7_001) {
         input.write_all(piece).unwrap();
     }
     drop(input);
-    told(child.wait_with_output().unwrap())
+    output_of(child.wait_with_output().unwrap())
 }
 
 #[test]
-fn pipes_are_cut_where_files_are() {
+fn a_pipe_gives_the_signature_of_the_file() {
     let bytes = input("xorshift-3MiB+7");
-    for way in WAYS {
-        let words: Vec<&str> = way.iter().copied().chain(["-"]).collect();
-        assert_eq!(piped(&words, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{way:?}");
+    for workers in WORKERS {
+        let args: Vec<&str> = workers.iter().copied().chain(["-"]).collect();
+        assert_eq!(piped(&args, &bytes), (0, "Final signature: 1647581792\n".to_owned(), String::new()), "{workers:?}");
     }
     assert_eq!(piped(&["-"], &[]).1, "Final signature: 0\n");
 }
 
 #[test]
-fn an_input_that_was_read_from_goes_on_from_there() {
+fn a_file_as_standard_input_is_read_from_its_offset() {
     let folder = Folder::new("begun");
     let bytes = input("xorshift-1MiB");
     let (whole, rest) = (folder.file("whole", &bytes), folder.file("rest", &bytes[1_000..]));
     let mut file = File::open(whole).unwrap();
     std::io::Read::read_exact(&mut file, &mut [0; 1_000]).unwrap();
     let begun = steady().args(["signature", "-"]).stdin(file).output().unwrap();
-    assert_eq!(told(begun), run(&["signature", &rest]));
+    assert_eq!(output_of(begun), run(&["signature", &rest]));
 }
 
 #[test]
-fn holes_are_zeros() {
+fn holes_are_read_as_zeros() {
     let folder = Folder::new("holes");
     let path = folder.path("sparse");
     let file = File::create(&path).unwrap();
     file.set_len(40 << 20).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[7; 5_000], 9_999_999).unwrap();
-    let by = |words: &[&str]| run(&[&["signature"], words, &[path.as_str()]].concat());
+    let by = |args: &[&str]| run(&[&["signature"], args, &[path.as_str()]].concat());
     let (status, with_holes, stderr) = by(&[]);
     assert_eq!((status, stderr.as_str()), (0, ""));
     let piped = piped(&["-"], &fs::read(&path).unwrap());
@@ -160,7 +165,7 @@ fn holes_are_zeros() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_goes_on() {
+fn unreadable_files_are_reported_and_the_others_are_signed() {
     let folder = Folder::new("unreadable");
     let good = folder.file("good", b"a");
     let missing = folder.path("missing");
@@ -182,34 +187,35 @@ fn what_cannot_be_read_is_told_and_the_rest_goes_on() {
 }
 
 #[test]
-fn files_of_the_kernel_s_are_read_whatever_size_they_say() {
+fn kernel_files_are_read_to_their_end_although_their_size_is_wrong() {
     for path in ["/proc/version", "/sys/devices/system/cpu/possible"] {
         let bytes = fs::read(path).unwrap();
         assert_eq!(run(&["signature", path]), piped(&["-"], &bytes), "{path}");
     }
 }
 
-/// Signs a file slowly, has something done to it once some of it was read, and tells what came of it.
-fn disturbed(name: &str, way: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
+/// Signs a file slowly and calls `disturb` once part of it is read. Returns the exit status, standard output and standard
+/// error.
+fn disturbed(name: &str, workers: &[&str], disturb: impl FnOnce(&Path)) -> (i32, String, String) {
     let folder = Folder::new(name);
     let path = folder.file("file", &made(12 << 20));
-    let mut words = vec!["signature", "--allocator", "global"];
-    words.extend(way);
-    let mut child = started(&[words.as_slice(), &[&path]].concat());
+    let mut args = vec!["signature", "--allocator", "global"];
+    args.extend(workers);
+    let mut child = started(&[args.as_slice(), &[&path]].concat());
     let read = format!("/proc/{}/io", child.id());
     let begun = || {
         let text = fs::read_to_string(&read).unwrap_or_default();
         let bytes = text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok());
         bytes.is_some_and(|bytes| bytes > 600_000)
     };
-    assert!(eventually(begun) || child.try_wait().unwrap().is_some(), "it reads");
-    assert!(child.try_wait().unwrap().is_none(), "there is time to disturb it");
+    assert!(eventually(begun) || child.try_wait().unwrap().is_some(), "reading does not start");
+    assert!(child.try_wait().unwrap().is_none(), "the process ended before it could be disturbed");
     disturb(Path::new(&path));
-    told(ended(child))
+    output_of(ended(child))
 }
 
-fn started(words: &[&str]) -> Child {
-    steady().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("steady starts")
+fn started(args: &[&str]) -> Child {
+    steady().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("steady starts")
 }
 
 fn ended(child: Child) -> Output {
@@ -217,7 +223,7 @@ fn ended(child: Child) -> Output {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_read_has_no_signature() {
+fn a_file_that_changes_while_it_is_read_is_an_error() {
     let shrink = |path: &Path| File::options().write(true).open(path).unwrap().set_len(8_000_123).unwrap();
     let (status, stdout, stderr) = disturbed("shrinks", &["--single"], shrink);
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
@@ -242,21 +248,21 @@ fn a_file_that_changes_while_it_is_read_has_no_signature() {
         std::os::unix::fs::FileExt::write_all_at(&file, b"other", 5).unwrap();
         file.set_modified(modified).unwrap();
     };
-    let (status, stdout, stderr) = disturbed("is-written-to-in-secret", &["--single"], restore);
+    let (status, stdout, stderr) = disturbed("is-written-to-with-its-time-restored", &["--single"], restore);
     assert_eq!((status, stdout.as_str()), (2, ""), "{stderr}");
 }
 
-/// The processes whose parent this is.
+/// Returns the children of a process.
 fn children(of: u32) -> Vec<i32> {
     let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
 #[test]
-fn nothing_is_left_when_it_is_killed() {
+fn nothing_is_left_if_steady_is_killed() {
     let folder = Folder::new("killed");
     let pipe = folder.fifo("endless");
-    // Somebody has it open for writing, and writes nothing.
+    // The pipe has a writer that writes nothing.
     let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
     let mut child = started(&["signature", "--processes", "3", &pipe]);
     assert!(eventually(|| children(child.id()).len() == 3));
@@ -266,35 +272,35 @@ fn nothing_is_left_when_it_is_killed() {
 }
 
 #[test]
-fn a_worker_that_is_killed_is_an_error_and_no_number() {
+fn a_killed_worker_is_an_error_without_a_signature() {
     let folder = Folder::new("lost");
     let pipe = folder.fifo("endless");
     let _writer = File::options().read(true).write(true).open(&pipe).unwrap();
     let child = started(&["signature", "--processes", "3", &pipe]);
     assert!(eventually(|| children(child.id()).len() == 3));
     kill_process(Pid::from_raw(children(child.id())[1]).unwrap(), Signal::KILL).unwrap();
-    let (status, stdout, stderr) = told(ended(child));
+    let (status, stdout, stderr) = output_of(ended(child));
     assert_eq!((status, stdout.as_str()), (125, ""));
     assert!(stderr.contains("one of its workers was killed by signal 9"), "{stderr}");
     assert!(within_a_second(|| processes_with(&pipe) == 0), "workers are left");
 }
 
 #[test]
-fn what_it_took_is_told() {
+fn statistics_are_reported() {
     let folder = Folder::new("stats");
     let path = folder.file("file", &input("xorshift-1MiB"));
-    let stats = |words: &[&str]| {
-        let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], words, &[path.as_str()]].concat());
+    let stats = |args: &[&str]| {
+        let (status, stdout, stderr) = run(&[&["signature", "--format", "json"], args, &[path.as_str()]].concat());
         assert_eq!(status, 0, "{stderr}");
         let report: Value = serde_json::from_str(&stdout).unwrap();
         report["files"][0].clone()
     };
-    for crew in ["--threads", "--processes"] {
-        let global = stats(&["--allocator", "global", crew, "8"]);
+    for kind in ["--threads", "--processes"] {
+        let global = stats(&["--allocator", "global", kind, "8"]);
         assert_eq!(global["workers"], 8);
         let nodes = global["allocations"].as_u64().unwrap();
-        assert_eq!(nodes, 513_688, "each block of random bytes has some 502 nodes");
-        assert_eq!(global["lock_acquisitions"].as_u64(), Some(2 * nodes), "one for each node, one to give it back");
+        assert_eq!(nodes, 513_688, "each block of random bytes has about 502 nodes");
+        assert_eq!(global["lock_acquisitions"].as_u64(), Some(2 * nodes), "one to allocate each node, one to free it");
         assert!(
             global["user_seconds"].as_f64().unwrap() + global["system_seconds"].as_f64().unwrap() > 0.0,
             "{global}"
@@ -317,18 +323,18 @@ fn memory_does_not_grow_with_files_or_workers() {
     let file = File::create(&path).unwrap();
     let piece = made(8 << 20);
     (0..16).for_each(|_| (&file).write_all(&piece).unwrap());
-    for words in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
-        let words = [&["signature", "--format", "json"], words, &[path.as_str()]].concat();
-        let (status, stdout, stderr) = run(&words);
+    for args in [&["--threads", "256"][..], &["--threads", "256", "--allocator", "pool"], &["--processes", "5"], &[]] {
+        let args = [&["signature", "--format", "json"], args, &[path.as_str()]].concat();
+        let (status, stdout, stderr) = run(&args);
         assert_eq!(status, 0, "{stderr}");
         let report: Value = serde_json::from_str(&stdout).unwrap();
         let peak = report["files"][0]["peak_memory_bytes"].as_u64().expect("peaks can be read");
-        assert!(peak < MOST, "{words:?}: {peak}");
+        assert!(peak < MOST, "{args:?}: {peak}");
     }
 }
 
 #[test]
-fn every_form_can_be_had() {
+fn every_format_is_written() {
     let folder = Folder::new("forms");
     let path = folder.file("a,b", b"a");
     let (status, csv, _) = run(&["signature", "--format", "csv", "--allocator", "pool", &path]);
@@ -348,13 +354,12 @@ fn every_form_can_be_had() {
 }
 
 #[test]
-fn a_bench_answers_on_a_file_s_bytes() {
+fn the_bench_answers_its_questions_on_a_file() {
     let folder = Folder::new("bench");
     let path = folder.file("file", &input("text-5000"));
     let (page, chart) = (folder.path("bench.html"), folder.path("bench.svg"));
-    let words = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
-    let (status, stdout, stderr) =
-        run(&[&words[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
+    let args = ["signature", "bench", "--budget", "1s", "--seed", "7", "--samples", "--format", "json"];
+    let (status, stdout, stderr) = run(&[&args[..], &["--export-html", &page, "--export-svg", &chart, &path]].concat());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(fs::read_to_string(chart).unwrap().starts_with("<svg"));
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -375,15 +380,15 @@ fn a_bench_answers_on_a_file_s_bytes() {
 }
 
 #[test]
-fn a_bench_that_is_interrupted_shows_what_it_has() {
-    // Of so little that the first rounds are over soon.
+fn an_interrupted_bench_shows_the_completed_rounds() {
+    // A small file, so that rounds are short.
     let folder = Folder::new("interrupted");
     let path = folder.file("file", &input("text-5000"));
     let child = started(&["signature", "bench", "--budget", "1m", "--format", "csv", &path]);
-    // Once calls have been calibrated, rounds take milliseconds.
+    // The calibration of the clock takes some CPU time; then rounds take milliseconds.
     assert!(eventually(|| cpu_seconds(child.id() as i32) > 3.0));
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
-    let (status, stdout, stderr) = told(ended(child));
+    let (status, stdout, stderr) = output_of(ended(child));
     assert_eq!((status, stderr.as_str()), (130, ""));
     assert!(stdout.starts_with("allocator,workers,bytes,"), "{stdout}");
 }

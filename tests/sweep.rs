@@ -1,4 +1,5 @@
-//! Programs started from their snapshots do what they do as usual, whatever is swapped, killed or started at once meanwhile.
+//! Programs behave the same from snapshots and without them, also if files are replaced, processes are killed, or many
+//! programs start concurrently.
 
 #[path = "steady/mod.rs"]
 mod steady;
@@ -26,5 +27,5 @@ mod swapped;
 #[path = "sweep/tables.rs"]
 mod tables;
 
-/// The binary.
+/// The path of the `steady` binary.
 const STEADY: &str = env!("CARGO_BIN_EXE_steady");

@@ -1,38 +1,39 @@
-//! `steady warm` as its user meets it: the command, the store and who may be trusted with it, the keeper, and what is told.
+//! `steady warm` as a command: modes, exit statuses, the environment of the command, `why`, `snapshot`, `clear` and
+//! `--except`.
 
-#[path = "warm/mod.rs"]
-mod kept;
 mod steady;
+#[path = "warm/mod.rs"]
+mod test_env;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use kept::{Kept, available, within};
-use steady::told;
+use steady::output_of;
+use test_env::{TestEnv, available, within};
 
 #[test]
-fn the_first_launch_is_as_usual_and_later_ones_are_from_snapshots() {
-    let Some(kept) = available("the_first_launch_is_as_usual_and_later_ones_are_from_snapshots") else { return };
+fn the_first_launch_is_normal_and_later_ones_use_snapshots() {
+    let Some(env) = available("the_first_launch_is_normal_and_later_ones_use_snapshots") else { return };
     let script = "for i in 1 2 3; do /bin/cat /etc/hostname; done; /bin/true && echo well";
-    let usual = told(Command::new("sh").args(["-c", script]).output().unwrap());
-    assert_eq!(kept.run(&["sh", "-c", script]), usual);
-    assert!(kept.launches("no_card") > 0, "{}", kept.status());
-    // On a busy machine a keeper may spend no more before something is saved: the next one goes on.
+    let usual = output_of(Command::new("sh").args(["-c", script]).output().unwrap());
+    assert_eq!(env.run(&["sh", "-c", script]), usual);
+    assert!(env.launches("no_card") > 0, "{}", env.status());
+    // A keeper may only spend CPU time that snapshots have saved. On a busy machine the next keeper continues its work.
     let is_warm = || {
-        kept.run(&["sh", "-c", script]);
-        kept.state("/bin/cat") == "warm" && kept.state("/bin/true") == "warm"
+        env.run(&["sh", "-c", script]);
+        env.state("/bin/cat") == "warm" && env.state("/bin/true") == "warm"
     };
-    assert!(within(20.0, is_warm), "{}", kept.status());
-    let before = kept.launches("warm");
-    assert_eq!(kept.run(&["sh", "-c", script]), usual);
-    assert!(kept.launches("warm") >= before + 4, "{}", kept.status());
+    assert!(within(20.0, is_warm), "{}", env.status());
+    let before = env.launches("warm");
+    assert_eq!(env.run(&["sh", "-c", script]), usual);
+    assert!(env.launches("warm") >= before + 4, "{}", env.status());
 }
 
 #[test]
-fn prewarmed_programs_are_warm_from_the_first_launch_on() {
-    let Some(kept) = available("prewarmed_programs_are_warm_from_the_first_launch_on") else { return };
-    let words = [
+fn prewarmed_programs_use_snapshots_from_the_first_launch() {
+    let Some(env) = available("prewarmed_programs_use_snapshots_from_the_first_launch") else { return };
+    let args = [
         "warm",
         "--mode",
         "prewarm",
@@ -43,216 +44,219 @@ fn prewarmed_programs_are_warm_from_the_first_launch_on() {
         "-c",
         "/bin/cat /dev/null; true; /bin/true",
     ];
-    let (status, _, stderr) = told(kept.steady().args(words).output().unwrap());
+    let (status, _, stderr) = output_of(env.steady().args(args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
-    assert_eq!((kept.launches("warm"), kept.launches("no_card")), (2, 0), "{}", kept.status());
-    // Those that the command names itself; env(1) and its kind have the hook in them.
-    let words = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
-    assert_eq!(told(kept.steady().args(words).output().unwrap()), (0, String::new(), String::new()));
-    assert_eq!((kept.launches("warm"), kept.launches("no_card")), (4, 0), "{}", kept.status());
-    let (status, _, stderr) = told(kept.steady().args(["warm", "--programs", "cat", "--", "true"]).output().unwrap());
+    assert_eq!((env.launches("warm"), env.launches("no_card")), (2, 0), "{}", env.status());
+    // Without --programs, the programs named on the command line are prewarmed. Those that env(1) and similar programs start
+    // use snapshots too, because they inherit the hook.
+    let args = ["warm", "--mode", "prewarm", "--", "sh", "-c", "/usr/bin/env head -c1 /dev/zero >/dev/null"];
+    assert_eq!(output_of(env.steady().args(args).output().unwrap()), (0, String::new(), String::new()));
+    assert_eq!((env.launches("warm"), env.launches("no_card")), (4, 0), "{}", env.status());
+    let (status, _, stderr) =
+        output_of(env.steady().args(["warm", "--programs", "cat", "--", "true"]).output().unwrap());
     assert!(status == 125 && stderr.contains("--mode prewarm"), "{stderr}");
 }
 
 #[test]
-fn a_command_that_is_not_kept_warm_runs_as_it_is() {
-    let kept = Kept::new("off");
-    let words = ["warm", "--mode", "off", "--", "sh", "-c", "echo [$LD_PRELOAD]; exit 7"];
-    assert_eq!(told(kept.steady().args(words).output().unwrap()), (7, "[]\n".to_owned(), String::new()));
-    assert!(!kept.cache.exists());
+fn mode_off_runs_the_command_unchanged() {
+    let env = TestEnv::new("off");
+    let args = ["warm", "--mode", "off", "--", "sh", "-c", "echo [$LD_PRELOAD]; exit 7"];
+    assert_eq!(output_of(env.steady().args(args).output().unwrap()), (7, "[]\n".to_owned(), String::new()));
+    assert!(!env.cache.exists());
 }
 
 #[test]
-fn statuses_are_those_of_the_command_or_tell_why_there_is_none() {
-    let kept = Kept::new("statuses");
-    assert_eq!(kept.run(&["sh", "-c", "exit 3"]).0, 3);
-    let killed = kept.command(&["sh", "-c", "kill -TERM $$"]).output().unwrap();
+fn the_exit_status_is_that_of_the_command_or_of_the_error() {
+    let env = TestEnv::new("statuses");
+    assert_eq!(env.run(&["sh", "-c", "exit 3"]).0, 3);
+    let killed = env.command(&["sh", "-c", "kill -TERM $$"]).output().unwrap();
     assert_eq!(killed.status.signal(), Some(15));
-    for (words, status, text) in [
+    for (args, status, text) in [
         (&["/no-such-folder/x"][..], 127, "/no-such-folder/x"),
         (&["no-such-program"], 127, "in PATH"),
         (&["/etc/passwd"], 126, "/etc/passwd"),
         (&["/tmp"], 126, "/tmp"),
     ] {
-        let (found, _, stderr) = kept.run(words);
-        assert!(found == status && stderr.contains(text), "{words:?}: {found} {stderr}");
+        let (found, _, stderr) = env.run(args);
+        assert!(found == status && stderr.contains(text), "{args:?}: {found} {stderr}");
     }
-    for (words, status) in
+    for (args, status) in
         [(&["warm"][..], 125), (&["warm", "--mode", "x", "--", "true"], 125), (&["warm", "why", "no-such-program"], 2)]
     {
-        let (found, _, stderr) = told(kept.steady().args(words).output().unwrap());
-        assert!(found == status && !stderr.is_empty(), "{words:?}: {found} {stderr}");
+        let (found, _, stderr) = output_of(env.steady().args(args).output().unwrap());
+        assert!(found == status && !stderr.is_empty(), "{args:?}: {found} {stderr}");
     }
 }
 
 #[test]
-fn a_command_that_is_steady_itself_is_not_taken() {
-    let Some(kept) = available("a_command_that_is_steady_itself_is_not_taken") else { return };
+fn steady_itself_gets_no_snapshot() {
+    let Some(env) = available("steady_itself_gets_no_snapshot") else { return };
     let (own, script) = (env!("CARGO_BIN_EXE_steady"), "/bin/true; /bin/true; sleep 0.2");
-    assert_eq!(kept.run(&[own, "warm", "--", "sh", "-c", script]).0, 0);
-    assert!(within(10.0, || kept.state("/bin/true") == "warm"), "{}", kept.status());
-    assert_ne!(kept.state(own), "warm", "{}", kept.status());
+    assert_eq!(env.run(&[own, "warm", "--", "sh", "-c", script]).0, 0);
+    assert!(within(10.0, || env.state("/bin/true") == "warm"), "{}", env.status());
+    assert_ne!(env.state(own), "warm", "{}", env.status());
     let is_warm = || {
-        kept.run(&[own, "warm", "--", "sh", "-c", script]);
-        kept.state("/bin/sh") == "warm"
+        env.run(&[own, "warm", "--", "sh", "-c", script]);
+        env.state("/bin/sh") == "warm"
     };
-    assert!(within(20.0, is_warm), "the command of that is: {}", kept.status());
+    assert!(within(20.0, is_warm), "/bin/sh has no snapshot: {}", env.status());
 }
 
 #[test]
-fn the_command_takes_the_place_of_steady() {
-    let kept = Kept::new("place");
-    let mut child = kept.command(&["sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().unwrap();
-    let output = child.wait_with_output_of();
+fn the_command_replaces_the_process_of_steady() {
+    let env = TestEnv::new("replace");
+    let mut child = env.command(&["sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().unwrap();
+    let output = child.read_to_end();
     assert_eq!(output.trim(), format!("{} {}", child.id(), std::process::id()));
 }
 
 #[test]
-fn the_command_gets_all_as_it_was() {
-    let Some(kept) = available("the_command_gets_all_as_it_was") else { return };
+fn signals_streams_and_limits_are_inherited_unchanged() {
+    let Some(env) = available("signals_streams_and_limits_are_inherited_unchanged") else { return };
     let steady = env!("CARGO_BIN_EXE_steady");
-    // Signals that are ignored, streams that are closed, descriptors, limits, the mask: as the shell left them.
-    let look = "sed -n '/^Sig[BCI]/p' /proc/self/status; ls /proc/self/fd; ulimit -a; umask; env | grep -v -e ^LD_PRELOAD -e ^_=";
+    // Ignored signals, closed streams, open descriptors, limits and the umask must be those that the shell has set.
+    let print_state = "sed -n '/^Sig[BCI]/p' /proc/self/status; ls /proc/self/fd; ulimit -a; umask; env | grep -v -e ^LD_PRELOAD -e ^_=";
     for setting in
         ["trap '' PIPE HUP;", "trap '' USR1; umask 027;", "ulimit -n 100; ulimit -s 4096;", "exec 7>/dev/null;"]
     {
         let shell = |before: &str| {
             let text = format!("{setting} exec {before} sh -c \"$LOOK\" <&-");
-            told(kept.shell(&text).env("LOOK", look).output().unwrap())
+            output_of(env.shell(&text).env("LOOK", print_state).output().unwrap())
         };
         assert_eq!(shell(&format!("{steady} warm --")), shell(""), "{setting}");
     }
 }
 
 #[test]
-fn what_the_user_preloads_stays() {
-    let Some(kept) = available("what_the_user_preloads_stays") else { return };
-    let own = "libm.so.6";
+fn libraries_that_the_user_preloads_are_loaded() {
+    let Some(env) = available("libraries_that_the_user_preloads_are_loaded") else { return };
+    let library = "libm.so.6";
     let print = ["sh", "-c", "echo $LD_PRELOAD; grep -c libm.so /proc/self/maps"];
-    let (status, stdout, _) = told(kept.command(&print).env("LD_PRELOAD", own).output().unwrap());
-    assert!(status == 0 && stdout.lines().next().unwrap().ends_with(&format!("/hook.so:{own}")), "{stdout}");
+    let (status, stdout, _) = output_of(env.command(&print).env("LD_PRELOAD", library).output().unwrap());
+    assert!(status == 0 && stdout.lines().next().unwrap().ends_with(&format!("/hook.so:{library}")), "{stdout}");
     assert_ne!(stdout.lines().nth(1), Some("0"));
-    assert_eq!(kept.launches("warm"), 0);
-    kept.snapshot("/bin/true");
-    let why = told(kept.steady().args(["warm", "why", "/bin/true"]).env("LD_PRELOAD", own).output().unwrap());
+    assert_eq!(env.launches("warm"), 0);
+    env.snapshot("/bin/true");
+    let why = output_of(env.steady().args(["warm", "why", "/bin/true"]).env("LD_PRELOAD", library).output().unwrap());
     assert!(why.1.contains("LD_PRELOAD"), "{why:?}");
-    // A command within a command has the hook once.
+    // A nested `steady warm` does not preload the hook twice.
     let nested = format!("{} warm -- sh -c 'echo $LD_PRELOAD'", env!("CARGO_BIN_EXE_steady"));
-    let (_, stdout, _) = kept.run(&["sh", "-c", &nested]);
+    let (_, stdout, _) = env.run(&["sh", "-c", &nested]);
     assert_eq!(stdout.matches("hook.so").count(), 1, "{stdout}");
 }
 
 #[test]
-fn programs_are_told_apart_by_why() {
-    let Some(kept) = available("programs_are_told_apart_by_why") else { return };
+fn why_gives_the_state_of_a_program() {
+    let Some(env) = available("why_gives_the_state_of_a_program") else { return };
     let why = |program: &str| {
-        told(kept.steady().args(["warm", "why", program]).env("COLUMNS", "1000").output().unwrap())
+        output_of(env.steady().args(["warm", "why", program]).env("COLUMNS", "1000").output().unwrap())
             .1
             .replace("\n  ", " ")
     };
     assert!(why("/bin/true").contains("there is no store"), "{}", why("/bin/true"));
-    kept.snapshot("/bin/true");
+    env.snapshot("/bin/true");
     assert!(why("/bin/true").contains("started from a snapshot"), "{}", why("/bin/true"));
     assert!(why("/bin/cat").contains("not been taken yet"), "{}", why("/bin/cat"));
     assert!(why("/etc/passwd").contains("may not be executed"), "{}", why("/etc/passwd"));
-    // Another program of the same name is not that program.
-    let copy = kept.folder().join("true");
+    // A copy elsewhere is another program.
+    let copy = env.folder().join("true");
     fs::copy("/bin/true", &copy).unwrap();
     assert!(why(copy.to_str().unwrap()).contains("not been taken yet"));
     let mut limited =
-        kept.shell(&format!("ulimit -s unlimited; exec {} warm why /bin/true", env!("CARGO_BIN_EXE_steady")));
-    assert!(told(limited.output().unwrap()).1.contains("ulimit -s"));
-    let told_by_name = kept.steady().args(["warm", "why", "/bin/true"]).env("MALLOC_ARENA_MAX", "1").output().unwrap();
-    assert!(told(told_by_name).1.contains("MALLOC_ARENA_MAX"));
-    let script = kept.script("hello", "#!/bin/sh -e\necho hello\n");
-    let (status, stdout, _) = told(kept.steady().args(["warm", "snapshot", &script]).output().unwrap());
+        env.shell(&format!("ulimit -s unlimited; exec {} warm why /bin/true", env!("CARGO_BIN_EXE_steady")));
+    assert!(output_of(limited.output().unwrap()).1.contains("ulimit -s"));
+    let with_variable = env.steady().args(["warm", "why", "/bin/true"]).env("MALLOC_ARENA_MAX", "1").output().unwrap();
+    assert!(output_of(with_variable).1.contains("MALLOC_ARENA_MAX"));
+    let script = env.script("hello", "#!/bin/sh -e\necho hello\n");
+    let (status, stdout, _) = output_of(env.steady().args(["warm", "snapshot", &script]).output().unwrap());
     assert!(status == 0 && stdout.replace("\n  ", " ").contains("is a script of /bin/sh -e"), "{stdout}");
 }
 
 #[test]
-fn what_is_refused_says_why_and_runs_as_usual() {
-    let Some(kept) = available("what_is_refused_says_why_and_runs_as_usual") else { return };
+fn refused_programs_have_a_reason_and_run_normally() {
+    let Some(env) = available("refused_programs_have_a_reason_and_run_normally") else { return };
     use std::os::unix::fs::PermissionsExt;
-    let copy = kept.folder().join("true");
+    let copy = env.folder().join("true");
     fs::copy("/bin/true", &copy).unwrap();
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
     let path = copy.to_str().unwrap();
-    let (status, stdout, stderr) = told(kept.steady().args(["warm", "snapshot", path, "/bin/true"]).output().unwrap());
+    let (status, stdout, stderr) =
+        output_of(env.steady().args(["warm", "snapshot", path, "/bin/true"]).output().unwrap());
     assert!(status == 1 && stdout.contains("setuid") && stdout.contains("is warm"), "{stdout}{stderr}");
-    assert_eq!(kept.state(path), "refused");
-    assert_eq!(kept.run(&["sh", "-c", &format!("{path} && {path}; echo $?")]), (0, "0\n".to_owned(), String::new()));
-    assert_eq!(kept.launches("refused"), 2, "{}", kept.status());
-    // Its file has changed since: it is looked at anew.
+    assert_eq!(env.state(path), "refused");
+    assert_eq!(env.run(&["sh", "-c", &format!("{path} && {path}; echo $?")]), (0, "0\n".to_owned(), String::new()));
+    assert_eq!(env.launches("refused"), 2, "{}", env.status());
+    // A change of the file causes a new attempt.
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(
         within(15.0, || {
-            kept.run(&["sh", "-c", &format!("{path}; sleep 0.3")]);
-            kept.state(path) == "warm"
+            env.run(&["sh", "-c", &format!("{path}; sleep 0.3")]);
+            env.state(path) == "warm"
         }),
         "{}",
-        kept.status()
+        env.status()
     );
 }
 
 #[test]
-fn what_is_kept_can_be_forgotten_while_it_runs() {
-    let Some(kept) = available("what_is_kept_can_be_forgotten_while_it_runs") else { return };
-    kept.snapshot("/bin/cat");
-    let mut shell = kept.command(&["sh", "-c", "/bin/cat; echo $?; /bin/cat /dev/null; echo $?"]);
+fn clear_removes_snapshots_of_running_programs() {
+    let Some(env) = available("clear_removes_snapshots_of_running_programs") else { return };
+    env.snapshot("/bin/cat");
+    let mut shell = env.command(&["sh", "-c", "/bin/cat; echo $?; /bin/cat /dev/null; echo $?"]);
     let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    assert!(within(5.0, || kept.launches("warm") > 0), "{}", kept.status());
-    assert_eq!(told(kept.steady().args(["warm", "clear"]).output().unwrap()), (0, String::new(), String::new()));
-    assert_eq!(kept.state("/bin/cat"), "unknown");
+    assert!(within(5.0, || env.launches("warm") > 0), "{}", env.status());
+    assert_eq!(output_of(env.steady().args(["warm", "clear"]).output().unwrap()), (0, String::new(), String::new()));
+    assert_eq!(env.state("/bin/cat"), "unknown");
     drop(child.stdin.take());
-    assert_eq!(child.wait_with_output_of(), "0\n0\n");
+    assert_eq!(child.read_to_end(), "0\n0\n");
 }
 
-/// What a child printed, to its end.
-trait Printed {
-    fn wait_with_output_of(&mut self) -> String;
+trait ReadToEnd {
+    /// Waits for a process and returns its standard output.
+    fn read_to_end(&mut self) -> String;
 }
 
-impl Printed for std::process::Child {
-    fn wait_with_output_of(&mut self) -> String {
+impl ReadToEnd for std::process::Child {
+    fn read_to_end(&mut self) -> String {
         let mut text = String::new();
-        std::io::Read::read_to_string(&mut self.stdout.take().expect("it is piped"), &mut text)
-            .expect("it prints text");
-        self.wait().expect("it ends");
+        std::io::Read::read_to_string(&mut self.stdout.take().expect("standard output is a pipe"), &mut text)
+            .expect("the output is UTF-8");
+        self.wait().expect("the process can be waited for");
         text
     }
 }
 
-/// Excepted programs start as usual, however they are named, and are not captured; all others are.
+/// Excepted programs start normally, by whatever name they are called, and get no snapshots. All others do.
 #[test]
-fn excepted_programs_start_as_usual() {
-    let Some(kept) = available("excepted_programs_start_as_usual") else { return };
+fn excepted_programs_start_without_snapshots() {
+    let Some(env) = available("excepted_programs_start_without_snapshots") else { return };
     for program in ["/bin/cat", "/bin/sed", "/bin/sh"] {
-        kept.snapshot(program);
+        env.snapshot(program);
     }
-    // What runs from a snapshot has another file as its own.
-    let own = |except: &str, words: &[&str]| {
-        let mut command = kept.steady();
-        command.args(["warm", "--except", except, "--"]).args(words);
-        let (status, stdout, stderr) = told(command.output().unwrap());
+    // A program that runs from a snapshot has the file of the snapshot in its memory map.
+    let from_snapshots = |except: &str, args: &[&str]| {
+        let mut command = env.steady();
+        command.args(["warm", "--except", except, "--"]).args(args);
+        let (status, stdout, stderr) = output_of(command.output().unwrap());
         assert_eq!((status, stderr.as_str()), (0, ""), "{except}");
         stdout.lines().map(|line| line.contains("/snapshots/")).collect::<Vec<_>>()
     };
     let maps = "head -1 /proc/self/maps >/dev/null; /bin/cat /proc/self/maps | grep -m1 -o '/.*'; \
                 cat /proc/self/maps | grep -m1 -o '/.*'; sed -n '/\\//{p;q}' /proc/self/maps";
-    let words = ["sh", "-c", maps];
-    assert_eq!(own("nothing", &words), [true, true, true]);
+    let args = ["sh", "-c", maps];
+    assert_eq!(from_snapshots("nothing", &args), [true, true, true]);
     let real = fs::canonicalize("/bin/cat").unwrap().display().to_string();
     for except in ["cat", "/bin/cat", real.as_str(), "other,cat"] {
-        assert_eq!(own(except, &words), [false, false, true], "{except}");
+        assert_eq!(from_snapshots(except, &args), [false, false, true], "{except}");
     }
-    assert!(!own("cat", &["/bin/cat", "/proc/self/maps"])[0]);
-    assert!(own("sed", &["/bin/cat", "/proc/self/maps"])[0]);
-    // An inner call keeps what the outer one excepts.
+    assert!(!from_snapshots("cat", &["/bin/cat", "/proc/self/maps"])[0]);
+    assert!(from_snapshots("sed", &["/bin/cat", "/proc/self/maps"])[0]);
+    // A nested `steady warm` also excepts the programs of the outer one.
     let inner = format!("{} warm --except sed -- sh -c \"$0\"", env!("CARGO_BIN_EXE_steady"));
-    assert_eq!(own("cat", &["sh", "-c", &inner, maps]), [false, false, false]);
-    assert!(own("expr", &["sh", "-c", "expr 1 + 1; expr 1 + 1"]).iter().all(|warm| !warm));
-    assert!(within(10.0, || kept.keepers() == 0));
-    assert_eq!(kept.state(&fs::canonicalize("/usr/bin/expr").unwrap().display().to_string()), "unknown");
-    let (status, _, stderr) = told(kept.steady().args(["warm", "--except", "a:b", "--", "true"]).output().unwrap());
+    assert_eq!(from_snapshots("cat", &["sh", "-c", &inner, maps]), [false, false, false]);
+    assert!(from_snapshots("expr", &["sh", "-c", "expr 1 + 1; expr 1 + 1"]).iter().all(|warm| !warm));
+    assert!(within(10.0, || env.keepers() == 0));
+    assert_eq!(env.state(&fs::canonicalize("/usr/bin/expr").unwrap().display().to_string()), "unknown");
+    let (status, _, stderr) = output_of(env.steady().args(["warm", "--except", "a:b", "--", "true"]).output().unwrap());
     assert!(status == 125 && stderr.contains("without a colon"), "{stderr}");
 }

@@ -1,5 +1,5 @@
-//! `steady warm bench`: what keeping programs warm gains on the machine itself, bad input, interruptions, and that nothing
-//! is left behind, in the user's store least of all.
+//! `steady warm bench`: the gain from snapshots on this machine, invalid options, interruptions, and that no files are left,
+//! in particular in the store of the user.
 
 mod steady;
 
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use steady::{eventually, processes_with, scratch, skip, steady, told};
+use steady::{eventually, output_of, processes_with, scratch, skip, steady};
 
-/// A cache of this test's own, for this user alone; gone with this.
+/// A cache directory for one test, accessible to this user only and removed on drop.
 struct Cache(PathBuf);
 
 impl Cache {
@@ -22,14 +22,14 @@ impl Cache {
         Cache(path)
     }
 
-    fn bench(&self, words: &[&str]) -> Command {
+    fn bench(&self, args: &[&str]) -> Command {
         let mut command = steady();
-        command.env("XDG_CACHE_HOME", &self.0).args(["warm", "bench"]).args(words);
+        command.env("XDG_CACHE_HOME", &self.0).args(["warm", "bench"]).args(args);
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
-        self.bench(words).output().expect("steady starts")
+    fn run(&self, args: &[&str]) -> Output {
+        self.bench(args).output().expect("steady starts")
     }
 
     fn is_empty(&self) -> bool {
@@ -43,29 +43,29 @@ impl Drop for Cache {
     }
 }
 
-/// Whether programs can be kept warm here; if not, says so.
+/// Returns whether snapshots are available on this machine; reports a skip if not.
 fn available(test: &str) -> bool {
     let available = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !available {
-        skip(test, "programs are kept warm on x86-64 with the GNU C library only");
+        skip(test, "snapshots are available on x86-64 with the GNU C library only");
     }
     available
 }
 
 fn json(output: Output) -> Value {
-    let (status, stdout, stderr) = told(output);
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
 #[test]
-fn every_mode_is_measured_and_the_user_s_store_is_not_touched() {
-    if !available("every_mode_is_measured_and_the_user_s_store_is_not_touched") {
+fn every_mode_is_measured_without_the_store_of_the_user() {
+    if !available("every_mode_is_measured_without_the_store_of_the_user") {
         return;
     }
     let cache = Cache::new("modes");
-    let words = ["--programs", "true,sh -c 'exit 3'", "--runs", "6", "--count", "4", "--pause", "1ms", "--seed", "5"];
-    let report = json(cache.run(&[&words[..], &["--format", "json", "--samples"]].concat()));
+    let args = ["--programs", "true,sh -c 'exit 3'", "--runs", "6", "--count", "4", "--pause", "1ms", "--seed", "5"];
+    let report = json(cache.run(&[&args[..], &["--format", "json", "--samples"]].concat()));
     assert_eq!(
         (&report["schema"], &report["kind"], &report["seed"]),
         (&"steady.warm/1".into(), &"bench".into(), &"5".into())
@@ -78,7 +78,7 @@ fn every_mode_is_measured_and_the_user_s_store_is_not_touched() {
         assert_eq!(names, ["normal", "prewarm", "on-demand"]);
         for mode in modes {
             assert!(mode["cpu_seconds"].as_f64().unwrap() > 0.0 && mode["faults"].as_f64().unwrap() > 1.0, "{mode}");
-            // What is beside the launches costs something.
+            // The whole session costs more than its launches.
             assert!(mode["all_cpu_seconds"].as_f64() > mode["cpu_seconds"].as_f64(), "{mode}");
             assert_eq!(mode["wall_sessions"], 6);
             assert_eq!(mode["launch_wall_seconds"].as_array().unwrap().len(), 4);
@@ -90,31 +90,31 @@ fn every_mode_is_measured_and_the_user_s_store_is_not_touched() {
     }
     let notes = programs[1]["notes"].to_string();
     assert!(notes.contains("it exited with status 3 each time"), "{notes}");
-    assert!(cache.is_empty(), "what sessions made is gone");
-    let again = told(steady().args(["history", "report", "last"]).output().unwrap());
+    assert!(cache.is_empty(), "sessions have left files");
+    let again = output_of(steady().args(["history", "report", "last"]).output().unwrap());
     assert!(again.0 == 0 && again.1.contains("on-demand") && again.1.contains("Prewarmed"), "{again:?}");
 }
 
 #[test]
-fn a_program_that_does_not_end_is_left_out() {
-    if !available("a_program_that_does_not_end_is_left_out") {
+fn a_program_that_exceeds_the_timeout_is_not_measured() {
+    if !available("a_program_that_exceeds_the_timeout_is_not_measured") {
         return;
     }
     let cache = Cache::new("endless");
-    let words = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
-    let report = json(cache.run(&[&words[..], &["--format", "json"]].concat()));
+    let args = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
+    let report = json(cache.run(&[&args[..], &["--format", "json"]].concat()));
     assert!(report["programs"][0]["modes_absent"].as_str().unwrap().contains("had not ended"), "{report}");
     assert!(report["programs"][1]["modes"].is_array(), "{report}");
     assert!(eventually(|| processes_with("sleep 4321") == 0));
 }
 
 #[test]
-fn bad_input_is_refused_before_anything_is_launched() {
-    if !available("bad_input_is_refused_before_anything_is_launched") {
+fn invalid_options_are_usage_errors() {
+    if !available("invalid_options_are_usage_errors") {
         return;
     }
     let cache = Cache::new("bad");
-    for (words, told_of) in [
+    for (args, expected) in [
         (&[][..], "--programs"),
         (&["/nonexistent"], "/nonexistent"),
         (&["/etc/passwd"], "Not a directory"),
@@ -122,22 +122,22 @@ fn bad_input_is_refused_before_anything_is_launched() {
         (&["--programs", "true", "--count", "0"], "--count"),
         (&["--programs", "true", "--export-json", "/nonexistent/x"], "--export-json"),
     ] {
-        let (status, stdout, stderr) = told(cache.run(words));
-        assert_eq!((status, stdout.as_str()), (2, ""), "{words:?}: {stderr}");
-        assert!(stderr.contains(told_of), "{words:?}: {stderr}");
+        let (status, stdout, stderr) = output_of(cache.run(args));
+        assert_eq!((status, stdout.as_str()), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
     }
     assert!(cache.is_empty());
 }
 
 #[test]
-fn where_nothing_could_be_measured_the_status_says_so() {
-    if !available("where_nothing_could_be_measured_the_status_says_so") {
+fn the_status_is_3_if_no_program_could_be_measured() {
+    if !available("the_status_is_3_if_no_program_could_be_measured") {
         return;
     }
     let cache = Cache::new("unmeasured");
-    let words = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
+    let args = ["--runs", "1", "--count", "1", "--timeout", "200ms", "--no-history", "--programs"];
     for (programs, expected, last) in [("sleep 7", 3, "no program could be measured"), ("sleep 7,true", 0, "")] {
-        let (status, stdout, stderr) = told(cache.run(&[&words[..], &[programs]].concat()));
+        let (status, stdout, stderr) = output_of(cache.run(&[&args[..], &[programs]].concat()));
         assert!(stdout.contains("absent: it had not ended"), "{stdout}");
         assert!(status == expected && stderr.contains(last), "{programs}: {status} {stderr}");
     }
@@ -145,23 +145,23 @@ fn where_nothing_could_be_measured_the_status_says_so() {
 }
 
 #[test]
-fn nothing_is_left_however_it_ends() {
-    if !available("nothing_is_left_however_it_ends") {
+fn nothing_is_left_after_an_interruption_or_a_kill() {
+    if !available("nothing_is_left_after_an_interruption_or_a_kill") {
         return;
     }
     for (name, signal) in [("killed", "KILL"), ("interrupted", "INT")] {
         let cache = Cache::new(name);
         let mark = cache.0.to_str().unwrap().to_owned();
-        let words = ["--programs", "sleep 0.05", "--count", "1000", "--runs", "1000", "--quiet", "--no-history"];
-        let mut bench = cache.bench(&words).spawn().unwrap();
-        // The driver's words name its folder.
-        assert!(eventually(|| processes_with(&mark) > 0), "{name}: it launches");
+        let args = ["--programs", "sleep 0.05", "--count", "1000", "--runs", "1000", "--quiet", "--no-history"];
+        let mut bench = cache.bench(&args).spawn().unwrap();
+        // The arguments of the driver contain the path of its directory.
+        assert!(eventually(|| processes_with(&mark) > 0), "{name}: the bench does not start");
         assert!(Path::new(&mark).exists() && !cache.is_empty());
         let killed = Command::new("kill").args([&format!("-{signal}"), &bench.id().to_string()]).status().unwrap();
         assert!(killed.success());
         let status = bench.wait().unwrap();
         assert!(signal == "KILL" || status.code() == Some(130), "{status:?}");
-        assert!(eventually(|| processes_with(&mark) == 0), "{name}: no process is left");
-        assert!(eventually(|| cache.is_empty()), "{name}: no file is left");
+        assert!(eventually(|| processes_with(&mark) == 0), "{name}: processes are left");
+        assert!(eventually(|| cache.is_empty()), "{name}: files are left");
     }
 }

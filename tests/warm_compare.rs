@@ -1,5 +1,5 @@
-//! `steady compare --warm` on real commands: runs from snapshots are the commands themselves, start-up is told apart, what has
-//! no snapshot is started as usual, and nothing is left behind.
+//! `steady compare --warm` on real commands: runs from snapshots behave like normal runs, start-up is reported separately,
+//! programs without a snapshot are started normally, and no files or processes are left.
 
 mod steady;
 
@@ -10,29 +10,29 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steady::{eventually, primary, processes_with, scratch, skip, steady, told};
+use steady::{eventually, output_of, primary, processes_with, scratch, skip, steady};
 
-/// A place for temporary files of this test's own; gone with this.
-struct Place(PathBuf);
+/// A directory for temporary files of one test, removed on drop.
+struct TestFolder(PathBuf);
 
-impl Place {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let path = scratch(&format!("warm-compare-{name}"));
         let _ = fs::remove_dir_all(&path);
         fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-        Place(path)
+        TestFolder(path)
     }
 
-    fn compare(&self, words: &[&str]) -> Command {
+    fn compare(&self, args: &[&str]) -> Command {
         let mut command = steady();
-        // Cargo sets it for its tests.
+        // Cargo sets LD_LIBRARY_PATH for tests.
         command.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &self.0);
-        command.args(["compare", "--warm", "--format", "json"]).args(words);
+        command.args(["compare", "--warm", "--format", "json"]).args(args);
         command
     }
 
-    fn json(&self, words: &[&str]) -> Value {
-        json(self.compare(words).output().expect("steady starts"))
+    fn json(&self, args: &[&str]) -> Value {
+        json(self.compare(args).output().expect("steady starts"))
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -42,27 +42,27 @@ impl Place {
         path
     }
 
-    /// What comparisons have left there.
-    fn left(&self) -> Vec<String> {
+    /// Returns the files that comparisons have left in the directory.
+    fn leftovers(&self) -> Vec<String> {
         let folders = fs::read_dir(&self.0).unwrap().filter_map(Result::ok).filter(|entry| entry.path().is_dir());
         let within = folders.flat_map(|folder| fs::read_dir(folder.path()).unwrap().filter_map(Result::ok));
         within.map(|entry| entry.file_name().into_string().unwrap()).filter(|name| name != "lock").collect()
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 fn json(output: Output) -> Value {
-    let (status, stdout, stderr) = told(output);
+    let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
-/// Whether programs can be started from snapshots here; if not, says so.
+/// Returns whether snapshots are available on this machine; reports a skip if not.
 fn available(test: &str) -> bool {
     let available = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
     if !available {
@@ -73,34 +73,34 @@ fn available(test: &str) -> bool {
 
 #[test]
 fn a_workspace_that_cannot_be_marked_is_removed() {
-    let place = Place::new("unmarked");
+    let folder = TestFolder::new("unmarked");
     let mut command = Command::new("prlimit");
     command.args(["--fsize=0", env!("CARGO_BIN_EXE_steady"), "compare", "--warm", "--runs", "6", "--no-history"]);
-    let output = command.args(["true", "true"]).env("TMPDIR", &place.0).output().expect("prlimit (util-linux) starts");
-    let base = place.0.join(format!("steady-{}", rustix::process::geteuid().as_raw()));
+    let output = command.args(["true", "true"]).env("TMPDIR", &folder.0).output().expect("prlimit (util-linux) starts");
+    let base = folder.0.join(format!("steady-{}", rustix::process::geteuid().as_raw()));
     let left: Vec<_> = fs::read_dir(base).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"], "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn start_up_is_told_apart_and_judging_again_gives_the_same_digits() {
-    if !available("start_up_is_told_apart_and_judging_again_gives_the_same_digits") {
+fn start_up_is_reported_separately_and_judging_gives_an_identical_report() {
+    if !available("start_up_is_reported_separately_and_judging_gives_an_identical_report") {
         return;
     }
-    let place = Place::new("digits");
-    let report = place.json(&["--runs", "96", "--samples", "--layout", "turns", "true", "cat /dev/null"]);
+    let folder = TestFolder::new("digits");
+    let report = folder.json(&["--runs", "96", "--samples", "--layout", "turns", "true", "cat /dev/null"]);
     assert_eq!((&report["pairs"], &report["warm"]["draws"]), (&96.into(), &24.into()), "{}", report["warm"]);
     assert_eq!((&primary(&report)["pairs"], &primary(&report)["unit"]), (&24.into(), &"draw".into()));
     for command in report["commands"].as_array().unwrap() {
         let (startup, cpu) = (&command["startup_seconds"], &command["cpu_seconds"]);
-        // What loads a program takes longer than one that only ends; a snapshot has little of either left.
+        // Loading these programs takes longer than running them, and a snapshot leaves only the run.
         assert!(startup.as_f64() > Some(50e-6), "{startup}");
         assert!(startup.as_f64() > cpu.as_f64(), "{startup} {cpu}");
         assert!(command["startup_low_seconds"].as_f64() <= startup.as_f64());
         assert_eq!(command["startup_draws"], 24);
     }
-    assert_eq!(place.left(), [""; 0]);
-    let file = place.file("report.json", &report.to_string());
+    assert_eq!(folder.leftovers(), [""; 0]);
+    let file = folder.file("report.json", &report.to_string());
     let again = json(steady().args(["judge", "--format", "json"]).arg(file).output().unwrap());
     for field in ["verdicts", "commands", "warm", "warnings", "plan", "layouts"] {
         assert_eq!(report[field], again[field], "{field}");
@@ -108,24 +108,24 @@ fn start_up_is_told_apart_and_judging_again_gives_the_same_digits() {
 }
 
 #[test]
-fn more_work_is_found_and_every_form_says_how_it_was_started() {
-    if !available("more_work_is_found_and_every_form_says_how_it_was_started") {
+fn every_format_says_that_runs_start_from_snapshots() {
+    if !available("every_format_says_that_runs_start_from_snapshots") {
         return;
     }
-    let place = Place::new("forms");
+    let folder = TestFolder::new("forms");
     let list = |name: &str, lines: u32| {
         let text: String = (0..lines).map(|line| format!("{}\n", line * 7919 % lines)).collect();
-        place.file(name, &text).to_str().unwrap().to_owned()
+        folder.file(name, &text).to_str().unwrap().to_owned()
     };
     let (small, large) = (format!("sort {}", list("small", 2_000)), format!("sort {}", list("large", 4_000)));
-    let to = |form: &str| place.0.join(format!("report.{form}")).to_str().unwrap().to_owned();
+    let to = |form: &str| folder.0.join(format!("report.{form}")).to_str().unwrap().to_owned();
     let files = ["markdown", "html", "csv"].map(to);
     let exports = ["--export-markdown", &files[0], "--export-html", &files[1], "--export-csv", &files[2]];
-    let words = [&["--budget", "10s", &small, &large], &exports[..]].concat();
+    let args = [&["--budget", "10s", &small, &large], &exports[..]].concat();
     let mut plain = steady();
-    plain.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &place.0);
-    let output = plain.args(["compare", "--warm"]).args(words).output().unwrap();
-    let (status, text, stderr) = told(output);
+    plain.env_remove("LD_LIBRARY_PATH").env("TMPDIR", &folder.0);
+    let output = plain.args(["compare", "--warm"]).args(args).output().unwrap();
+    let (status, text, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let read = |file: &String| fs::read_to_string(file).unwrap();
     for form in [text, read(&files[0]), read(&files[1])] {
@@ -143,20 +143,20 @@ fn more_work_is_found_and_every_form_says_how_it_was_started() {
 }
 
 #[test]
-fn a_run_from_a_snapshot_has_its_own_name_words_variables_and_place() {
-    if !available("a_run_from_a_snapshot_has_its_own_name_words_variables_and_place") {
+fn a_run_from_a_snapshot_has_its_own_name_arguments_variables_and_directory() {
+    if !available("a_run_from_a_snapshot_has_its_own_name_arguments_variables_and_directory") {
         return;
     }
-    let place = Place::new("words");
-    let seen = place.0.join("seen");
+    let folder = TestFolder::new("words");
+    let seen = folder.0.join("seen");
     let text = format!(
         "#!/bin/sh -e\nexec 3>>'{0}'\necho \"$0|$*|$(cat /proc/$$/comm)|$STEADY_COMMAND|$PWD|${{OWN-none}}\" >&3\n\
          readlink /proc/$$/exe >>'{0}.exe'\n",
         seen.display()
     );
-    let script = place.file("a-script", &text);
+    let script = folder.file("a-script", &text);
     let report =
-        place.json(&["--runs", "24", "--env-new", "OWN=it's own", &format!("'{}' one 'two three'", script.display())]);
+        folder.json(&["--runs", "24", "--env-new", "OWN=it's own", &format!("'{}' one 'two three'", script.display())]);
     assert_eq!(report["warm"]["draws"], 24, "{}", report["warnings"]);
     let mut lines: Vec<String> = fs::read_to_string(&seen).unwrap().lines().map(str::to_owned).collect();
     lines.sort();
@@ -165,109 +165,112 @@ fn a_run_from_a_snapshot_has_its_own_name_words_variables_and_place() {
     let expected = |command: u32, own: &str| {
         format!("{}|one two three|a-script|{command}|{}|{own}", script.display(), here.display())
     };
-    assert_eq!(lines, [expected(0, "none"), expected(1, "it's own")], "from snapshots and as usual");
+    assert_eq!(lines, [expected(0, "none"), expected(1, "it's own")], "runs from snapshots and normal runs");
     let files = fs::read_to_string(format!("{}.exe", seen.display())).unwrap();
-    let snapshots = files.lines().filter(|file| Path::new(file).starts_with(&place.0)).count();
+    let snapshots = files.lines().filter(|file| Path::new(file).starts_with(&folder.0)).count();
     assert!(snapshots >= 24 && snapshots < files.lines().count(), "{files}");
 }
 
 #[test]
-fn what_has_no_snapshot_is_started_as_usual_and_named() {
-    if !available("what_has_no_snapshot_is_started_as_usual_and_named") {
+fn programs_without_a_snapshot_are_started_normally_and_reported() {
+    if !available("programs_without_a_snapshot_are_started_normally_and_reported") {
         return;
     }
-    let place = Place::new("refused");
-    let cold = |words: &[&str], variable: Option<&str>, why: &str| {
-        let mut command = place.compare(words);
+    let folder = TestFolder::new("refused");
+    let cold = |args: &[&str], variable: Option<&str>, why: &str| {
+        let mut command = folder.compare(args);
         command.envs(variable.iter().map(|name| (name, "1")));
         let report = json(command.output().unwrap());
         let reason = report["warm_absent"].as_str().unwrap_or_default();
         assert!(report["warm"].is_null() && reason.contains(why), "{reason}");
         let warnings = report["warnings"].as_array().unwrap();
-        let told = warnings.iter().find(|warning| warning["kind"] == "cold").expect("it is told");
-        assert!(told["message"].as_str().unwrap().contains("started as usual"), "{told}");
+        let warning = warnings.iter().find(|warning| warning["kind"] == "cold").expect("there is a warning");
+        assert!(warning["message"].as_str().unwrap().contains("started as usual"), "{warning}");
         assert!(primary(&report)["unit"].is_null() && report["commands"][0]["startup_seconds"].is_null());
-        assert_eq!(place.left(), [""; 0]);
+        assert_eq!(folder.leftovers(), [""; 0]);
         report
     };
-    let file = place.file("of-no-kind", "hello\n");
+    let file = folder.file("of-no-kind", "hello\n");
     let number = |report: Value| report["cold_command"].clone();
-    // The shell runs what the kernel does not know; steady itself cannot start it.
+    // A shell would run this file as a script; the kernel, and so `steady`, cannot.
     assert_eq!(
-        place.compare(&["--runs", "6", "true", file.to_str().unwrap()]).output().unwrap().status.code(),
+        folder.compare(&["--runs", "6", "true", file.to_str().unwrap()]).output().unwrap().status.code(),
         Some(2)
     );
     if Path::new("/sbin/ldconfig").exists() {
         assert_eq!(number(cold(&["--runs", "6", "true", "/sbin/ldconfig -p"], None, "static")), 1);
     } else {
-        skip("what_has_no_snapshot_is_started_as_usual_and_named", "no program here is known to be static");
+        skip(
+            "programs_without_a_snapshot_are_started_normally_and_reported",
+            "there is no static program to test with",
+        );
     }
     assert_eq!(number(cold(&["--runs", "6", "true", "true"], Some("MALLOC_ARENA_MAX"), "MALLOC_ARENA_MAX")), 0);
     assert_eq!(number(cold(&["--runs", "6", "true", "--env-new", "LD_BIND_NOW=1"], None, "LD_BIND_NOW")), 1);
 }
 
 #[test]
-fn scripts_around_the_runs_and_shells_work() {
-    if !available("scripts_around_the_runs_and_shells_work") {
+fn prepare_scripts_and_shells_work_with_snapshots() {
+    if !available("prepare_scripts_and_shells_work_with_snapshots") {
         return;
     }
-    let place = Place::new("around");
-    let note = place.0.join("note");
+    let folder = TestFolder::new("around");
+    let note = folder.0.join("note");
     let prepare = format!("echo x >>'{}'", note.display());
-    let report = place.json(&["--runs", "12", "--shell", "--prepare", &prepare, "true && true", "true || false"]);
+    let report = folder.json(&["--runs", "12", "--shell", "--prepare", &prepare, "true && true", "true || false"]);
     assert_eq!(report["warm"]["draws"], 12, "{}", report["warnings"]);
     let runs = report["runs"].as_u64().unwrap() + 2 * report["warm"]["usual_pairs"].as_u64().unwrap();
     let prepared = fs::read_to_string(&note).unwrap().lines().count() as u64;
-    assert!(prepared >= runs, "{prepared} of {runs}, warm-up not counted");
+    assert!(prepared >= runs, "{prepared} preparations for {runs} runs, not counting warm-up");
 }
 
 #[test]
-fn what_a_setup_builds_is_what_runs() {
-    if !available("what_a_setup_builds_is_what_runs") {
+fn snapshots_are_created_after_the_setup() {
+    if !available("snapshots_are_created_after_the_setup") {
         return;
     }
-    let place = Place::new("setup");
-    let program = place.0.join("program");
+    let folder = TestFolder::new("setup");
+    let program = folder.0.join("program");
     fs::copy("/bin/true", &program).unwrap();
     let program = program.display();
-    // Snapshots of what was there before would succeed.
+    // A snapshot of the program from before the setup would succeed.
     let setup = format!("cp /bin/false '{program}.new' && mv '{program}.new' '{program}'");
-    let words = ["--runs", "6", "--setup", &setup, &format!("'{program}'"), "true"];
-    let (status, _, stderr) = told(place.compare(&words).output().unwrap());
+    let args = ["--runs", "6", "--setup", &setup, &format!("'{program}'"), "true"];
+    let (status, _, stderr) = output_of(folder.compare(&args).output().unwrap());
     assert!(status == 3 && stderr.contains("exited with status 1"), "{status}: {stderr}");
-    assert_eq!(place.left(), [""; 0]);
+    assert_eq!(folder.leftovers(), [""; 0]);
 }
 
 #[test]
-fn nothing_is_left_however_it_ends() {
-    if !available("nothing_is_left_however_it_ends") {
+fn nothing_is_left_after_an_interruption_or_a_kill() {
+    if !available("nothing_is_left_after_an_interruption_or_a_kill") {
         return;
     }
-    let place = Place::new("killed");
+    let folder = TestFolder::new("killed");
     let mark = format!("{}", std::process::id() + 7_000_000);
-    let words = ["--budget", "60s", "--resolution", "0.001%", &format!("sort /dev/null -T /{mark}"), "true"];
+    let args = ["--budget", "60s", "--resolution", "0.001%", &format!("sort /dev/null -T /{mark}"), "true"];
     let begun = || {
-        let child = place.compare(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = folder.compare(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let drawn = |name: &String| {
-            fs::read_dir(place.0.join(format!("steady-{}", user())).join(name)).is_ok_and(|all| {
+            fs::read_dir(folder.0.join(format!("steady-{}", user())).join(name)).is_ok_and(|all| {
                 all.filter_map(Result::ok).any(|entry| entry.file_name().to_string_lossy().starts_with("draw-"))
             })
         };
-        assert!(eventually(|| place.left().iter().any(drawn)), "{:?}", place.left());
+        assert!(eventually(|| folder.leftovers().iter().any(drawn)), "{:?}", folder.leftovers());
         std::thread::sleep(Duration::from_millis(100));
         child
     };
-    // SIGINT: the report stands. SIGKILL: the launcher removes what steady cannot.
+    // After SIGINT `steady` removes its files and reports. After SIGKILL the launcher removes them.
     for signal in ["INT", "KILL"] {
         let mut child = begun();
         let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         assert!(sent.success());
         let ended = child.wait().unwrap();
         assert_eq!(ended.code(), if signal == "INT" { Some(130) } else { None });
-        assert!(eventually(|| place.left().is_empty()), "{signal}: {:?}", place.left());
+        assert!(eventually(|| folder.leftovers().is_empty()), "{signal}: {:?}", folder.leftovers());
         assert!(eventually(|| processes_with(&mark) == 0), "{signal}");
     }
-    // All at once: the next one removes it.
+    // If the launchers are killed too, the next comparison removes the files.
     let mut child = begun();
     let launchers = children(child.id());
     assert!(!launchers.is_empty());
@@ -276,24 +279,24 @@ fn nothing_is_left_however_it_ends() {
     let _ = Command::new("kill").args(["-s", "KILL"]).args(&all).stderr(Stdio::null()).status();
     child.wait().unwrap();
     assert!(eventually(|| processes_with(&mark) == 0));
-    place.json(&["--runs", "6", "true", "true"]);
-    assert_eq!(place.left(), [""; 0]);
+    folder.json(&["--runs", "6", "true", "true"]);
+    assert_eq!(folder.leftovers(), [""; 0]);
 }
 
 #[test]
-fn a_full_disk_is_a_reason_to_start_as_usual() {
-    const TEST: &str = "a_full_disk_is_a_reason_to_start_as_usual";
+fn on_a_full_disk_programs_are_started_normally() {
+    const TEST: &str = "on_a_full_disk_programs_are_started_normally";
     if !available(TEST) {
         return;
     }
-    let place = Place::new("full");
-    let disk = place.0.join("disk");
+    let folder = TestFolder::new("full");
+    let disk = folder.0.join("disk");
     fs::create_dir(&disk).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=400k,mode=700", "tmpfs"]).arg(&disk).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
         return skip(TEST, "no small file system can be mounted");
     }
-    let compared = place.compare(&["--runs", "6", "true", "true"]).env("TMPDIR", &disk).output();
+    let compared = folder.compare(&["--runs", "6", "true", "true"]).env("TMPDIR", &disk).output();
     let left =
         fs::read_dir(&disk).unwrap().filter_map(Result::ok).flat_map(|folder| fs::read_dir(folder.path()).unwrap());
     let left: Vec<_> =
@@ -311,7 +314,7 @@ fn user() -> u32 {
     fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// The processes whose parent has that number.
+/// Returns the children of a process.
 fn children(parent: u32) -> Vec<u32> {
     let of = |entry: fs::DirEntry| {
         let number: u32 = entry.file_name().to_str()?.parse().ok()?;

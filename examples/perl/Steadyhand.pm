@@ -1,6 +1,7 @@
 package Steadyhand;
 
-# Middleware for PSGI that tells steady's agent what each request costs (docs/middleware.md). Debian's perl-base is enough.
+# PSGI middleware that reports the cost of each request to `steady agent`, see docs/middleware.md.
+# It needs only Debian's perl-base.
 #
 #     use Steadyhand;
 #     $app = Steadyhand->wrap($app, service => 'shop', version => 'v2');
@@ -15,12 +16,14 @@ use warnings;
 use Socket qw(AF_UNIX SOCK_DGRAM MSG_DONTWAIT MSG_NOSIGNAL pack_sockaddr_un);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_THREAD_CPUTIME_ID);
 
-use constant { TOGETHER => 32, GATHER => 50_000_000, LATER => 1_000_000_000, LONGEST => 500, MOST_ROUTES => 500 };
-# Rulers wanted a second, and the share of a CPU that they may take.
-# Of the requests that have one, the share whose waiting for a CPU is read too.
-use constant { WANTED => 25, BUDGET => 0.005, AHEAD => 500_000, WATCHED => 0.25 };
+# A batch of lines is sent once it has this many lines or is this old, in nanoseconds. RETRY_NS is the pause after an error.
+# LONGEST is the maximum length of a field in bytes.
+use constant { BATCH => 32, BATCH_NS => 50_000_000, RETRY_NS => 1_000_000_000, LONGEST => 500, MOST_ROUTES => 500 };
+# Ruler readings per second, the share of a CPU that they may use, and the CPU time in nanoseconds that they may use in advance.
+# DELAY_SHARE is the share of the requests with a ruler reading whose time waiting for a CPU is read too.
+use constant { READINGS_PER_SECOND => 25, RULER_BUDGET => 0.005, RULER_ADVANCE_NS => 500_000, DELAY_SHARE => 0.25 };
 
-my %speakers;
+my %reporters;
 
 sub now { int(1e9 * clock_gettime(CLOCK_MONOTONIC)) }
 sub cpu { int(1e9 * clock_gettime(CLOCK_THREAD_CPUTIME_ID)) }
@@ -53,19 +56,19 @@ sub switchback {
         if ($slot != $known) {
             my @words = map { octets($_) } $host, $option{service}, @versions, $seconds, int($slot / 2);
             my $coin = 1 & ord Digest::SHA::sha256(join '', map { length($_) . ":$_" } @words);
-            my $said = "slot\tslot=$seconds:" . $slot * $seconds;
-            @choice = ($slot % 2) ^ $coin ? ($new, $second, $said) : ($old, $first, $said);
+            my $assignment = "slot\tslot=$seconds:" . $slot * $seconds;
+            @choice = ($slot % 2) ^ $coin ? ($new, $second, $assignment) : ($old, $first, $assignment);
             $known = $slot;
         }
         @choice;
     }, %option);
 }
 
-# What a process has said of a service: to see whether the agent hears it.
+# Returns what this process has sent for a service, or for all services, and the last error.
 sub status {
     my ($class, $service) = @_;
-    return map { +{ %$_{qw(service pid number sent dropped why)}, rulers => $_->{ran} } }
-        grep { !defined $service || $_->{service} eq $service } values %speakers;
+    return map { +{ %$_{qw(service pid number sent dropped why)}, rulers => $_->{readings} } }
+        grep { !defined $service || $_->{service} eq $service } values %reporters;
 }
 
 sub middleware {
@@ -73,14 +76,14 @@ sub middleware {
     my $path = $option{socket} // $ENV{STEADY_SOCKET}
         // ($ENV{XDG_RUNTIME_DIR} ? "$ENV{XDG_RUNTIME_DIR}/steady/agent.sock" : "/tmp/steady-$>/agent.sock");
     my $service = $option{service} // die "a service needs a name\n";
-    my $speaker = $speakers{"$service\0$path"} //= { service => $service, path => $path, pid => 0 };
+    my $reporter = $reporters{"$service\0$path"} //= { service => $service, path => $path, pid => 0 };
     my ($route, $rulers) = ($option{route}, $option{rulers} // 1);
     return sub {
         my ($env) = @_;
-        begin($speaker) if $speaker->{pid} != $$;
+        begin($reporter) if $reporter->{pid} != $$;
         my ($app, $version, $tail) = $choose->();
-        my ($said, $delay) = $rulers ? ruler($speaker) : ('');
-        my $request = Steadyhand::Request->new($speaker, $env, $route, $version, $tail . $said, $delay);
+        my ($reading, $delay) = $rulers ? ruler($reporter) : ('');
+        my $request = Steadyhand::Request->new($reporter, $env, $route, $version, $tail . $reading, $delay);
         my $response = eval { $app->($env) };
         if (!defined $response) {
             my $error = $@;
@@ -92,41 +95,41 @@ sub middleware {
 }
 
 sub begin {
-    my ($speaker) = @_;
-    # A forked child's socket, coins and lines are its parent's.
-    @$speaker{qw(pid began number sent dropped unsaid ran spent due deaf)} = ($$, now(), (0) x 8);
-    @$speaker{qw(socket identity why)} = ();
-    @$speaker{qw(lines routes chance looked seen)} = ([], {}, 1, $speaker->{began}, 0);
-    $speaker->{head} = "steady/1\t" . field($speaker->{service}) . "\t$$\t$speaker->{began}\n";
+    my ($reporter) = @_;
+    # After a fork, the child must not use the state of its parent.
+    @$reporter{qw(pid began number sent dropped unreported readings ruler_cpu due retry_at)} = ($$, now(), (0) x 8);
+    @$reporter{qw(socket identity why)} = ();
+    @$reporter{qw(lines routes chance rate_since rate_number)} = ([], {}, 1, $reporter->{began}, 0);
+    $reporter->{head} = "steady/1\t" . field($reporter->{service}) . "\t$$\t$reporter->{began}\n";
 }
 
-# 30 short system calls and a byte through a pipe, as rulers of the library do. Perl cannot call a library in C without something
-# compiled between, and this kind is as telling as any.
+# The `syscall` ruler: 30 short system calls and a byte through a pipe. It is written in Perl, because Perl cannot call the C
+# library without a compiled module.
 sub ruler {
-    my ($speaker) = @_;
-    return '' unless coin() < $speaker->{chance};
+    my ($reporter) = @_;
+    return '' unless coin() < $reporter->{chance};
     my ($begin, $now) = (cpu(), now());
-    if ($now - $speaker->{looked} > 250_000_000) {
-        my $rate = ($speaker->{number} - $speaker->{seen}) / ($now - $speaker->{looked}) * 1e9;
-        $speaker->{chance} = $rate > WANTED ? WANTED / $rate : 1;
-        @$speaker{qw(looked seen)} = ($now, $speaker->{number});
+    if ($now - $reporter->{rate_since} > 250_000_000) {
+        my $rate = ($reporter->{number} - $reporter->{rate_number}) / ($now - $reporter->{rate_since}) * 1e9;
+        $reporter->{chance} = $rate > READINGS_PER_SECOND ? READINGS_PER_SECOND / $rate : 1;
+        @$reporter{qw(rate_since rate_number)} = ($now, $reporter->{number});
     }
-    return '' if $speaker->{spent} > AHEAD + BUDGET * ($now - $speaker->{began});
-    my $said = '';
+    return '' if $reporter->{ruler_cpu} > RULER_ADVANCE_NS + RULER_BUDGET * ($now - $reporter->{began});
+    my $reading = '';
     if (pipe(my $from, my $to)) {
         my ($byte, $start) = ('.', cpu());
-        # The number is asked of the kernel each time.
+        # Perl does not cache the result of getppid, so each call enters the kernel.
         my $parent;
         $parent = getppid() for 1 .. 30;
         my $passed = syswrite($to, $byte) && sysread($from, $byte, 1);
         my $took = cpu() - $start;
-        $said = "\truler=syscall:$took" if $passed && $took > 0;
+        $reading = "\truler=syscall:$took" if $passed && $took > 0;
     }
-    # To be read again at the end.
-    my $delay = $said && coin() < WATCHED ? run_delay() : undef;
-    $speaker->{ran}++ if $said;
-    $speaker->{spent} += (cpu() - $begin) * (defined $delay ? 1.5 : 1);
-    return ($said, $delay);
+    # The waiting time so far. It is subtracted from that at the end of the request.
+    my $delay = $reading && coin() < DELAY_SHARE ? run_delay() : undef;
+    $reporter->{readings}++ if $reading;
+    $reporter->{ruler_cpu} += (cpu() - $begin) * (defined $delay ? 1.5 : 1);
+    return ($reading, $delay);
 }
 
 sub run_delay {
@@ -141,7 +144,7 @@ sub read_line {
     return $text =~ /\A([^\n]*)/ ? $1 : '';
 }
 
-# A number from 0 to 1, of the kernel's and in no child the parent's.
+# Returns a random number from 0 to 1 from the kernel. A forked child does not use the pool of its parent.
 my ($pool, $pool_of) = ('', 0);
 sub coin {
     if ($pool_of != $$ || length $pool < 4) {
@@ -161,85 +164,85 @@ sub octets {
 
 my %escapes = ("\\" => '\\\\', "\t" => '\\t', "\n" => '\\n', "\r" => '\\r');
 sub field {
-    my $said = octets($_[0]);
-    $said =~ s/([\\\t\n\r])/$escapes{$1}/g;
-    return $said if length $said <= LONGEST;
-    $said = substr $said, 0, LONGEST;
-    # Neither a letter nor an escape is cut in half.
-    1 while $said =~ s/[\x80-\xbf]\z//;
-    $said =~ s/[\xc0-\xff]\z//;
-    $said =~ s/(?<!\\)((?:\\\\)*)\\\z/$1/;
-    return $said;
+    my $text = octets($_[0]);
+    $text =~ s/([\\\t\n\r])/$escapes{$1}/g;
+    return $text if length $text <= LONGEST;
+    $text = substr $text, 0, LONGEST;
+    # Do not cut a UTF-8 character or an escape sequence in half.
+    1 while $text =~ s/[\x80-\xbf]\z//;
+    $text =~ s/[\xc0-\xff]\z//;
+    $text =~ s/(?<!\\)((?:\\\\)*)\\\z/$1/;
+    return $text;
 }
 
 sub route_of {
-    my ($speaker, $env, $given) = @_;
+    my ($reporter, $env, $given) = @_;
     my $route = $given ? eval { $given->($env) } // '(no route)' : $env->{'steadyhand.route'};
     if (!defined $route) {
         my $number = qr/[0-9]+|(?=[0-9a-f-]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*/i;
         $route = join '/', map { /\A$number\z/ ? '<n>' : $_ } CORE::split m{/}, ($env->{PATH_INFO} // ''), -1;
     }
-    my $routes = $speaker->{routes};
+    my $routes = $reporter->{routes};
     return $routes->{$route} //= keys %$routes < MOST_ROUTES ? field($route) : return '(other)';
 }
 
-sub say_it {
-    my ($speaker, $now, $line) = @_;
-    push @{ $speaker->{lines} }, $line;
-    deliver($speaker, $now) if $now >= $speaker->{due} || @{ $speaker->{lines} } >= TOGETHER;
+sub report {
+    my ($reporter, $now, $line) = @_;
+    push @{ $reporter->{lines} }, $line;
+    deliver($reporter, $now) if $now >= $reporter->{due} || @{ $reporter->{lines} } >= BATCH;
 }
 
 sub deliver {
-    my ($speaker, $now) = @_;
-    my @lines = splice @{ $speaker->{lines} };
-    if ($now >= $speaker->{deaf}) {
-        my $unsaid = $speaker->{unsaid};
-        my $datagram = join '', $speaker->{head}, $unsaid ? "l\t$unsaid\n" : (), @lines;
+    my ($reporter, $now) = @_;
+    my @lines = splice @{ $reporter->{lines} };
+    if ($now >= $reporter->{retry_at}) {
+        my $unreported = $reporter->{unreported};
+        my $datagram = join '', $reporter->{head}, $unreported ? "l\t$unreported\n" : (), @lines;
         for my $again (1, 0) {
-            my $known = $speaker->{socket};
-            my $socket = connected($speaker);
+            my $known = $reporter->{socket};
+            my $socket = connected($reporter);
             if ($socket && defined send $socket, $datagram, MSG_DONTWAIT | MSG_NOSIGNAL) {
-                $speaker->{sent} += @lines;
-                $speaker->{unsaid} -= $unsaid;
-                $speaker->{due} = $now + GATHER;
-                $speaker->{why} = undef;
+                $reporter->{sent} += @lines;
+                $reporter->{unreported} -= $unreported;
+                $reporter->{due} = $now + BATCH_NS;
+                $reporter->{why} = undef;
                 return;
             }
-            $speaker->{why} = "$speaker->{path}: $!";
+            $reporter->{why} = "$reporter->{path}: $!";
             last if $!{EAGAIN};
-            # An agent that was started anew listens under the same name.
-            @$speaker{qw(socket identity)} = ();
-            $speaker->{deaf} = $speaker->{due} = $now + LATER;
+            # A restarted agent has a new socket at the same path, so connect and send once more.
+            @$reporter{qw(socket identity)} = ();
+            $reporter->{retry_at} = $reporter->{due} = $now + RETRY_NS;
             last unless $again && $known;
-            $speaker->{deaf} = 0;
+            $reporter->{retry_at} = 0;
         }
     }
-    $speaker->{dropped} += @lines;
-    $speaker->{unsaid} += @lines;
+    $reporter->{dropped} += @lines;
+    $reporter->{unreported} += @lines;
 }
 
 sub connected {
-    my ($speaker) = @_;
+    my ($reporter) = @_;
     my $identity = sub { join ':', (stat $_[0])[0, 1] };
-    # A program that closes all descriptors may have opened something else in this one's place.
-    return $speaker->{socket} if $speaker->{socket} && $identity->($speaker->{socket}) eq $speaker->{identity};
+    # A program that closes all descriptors may have reused the number of this one for another file.
+    return $reporter->{socket} if $reporter->{socket} && $identity->($reporter->{socket}) eq $reporter->{identity};
     socket my $socket, AF_UNIX, SOCK_DGRAM, 0 or return;
-    connect $socket, pack_sockaddr_un($speaker->{path}) or return;
-    @$speaker{qw(socket identity)} = ($socket, $identity->($socket));
+    connect $socket, pack_sockaddr_un($reporter->{path}) or return;
+    @$reporter{qw(socket identity)} = ($socket, $identity->($socket));
     return $socket;
 }
 
 END {
     local $?;
-    deliver($_, now()) for grep { $_->{pid} == $$ && @{ $_->{lines} } } values %speakers;
+    deliver($_, now()) for grep { $_->{pid} == $$ && @{ $_->{lines} } } values %reporters;
 }
 
 package Steadyhand::Request;
 
 sub new {
-    my ($class, $speaker, $env, $route, $version, $tail, $delay) = @_;
+    my ($class, $reporter, $env, $route, $version, $tail, $delay) = @_;
     return bless {
-        speaker => $speaker, env => $env, route => $route, version => $version, tail => $tail, delay => $delay, pid => $$,
+        reporter => $reporter, env => $env, route => $route, version => $version, tail => $tail, delay => $delay, pid => $$,
         status => 0, begin => Steadyhand::now(), cpu => Steadyhand::cpu(),
     }, $class;
 }
@@ -248,7 +251,7 @@ sub whole {
     my ($self, $response) = @_;
     $self->{status} = $response->[0];
     my $body = $response->[2];
-    # Servers send real files in their own way, which they do only if they see that it is one.
+    # A server may send files with sendfile, so a body with a descriptor must not be wrapped.
     if (ref $body eq 'ARRAY' || ref $body eq 'GLOB' || !eval { $body->can('getline') } || eval { defined fileno $body }) {
         $self->end;
         return $response;
@@ -278,7 +281,7 @@ sub delayed {
 
 sub end {
     my ($self, $status) = @_;
-    my ($cpu, $now, $speaker) = (Steadyhand::cpu() - $self->{cpu}, Steadyhand::now(), $self->{speaker});
+    my ($cpu, $now, $reporter) = (Steadyhand::cpu() - $self->{cpu}, Steadyhand::now(), $self->{reporter});
     return if $self->{over}++ || $self->{pid} != $$ || $cpu < 0;
     my $tail = $self->{tail};
     if (defined $self->{delay}) {
@@ -287,19 +290,19 @@ sub end {
     }
     $status = $self->{status} unless defined $status;
     $status = 0 unless $status =~ /\A[0-9]{1,3}\z/;
-    my $route = Steadyhand::route_of($speaker, $self->{env}, $self->{route});
-    my @fields = ('r', $now, ++$speaker->{number}, $self->{version}, $route, $status, $cpu, $now - $self->{begin}, $tail);
-    Steadyhand::say_it($speaker, $now, join("\t", @fields) . "\n");
+    my $route = Steadyhand::route_of($reporter, $self->{env}, $self->{route});
+    my @fields = ('r', $now, ++$reporter->{number}, $self->{version}, $route, $status, $cpu, $now - $self->{begin}, $tail);
+    Steadyhand::report($reporter, $now, join("\t", @fields) . "\n");
 }
 
-# A body that the server reads line by line, until it closes it.
+# A response body. The request ends when the server closes it.
 package Steadyhand::Body;
 
 sub getline { $_[0]{body}->getline }
 sub close { my ($self) = @_; my $closed = eval { $self->{body}->close }; $self->{request}->end; $closed }
 sub DESTROY { local ($@, $!); $_[0]{request}->end }
 
-# What the application writes to, until it closes it.
+# The writer of a streamed response. The request ends when the application closes it.
 package Steadyhand::Writer;
 
 sub write { my $self = shift; $self->{body}->write(@_) }

@@ -1,12 +1,12 @@
-//! Kills, full disks, clocks that are set.
+//! Kills, resource limits, full disks and changes of the clock.
 
 use std::fs;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::running::{Agent, folder, request, requests, rows};
-use crate::steady::{skip, told};
+use crate::running::{self, Agent, request, requests, rows};
+use crate::steady::{output_of, skip};
 
 #[test]
 fn a_kill_loses_the_open_second_at_most() {
@@ -14,11 +14,11 @@ fn a_kill_loses_the_open_second_at_most() {
     requests(&agent.sender(), 100, |number| request(number, "v1", "/", "none"));
     agent.await_requests(100);
     for turn in 1..=4 {
-        // Somewhere within a second.
+        // Kill at different fractions of a second.
         sleep(Duration::from_millis(170 * turn));
         agent.kill_and_start_again();
         requests(&agent.sender(), 100, |number| request(number, "v1", "/", "none"));
-        // All that was kept before is there still.
+        // All requests stored before the kill are still there.
         agent.await_requests(100 * (turn + 1));
     }
     let kept = agent.end();
@@ -26,7 +26,7 @@ fn a_kill_loses_the_open_second_at_most() {
 }
 
 #[test]
-fn requests_that_were_killed_with_the_agent_are_of_the_last_second() {
+fn only_requests_of_the_last_second_are_lost_with_a_killed_agent() {
     let mut agent = Agent::start("open", &["--no-rulers"]);
     let sender = agent.sender();
     let mut sent = Vec::new();
@@ -39,55 +39,57 @@ fn requests_that_were_killed_with_the_agent_are_of_the_last_second() {
     let killed = steady_linux::clock::monotonic().0;
     agent.kill_and_start_again();
     let kept = rows(&agent.store()).requests.iter().map(|row| row.sums.requests + row.sums.warming).sum::<u64>();
-    // The second before the one that was open had been handed over; on a crowded machine writing it takes a while.
+    // Completed seconds have been handed to the writer. On a busy machine writing takes a while, hence 1.5 s.
     let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
-    assert!(kept >= older && older > 50, "{kept} of {} kept, {older} of them older", sent.len());
+    assert!(kept >= older && older > 50, "{kept} of {} stored, {older} older than the last second", sent.len());
 }
 
 #[test]
-fn what_fails_below_a_limit_of_the_process_is_said() {
-    let test = "what_fails_below_a_limit_of_the_process_is_said";
-    let place = folder("limits");
-    let below = |words: &[&str]| {
-        let (socket, store) = (place.join("s/agent.sock"), place.join("a.db"));
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).args([env!("CARGO_BIN_EXE_steady"), "agent", "--socket"]);
-        told(command.arg(socket).arg("--store").arg(store).output().expect("prlimit and setpriv (util-linux) start"))
+fn failures_due_to_resource_limits_are_reported() {
+    let test = "failures_due_to_resource_limits_are_reported";
+    let folder = running::folder("limits");
+    let run_under = |args: &[&str]| {
+        let (socket, store) = (folder.join("s/agent.sock"), folder.join("a.db"));
+        let mut command = Command::new(args[0]);
+        command.args(&args[1..]).args([env!("CARGO_BIN_EXE_steady"), "agent", "--socket"]);
+        output_of(
+            command.arg(socket).arg("--store").arg(store).output().expect("prlimit and setpriv (util-linux) start"),
+        )
     };
-    let (status, _, error) = below(&["prlimit", "--fsize=0"]);
+    let (status, _, error) = run_under(&["prlimit", "--fsize=0"]);
     assert!(status == 2 && error.contains("no more than 0 bytes (ulimit -f)"), "{status} {error}");
     if !rustix::process::geteuid().is_root() {
-        return skip(test, "only root can become somebody else");
+        return skip(test, "only root can change to another user");
     }
     // A user with no other processes.
     let user = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"];
     let version = Command::new(user[0]).args(&user[1..]).args([env!("CARGO_BIN_EXE_steady"), "--version"]).output();
     if !version.is_ok_and(|output| output.status.success()) {
-        return skip(test, "another user may not run the binary");
+        return skip(test, "other users have no access to the binary");
     }
-    fs::remove_dir_all(&place).unwrap();
-    fs::create_dir(&place).unwrap();
-    std::os::unix::fs::chown(&place, Some(64_123), Some(64_123)).unwrap();
-    let (status, _, error) = below(&[&user[..], &["prlimit", "--nproc=1"]].concat());
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::chown(&folder, Some(64_123), Some(64_123)).unwrap();
+    let (status, _, error) = run_under(&[&user[..], &["prlimit", "--nproc=1"]].concat());
     assert!(status == 125 && error.contains("a thread could not be started: "), "{status} {error}");
-    fs::remove_dir_all(&place).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_full_disk_is_told_and_waited_for() {
-    let place = folder("full");
-    let disk = place.join("disk");
+fn on_a_full_disk_the_agent_reports_and_continues_later() {
+    let folder = running::folder("full");
+    let disk = folder.join("disk");
     fs::create_dir_all(&disk).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=0755", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        return skip("a_full_disk_is_told_and_waited_for", "only root may mount a small disk");
+        return skip("on_a_full_disk_the_agent_reports_and_continues_later", "only root may mount a small disk");
     }
     let unmount = Unmount(disk.clone());
-    let agent = Agent::start_with(disk.join("agent.db"), folder("full-disk"), &["--no-rulers"]);
+    let agent = Agent::start_with(disk.join("agent.db"), running::folder("full-disk"), &["--no-rulers"]);
     let sender = agent.sender();
     requests(&sender, 50, |number| request(number, "v1", "/", "none"));
     agent.await_requests(50);
-    // All that is left; the journal has some pages to itself.
+    // Fill the disk. The journal of the database has already reserved some pages.
     let full = fs::write(disk.join("filler"), vec![1; 4 << 20]);
     assert!(full.is_err());
     let line = |number: u64| request(number, &format!("v{}", number % 20), &format!("/{}", "long".repeat(100)), "none");
@@ -108,7 +110,7 @@ fn a_full_disk_is_told_and_waited_for() {
     drop(unmount);
 }
 
-/// A disk that goes with the test.
+/// A mounted disk, unmounted on drop.
 struct Unmount(std::path::PathBuf);
 
 impl Drop for Unmount {
@@ -119,9 +121,9 @@ impl Drop for Unmount {
 }
 
 #[test]
-fn a_clock_that_is_set_back_is_told_and_rows_go_on() {
-    let place = folder("clock");
-    let shift = place.join("shift");
+fn a_clock_that_is_set_back_is_reported_and_rows_continue() {
+    let folder = running::folder("clock");
+    let shift = folder.join("shift");
     fs::write(&shift, "0").unwrap();
     let mut agent = Agent::start("set-back", &["--no-rulers", "--shift", shift.to_str().unwrap()]);
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
@@ -136,7 +138,7 @@ fn a_clock_that_is_set_back_is_told_and_rows_go_on() {
     assert!(agent.log().contains("set by -3600.0 s"), "{}", agent.log());
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(20);
-    // A new agent goes on in the same time.
+    // A new agent continues from the time of the stored rows.
     agent.kill_and_start_again();
     requests(&agent.sender(), 10, |number| request(number, "v1", "/", "none"));
     agent.await_requests(30);
@@ -144,5 +146,5 @@ fn a_clock_that_is_set_back_is_told_and_rows_go_on() {
     let seconds: Vec<u64> = kept.requests.iter().map(|row| row.second).collect();
     let (first, last) = (seconds.iter().min().unwrap(), seconds.iter().max().unwrap());
     assert!(last - first < 60, "{seconds:?}");
-    fs::remove_dir_all(place).unwrap();
+    fs::remove_dir_all(folder).unwrap();
 }

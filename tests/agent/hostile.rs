@@ -1,17 +1,15 @@
-//! What nobody should send.
-
-use std::os::unix::net::UnixDatagram;
+//! Invalid and excessive datagrams.
 
 use serde_json::Value;
 
-use crate::metrics::{ANYWHERE, ask_for_all};
+use crate::metrics::{ANYWHERE, try_ask};
 use crate::running::{Agent, request, requests};
 
-/// The bound on memory, whatever arrives.
+/// The limit on the memory of the agent, in bytes.
 const MOST_MEMORY: u64 = 100_000_000;
 
 #[test]
-fn garbage_is_counted_and_the_rest_is_kept() {
+fn invalid_datagrams_are_counted_and_valid_ones_are_stored() {
     let agent = Agent::start("garbage", &["--no-rulers"]);
     let sender = agent.sender();
     let long = vec![b'x'; 65_001];
@@ -41,7 +39,7 @@ fn garbage_is_counted_and_the_rest_is_kept() {
 }
 
 #[test]
-fn texts_of_any_kind_are_kept_and_shown_on_one_line() {
+fn names_with_any_characters_are_stored_and_shown_on_one_line() {
     let agent = Agent::start("texts", &["--no-rulers"]);
     let (version, route) = ("v\"2'\n\u{1f40c}\u{202e}\u{1b}[31m", "/'; DROP TABLE blocks; --\t\\\r\u{0}");
     let written =
@@ -57,13 +55,13 @@ fn texts_of_any_kind_are_kept_and_shown_on_one_line() {
 }
 
 #[test]
-fn memory_is_bounded_whatever_arrives() {
+fn memory_is_bounded_under_a_flood_of_distinct_names() {
     let agent = Agent::start("cardinality", &["--no-rulers", "--store-limit", "8MB", "--listen", ANYWHERE]);
     let sender = agent.sender();
     let now = steady_linux::clock::monotonic().0;
     let mut number = 0_u64;
     for flood in 0..1_500_u64 {
-        // Every service, process, version and route is another one, and every text as long as it may be.
+        // Names of services, processes, versions and routes differ, and have the maximum length.
         let service = format!("{:0>480}", flood % 60);
         let mut datagram = format!("steady/1\t{service}\t{flood}\t{flood}\n");
         while datagram.len() < 63_000 {
@@ -75,9 +73,9 @@ fn memory_is_bounded_whatever_arrives() {
                 151 + flood
             );
         }
-        send(&sender, datagram.as_bytes());
+        sender.send(datagram.as_bytes()).unwrap();
     }
-    // Short lines: as many rows as can be.
+    // Short lines give the largest number of rows.
     for flood in 0..1_500_u64 {
         let mut datagram = format!("steady/1\tshop\t{flood}\t1\n");
         for line in 0..700 {
@@ -85,15 +83,16 @@ fn memory_is_bounded_whatever_arrives() {
             datagram +=
                 &format!("r\t{end}\t{}\tv{}\t/{}\t200\t{}\t9\tnone\n", 151 + line, line % 20, line % 190, 1_000 + line);
         }
-        send(&sender, datagram.as_bytes());
+        sender.send(datagram.as_bytes()).unwrap();
     }
     agent.await_status(|status| {
         let requests = status["agent"]["arrived"]["datagrams"].as_u64()?;
         (requests >= 3_000 && status["agent"]["writing"]["waiting"].as_u64()? <= 1).then_some(())
     });
-    // The page is longer than that.
-    let all = || ask_for_all(&agent, "GET /metrics", "");
-    let (_, page) = (0..10).find_map(|_| all()).expect("one of ten pages of this size comes within ten seconds");
+    // Half the limit is less than the length of the metrics page.
+    let all = || try_ask(&agent, "GET /metrics", "");
+    let (_, page) =
+        (0..10).find_map(|_| all()).expect("one of ten attempts gets the whole page within its ten seconds");
     assert!(page.len() as u64 > MOST_MEMORY / 2, "{} bytes", page.len());
     let status =
         agent.await_status(|status| (status["agent"]["metrics"]["scrapes"].as_u64()? >= 1).then(|| status.clone()));
@@ -101,9 +100,4 @@ fn memory_is_bounded_whatever_arrives() {
     assert!(memory < MOST_MEMORY, "{memory} bytes");
     assert!(status["agent"]["arrived"]["folded"].as_u64() > Some(1_000), "{status}");
     assert!(status["store"]["size_bytes"].as_u64() < Some(12_000_000), "{status}");
-}
-
-/// Sends what is not to be dropped.
-fn send(sender: &UnixDatagram, datagram: &[u8]) {
-    sender.send(datagram).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What scrapes are shown.
+//! `steady agent --listen`: the metrics that the agent serves over HTTP and TLS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,35 +12,36 @@ use flate2::read::GzDecoder;
 use steady_model::{LevelSums, ProcessRow, ReleaseRows, RequestSums};
 
 use crate::running::{self, Agent, request, requests};
-use crate::steady::{self, skip, told};
+use crate::steady::{self, output_of, skip};
 
-/// An address that nobody else has.
+/// An address with a free port.
 pub(crate) const ANYWHERE: &str = "127.0.0.1:0";
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0, text/plain;q=0.5\r\n";
 
-/// The page's address, as the agent has said on its standard error; one that was killed has left another, where nobody
-/// listens.
+/// Returns the URL of the metrics page from the log of the agent. The log of an agent that was started again also has the URL
+/// of the killed one, where no process listens.
 pub(crate) fn url(agent: &Agent) -> String {
-    let said = |_| {
+    let served = |_| {
         std::thread::sleep(Duration::from_millis(20));
         let log = agent.log();
         let url = log.lines().rev().find_map(|line| line.split_once("shows metrics at "))?.1.trim().to_owned();
         TcpStream::connect(address(&url)).ok().map(|_| url)
     };
-    (0..500).find_map(said).unwrap_or_else(|| panic!("it shows none: {}", agent.log()))
+    (0..500).find_map(served).unwrap_or_else(|| panic!("no metrics page: {}", agent.log()))
 }
 
 fn address(url: &str) -> &str {
     url.split('/').nth(2).expect("a URL has an address")
 }
 
-/// Its head and its body for one request over plain HTTP, whose head has these lines besides.
+/// Sends one request over plain HTTP, with additional header lines. Returns the head and the body of the response.
 pub(crate) fn ask(agent: &Agent, request: &str, lines: &str) -> (String, Vec<u8>) {
-    ask_for_all(agent, request, lines).expect("all chunks came")
+    try_ask(agent, request, lines).expect("the response is complete")
 }
 
-/// The same, `None` if the answer ended before its last chunk: a connection ends after ten seconds.
-pub(crate) fn ask_for_all(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
+/// Like [`ask`], but returns `None` if the response ended before its last chunk. The agent closes a connection after ten
+/// seconds.
+pub(crate) fn try_ask(agent: &Agent, request: &str, lines: &str) -> Option<(String, Vec<u8>)> {
     let mut stream = TcpStream::connect(address(&url(agent))).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: here\r\n{lines}\r\n").unwrap();
@@ -53,7 +54,7 @@ pub(crate) fn ask_for_all(agent: &Agent, request: &str, lines: &str) -> Option<(
     Some((head, body))
 }
 
-/// What chunks hold together, up to the one without anything; `None` where that one is missing.
+/// Joins the chunks of a body. Returns `None` if the last, empty chunk is missing.
 fn joined(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut page = Vec::new();
     loop {
@@ -67,7 +68,7 @@ fn joined(mut body: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The page, once so many requests are on it; none of its texts may have braces or spaces.
+/// Polls the metrics until they count this many requests, and returns the page. Labels must not contain braces or spaces.
 fn page_of(agent: &Agent, requests: f64, lines: &str) -> String {
     for _ in 0..200 {
         let page = String::from_utf8(ask(agent, "GET /metrics", lines).1).unwrap();
@@ -80,7 +81,7 @@ fn page_of(agent: &Agent, requests: f64, lines: &str) -> String {
     panic!("{}", agent.log());
 }
 
-/// The values of a metric, by what stands between its braces.
+/// Returns the values of a metric by their labels, the text between braces.
 fn values(page: &str, name: &str) -> BTreeMap<String, f64> {
     let samples = page.lines().filter_map(|line| line.strip_prefix(name));
     let sample = |rest: &str| {
@@ -91,7 +92,7 @@ fn values(page: &str, name: &str) -> BTreeMap<String, f64> {
     samples.filter_map(sample).collect()
 }
 
-/// Two versions and routes, with all that may be told of a request.
+/// Sends requests of two versions and two routes, with all optional fields.
 fn send(agent: &Agent, number: u64) {
     requests(&agent.sender(), number, |number| {
         let (version, route) = (["v1", "v2"][number as usize % 2], ["/a", "/b"][number as usize / 2 % 2]);
@@ -107,7 +108,7 @@ fn send(agent: &Agent, number: u64) {
 }
 
 #[test]
-fn the_sums_that_are_kept_are_shown_and_begin_anew_with_the_agent() {
+fn metrics_equal_the_stored_sums_and_restart_with_the_agent() {
     let mut agent = Agent::start("shown", &["--listen", ANYWHERE]);
     send(&agent, 400);
     let page = page_of(&agent, 400.0, "");
@@ -125,17 +126,17 @@ fn the_sums_that_are_kept_are_shown_and_begin_anew_with_the_agent() {
     assert!(text.contains("/metrics, ") && text.contains("scrapes answered"), "{text}");
     let began = values(&page, "steady_agent_start_time_seconds")[""];
     agent.kill_and_start_again();
-    as_kept(&page, &running::rows(&agent.store()));
-    let anew = String::from_utf8(ask(&agent, "GET /metrics", "").1).unwrap();
-    assert!(values(&anew, "steady_requests_total").is_empty(), "{anew}");
-    let again = values(&anew, "steady_agent_start_time_seconds")[""];
+    assert_equal_to_stored(&page, &running::rows(&agent.store()));
+    let new_page = String::from_utf8(ask(&agent, "GET /metrics", "").1).unwrap();
+    assert!(values(&new_page, "steady_requests_total").is_empty(), "{new_page}");
+    let again = values(&new_page, "steady_agent_start_time_seconds")[""];
     assert!(again > began, "{again} after {began}");
     agent.stop();
 }
 
-/// Holds a page against the store's rows.
-fn as_kept(page: &str, rows: &ReleaseRows) {
-    let mut kept: BTreeMap<String, RequestSums> = BTreeMap::new();
+/// Panics unless the metrics equal the sums over the stored rows.
+fn assert_equal_to_stored(page: &str, rows: &ReleaseRows) {
+    let mut stored: BTreeMap<String, RequestSums> = BTreeMap::new();
     for row in &rows.requests {
         let (version, route) = (&rows.versions[row.version as usize], &rows.routes[row.route as usize]);
         let assigned = row.assignment.name();
@@ -144,7 +145,7 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
             class => format!(",class=\"{class}\""),
         };
         let labels = format!("service=\"shop\",version=\"{version}\",route=\"{route}\",assigned=\"{assigned}\"{class}");
-        *kept.entry(labels).or_default() += row.sums;
+        *stored.entry(labels).or_default() += row.sums;
     }
     type Of = fn(&RequestSums) -> f64;
     let metrics: [(&str, Of); 15] = [
@@ -166,27 +167,30 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
         ("requests_watched_wall_seconds_total", |sums| sums.watched_wall / 1e9),
         ("requests_watched_waiting_seconds_total", |sums| sums.watched_delay / 1e9),
     ];
-    assert_eq!(kept.len(), 16, "{kept:?}");
+    assert_eq!(stored.len(), 16, "{stored:?}");
     for (name, of) in metrics {
         let shown = values(page, &format!("steady_{name}"));
-        assert!(shown.keys().eq(kept.keys()), "{name}: {shown:?}");
-        for (labels, sums) in &kept {
-            let (shown, kept) = (shown[labels], of(sums));
-            assert!((shown - kept).abs() <= 1e-9 * kept.abs(), "{name}{{{labels}}}: {shown}, kept {kept}");
+        assert!(shown.keys().eq(stored.keys()), "{name}: {shown:?}");
+        for (labels, sums) in &stored {
+            let (shown, stored) = (shown[labels], of(sums));
+            assert!((shown - stored).abs() <= 1e-9 * stored.abs(), "{name}{{{labels}}}: {shown}, stored {stored}");
         }
     }
-    levels_as_kept(page, &kept);
-    let process_cpu = |name: &str, of: fn(&ProcessRow) -> f64| {
+    assert_levels_equal_to_stored(page, &stored);
+    let assert_process_cpu = |name: &str, of: fn(&ProcessRow) -> f64| {
         for (labels, version, readings) in [("", None, 299.0), (",version=\"v2\"", Some("v2"), 100.0)] {
             let shown = values(page, name)[&format!("service=\"shop\"{labels}")];
             let of_version =
                 |row: &&ProcessRow| row.version.map(|version| rows.versions[version as usize].as_str()) == version;
-            let kept: f64 = rows.processes.iter().filter(of_version).map(of).sum();
-            assert!((shown - kept / 1e9).abs() < 1e-9 && shown / readings > 0.0019, "{name}: {shown}, kept {kept}");
+            let stored: f64 = rows.processes.iter().filter(of_version).map(of).sum();
+            assert!(
+                (shown - stored / 1e9).abs() < 1e-9 && shown / readings > 0.0019,
+                "{name}: {shown}, stored {stored}"
+            );
         }
     };
-    process_cpu("steady_process_cpu_seconds_total", |row| row.cpu);
-    process_cpu("steady_process_requests_cpu_seconds_total", |row| row.requests_cpu);
+    assert_process_cpu("steady_process_cpu_seconds_total", |row| row.cpu);
+    assert_process_cpu("steady_process_requests_cpu_seconds_total", |row| row.requests_cpu);
     let readings: f64 = values(page, "steady_ruler_readings_total").values().sum();
     let of_workers = rows.rulers.iter().filter(|row| row.process != 0);
     assert_eq!(readings, of_workers.map(|row| row.sums.readings).sum::<u64>() as f64);
@@ -194,8 +198,8 @@ fn as_kept(page: &str, rows: &ReleaseRows) {
     assert_eq!(values(page, "steady_request_wall_seconds_count").values().sum::<f64>(), f64::from(walls));
 }
 
-/// The sums in levels are shown if they are known of all requests, and are those that are kept.
-fn levels_as_kept(page: &str, kept: &BTreeMap<String, RequestSums>) {
+/// Panics unless the metrics of level sums equal the stored ones. They are shown if all requests have them.
+fn assert_levels_equal_to_stored(page: &str, stored: &BTreeMap<String, RequestSums>) {
     type Of = fn(&LevelSums) -> f64;
     let metrics: [(&str, Of); 13] = [
         ("exceeding_total", |levels| levels.exceeding as f64),
@@ -213,20 +217,20 @@ fn levels_as_kept(page: &str, kept: &BTreeMap<String, RequestSums>) {
         ("recent_ruler_product", |levels| levels.recent_ruler / 1e18),
     ];
     let known: Vec<&String> =
-        kept.iter().filter(|(_, sums)| sums.levels.requests == sums.requests).map(|(labels, _)| labels).collect();
+        stored.iter().filter(|(_, sums)| sums.levels.requests == sums.requests).map(|(labels, _)| labels).collect();
     for (name, of) in metrics {
         let shown = values(page, &format!("steady_requests_{name}"));
         assert!(shown.keys().eq(known.iter().copied()), "{name}: {shown:?}");
         for (labels, shown) in &shown {
-            let levels = &kept[labels].levels;
-            let (kept, scale) = (of(levels), of(levels).abs().max(1e-9));
-            assert!((shown - kept).abs() <= 1e-9 * scale, "{name}{{{labels}}}: {shown}, kept {kept}");
+            let levels = &stored[labels].levels;
+            let (stored, scale) = (of(levels), of(levels).abs().max(1e-9));
+            assert!((shown - stored).abs() <= 1e-9 * scale, "{name}{{{labels}}}: {shown}, stored {stored}");
         }
     }
 }
 
 #[test]
-fn others_read_what_is_shown_whatever_services_are_called() {
+fn prometheus_parsers_read_metrics_with_unusual_names() {
     let agent = Agent::start("hostile-names", &["--listen", ANYWHERE]);
     let (version, route) = ("v\"2'\\\\{}\\n\u{1f40c}\u{202e},=", "/a b\\t# HELP x\\n\\\\n\"} 1");
     let shown = ("v\"2'\\{}\n\u{1f40c}\u{202e},=", "/a b\t# HELP x\n\\n\"} 1");
@@ -234,14 +238,14 @@ fn others_read_what_is_shown_whatever_services_are_called() {
         request(number, version, route, "slot\truler=alu:900").replace("slot", "none")
     });
     agent.await_requests(160);
-    // The host's state is there once a second is over.
+    // The metrics of the host appear after a second.
     agent.await_status(|status| status["agent"]["rulers"].is_object().then_some(()));
     let pages = ["", OPEN_METRICS].map(|lines| {
         let found = (0..100).map(|_| ask(&agent, "GET /metrics", lines).1).find(|page| {
             std::thread::sleep(Duration::from_millis(50));
             String::from_utf8_lossy(page).contains("steady_host_busy_seconds_total")
         });
-        found.expect("the host is shown")
+        found.expect("the page has metrics of the host")
     });
     for (name, page) in ["classic", "open"].iter().zip(&pages) {
         fs::write(agent.folder.join(name), page).unwrap();
@@ -250,16 +254,16 @@ fn others_read_what_is_shown_whatever_services_are_called() {
     if is_there("promtool") {
         let file = fs::File::open(agent.folder.join("classic")).unwrap();
         let (status, text, error) =
-            told(Command::new("promtool").args(["check", "metrics"]).stdin(file).output().unwrap());
+            output_of(Command::new("promtool").args(["check", "metrics"]).stdin(file).output().unwrap());
         assert!(status == 0 && text.is_empty() && error.is_empty(), "{status}: {text}{error}");
     } else {
-        skip("others_read_what_is_shown_whatever_services_are_called", "no promtool (Debian: prometheus)");
+        skip("prometheus_parsers_read_metrics_with_unusual_names", "no promtool (Debian: prometheus)");
     }
     let has_client = |word: &&str| {
         Command::new(word).args(["-c", "import prometheus_client"]).output().is_ok_and(|output| output.status.success())
     };
     let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_client) else {
-        return skip("others_read_what_is_shown_whatever_services_are_called", "no Python package prometheus_client");
+        return skip("prometheus_parsers_read_metrics_with_unusual_names", "no Python package prometheus_client");
     };
     let script = "import sys, json
 from prometheus_client.parser import text_string_to_metric_families as classic
@@ -272,7 +276,7 @@ for name, read in (('classic', classic), ('open', open_metrics)):
     seen.append([len(samples) > 60, [[s.labels['version'], s.labels['route'], float(s.value)] for s in sought]])
 print(json.dumps(seen))";
     let folder = agent.folder.to_str().unwrap();
-    let (status, text, error) = told(Command::new(python).args(["-c", script, folder]).output().unwrap());
+    let (status, text, error) = output_of(Command::new(python).args(["-c", script, folder]).output().unwrap());
     assert_eq!(status, 0, "{error}");
     let read: serde_json::Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!([true, [[shown.0, shown.1, 10.0]]]);
@@ -280,12 +284,12 @@ print(json.dumps(seen))";
 }
 
 #[test]
-fn who_has_no_token_sees_nothing_and_nothing_else_is_there() {
+fn metrics_need_the_token_and_other_paths_do_not_exist() {
     let folder = running::folder("tokens");
     let file = folder.join("token");
     fs::write(&file, "s3cret-t0ken\n").unwrap();
-    let words = ["--no-rulers", "--listen", ANYWHERE, "--listen-token", file.to_str().unwrap()];
-    let agent = Agent::start("token", &words);
+    let args = ["--no-rulers", "--listen", ANYWHERE, "--listen-token", file.to_str().unwrap()];
+    let agent = Agent::start("token", &args);
     let status = |request: &str, lines: &str| {
         let (head, body) = ask(&agent, request, lines);
         (head.split(' ').nth(1).unwrap().to_owned(), head.clone(), String::from_utf8(body).unwrap())
@@ -319,28 +323,28 @@ fn who_has_no_token_sees_nothing_and_nothing_else_is_there() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said_at_once() {
+fn invalid_listen_options_are_usage_errors() {
     let agent = Agent::start("taken", &["--no-rulers", "--listen", ANYWHERE]);
     let folder = running::folder("wrong");
-    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let url = url(&agent);
-    let taken = address(&url);
+    let used_address = address(&url);
     for (name, text) in [("empty", ""), ("words", "two words"), ("none.pem", "no certificate")] {
         fs::write(folder.join(name), text).unwrap();
     }
-    let (socket, store) = (place("agent.sock"), place("agent.db"));
-    let starts = |words: &[&str]| {
+    let (socket, store) = (path("agent.sock"), path("agent.db"));
+    let starts = |args: &[&str]| {
         let begin = ["agent", "--no-rulers", "--socket", &socket, "--store", &store];
-        steady::run(&[&begin[..], words].concat())
+        steady::run(&[&begin[..], args].concat())
     };
-    let (empty, words, missing, none) = (place("empty"), place("words"), place("missing"), place("none.pem"));
-    let (fifo, endless) = (place("fifo"), "/dev/zero");
+    let (empty, two_words, missing, none) = (path("empty"), path("words"), path("missing"), path("none.pem"));
+    let (fifo, endless) = (path("fifo"), "/dev/zero");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for (words, says) in [
-        (vec!["--listen", taken], "in use"),
+    for (args, says) in [
+        (vec!["--listen", used_address], "in use"),
         (vec!["--listen", "moon:1"], "write PORT or ADDRESS:PORT"),
         (vec!["--listen", ANYWHERE, "--listen-token", &empty], "one word"),
-        (vec!["--listen", ANYWHERE, "--listen-token", &words], "one word"),
+        (vec!["--listen", ANYWHERE, "--listen-token", &two_words], "one word"),
         (vec!["--listen", ANYWHERE, "--listen-token", &missing], "No such file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", &none], "no certificate in it"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &missing, "--listen-key", &none], "No such file"),
@@ -349,14 +353,14 @@ fn what_cannot_be_shown_is_said_at_once() {
         (vec!["--listen", ANYWHERE, "--listen-token", endless], "not a regular file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &fifo, "--listen-key", &none], "not a regular file"),
         (vec!["--listen", ANYWHERE, "--listen-cert", &none, "--listen-key", endless], "not a regular file"),
-        (vec!["--listen-token", &words], "--listen <ADDRESS>"),
+        (vec!["--listen-token", &two_words], "--listen <ADDRESS>"),
     ] {
-        let (status, _, error) = starts(&words);
-        assert!(status == 2 && error.contains(says), "{words:?}: {status} {error}");
+        let (status, _, error) = starts(&args);
+        assert!(status == 2 && error.contains(says), "{args:?}: {status} {error}");
     }
     let made = ["one", "other"].map(|name| certificate(&folder, name));
     let [Some((one, key)), Some((_, other))] = made else {
-        return skip("what_cannot_be_shown_is_said_at_once", "no openssl to make a certificate with");
+        return skip("invalid_listen_options_are_usage_errors", "there is no openssl to create a certificate");
     };
     let (status, _, error) = starts(&["--listen", ANYWHERE, "--listen-cert", &one, "--listen-key", &other]);
     assert!(status == 2 && error.contains("is not the key of"), "{error}");
@@ -367,9 +371,9 @@ fn what_cannot_be_shown_is_said_at_once() {
     let script = "import ssl, sys, urllib.request
 context = ssl.create_default_context(cafile=sys.argv[2])
 print(urllib.request.urlopen(sys.argv[1], context=context, timeout=30).read().decode())";
-    let (status, text, error) = told(Command::new("python3").args(["-c", script, &page, &one]).output().unwrap());
+    let (status, text, error) = output_of(Command::new("python3").args(["-c", script, &page, &one]).output().unwrap());
     assert!(status == 0 && text.contains("steady_agent_start_time_seconds "), "{error}");
-    // In the clear there is nothing to be had.
+    // A plain HTTP request gets no metrics.
     let mut stream = TcpStream::connect(address(&page)).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
     let mut answer = Vec::new();
@@ -378,7 +382,7 @@ print(urllib.request.urlopen(sys.argv[1], context=context, timeout=30).read().de
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A certificate of its own making and its key; `None` without openssl.
+/// Creates a self-signed certificate and returns the paths of it and its key. Returns `None` without openssl.
 pub(crate) fn certificate(folder: &Path, name: &str) -> Option<(String, String)> {
     let [certificate, key] = ["crt", "key"].map(|kind| folder.join(format!("{name}.{kind}")).display().to_string());
     let mut openssl = Command::new("openssl");
@@ -389,8 +393,8 @@ pub(crate) fn certificate(folder: &Path, name: &str) -> Option<(String, String)>
     openssl.output().is_ok_and(|output| output.status.success()).then_some((certificate, key))
 }
 
-/// Clients that never ask, for as long as this is kept: they connect and say nothing, or send half a head, or half of a TLS
-/// greeting; a second after they are thrown out they are back.
+/// Clients that connect and send nothing, half a request head or half a TLS ClientHello, until this is dropped. They
+/// reconnect a second after the agent has closed their connection.
 struct Flood(Child);
 
 impl Flood {
@@ -441,19 +445,22 @@ fn a_flood_of_idle_connections_does_not_delay_scrapes() {
     fs::write(&token, "s3cret").unwrap();
     let certificate = certificate(&folder, "here");
     for is_tls in [false, true] {
-        let mut words = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
+        let mut args = vec!["--no-rulers", "--listen", ANYWHERE, "--listen-token", token.to_str().unwrap()];
         match &certificate {
             _ if !is_tls => {}
-            Some((certificate, key)) => words.extend(["--listen-cert", certificate, "--listen-key", key]),
+            Some((certificate, key)) => args.extend(["--listen-cert", certificate, "--listen-key", key]),
             None => {
-                skip("a_flood_of_idle_connections_does_not_delay_scrapes", "no openssl to make a certificate with");
+                skip(
+                    "a_flood_of_idle_connections_does_not_delay_scrapes",
+                    "there is no openssl to create a certificate",
+                );
                 continue;
             }
         }
-        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &words);
+        let agent = Agent::start(if is_tls { "flooded-tls" } else { "flooded" }, &args);
         let url = url(&agent);
         let flood = Flood::begin(address(&url), 1_500);
-        // A client that waits as long as Prometheus usually does would have got nothing in any of these.
+        // Scrape ten times. The limit of 30 s is above the 10 s of Prometheus, so that a slow response gives a time to report.
         let script = "import ssl, sys, time, urllib.request
 context = ssl.create_default_context(cafile=sys.argv[2]) if sys.argv[1].startswith('https') else None
 for _ in range(10):
@@ -464,7 +471,7 @@ for _ in range(10):
     print(time.monotonic() - began)";
         let file = certificate.as_ref().map_or("", |(certificate, _)| certificate);
         let output = Command::new("python3").args(["-c", script, &url, file]).output().unwrap();
-        let (status, text, error) = told(output);
+        let (status, text, error) = output_of(output);
         assert_eq!(status, 0, "{error}");
         let mut seconds: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
         seconds.sort_by(f64::total_cmp);
@@ -475,7 +482,7 @@ for _ in range(10):
 }
 
 #[test]
-fn clients_that_are_slow_or_many_hold_nothing_up() {
+fn slow_or_many_clients_do_not_block_others() {
     let mut agent = Agent::start("many", &["--no-rulers", "--listen", ANYWHERE]);
     let url = url(&agent);
     let address = address(&url);
@@ -485,10 +492,10 @@ fn clients_that_are_slow_or_many_hold_nothing_up() {
     }
     send(&agent, 400);
     agent.await_requests(400);
-    // All of them are let go, and then it is this one's turn.
+    // The agent closes idle connections to serve this one.
     let page = page_of(&agent, 400.0, "");
     assert!(page.contains("steady_requests_total"));
-    // One that asks and does not read, and one whose head has no end.
+    // One client sends a request and does not read, another sends an endless head.
     many[0] = TcpStream::connect(address).unwrap();
     many[0].write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
     many[1] = TcpStream::connect(address).unwrap();

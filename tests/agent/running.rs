@@ -1,4 +1,4 @@
-//! An agent that runs for one test.
+//! An agent process for one test.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -12,22 +12,22 @@ use serde_json::Value;
 use steady_agent::store::Reader;
 use steady_model::ReleaseRows;
 
-use crate::steady::{steady, told};
+use crate::steady::{output_of, steady};
 
-/// How often it is looked whether something has come true, and how many times.
+/// The pause between two checks of a condition, and the largest number of checks.
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: usize = 600;
 
-/// The agent; ended with the test.
+/// A running agent, killed on drop.
 pub(crate) struct Agent {
     pub(crate) folder: PathBuf,
     pub(crate) child: Child,
     store: PathBuf,
-    words: Vec<String>,
+    args: Vec<String>,
     user: Option<u32>,
 }
 
-/// A folder of this test's own, with a short path: that of a socket has room for a hundred letters.
+/// Creates a directory for one test. Its path is short, because that of a socket has at most 107 bytes.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("steady-agent-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -41,25 +41,25 @@ impl Agent {
         Agent::start_with(folder.join("agent.db"), folder, options)
     }
 
-    /// One in whose environment a variable says something else.
-    pub(crate) fn start_where(name: &str, options: &[&str], variable: &str, value: &str) -> Agent {
+    /// Starts an agent with a variable in its environment.
+    pub(crate) fn start_with_variable(name: &str, options: &[&str], variable: &str, value: &str) -> Agent {
         let folder = folder(name);
         let store = folder.join("agent.db");
         let child = Agent::command(&store, &folder, options, None).env(variable, value).spawn().unwrap();
-        let words = options.iter().map(|word| (*word).to_owned()).collect();
-        let agent = Agent { folder, child, store, words, user: None };
+        let args = options.iter().map(|word| (*word).to_owned()).collect();
+        let agent = Agent { folder, child, store, args, user: None };
         agent.await_socket();
         agent
     }
 
-    /// One whose store is somewhere else.
+    /// Starts an agent with a given store.
     pub(crate) fn start_with(store: PathBuf, folder: PathBuf, options: &[&str]) -> Agent {
         let agent = Agent::spawn(store, folder, options, None);
         agent.await_socket();
         agent
     }
 
-    /// One of another user; `None` where that user may not even run it.
+    /// Starts an agent as another user. Returns `None` if that user has no access to the binary.
     pub(crate) fn start_as(user: u32, folder: &Path, options: &[&str]) -> Option<Agent> {
         let can = Command::new(env!("CARGO_BIN_EXE_steady"))
             .arg("--version")
@@ -75,9 +75,9 @@ impl Agent {
     }
 
     fn spawn(store: PathBuf, folder: PathBuf, options: &[&str], user: Option<u32>) -> Agent {
-        let words = options.iter().map(|word| (*word).to_owned()).collect();
+        let args = options.iter().map(|word| (*word).to_owned()).collect();
         let child = Agent::command(&store, &folder, options, user).spawn().unwrap();
-        Agent { folder, child, store, words, user }
+        Agent { folder, child, store, args, user }
     }
 
     fn command(store: &Path, folder: &Path, options: &[&str], user: Option<u32>) -> Command {
@@ -98,7 +98,7 @@ impl Agent {
         assert!(found.is_some(), "no socket: {}", self.log());
     }
 
-    /// What it said.
+    /// Returns the standard error of the agent.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -107,25 +107,25 @@ impl Agent {
         self.store.clone()
     }
 
-    /// Kills it, and starts another one in its place.
+    /// Kills the agent and starts it again with the same options.
     pub(crate) fn kill_and_start_again(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        let options: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let options: Vec<&str> = self.args.iter().map(String::as_str).collect();
         self.child = Agent::command(&self.store, &self.folder, &options, self.user).spawn().unwrap();
         self.await_socket();
     }
 
-    /// A service's end of the socket.
+    /// Returns a socket that is connected to the agent, as a service has it.
     pub(crate) fn sender(&self) -> UnixDatagram {
         let socket = UnixDatagram::unbound().unwrap();
         socket.connect(self.folder.join("s/agent.sock")).unwrap();
         socket
     }
 
-    /// Calls `steady` with the agent's socket.
-    pub(crate) fn steady(&self, words: &[&str]) -> (i32, String, String) {
-        told(steady().args(words).arg("--socket").arg(self.folder.join("s/agent.sock")).output().unwrap())
+    /// Runs `steady` with the socket of the agent. Returns the exit status, standard output and standard error.
+    pub(crate) fn steady(&self, args: &[&str]) -> (i32, String, String) {
+        output_of(steady().args(args).arg("--socket").arg(self.folder.join("s/agent.sock")).output().unwrap())
     }
 
     pub(crate) fn status(&self) -> Value {
@@ -134,19 +134,19 @@ impl Agent {
         serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
     }
 
-    /// What `of` finds in the status, once it finds something.
+    /// Polls the status until `of` returns a value. Panics after 30 s.
     pub(crate) fn await_status<T>(&self, of: impl Fn(&Value) -> Option<T>) -> T {
         let found = (0..STEPS).inspect(|_| sleep(STEP)).find_map(|_| of(&self.status()));
-        found.unwrap_or_else(|| panic!("it never came true: {} {}", self.status(), self.log()))
+        found.unwrap_or_else(|| panic!("timeout: {} {}", self.status(), self.log()))
     }
 
-    /// Waits until the store has so many requests.
+    /// Waits until the store has this many requests.
     pub(crate) fn await_requests(&self, number: u64) {
         self.await_status(|status| (stored_requests(status)? >= number).then_some(()));
     }
 
-    /// The status once the store has so many requests, all of which arrived at the running agent: it writes its own status a
-    /// moment before or after it stores them.
+    /// Returns the status once this many requests have arrived at the running agent and are stored. Both conditions are
+    /// needed, because the agent writes its status shortly before or after it stores requests.
     pub(crate) fn status_after_requests(&self, number: u64) -> Value {
         self.await_status(|status| {
             let arrived = status["agent"]["arrived"]["requests"].as_u64()?;
@@ -154,13 +154,13 @@ impl Agent {
         })
     }
 
-    /// Ends it; the rows of the service `shop`.
+    /// Stops the agent and returns the stored rows of the service `shop`.
     pub(crate) fn end(mut self) -> ReleaseRows {
         self.stop();
         rows(&self.store())
     }
 
-    /// Asks it to end, and sees that it ends well.
+    /// Sends SIGTERM and panics unless the agent exits with status 0.
     pub(crate) fn stop(&mut self) {
         let process = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
         rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
@@ -169,13 +169,13 @@ impl Agent {
     }
 }
 
-/// How many requests the store has.
+/// Returns the number of requests in the store.
 fn stored_requests(status: &Value) -> Option<u64> {
     let services = status["store"]["services"].as_array()?;
     Some(services.iter().filter_map(|service| service["requests"].as_u64()).sum())
 }
 
-/// All rows of the service `shop`.
+/// Returns all rows of the service `shop`.
 pub(crate) fn rows(store: &Path) -> ReleaseRows {
     Reader::open(store).unwrap().rows("shop", 0, u64::MAX).unwrap()
 }
@@ -188,13 +188,13 @@ impl Drop for Agent {
     }
 }
 
-/// The line of a request that has just been answered.
+/// Returns the protocol line of a request that ends now.
 pub(crate) fn request(number: u64, version: &str, route: &str, more: &str) -> String {
     let now = steady_linux::clock::monotonic().0;
     format!("r\t{now}\t{number}\t{version}\t{route}\t200\t1500000\t2500000\t{more}\n")
 }
 
-/// Sends a datagram for each of so many requests of the service `shop`, numbered from 1 on.
+/// Sends `number` requests of the service `shop`, one datagram each, numbered from 1.
 pub(crate) fn requests(sender: &UnixDatagram, number: u64, line: impl Fn(u64) -> String) {
     for number in 1..=number {
         sender.send(format!("steady/1\tshop\t7\t1\n{}", line(number)).as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Threads that wait for a mutex of the standard library, which is a futex of its own.
+//! Threads that wait for a mutex of the standard library, which is a futex and not a pthread mutex.
 
 use std::sync::Mutex;
 use std::thread;

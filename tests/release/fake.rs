@@ -1,4 +1,4 @@
-//! A store that speaks HTTP as Prometheus does: it plays back what a real one answered, or misbehaves.
+//! A fake Prometheus server, which replays the recorded responses of a real one, or misbehaves.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,91 +11,91 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What is asked: the path, the form and the headers, whose names are in small letters.
+/// A request: the path, the form and the headers, whose names are in lower case.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Question {
+pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) form: BTreeMap<String, String>,
     pub(crate) headers: BTreeMap<String, String>,
 }
 
-/// What is answered.
+/// A response.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    /// A status, the type of the content, the content.
+pub(crate) enum Response {
+    /// A status, a content type and the content.
     Whole(u16, &'static str, String),
-    /// The same of a success, but it ends in its middle.
+    /// Half of the content of a successful JSON response, then the end of the connection.
     Half(String),
-    /// Where to ask instead.
-    Elsewhere(&'static str),
-    /// Nothing at all, for a while.
+    /// A redirect to this URL.
+    Redirect(&'static str),
+    /// Two seconds without a response, then the end of the connection.
     Silence,
-    /// The connection is closed.
+    /// The end of the connection without a response.
     Nothing,
 }
 
-impl Answer {
-    pub(crate) fn json(status: u16, content: &str) -> Answer {
-        Answer::Whole(status, "application/json", content.to_owned())
+impl Response {
+    pub(crate) fn json(status: u16, content: &str) -> Response {
+        Response::Whole(status, "application/json", content.to_owned())
     }
 }
 
-/// How answers follow from questions; the number counts the questions from 0.
-type Rule = Box<dyn Fn(&Question, usize) -> Answer + Send>;
+/// Returns the response to a request. The number counts requests from 0.
+type Rule = Box<dyn Fn(&Request, usize) -> Response + Send>;
 
-/// A store that answers until the process ends.
-pub(crate) struct Fake {
+/// A server that runs until the process ends.
+pub(crate) struct FakeServer {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Question>>>,
+    asked: Arc<Mutex<Vec<Request>>>,
 }
 
-impl Fake {
-    pub(crate) fn start(rule: impl Fn(&Question, usize) -> Answer + Send + 'static) -> Fake {
+impl FakeServer {
+    pub(crate) fn start(rule: impl Fn(&Request, usize) -> Response + Send + 'static) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<Question>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<Request>>> = Arc::default();
         let (kept, rule): (_, Rule) = (Arc::clone(&asked), Box::new(rule));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let Some(question) = question(&stream) else { continue };
+                let Some(request) = request(&stream) else { continue };
                 let number = kept.lock().unwrap().len();
-                kept.lock().unwrap().push(question.clone());
-                answer(stream, rule(&question, number));
+                kept.lock().unwrap().push(request.clone());
+                respond(stream, rule(&request, number));
             }
         });
-        Fake { address, asked }
+        FakeServer { address, asked }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Question> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-/// Reads one question.
-fn question(stream: &TcpStream) -> Option<Question> {
+/// Reads one request.
+fn request(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let mut question = Question { path: line.split(' ').nth(1)?.to_owned(), ..Question::default() };
+    let mut request = Request { path: line.split(' ').nth(1)?.to_owned(), ..Request::default() };
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        question.headers.insert(name.to_lowercase(), value.trim().to_owned());
+        request.headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
-    let mut form = vec![0; question.headers.get("content-length")?.parse().ok()?];
+    let mut form = vec![0; request.headers.get("content-length")?.parse().ok()?];
     reader.read_exact(&mut form).ok()?;
     for (name, value) in String::from_utf8(form).ok()?.split('&').filter_map(|pair| pair.split_once('=')) {
-        question.form.insert(name.to_owned(), decoded(value));
+        request.form.insert(name.to_owned(), decoded(value));
     }
-    Some(question)
+    Some(request)
 }
 
-/// A value of a form as it was before it was encoded.
+/// Decodes a percent-encoded value of a form.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();
@@ -112,27 +112,27 @@ fn decoded(value: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn answer(mut stream: TcpStream, answer: Answer) {
+fn respond(mut stream: TcpStream, response: Response) {
     let head = |status: u16, kind: &str, length: usize| {
         format!("HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n")
     };
-    let text = match answer {
-        Answer::Whole(status, kind, content) => format!("{}\r\n{content}", head(status, kind, content.len())),
-        Answer::Half(content) => {
+    let text = match response {
+        Response::Whole(status, kind, content) => format!("{}\r\n{content}", head(status, kind, content.len())),
+        Response::Half(content) => {
             format!("{}\r\n{}", head(200, "application/json", content.len()), &content[..content.len() / 2])
         }
-        Answer::Elsewhere(to) => format!("{}Location: {to}\r\n\r\n", head(302, "text/html", 0)),
-        Answer::Nothing => String::new(),
-        Answer::Silence => {
+        Response::Redirect(to) => format!("{}Location: {to}\r\n\r\n", head(302, "text/html", 0)),
+        Response::Nothing => String::new(),
+        Response::Silence => {
             thread::sleep(Duration::from_secs(2));
             String::new()
         }
     };
-    // Who asked may have gone.
+    // The client may have closed the connection.
     let _ = stream.write_all(text.as_bytes());
 }
 
-/// What a real store answered to the questions about one window.
+/// The responses of a real server to all requests about one time window.
 #[derive(Clone)]
 pub(crate) struct Recording {
     pub(crate) window: [String; 2],
@@ -140,7 +140,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// That of `prometheus` or `victoria-metrics`.
+    /// Reads the recording of `prometheus` or `victoria-metrics`.
     pub(crate) fn of(store: &str) -> Recording {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/fleet/{store}.json"));
         let recorded: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -154,19 +154,19 @@ impl Recording {
         Recording { window: ["from", "to"].map(|end| recorded[end].to_string()), answers }
     }
 
-    /// The answer to a question that was asked then.
-    pub(crate) fn answer(&self, question: &Question) -> Answer {
-        match self.answers.get(&key(&question.path, &question.form)) {
-            Some((status, text)) => Answer::json(*status, text),
-            None => Answer::json(
+    /// Returns the recorded response, or an error if the request was not recorded.
+    pub(crate) fn answer(&self, request: &Request) -> Response {
+        match self.answers.get(&key(&request.path, &request.form)) {
+            Some((status, text)) => Response::json(*status, text),
+            None => Response::json(
                 400,
-                &format!(r#"{{"status":"error","errorType":"bad_data","error":"not recorded: {}"}}"#, question.path),
+                &format!(r#"{{"status":"error","errorType":"bad_data","error":"not recorded: {}"}}"#, request.path),
             ),
         }
     }
 }
 
-/// What tells one question from another: how long it may take does not.
+/// Returns the identity of a request: the path and the form without the timeout.
 fn key(path: &str, form: &BTreeMap<String, String>) -> (String, String) {
     let form = form.iter().filter(|(name, _)| *name != "timeout");
     (path.to_owned(), form.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&"))

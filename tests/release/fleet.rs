@@ -1,4 +1,4 @@
-//! `steady release compare --prometheus`, on stores that play back real answers, and on stores that misbehave.
+//! `steady release compare --prometheus` with fake servers that replay real responses or misbehave.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -8,60 +8,60 @@ use serde_json::Value;
 use steady_fleet::{Client, Matchers, Settings};
 use steady_model::{ALL_PROCESSES, LevelSums, ReleaseRows};
 
-use crate::fake::{Answer, Fake, Question, Recording};
-use crate::steady::{scratch, steady, told};
+use crate::fake::{FakeServer, Recording, Request, Response};
+use crate::steady::{output_of, scratch, steady};
 
-fn compare(url: &str, words: &[&str]) -> Command {
+fn compare(url: &str, args: &[&str]) -> Command {
     let mut command = steady();
-    command.args(["release", "compare", "--prometheus", url, "v1", "v2", "--no-history"]).args(words);
+    command.args(["release", "compare", "--prometheus", url, "v1", "v2", "--no-history"]).args(args);
     command
 }
 
-/// The recorded window, and how its hosts are told.
-fn within(recording: &Recording) -> Vec<&str> {
+/// Returns the options for the recorded window and its host label.
+fn window_options(recording: &Recording) -> Vec<&str> {
     let [from, to] = &recording.window;
     vec!["--from", from, "--to", to, "--host-label", "host"]
 }
 
-fn report(url: &str, words: &[&str]) -> Value {
-    let (status, stdout, stderr) = told(compare(url, &[words, &["--format", "json"]].concat()).output().unwrap());
+fn report(url: &str, args: &[&str]) -> Value {
+    let (status, stdout, stderr) = output_of(compare(url, &[args, &["--format", "json"]].concat()).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// The line that it ends with, where nothing but that is told.
-fn refused(url: &str, words: &[&str], expected: i32) -> String {
-    let (status, stdout, stderr) = told(compare(url, words).output().unwrap());
-    assert_eq!((status, stdout.as_str()), (expected, ""), "{words:?}: {stderr}");
+/// Runs a comparison that fails with this status. Returns the error message, its only output.
+fn error_line(url: &str, args: &[&str], expected: i32) -> String {
+    let (status, stdout, stderr) = output_of(compare(url, args).output().unwrap());
+    assert_eq!((status, stdout.as_str()), (expected, ""), "{args:?}: {stderr}");
     assert!(stderr.starts_with("steady: ") && stderr.lines().count() == 1, "{stderr}");
     stderr
 }
 
 #[test]
-fn real_stores_tell_what_their_agents_were_told() {
+fn recorded_servers_give_the_known_difference() {
     let mut changes = Vec::new();
     for store in ["prometheus", "victoria-metrics"] {
         let recording = Recording::of(store);
-        let fake = Fake::start({
+        let fake = FakeServer::start({
             let recording = recording.clone();
-            move |question, _| recording.answer(question)
+            move |request, _| recording.answer(request)
         });
-        let report = report(&fake.url(), &[&within(&recording)[..], &["--by", "route"]].concat());
+        let report = report(&fake.url(), &[&window_options(&recording)[..], &["--by", "route"]].concat());
         assert_eq!(report["design"], "random-per-request");
         let total = &report["total"];
         let (low, high) = (total["low"].as_f64().unwrap(), total["high"].as_f64().unwrap());
-        // The made agents' v2 needs 5 % more (tests/fleet/made_agents.py).
+        // v2 needs 5 % more in the generated metrics (tests/fleet/made_agents.py).
         assert!(low < 0.05 && 0.05 < high && high - low < 0.03, "{store}: {low} to {high}");
         assert_eq!(report["routes"].as_array().unwrap().len(), 2);
         let sides = report["sides"].as_array().unwrap();
         assert!(sides.iter().all(|side| side["hosts"] == 3), "{sides:?}");
-        // One agent began anew, one was away for a while.
+        // One agent was started again, one was not reachable for a while.
         let warnings = report["warnings"].as_array().unwrap();
         let missing = warnings.iter().find(|warning| warning["kind"] == "missing-scrapes").unwrap();
         assert_eq!(missing["hosts"], 2, "{missing}");
         changes.push(total["change"].as_f64().unwrap());
-        // Every question says when, asks for no cache, and passes on how long it may take.
-        for Question { path, form, .. } in fake.asked() {
+        // Every request disables the cache and passes on the timeout.
+        for Request { path, form, .. } in fake.requests() {
             assert!(["/api/v1/query", "/api/v1/query_range"].contains(&path.as_str()), "{path}");
             assert_eq!((form["nocache"].as_str(), form["timeout"].as_str()), ("1", "30000ms"));
         }
@@ -69,8 +69,8 @@ fn real_stores_tell_what_their_agents_were_told() {
     assert!((changes[0] - changes[1]).abs() < 0.005, "{changes:?}");
 }
 
-/// The rows that a store's recorded answers make.
-fn rows(recording: &Recording, fake: &Fake) -> ReleaseRows {
+/// Returns the rows that the client gets from the recorded responses.
+fn rows(recording: &Recording, fake: &FakeServer) -> ReleaseRows {
     let settings = Settings {
         address: fake.url().parse().unwrap(),
         headers: Vec::new(),
@@ -84,12 +84,12 @@ fn rows(recording: &Recording, fake: &Fake) -> ReleaseRows {
 }
 
 #[test]
-fn sums_in_levels_classes_and_cpu_time_of_processes_are_gathered() {
+fn level_sums_classes_and_cpu_time_of_processes_are_read() {
     for store in ["prometheus", "victoria-metrics"] {
         let recording = Recording::of(store);
-        let fake = Fake::start({
+        let fake = FakeServer::start({
             let recording = recording.clone();
-            move |question, _| recording.answer(question)
+            move |request, _| recording.answer(request)
         });
         let rows = rows(&recording, &fake);
         assert_eq!(rows.classes.iter().filter(|class| class.is_empty()).count(), 1);
@@ -104,7 +104,7 @@ fn sums_in_levels_classes_and_cpu_time_of_processes_are_gathered() {
         }
         assert!(((sum.base + sum.excess) / cpu - 1.0).abs() < 1e-9, "{store}");
         assert!(sum.exceeding > 0 && sum.excess > 0.0 && sum.ruler_squared > 0.0 && sum.recent_ruler != 0.0, "{sum:?}");
-        // The made agents' costs follow both covariates.
+        // The generated costs depend on both covariates.
         let slope = |xy: f64, x: f64, xx: f64| {
             let n = sum.requests as f64;
             (xy - x * sum.base / n) / (xx - x * x / n)
@@ -120,133 +120,135 @@ fn sums_in_levels_classes_and_cpu_time_of_processes_are_gathered() {
 }
 
 #[test]
-fn agents_that_show_no_sums_in_levels_are_compared_all_the_same() {
+fn agents_without_level_sums_can_be_compared() {
     let recording = Recording::of("prometheus");
     let nothing = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
-    let fake = Fake::start({
+    let fake = FakeServer::start({
         let recording = recording.clone();
         let new = ["_excess_", "_recent_", "_ruler_excess", "steady_process_"];
-        move |question, _| match question.form.get("query") {
-            Some(query) if new.iter().any(|name| query.contains(name)) => Answer::json(200, nothing),
-            _ => recording.answer(question),
+        move |request, _| match request.form.get("query") {
+            Some(query) if new.iter().any(|name| query.contains(name)) => Response::json(200, nothing),
+            _ => recording.answer(request),
         }
     });
     let rows = rows(&recording, &fake);
     assert!(!rows.requests.is_empty() && rows.processes.is_empty());
     assert!(rows.requests.iter().all(|row| row.sums.levels == LevelSums::default()));
-    assert_eq!(report(&fake.url(), &within(&recording))["design"], "random-per-request");
+    assert_eq!(report(&fake.url(), &window_options(&recording))["design"], "random-per-request");
 }
 
 #[test]
-fn the_answer_is_told_in_words() {
+fn the_text_report_states_the_difference() {
     let recording = Recording::of("prometheus");
-    let words = within(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let fake = Fake::start(move |question, _| recording.answer(question));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (status, stdout, stderr) = told(compare(&fake.url(), &words).output().unwrap());
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fake = FakeServer::start(move |request, _| recording.answer(request));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (status, stdout, stderr) = output_of(compare(&fake.url(), &args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, ""));
     assert!(stdout.starts_with("v2 needs ") && stdout.contains(" on 2 hosts, for scrapes are"), "{stdout}");
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
 }
 
 #[test]
-fn what_a_store_warns_of_is_passed_on() {
+fn warnings_of_the_server_are_passed_on() {
     let recording = Recording::of("prometheus");
-    let words = within(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let fake = Fake::start(move |question, _| match recording.answer(question) {
-        Answer::Whole(200, kind, text) => {
-            Answer::Whole(200, kind, text.replacen('{', r#"{"warnings":["a store did not answer"],"#, 1))
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fake = FakeServer::start(move |request, _| match recording.answer(request) {
+        Response::Whole(200, kind, text) => {
+            Response::Whole(200, kind, text.replacen('{', r#"{"warnings":["a store did not answer"],"#, 1))
         }
         other => other,
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (status, _, stderr) = told(compare(&fake.url(), &words).output().unwrap());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (status, _, stderr) = output_of(compare(&fake.url(), &args).output().unwrap());
     assert_eq!((status, stderr.as_str()), (0, "steady: the fleet's store warns: a store did not answer\n"));
 }
 
 #[test]
-fn a_store_that_falters_is_asked_once_more() {
+fn failed_requests_are_retried_once() {
     let recording = Recording::of("prometheus");
-    let words = within(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let fake = Fake::start(move |question, number| match number {
-        0 => Answer::json(503, "{}"),
-        2 => Answer::Nothing,
-        _ => recording.answer(question),
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fake = FakeServer::start(move |request, number| match number {
+        0 => Response::json(503, "{}"),
+        2 => Response::Nothing,
+        _ => recording.answer(request),
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert_eq!(report(&fake.url(), &words)["total"]["verdict"], "slower");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    assert_eq!(report(&fake.url(), &args)["total"]["verdict"], "slower");
 }
 
 #[test]
-fn a_base_path_and_headers_go_along() {
+fn the_base_path_and_headers_are_sent() {
     let recording = Recording::of("prometheus");
-    let mut words = within(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let fake = Fake::start(move |question, _| {
-        let path = question.path.strip_prefix("/a/prometheus").unwrap_or("elsewhere").to_owned();
-        recording.answer(&Question { path, ..question.clone() })
+    let mut args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fake = FakeServer::start(move |request, _| {
+        let path = request.path.strip_prefix("/a/prometheus").unwrap_or("elsewhere").to_owned();
+        recording.answer(&Request { path, ..request.clone() })
     });
     let file = scratch("fleet-headers");
     std::fs::write(&file, "Authorization: Bearer secret\n\n").unwrap();
     let from_file = format!("@{}", file.display());
-    words.extend(["--header", "X-Scope-OrgID: shop", "--header", &from_file, "--timeout", "5s"].map(str::to_owned));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    report(&format!("{}/a/prometheus/", fake.url()), &words);
-    for Question { headers, form, .. } in fake.asked() {
+    args.extend(["--header", "X-Scope-OrgID: shop", "--header", &from_file, "--timeout", "5s"].map(str::to_owned));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    report(&format!("{}/a/prometheus/", fake.url()), &args);
+    for Request { headers, form, .. } in fake.requests() {
         assert_eq!((headers["x-scope-orgid"].as_str(), headers["authorization"].as_str()), ("shop", "Bearer secret"));
         assert_eq!(form["timeout"], "5000ms");
     }
     std::fs::write(&file, "secret\n").unwrap();
-    let line = refused(&fake.url(), &["--header", &from_file], 2);
+    let line = error_line(&fake.url(), &["--header", &from_file], 2);
     assert!(line.contains("NAME: VALUE") && !line.contains("secret\n"), "{line}");
 }
 
 #[test]
-fn stores_that_cannot_be_had_are_told_in_a_line() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(refused(&format!("http://{nobody}"), &[], 125).contains("nobody listens there"));
-    assert!(refused("http://no-such-host.invalid", &[], 125).contains("cannot be reached"));
-    let told = |answer: Answer, expected: i32, piece: &str| {
-        let fake = Fake::start(move |_, _| answer.clone());
-        let line = refused(&fake.url(), &["--timeout", "1s"], expected);
+fn server_errors_are_reported_on_one_line() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(error_line(&format!("http://{closed}"), &[], 125).contains("nobody listens there"));
+    assert!(error_line("http://no-such-host.invalid", &[], 125).contains("cannot be reached"));
+    let assert_error = |answer: Response, expected: i32, piece: &str| {
+        let fake = FakeServer::start(move |_, _| answer.clone());
+        let line = error_line(&fake.url(), &["--timeout", "1s"], expected);
         assert!(line.contains(piece) && line.contains(&fake.url()), "{line}");
     };
     let half = r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}"#;
-    let page = Answer::Whole(200, "text/html", "<!doctype html>\n<p>Welcome".to_owned());
+    let page = Response::Whole(200, "text/html", "<!doctype html>\n<p>Welcome".to_owned());
     let bad = r#"{"status":"error","errorType":"bad_data","error":"parse\nerror"}"#;
     let over = r#"{"status":"error","errorType":"execution","error":"too many samples"}"#;
-    told(Answer::Silence, 125, "took longer than 1 s");
-    told(Answer::Nothing, 125, "cannot be reached");
-    told(Answer::Half(half.to_owned()), 125, "ends too early");
-    told(Answer::Elsewhere("https://login/"), 2, "https://login/");
-    told(Answer::json(401, "{}"), 2, "--header tells it who you are");
-    told(Answer::json(403, "{}"), 2, "status 403");
-    told(page, 2, "a page, not with JSON");
-    told(Answer::json(503, "<html>"), 125, "status 503: a page");
-    told(Answer::json(400, bad), 2, "says: parse error (to group by (service");
-    told(Answer::json(200, over), 125, "says: too many samples");
-    told(Answer::json(200, "[1, 2]"), 125, "makes no sense");
-    told(Answer::json(200, r#"{"data":null}"#), 125, "has no status");
+    assert_error(Response::Silence, 125, "took longer than 1 s");
+    assert_error(Response::Nothing, 125, "cannot be reached");
+    assert_error(Response::Half(half.to_owned()), 125, "ends too early");
+    assert_error(Response::Redirect("https://login/"), 2, "https://login/");
+    assert_error(Response::json(401, "{}"), 2, "--header tells it who you are");
+    assert_error(Response::json(403, "{}"), 2, "status 403");
+    assert_error(page, 2, "a page, not with JSON");
+    assert_error(Response::json(503, "<html>"), 125, "status 503: a page");
+    assert_error(Response::json(400, bad), 2, "says: parse error (to group by (service");
+    assert_error(Response::json(200, over), 125, "says: too many samples");
+    assert_error(Response::json(200, "[1, 2]"), 125, "makes no sense");
+    assert_error(Response::json(200, r#"{"data":null}"#), 125, "has no status");
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_agents_services_and_versions_are_reported() {
     let empty = r#"{"status":"success","data":{"resultType":"vector","result":[]}}"#;
-    let fake = Fake::start(|_, _| Answer::json(200, empty));
+    let fake = FakeServer::start(|_, _| Response::json(200, empty));
     assert!(
-        refused(&fake.url(), &["--select", "job=\"x\""], 2)
+        error_line(&fake.url(), &["--select", "job=\"x\""], 2)
             .contains(r#"steady_agent_start_time_seconds{job="x"} at all"#)
     );
-    // There are agents, but not in the window.
+    // The server has agents, but not in the window.
     let answer = r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"3"]}]}}"#;
-    let fake = Fake::start(move |question, _| {
-        Answer::json(200, if question.form.contains_key("time") { empty } else { answer })
+    let fake = FakeServer::start(move |request, _| {
+        Response::json(200, if request.form.contains_key("time") { empty } else { answer })
     });
-    assert!(refused(&fake.url(), &["--from", "2020-01-01", "--window", "1h"], 2).contains("within the window, though"));
+    assert!(
+        error_line(&fake.url(), &["--from", "2020-01-01", "--window", "1h"], 2).contains("within the window, though")
+    );
     let of = |series: &str| format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{series}]}}}}"#);
-    let knows = |series: &str, words: &[&str], pieces: [&str; 2]| {
+    let knows = |series: &str, args: &[&str], pieces: [&str; 2]| {
         let answer = of(series);
-        let fake = Fake::start(move |_, _| Answer::json(200, &answer));
-        let line = refused(&fake.url(), words, 2);
+        let fake = FakeServer::start(move |_, _| Response::json(200, &answer));
+        let line = error_line(&fake.url(), args, 2);
         assert!(pieces.iter().all(|piece| line.contains(piece)), "{line}");
     };
     let shop = r#"{"metric":{"service":"shop","version":"v1"},"value":[1,"1"]}"#;
@@ -262,25 +264,26 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn agents_that_are_not_told_apart_are_refused() {
+fn agents_with_equal_host_labels_are_rejected() {
     let recording = Recording::of("prometheus");
-    let words = within(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let fake = Fake::start(move |question, _| match recording.answer(question) {
-        // As if all of them had one label.
-        Answer::Whole(200, kind, text) if question.form["query"].contains("start_time") => {
-            Answer::Whole(200, kind, text.replace("web-2", "web-1").replace("web-3", "web-1"))
+    let args = window_options(&recording).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fake = FakeServer::start(move |request, _| match recording.answer(request) {
+        // Give all agents the same host label.
+        Response::Whole(200, kind, text) if request.form["query"].contains("start_time") => {
+            Response::Whole(200, kind, text.replace("web-2", "web-1").replace("web-3", "web-1"))
         }
         other => other,
     });
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    assert!(refused(&fake.url(), &words, 2).contains("'web-1' by the label 'host'"));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    assert!(error_line(&fake.url(), &args, 2).contains("'web-1' by the label 'host'"));
 }
 
 #[test]
-fn wrong_words_are_refused_before_anything_is_asked() {
-    let wrong = |words: &[&str], piece: &str| {
-        let (status, _, stderr) = told(steady().args(["release", "compare", "v1", "v2"]).args(words).output().unwrap());
-        assert!(status == 2 && stderr.contains(piece), "{words:?}: {stderr}");
+fn invalid_options_are_usage_errors() {
+    let wrong = |args: &[&str], piece: &str| {
+        let (status, _, stderr) =
+            output_of(steady().args(["release", "compare", "v1", "v2"]).args(args).output().unwrap());
+        assert!(status == 2 && stderr.contains(piece), "{args:?}: {stderr}");
     };
     let url = "http://127.0.0.1:9";
     wrong(&["--prometheus", "localhost:9090"], "http://HOST:9090");

@@ -1,4 +1,4 @@
-//! Running the binary.
+//! Helpers that run the `steady` binary.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A call of `steady` that touches nothing of the user's.
+/// Returns a `steady` command whose history goes to the data directory of this test process.
 pub(crate) fn steady() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
     command.stdin(Stdio::null()).env("XDG_DATA_HOME", data_home());
     command
 }
 
-/// The same in a sandbox that forbids one system call with EPERM, by its numbers on x86-64 and aarch64; Python says
-/// KeyError or AssertionError where that cannot be had.
+/// Returns a `steady` command for which one system call fails with EPERM. The call is given by its numbers on x86-64 and
+/// aarch64. Without seccomp, Python reports KeyError or AssertionError on standard error.
 pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
     let mut command = Command::new("python3");
     command.args(["-c", include_str!("without_call.py"), x86_64, aarch64, env!("CARGO_BIN_EXE_steady")]);
@@ -25,12 +25,12 @@ pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
     command
 }
 
-/// A data directory for this process, where histories go; those of processes that are gone are removed.
+/// Returns the data directory of this test process, which holds its history. Removes those of processes that have ended.
 pub(crate) fn data_home() -> &'static Path {
     const NAME: &str = "data-of-";
     static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        for entry in fs::read_dir(folder).expect("the build has a folder").filter_map(Result::ok) {
+        for entry in fs::read_dir(folder).expect("the build directory can be read").filter_map(Result::ok) {
             let name = entry.file_name().to_string_lossy().into_owned();
             let owner = name.strip_prefix(NAME).map(|process| Path::new("/proc").join(process));
             if owner.is_some_and(|owner| !owner.exists()) {
@@ -43,59 +43,59 @@ pub(crate) fn data_home() -> &'static Path {
     &HOME
 }
 
-/// Whether tests that repeat something do so as often as it takes to find what is rare: `STEADY_TESTS=all` in the
-/// environment, which `./test --all` sets.
+/// Returns whether repeating tests run the larger number of repetitions, which finds rare faults. `./test --all` requests
+/// it with `STEADY_TESTS=all` in the environment.
 pub(crate) fn at_length() -> bool {
     std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all")
 }
 
-/// Runs `steady` with these words; status, standard output, standard error.
-pub(crate) fn run(words: &[&str]) -> (i32, String, String) {
-    told(steady().args(words).output().expect("steady starts"))
+/// Runs `steady` with these arguments. Returns the exit status, standard output and standard error.
+pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
+    output_of(steady().args(args).output().expect("steady starts"))
 }
 
-/// Status, standard output, standard error.
-pub(crate) fn told(output: Output) -> (i32, String, String) {
+/// Returns the exit status (-1 after a signal), standard output and standard error of a process that has ended.
+pub(crate) fn output_of(output: Output) -> (i32, String, String) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("steady prints UTF-8");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// Runs one of the commands that leave standard output to the user's on a shell's script: status, standard output, standard
-/// error, and its report.
+/// Runs a shell script under a subcommand that leaves standard output to the measured command. Returns the exit status,
+/// standard output, standard error and the JSON report.
 pub(crate) fn reported(command: &str, name: &str, options: &[&str], script: &str) -> (i32, String, String, Value) {
     let file = scratch(&format!("{command}-{name}.json"));
-    let words = [&[command, "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
-    let (status, stdout, stderr) = run(&words);
+    let args = [&[command, "--export-json", file.to_str().unwrap()], options, &["--", "sh", "-c", script]].concat();
+    let (status, stdout, stderr) = run(&args);
     let text = fs::read_to_string(&file).unwrap_or_default();
     let _ = fs::remove_file(&file);
     let report = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: '{text}' {stderr}"));
     (status, stdout, stderr, report)
 }
 
-/// A number of a report.
+/// Returns a numeric field of a report.
 pub(crate) fn seconds(report: &Value, name: &str) -> f64 {
     report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
 }
 
-/// Compares, and reads the JSON; panics where the status is another than `status`.
-pub(crate) fn json(status: i32, words: &[&str]) -> Value {
-    let (actual, stdout, stderr) = run(&[&["compare", "--format", "json"], words].concat());
+/// Runs `steady compare` and returns its JSON report. Panics if the exit status is not `status`.
+pub(crate) fn json(status: i32, args: &[&str]) -> Value {
+    let (actual, stdout, stderr) = run(&[&["compare", "--format", "json"], args].concat());
     assert_eq!(actual, status, "{stderr}");
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
-/// The primary verdict on the second command.
+/// Returns the primary verdict on the second command.
 pub(crate) fn primary(report: &Value) -> &Value {
     let verdicts = report["verdicts"].as_array().expect("there are verdicts");
     verdicts.iter().find(|verdict| verdict["primary"] == true).expect("one is primary")
 }
 
-/// A file of this test's own, in a folder that the build owns.
+/// Returns the path of a file for this test process, in the directory for temporary files of the build.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
 }
 
-/// How many processes there are whose command line holds `mark`.
+/// Returns the number of processes whose command line contains `mark`.
 pub(crate) fn processes_with(mark: &str) -> usize {
     let entries = std::fs::read_dir("/proc").expect("there is /proc");
     let is_marked = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -106,18 +106,18 @@ pub(crate) fn processes_with(mark: &str) -> usize {
     entries.filter_map(is_marked).count()
 }
 
-/// Whether `condition` comes true at all: for what a test needs before it begins, which may take long on a busy machine.
+/// Waits up to a minute for `condition`. Use it for preconditions of a test, which may take long on a busy machine.
 pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
     polled(6_000, condition)
 }
 
-/// Whether `condition` comes true within a second: for what is promised. While a machine stalls, nothing is polled, and the
-/// stall is not counted.
+/// Waits up to a second for `condition`. Use it for what the documentation guarantees. It counts polls instead of reading the
+/// clock, so the time in which the whole machine stalls does not count.
 pub(crate) fn within_a_second(condition: impl FnMut() -> bool) -> bool {
     polled(100, condition)
 }
 
-/// Whether `condition` comes true at one of so many polls, 10 ms apart, or at a last one.
+/// Checks `condition` every 10 ms, `polls` times, and once more at the end.
 fn polled(polls: u32, mut condition: impl FnMut() -> bool) -> bool {
     for _ in 0..polls {
         if condition() {
@@ -128,7 +128,8 @@ fn polled(polls: u32, mut condition: impl FnMut() -> bool) -> bool {
     condition()
 }
 
-/// The CPU time of a process so far: utime and stime, in ticks of 10 ms (proc_pid_stat(5)); none once it has ended.
+/// Returns the CPU time of a process in seconds: utime and stime, in ticks of 10 ms (proc_pid_stat(5)). It is 0 once the
+/// process has ended.
 pub(crate) fn cpu_seconds(pid: i32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -136,13 +137,13 @@ pub(crate) fn cpu_seconds(pid: i32) -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// Says on standard error, where `./test` finds it, that a test cannot be made here.
-#[allow(clippy::print_stderr, reason = "skips are told aloud")]
+/// Reports on standard error, where `./test` finds it, that a test cannot run on this machine.
+#[allow(clippy::print_stderr, reason = "./test lists the skipped tests")]
 pub(crate) fn skip(test: &str, reason: &str) {
     eprintln!("skipped: {test}: {reason}");
 }
 
-/// A busy loop of the shell, `turns` long.
+/// Returns a shell command that loops `turns` times.
 pub(crate) fn work(turns: u32) -> String {
     format!("sh -c 'i=0; while [ $i -lt {turns} ]; do i=$((i+1)); done'")
 }

@@ -1,14 +1,14 @@
-//! What libraries may do before their program is entered: what would make a snapshot say something else than a launch as
-//! usual is refused, with the reason; the rest is the same.
+//! Constructors of libraries, which run before a snapshot is captured. Programs whose constructors have effects that a snapshot
+//! cannot reproduce are refused with a reason. All others behave the same from a snapshot.
 
 use std::fs;
 use std::path::Path;
 
 use crate::STEADY;
 use crate::steady::{scratch, skip};
-use crate::swapped::{Swapped, told, within};
+use crate::swapped::{Swapped, parse_line, within};
 
-/// What a constructor does that must be refused, and a part of the reason.
+/// The kinds of constructors that must be refused, and a part of the reason.
 const REFUSED: [(&str, &str); 46] = [
     ("thread", ""),
     ("joined_thread", ""),
@@ -58,66 +58,67 @@ const REFUSED: [(&str, &str); 46] = [
     ("called_short", "the name that it is called by"),
 ];
 
-/// What it may do.
-const KEPT: [&str; 10] =
+/// The kinds of constructors that must not be refused.
+const ACCEPTED: [&str; 10] =
     ["read_file", "memory", "variable", "registered", "once", "own_path", "fast", "noted", "locale", "capabilities"];
 
-fn made(test: &str) -> Option<Swapped> {
+/// Compiles the test program. Returns `None`, after reporting a skip, without a compiler.
+fn compiled(test: &str) -> Option<Swapped> {
     Swapped::make(&scratch(test), Path::new(STEADY)).map_err(|why| skip(test, &why)).ok()
 }
 
-/// Has the program taken with a library whose constructor does that; the state, and the reason.
-fn taken(swapped: &Swapped, kind: &str) -> (String, String) {
+/// Attempts a snapshot of the program with this kind of constructor. Returns the state and the reason.
+fn snapshot_with(swapped: &Swapped, kind: &str) -> (String, String) {
     swapped.constructed(kind, "bin/libanswer.so").unwrap();
     let mut found = None;
     let settled = within(20, || {
-        let (status, kept) = swapped.place.snapshot(Path::new(STEADY), &["bin/asks"]);
-        found = kept.into_iter().next();
+        let (status, programs) = swapped.sandbox.snapshot(Path::new(STEADY), &["bin/asks"]);
+        found = programs.into_iter().next();
         status <= 1
     });
-    let found = found.expect("one program is told of");
+    let found = found.expect("the report has the program");
     assert!(settled, "{kind}: {found:?}");
     (found.state, found.reason)
 }
 
 #[test]
-fn what_may_not_be_kept_is_refused() {
-    let Some(swapped) = made("what_may_not_be_kept_is_refused") else { return };
+fn constructors_with_irreproducible_effects_are_refused() {
+    let Some(swapped) = compiled("constructors_with_irreproducible_effects_are_refused") else { return };
     let mut wrong = Vec::new();
     for (kind, why) in REFUSED {
-        let (state, reason) = taken(&swapped, kind);
+        let (state, reason) = snapshot_with(&swapped, kind);
         let refused = state == "refused";
         if state != "refused" || !reason.contains(why) {
             wrong.push(format!("{kind}: {state} {reason}"));
         }
-        // It ends by itself, and prints nothing that can be foreseen.
+        // The excluded kinds do not end normally, or print other lines.
         if refused && !["ends", "crashes", "hangs", "writes", "thread"].contains(&kind) {
-            assert!(!swapped.ask().warm, "{kind}");
+            assert!(!swapped.launch().warm, "{kind}");
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn what_may_be_kept_is_the_same() {
-    let Some(swapped) = made("what_may_be_kept_is_the_same") else { return };
-    for kind in KEPT {
-        let (state, reason) = taken(&swapped, kind);
+fn accepted_constructors_have_the_same_effect() {
+    let Some(swapped) = compiled("accepted_constructors_have_the_same_effect") else { return };
+    for kind in ACCEPTED {
+        let (state, reason) = snapshot_with(&swapped, kind);
         assert_eq!(state, "warm", "{kind}: {reason}");
-        let usual = swapped.place.command(swapped.path("bin/asks"), "C.UTF-8").output().expect("it starts");
-        let usual = told(String::from_utf8_lossy(&usual.stdout).trim());
+        let usual = swapped.sandbox.command(swapped.path("bin/asks"), "C.UTF-8").output().expect("the program starts");
+        let usual = parse_line(String::from_utf8_lossy(&usual.stdout).trim());
         for _ in 0..4 {
-            let warm = swapped.ask();
-            assert!(warm.warm && warm.answer == usual.answer, "{kind}: {warm:?}, as usual {usual:?}");
+            let warm = swapped.launch();
+            assert!(warm.warm && warm.answer == usual.answer, "{kind}: {warm:?}, without a snapshot {usual:?}");
         }
     }
 }
 
-/// A variable that a constructor asked for is a condition.
+/// A snapshot is only used if a variable that a constructor has read is unchanged.
 #[test]
-fn a_variable_that_was_asked_for() {
-    let Some(swapped) = made("a_variable_that_was_asked_for") else { return };
-    assert_eq!(taken(&swapped, "variable").0, "warm");
+fn a_variable_that_a_constructor_reads() {
+    let Some(swapped) = compiled("a_variable_that_a_constructor_reads") else { return };
+    assert_eq!(snapshot_with(&swapped, "variable").0, "warm");
     for (script, answer, warm) in [
         ("bin/asks", -1, true),
         ("STEADY_TEST=5 bin/asks", 5, false),
@@ -127,40 +128,43 @@ fn a_variable_that_was_asked_for() {
         ("env -i bin/asks", -1, true),
     ] {
         let line = swapped.sh(script);
-        let told = told(line.trim());
-        assert_eq!((told.answer, told.warm), (answer, warm), "{script}");
+        let launch = parse_line(line.trim());
+        assert_eq!((launch.answer, launch.warm), (answer, warm), "{script}");
     }
 }
 
-/// The number of its process is another at each launch, and so made anew.
+/// The process id differs between launches, so a snapshot replaces it at each launch.
 #[test]
-fn the_number_of_its_process() {
-    let Some(swapped) = made("the_number_of_its_process") else { return };
-    assert_eq!(taken(&swapped, "process_number").0, "warm");
+fn the_process_id_is_replaced() {
+    let Some(swapped) = compiled("the_process_id_is_replaced") else { return };
+    assert_eq!(snapshot_with(&swapped, "process_number").0, "warm");
     let out = swapped.sh("bin/asks > out & wait $!; cat out; echo $!");
     let (line, number) = out.trim().split_once('\n').expect("two lines");
-    let told = told(line);
-    assert!(told.warm && told.answer.to_string() == number, "{out}");
+    let launch = parse_line(line);
+    assert!(launch.warm && launch.answer.to_string() == number, "{out}");
 }
 
-/// Programs whose rights or kind speak against it.
+/// Programs with additional privileges and unsupported file formats.
 #[test]
-fn programs_that_are_refused_by_their_file() {
-    let test = "programs_that_are_refused_by_their_file";
-    let Some(swapped) = made(test) else { return };
+fn files_that_are_refused() {
+    let test = "files_that_are_refused";
+    let Some(swapped) = compiled(test) else { return };
     let refused = |path: &str, why: &str| {
-        let (mut status, mut kept) = (125, Vec::new());
-        // While another test starts something, its child may have the file open for a moment, as who wrote it.
+        let (mut status, mut programs) = (125, Vec::new());
+        // The child of a concurrent fork in this process may still have the file open for writing.
         within(20, || {
-            (status, kept) = swapped.place.snapshot(Path::new(STEADY), &[path]);
+            (status, programs) = swapped.sandbox.snapshot(Path::new(STEADY), &[path]);
             status <= 1
         });
-        assert!(status == 1 && kept[0].state == "refused" && kept[0].reason.contains(why), "{path}: {status} {kept:?}");
+        assert!(
+            status == 1 && programs[0].state == "refused" && programs[0].reason.contains(why),
+            "{path}: {status} {programs:?}"
+        );
         assert!(!swapped.sh(&format!("{path} 2>/dev/null")).contains("warm"), "{path}");
     };
     let prepared = |name: &str, script: &str| {
         fs::copy(swapped.path("bin/asks"), swapped.path(&format!("bin/{name}"))).unwrap();
-        let done = swapped.place.command("sh", "C").args(["-c", script]).output().expect("there is a shell");
+        let done = swapped.sandbox.command("sh", "C").args(["-c", script]).output().expect("sh starts");
         if !done.status.success() {
             skip(test, &format!("{name}: {}", String::from_utf8_lossy(&done.stderr).trim()));
         }

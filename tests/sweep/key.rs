@@ -1,5 +1,5 @@
-//! A changed program or library never runs its old code: whatever is swapped under a warm program, the next launch tells
-//! what is there now, as usual first, and from a new snapshot later.
+//! A changed program or library never runs its old code. After a file of a program with a snapshot is replaced, the next
+//! launch runs the new code, first without a snapshot and later from a new one.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,13 +8,14 @@ use std::process::Command;
 
 use crate::STEADY;
 use crate::steady::{at_length, scratch, skip};
-use crate::swapped::{Swapped, told, within};
+use crate::swapped::{Swapped, parse_line, within};
 
-/// A warm program in a folder of this test's own, where there is a compiler.
-fn warm(test: &str) -> Option<Swapped> {
+/// Compiles a program and creates its snapshot, in a directory for one test. Returns `None`, after reporting a skip, without
+/// a compiler.
+fn program_with_snapshot(test: &str) -> Option<Swapped> {
     match Swapped::make(&scratch(test), Path::new(STEADY)) {
         Ok(swapped) => {
-            swapped.take();
+            swapped.create_snapshot();
             Some(swapped)
         }
         Err(why) => {
@@ -29,104 +30,105 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn a_library_written_over_in_place() {
-    let Some(swapped) = warm("a_library_written_over_in_place") else { return };
+fn a_library_is_overwritten() {
+    let Some(swapped) = program_with_snapshot("a_library_is_overwritten") else { return };
     swapped.library(8, "other.so").unwrap();
     fs::copy(swapped.path("other.so"), swapped.path("bin/libanswer.so")).unwrap();
-    swapped.tells("a longer one in place", 8, 1);
+    swapped.assert_answers("a longer library is written over it", 8, 1);
     let before = fs::metadata(swapped.path("bin/libanswer.so")).unwrap().modified().unwrap();
     swapped.library(15, "other.so").unwrap();
     fs::copy(swapped.path("other.so"), swapped.path("bin/libanswer.so")).unwrap();
     File::options().write(true).open(swapped.path("bin/libanswer.so")).unwrap().set_modified(before).unwrap();
-    swapped.tells("one of the same length and time", 15, 1);
+    swapped.assert_answers("a library of equal length and time is written over it", 15, 1);
 }
 
 #[test]
-fn a_library_moved_over() {
-    let Some(swapped) = warm("a_library_moved_over") else { return };
+fn a_library_is_replaced_by_rename() {
+    let Some(swapped) = program_with_snapshot("a_library_is_replaced_by_rename") else { return };
     swapped.library(8, "other.so").unwrap();
     fs::hard_link(swapped.path("bin/libanswer.so"), swapped.path("kept.so")).unwrap();
-    swapped.tells("it has one name more", 1, 1);
+    swapped.assert_answers("a hard link is added", 1, 1);
     fs::rename(swapped.path("other.so"), swapped.path("bin/libanswer.so")).unwrap();
-    swapped.tells("another is moved over it", 8, 1);
+    swapped.assert_answers("another library is renamed over it", 8, 1);
     fs::rename(swapped.path("kept.so"), swapped.path("bin/libanswer.so")).unwrap();
-    swapped.tells("the first is moved back", 1, 1);
+    swapped.assert_answers("the first library is renamed back", 1, 1);
 }
 
 #[test]
-fn a_library_behind_a_link() {
-    let Some(swapped) = warm("a_library_behind_a_link") else { return };
+fn a_library_is_a_symbolic_link() {
+    let Some(swapped) = program_with_snapshot("a_library_is_a_symbolic_link") else { return };
     let library = swapped.path("bin/libanswer.so");
     fs::rename(&library, swapped.path("bin/libanswer.so.1")).unwrap();
     swapped.library(2, "bin/libanswer.so.2").unwrap();
     symlink("libanswer.so.1", &library).unwrap();
-    swapped.tells("a link to it", 1, 1);
+    swapped.assert_answers("a link to the library", 1, 1);
     fs::remove_file(&library).unwrap();
     symlink("libanswer.so.2", &library).unwrap();
-    swapped.tells("the link leads to another", 2, 1);
+    swapped.assert_answers("the link points to another library", 2, 1);
 }
 
 #[test]
-fn a_library_that_is_found_earlier() {
-    let Some(swapped) = warm("a_library_that_is_found_earlier") else { return };
+fn a_library_is_added_earlier_in_the_search_path() {
+    let Some(swapped) = program_with_snapshot("a_library_is_added_earlier_in_the_search_path") else { return };
     swapped.library(3, "bin/first/libanswer.so").unwrap();
-    swapped.tells("there is one in the folder that is searched first", 3, 1);
+    swapped.assert_answers("a library in the directory that is searched first", 3, 1);
     fs::remove_dir_all(swapped.path("bin/first")).unwrap();
-    swapped.tells("it is gone again", 1, 1);
+    swapped.assert_answers("that library is removed", 1, 1);
 }
 
 #[test]
-fn a_library_that_is_gone() {
-    let Some(swapped) = warm("a_library_that_is_gone") else { return };
+fn a_library_is_removed() {
+    let Some(swapped) = program_with_snapshot("a_library_is_removed") else { return };
     fs::rename(swapped.path("bin/libanswer.so"), swapped.path("away.so")).unwrap();
-    let out = swapped.sh("bin/asks 2> told; echo $?");
+    let out = swapped.sh("bin/asks 2> errors; echo $?");
     assert_eq!(out, "127\n");
-    assert!(fs::read_to_string(swapped.path("told")).unwrap().contains("libanswer.so: cannot open shared object"));
+    assert!(fs::read_to_string(swapped.path("errors")).unwrap().contains("libanswer.so: cannot open shared object"));
     fs::rename(swapped.path("away.so"), swapped.path("bin/libanswer.so")).unwrap();
-    swapped.tells("it is back", 1, 1);
+    swapped.assert_answers("the library is back", 1, 1);
 }
 
-/// A library that made its program be refused is replaced by another one.
+/// A program is refused because of its library, and then the library is replaced.
 #[test]
-fn a_library_that_was_refused() {
-    let Some(swapped) = warm("a_library_that_was_refused") else { return };
+fn a_refused_library_is_replaced() {
+    let Some(swapped) = program_with_snapshot("a_refused_library_is_replaced") else { return };
     swapped.constructed("open_file", "bin/libanswer.so").unwrap();
-    swapped.ask();
-    let refused = || swapped.place.kept(Path::new(STEADY)).into_values().any(|kept| kept.state == "refused");
+    swapped.launch();
+    let refused =
+        || swapped.sandbox.programs(Path::new(STEADY)).into_values().any(|program| program.state == "refused");
     assert!(within(20, || {
-        swapped.ask();
+        swapped.launch();
         refused()
     }));
     swapped.library(9, "bin/libanswer.so").unwrap();
-    swapped.tells("a library that can be kept", 9, 1);
+    swapped.assert_answers("a library that is not refused", 9, 1);
 }
 
 #[test]
-fn a_program_swapped() {
-    let Some(swapped) = warm("a_program_swapped") else { return };
+fn a_program_is_replaced() {
+    let Some(swapped) = program_with_snapshot("a_program_is_replaced") else { return };
     swapped.program(2, "other").unwrap();
     fs::copy(swapped.path("other"), swapped.path("bin/asks")).unwrap();
-    swapped.tells("another in place", 1, 2);
+    swapped.assert_answers("another program is written over it", 1, 2);
     swapped.program(3, "other").unwrap();
     fs::rename(swapped.path("other"), swapped.path("bin/asks")).unwrap();
-    swapped.tells("another moved over it", 1, 3);
+    swapped.assert_answers("another program is renamed over it", 1, 3);
     File::open(swapped.path("bin/asks")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    swapped.tells("another time", 1, 3);
+    swapped.assert_answers("the modification time changes", 1, 3);
     fs::set_permissions(swapped.path("bin/asks"), Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(swapped.sh("bin/asks 2>/dev/null; echo $?"), "126\n", "it may not be executed any more");
+    assert_eq!(swapped.sh("bin/asks 2>/dev/null; echo $?"), "126\n", "a program without execute permission runs");
     fs::set_permissions(swapped.path("bin/asks"), Permissions::from_mode(0o755)).unwrap();
-    swapped.tells("it may be executed again", 1, 3);
+    swapped.assert_answers("the execute permission is restored", 1, 3);
     fs::rename(swapped.path("bin"), swapped.path("moved")).unwrap();
     assert_eq!(swapped.sh("moved/asks; moved/asks; mkdir bin; cp moved/* bin").matches("1 3").count(), 2);
-    swapped.tells("a copy at its old place", 1, 3);
+    swapped.assert_answers("a copy at the old path", 1, 3);
 }
 
-/// Swaps while launches and takes go on: each launch that began after a swap tells the new answer.
+/// Replaces the library while programs start and snapshots are created. Each launch after a replacement gives the new answer.
 #[test]
-fn swapped_again_and_again() {
-    let Some(swapped) = warm("swapped_again_and_again") else { return };
+fn a_library_is_replaced_repeatedly() {
+    let Some(swapped) = program_with_snapshot("a_library_is_replaced_repeatedly") else { return };
     for answer in 0..7 {
-        // All of one length.
+        // All libraries have the same length.
         swapped.library(answer * 7, &format!("lib{answer}.so")).unwrap();
     }
     let script = "i=0
@@ -146,30 +148,31 @@ fn swapped_again_and_again() {
     let out = swapped.sh(&script.replace("TIMES", &times.to_string()));
     let mut launches = 0;
     for line in out.lines() {
-        let (expected, line) = line.split_once(' ').expect("sed wrote it before");
-        assert_eq!(told(line).answer.to_string(), expected, "{line}");
+        let (expected, line) = line.split_once(' ').expect("sed has added a number");
+        assert_eq!(parse_line(line).answer.to_string(), expected, "{line}");
         launches += 1;
     }
-    // Two in each turn, and one more in every tenth.
+    // Two in each turn, and a third in every tenth turn.
     assert_eq!(launches, 2 * times + times / 10);
 }
 
-/// In a mount namespace of its own, so that nobody else sees it.
-fn mounted(test: &str) -> bool {
-    let can = is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
-    if !can {
-        skip(test, "mounting takes root");
+/// Returns whether this test can mount in a new mount namespace; reports a skip if not.
+fn can_mount(test: &str) -> bool {
+    let available =
+        is_root() && Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    if !available {
+        skip(test, "mounting needs root");
     }
-    can
+    available
 }
 
 #[test]
-fn a_library_mounted_over() {
-    let test = "a_library_mounted_over";
-    if !mounted(test) {
+fn a_library_is_hidden_by_a_mount() {
+    let test = "a_library_is_hidden_by_a_mount";
+    if !can_mount(test) {
         return;
     }
-    let Some(swapped) = warm(test) else { return };
+    let Some(swapped) = program_with_snapshot(test) else { return };
     swapped.library(4, "other.so").unwrap();
     let script = "bin/asks
         mount --bind other.so bin/libanswer.so
@@ -177,18 +180,18 @@ fn a_library_mounted_over() {
         umount bin/libanswer.so
         bin/asks; bin/asks";
     let out = swapped.sh(&format!("unshare -m sh -c '{script}'"));
-    let answers: Vec<i32> = out.lines().map(|line| told(line).answer).collect();
+    let answers: Vec<i32> = out.lines().map(|line| parse_line(line).answer).collect();
     assert_eq!(answers, [1, 4, 4, 1, 1]);
 }
 
-/// What the machine has for all programs, replaced by a copy in a mount namespace: a copy is another file.
+/// Files that all programs load are replaced by copies in a mount namespace. A copy is another file.
 #[test]
-fn what_all_programs_load() {
-    let test = "what_all_programs_load";
-    if !mounted(test) {
+fn files_that_all_programs_load_are_replaced() {
+    let test = "files_that_all_programs_load_are_replaced";
+    if !can_mount(test) {
         return;
     }
-    let Some(swapped) = warm(test) else { return };
+    let Some(swapped) = program_with_snapshot(test) else { return };
     let files = [
         "/etc/ld.so.cache",
         "/lib/x86_64-linux-gnu/libc.so.6",
@@ -198,13 +201,13 @@ fn what_all_programs_load() {
     for file in files.into_iter().filter(|file| Path::new(file).exists()) {
         let script = format!("cp -p --remove-destination {file} copy; mount --bind copy {file}; bin/asks");
         let line = swapped.sh(&format!("unshare -m sh -c '{script}'"));
-        let told = told(line.trim());
-        assert!(told.answer == 1 && !told.warm, "{file} is another file: {told:?}");
-        assert!(within(10, || swapped.ask().warm), "{file} is what it was");
+        let launch = parse_line(line.trim());
+        assert!(launch.answer == 1 && !launch.warm, "a snapshot is used with another {file}: {launch:?}");
+        assert!(within(10, || swapped.launch().warm), "no snapshot is used with the original {file}");
     }
 }
 
-/// A file system that is mounted; unmounted when dropped.
+/// A mounted file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Drop for Mounted {
@@ -213,7 +216,7 @@ impl Drop for Mounted {
     }
 }
 
-/// An image with a program in it: inode and times are the same in all images, and so is its length.
+/// Creates a file system image with a program. The length, inode number and times of the program are the same in all images.
 fn image(swapped: &Swapped, own: i32, name: &str) -> Result<PathBuf, String> {
     swapped.program(own, "other")?;
     let (image, program) = (swapped.path(name), swapped.path("other"));
@@ -222,8 +225,8 @@ fn image(swapped: &Swapped, own: i32, name: &str) -> Result<PathBuf, String> {
         let done = command.output().map_err(|error| error.to_string())?;
         if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
     };
-    let settings = "^has_journal,^metadata_csum";
-    run(Command::new("mkfs.ext4").args(["-q", "-I", "256", "-O", settings]).arg(&image))?;
+    let features = "^has_journal,^metadata_csum";
+    run(Command::new("mkfs.ext4").args(["-q", "-I", "256", "-O", features]).arg(&image))?;
     let library = swapped.path("bin/libanswer.so");
     let mut requests = vec![
         format!("write {} asks", program.display()),
@@ -243,42 +246,42 @@ fn image(swapped: &Swapped, own: i32, name: &str) -> Result<PathBuf, String> {
     Ok(image)
 }
 
-/// Two images with files of the same numbers and times, mounted one after the other at the same path.
+/// Two images with equal inode numbers and times are mounted one after the other at the same path.
 #[test]
-fn another_image_mounted_at_the_same_path() {
-    let test = "another_image_mounted_at_the_same_path";
-    if !mounted(test) {
+fn another_image_is_mounted_at_the_same_path() {
+    let test = "another_image_is_mounted_at_the_same_path";
+    if !can_mount(test) {
         return;
     }
-    let Some(swapped) = warm(test) else { return };
+    let Some(swapped) = program_with_snapshot(test) else { return };
     let images = match [1, 2].map(|own| image(&swapped, own, &format!("image{own}"))) {
         [Ok(one), Ok(other)] => [one, other],
-        [one, other] => return skip(test, &format!("an image cannot be made: {one:?} {other:?}")),
+        [one, other] => return skip(test, &format!("an image cannot be created: {one:?} {other:?}")),
     };
-    let place = swapped.path("place");
-    fs::create_dir(&place).unwrap();
+    let mount_point = swapped.path("mounted");
+    fs::create_dir(&mount_point).unwrap();
     let mut seen = Vec::new();
     for (own, image) in (1..).zip(images) {
-        let mount = Command::new("mount").args(["-o", "loop,ro"]).arg(&image).arg(&place).output().unwrap();
+        let mount = Command::new("mount").args(["-o", "loop,ro"]).arg(&image).arg(&mount_point).output().unwrap();
         if !mount.status.success() {
             return skip(test, &format!("no image can be mounted: {}", String::from_utf8_lossy(&mount.stderr)));
         }
-        let mounted = Mounted(place.clone());
+        let mounted = Mounted(mount_point.clone());
         seen.push({
             use std::os::unix::fs::MetadataExt;
-            let file = fs::metadata(place.join("asks")).unwrap();
+            let file = fs::metadata(mount_point.join("asks")).unwrap();
             (file.dev(), file.ino(), file.size(), file.mtime(), file.ctime(), file.ctime_nsec())
         });
-        let first = told(swapped.sh("place/asks").trim());
+        let first = parse_line(swapped.sh("mounted/asks").trim());
         assert_eq!(first.own, own, "the program of image {own}: {first:?}");
         assert!(within(20, || {
-            let line = told(swapped.sh("place/asks").trim());
+            let line = parse_line(swapped.sh("mounted/asks").trim());
             assert_eq!(line.own, own, "the program of image {own}: {line:?}");
             line.warm
         }));
         drop(mounted);
     }
     if seen[0] != seen[1] {
-        skip(test, &format!("the second image got other numbers: {seen:?}"));
+        skip(test, &format!("the images have different numbers: {seen:?}"));
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of command lines, and the programs that a package brings.
+//! The tables of command lines, and the programs of a package.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where programs are looked for; the machine's own, whatever this test was started with.
+/// The PATH of all rounds, independent of that of the test.
 pub(crate) const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// The tables.
+/// The names of the tables.
 pub(crate) const TABLES: [&str; 9] =
     ["coreutils", "text", "archives", "perl", "python", "git", "shells", "openssl", "locales"];
 
-/// The packages whose programs must each have lines.
+/// The packages whose programs should have command lines in the tables.
 pub(crate) const PACKAGES: [&str; 15] = [
     "coreutils",
     "sed",
@@ -32,26 +32,26 @@ pub(crate) const PACKAGES: [&str; 15] = [
     "openssl",
 ];
 
-/// In place of a line: the program is not asked for its version, for it would wait, or tell the time.
+/// In place of a command line: `--version` is not tried, because the program would wait or print the time.
 const NO_OPTIONS: &str = "-";
 
 /// A command line of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The program that it is about: it starts it at least once.
+    /// The program that the command line starts at least once.
     pub(crate) program: String,
-    /// What bash runs.
+    /// The text that bash runs.
     pub(crate) text: String,
-    /// Files whose contents may differ: what their paths end with.
+    /// The ends of paths of files whose contents may differ.
     pub(crate) except: Vec<String>,
 }
 
-/// The folder of the tables.
+/// Returns the directory of the tables.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/warm")
 }
 
-/// The lines of a table, with two more for each of its programs: an option that most have, and one that none has.
+/// Returns the lines of a table and two more for each of its programs: one with `--version` and one with an unknown option.
 pub(crate) fn table(name: &str) -> Vec<Line> {
     let mut lines = read(name);
     let closed: BTreeSet<String> =
@@ -66,9 +66,9 @@ pub(crate) fn table(name: &str) -> Vec<Line> {
     lines
 }
 
-/// The lines of a table as they stand there.
+/// Returns the lines of a table.
 pub(crate) fn read(name: &str) -> Vec<Line> {
-    let text = fs::read_to_string(folder().join(format!("{name}.tsv"))).expect("there is the table");
+    let text = fs::read_to_string(folder().join(format!("{name}.tsv"))).expect("the table exists");
     let rows = text.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
     rows.map(|row| parsed(row).unwrap_or_else(|| panic!("no line: '{row}'"))).collect()
 }
@@ -80,7 +80,7 @@ fn parsed(row: &str) -> Option<Line> {
     fields.next().is_none().then_some(Line { program, text, except })
 }
 
-/// Where a program is, by [`PATH`].
+/// Returns the path of a program, searched in [`PATH`].
 pub(crate) fn found(program: &str) -> Option<PathBuf> {
     PATH.split(':').map(|folder| Path::new(folder).join(program)).find(|path| is_program(path))
 }
@@ -89,10 +89,10 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// The names of the programs of a package, if it is installed and there is a dpkg.
+/// Returns the names of the programs of a package. There are none if the package or dpkg is not installed.
 pub(crate) fn programs_of(package: &str) -> Vec<String> {
-    let Ok(told) = Command::new("dpkg").args(["-L", package]).env("PATH", PATH).output() else { return vec![] };
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let Ok(output) = Command::new("dpkg").args(["-L", package]).env("PATH", PATH).output() else { return vec![] };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let paths = text
         .lines()
         .map(Path::new)

@@ -1,5 +1,5 @@
-//! The `configure` script and the test suite of a real package, GNU hello, run as usual and from snapshots: what they print
-//! and make is the same.
+//! The `configure` script and the test suite of a real package, GNU hello, give the same output and files with snapshots and
+//! without.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::STEADY;
-use crate::round::Place;
+use crate::round::Sandbox;
 use crate::steady::{at_length, scratch, skip};
 
-/// Where Debian has the sources of this machine's release; of stable, where it is none of Debian's.
+/// Returns the line of sources.list for the sources of the Debian release of this machine, or of stable on other systems.
 fn sources_list() -> String {
     let about = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = about.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME=")).unwrap_or("stable");
     format!("deb-src http://deb.debian.org/debian {release} main\n")
 }
 
-/// The package's sources, kept for the next time; or why they cannot be had.
+/// Returns the source archive of the package, and downloads it if it is not there from an earlier test.
 fn sources() -> Result<PathBuf, String> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("source-of-hello");
     let found = || {
@@ -40,67 +40,72 @@ fn sources() -> Result<PathBuf, String> {
         format!("Dir::Cache={}", at("cache")),
         "APT::Sandbox::User=root".to_owned(),
     ];
-    for words in [&["update"][..], &["source", "--download-only", "--tar-only", "hello"]] {
+    for args in [&["update"][..], &["source", "--download-only", "--tar-only", "hello"]] {
         let mut command = Command::new("timeout");
         command.args(["120", "apt-get", "-q"]).current_dir(&folder);
         options.iter().for_each(|option| _ = command.args(["-o", option]));
-        let told = command.args(words).output().map_err(|error| error.to_string())?;
-        if !told.status.success() {
-            return Err(format!("apt-get {words:?}: {}", String::from_utf8_lossy(&told.stderr).trim()));
+        let output = command.args(args).output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("apt-get {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
         }
     }
-    found().ok_or_else(|| "apt-get has brought no archive".to_owned())
+    found().ok_or_else(|| "apt-get has downloaded no archive".to_owned())
 }
 
-/// Configures, builds and checks the package in `work`; what it printed, and the files that came of it.
-fn built(place: &Place, archive: &Path, warm: bool) -> (String, BTreeMap<PathBuf, String>) {
-    let work = place.root().join("work");
+/// Configures, builds and checks the package in `work`. Returns its output and the contents of the created files.
+fn build(sandbox: &Sandbox, archive: &Path, warm: bool) -> (String, BTreeMap<PathBuf, String>) {
+    let work = sandbox.root().join("work");
     let _ = fs::remove_dir_all(&work);
-    fs::create_dir(&work).expect("a folder can be made");
+    fs::create_dir(&work).expect("a directory can be created");
     let unpacked =
-        place.command("tar", "C").arg("xf").arg(archive).args(["--strip-components=1", "-C", "work"]).status();
-    assert!(unpacked.is_ok_and(|status| status.success()), "the sources can be unpacked");
+        sandbox.command("tar", "C").arg("xf").arg(archive).args(["--strip-components=1", "-C", "work"]).status();
+    assert!(unpacked.is_ok_and(|status| status.success()), "the sources cannot be unpacked");
     let script = "./configure --disable-dependency-tracking && make -s && make -s check VERBOSE=1; echo status $?";
-    let mut command = place.command("timeout", "C");
+    let mut command = sandbox.command("timeout", "C");
     command.arg("800");
     if warm {
         command.args([STEADY, "warm", "--"]);
     }
-    let told = command.args(["sh", "-c", script]).current_dir(&work).output().expect("it starts");
-    let printed = format!("{}\n{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    let output = command.args(["sh", "-c", script]).current_dir(&work).output().expect("timeout starts");
+    let printed = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let names = ["config.status", "config.h", "Makefile", "config.log", "po/Makefile", "hello", "test-suite.log"];
-    let texts = names.map(|name| (PathBuf::from(name), settled(&fs::read(work.join(name)).unwrap_or_default())));
+    let texts =
+        names.map(|name| (PathBuf::from(name), reproducible_lines(&fs::read(work.join(name)).unwrap_or_default())));
     (printed, texts.into())
 }
 
-/// Without the lines that are different each time: process numbers, random names, times.
-fn settled(bytes: &[u8]) -> String {
+/// Removes lines that differ between builds: those with process ids, random names or times.
+fn reproducible_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let other = |line: &&str| {
+    let is_reproducible = |line: &&str| {
         !["$$", "/cc", "tmp", "conf1", "conf2", "uptime", "configure:", "PID"].iter().any(|mark| line.contains(mark))
     };
-    text.lines().filter(other).collect::<Vec<_>>().join("\n")
+    text.lines().filter(is_reproducible).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn a_package_is_configured_built_and_checked_the_same() {
-    let test = "a_package_is_configured_built_and_checked_the_same";
+fn building_a_package_gives_the_same_output_and_files() {
+    let test = "building_a_package_gives_the_same_output_and_files";
     let archive = match sources() {
         Ok(archive) if Command::new("cc").arg("--version").output().is_ok() => archive,
         Ok(_) => return skip(test, "no cc"),
-        Err(why) => return skip(test, &format!("the sources cannot be had: {why}")),
+        Err(why) => return skip(test, &format!("the sources are not available: {why}")),
     };
-    let place = Place::bare(&scratch("package"));
-    let (usual, files) = built(&place, &archive, false);
+    let sandbox = Sandbox::empty(&scratch("package"));
+    let (usual, files) = build(&sandbox, &archive, false);
     assert!(usual.contains("status 0") && usual.contains("# FAIL:  0"), "{usual}");
     for round in 0..if at_length() { 2 } else { 1 } {
-        let (warm, made) = built(&place, &archive, true);
-        assert_eq!(settled(warm.as_bytes()), settled(usual.as_bytes()), "round {round}");
+        let (warm, files_with_snapshots) = build(&sandbox, &archive, true);
+        assert_eq!(reproducible_lines(warm.as_bytes()), reproducible_lines(usual.as_bytes()), "round {round}");
         for (name, contents) in &files {
-            assert!(!contents.is_empty() && made[name] == *contents, "round {round}: {} is another", name.display());
+            assert!(
+                !contents.is_empty() && files_with_snapshots[name] == *contents,
+                "round {round}: {} differs",
+                name.display()
+            );
         }
     }
-    let launches = place.status(Path::new(STEADY))["store"]["launches"].clone();
+    let launches = sandbox.status(Path::new(STEADY))["store"]["launches"].clone();
     let least = if at_length() { 2_000 } else { 1_000 };
     assert!(launches["warm"].as_u64() > Some(least), "{launches}");
 }

@@ -1,4 +1,4 @@
-//! What `steady warm` says of the store of a place.
+//! The store of a sandbox, as `steady warm` reports it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,65 +6,68 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::round::Place;
+use super::round::Sandbox;
 
-/// What is kept of a program.
+/// The status of a program in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ProgramStatus {
     /// `warm`, `refused`, `script`, ...
     pub(crate) state: String,
-    /// Why, where it is refused.
+    /// The reason if the program is refused.
     pub(crate) reason: String,
-    /// How often it was started from a snapshot.
+    /// The number of launches from a snapshot.
     pub(crate) warm: u64,
     /// The interpreter of a script.
     pub(crate) interpreter: String,
 }
 
-impl Place {
-    /// Has programs taken now: what is kept of each, in their order, and the status of the command.
-    pub(crate) fn snapshot(&self, steady: &Path, programs: &[&str]) -> (i32, Vec<Kept>) {
-        let (status, report) = self.asked(steady, &[&["snapshot", "--format", "json"], programs].concat());
-        let all = report["programs"].as_array().expect("programs are told of");
+impl Sandbox {
+    /// Creates snapshots of programs. Returns the exit status of the command, and the status of each program in their order.
+    pub(crate) fn snapshot(&self, steady: &Path, programs: &[&str]) -> (i32, Vec<ProgramStatus>) {
+        let (status, report) = self.run_warm(steady, &[&["snapshot", "--format", "json"], programs].concat());
+        let all = report["programs"].as_array().expect("the report has programs");
         assert_eq!(all.len(), programs.len(), "{report}");
-        (status, all.iter().map(kept).collect())
+        (status, all.iter().map(program_status).collect())
     }
 
-    /// All that is kept, by path.
-    pub(crate) fn kept(&self, steady: &Path) -> BTreeMap<String, Kept> {
+    /// Returns the status of all programs in the store, by path.
+    pub(crate) fn programs(&self, steady: &Path) -> BTreeMap<String, ProgramStatus> {
         let report = self.status(steady);
-        let all = report["programs"].as_array().expect("programs are told of");
-        all.iter().map(|program| (text(&program["program"]), kept(program))).collect()
+        let all = report["programs"].as_array().expect("the report has programs");
+        all.iter().map(|program| (text(&program["program"]), program_status(program))).collect()
     }
 
-    /// Has all taken now that launches have wanted, so that what follows does not depend on when a keeper finds time.
+    /// Creates all snapshots that launches have requested, so that the following rounds do not depend on the keeper.
     pub(crate) fn settle(&self, steady: &Path) {
         let folder = text(&self.status(steady)["store"]["folder"]);
-        let wishes =
-            fs::read_dir(Path::new(&folder).join("wanted")).expect("a store has wishes").filter_map(Result::ok);
-        for wish in wishes.filter_map(|wish| fs::read_link(wish.path()).ok()).filter(|wish| wish.exists()) {
-            let told = self.command(steady, "C").args(["warm", "snapshot"]).arg(wish).output();
-            told.expect("steady starts");
+        let requests = fs::read_dir(Path::new(&folder).join("wanted"))
+            .expect("the store has a directory for requests")
+            .filter_map(Result::ok);
+        for request in
+            requests.filter_map(|request| fs::read_link(request.path()).ok()).filter(|request| request.exists())
+        {
+            let output = self.command(steady, "C").args(["warm", "snapshot"]).arg(request).output();
+            output.expect("steady starts");
         }
     }
 
-    /// The report of `steady warm status`.
+    /// Returns the report of `steady warm status`.
     pub(crate) fn status(&self, steady: &Path) -> Value {
-        let (status, report) = self.asked(steady, &["status", "--format", "json"]);
+        let (status, report) = self.run_warm(steady, &["status", "--format", "json"]);
         assert_eq!(status, 0, "{report}");
         report
     }
 
-    fn asked(&self, steady: &Path, words: &[&str]) -> (i32, Value) {
-        let told = self.command(steady, "C.UTF-8").arg("warm").args(words).output().expect("steady starts");
-        let (out, err) = (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
-        let report = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {words:?} {out}{err}"));
-        (told.status.code().unwrap_or(-1), report)
+    fn run_warm(&self, steady: &Path, args: &[&str]) -> (i32, Value) {
+        let output = self.command(steady, "C.UTF-8").arg("warm").args(args).output().expect("steady starts");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let report = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {args:?} {out}{err}"));
+        (output.status.code().unwrap_or(-1), report)
     }
 }
 
-fn kept(program: &Value) -> Kept {
-    Kept {
+fn program_status(program: &Value) -> ProgramStatus {
+    ProgramStatus {
         state: text(&program["state"]),
         reason: text(&program["reason"]),
         warm: program["warm_launches"].as_u64().unwrap_or(0),

@@ -1,5 +1,5 @@
-//! Programs started from their snapshots do what they do as usual: output, errors, status and files, on the command lines
-//! of `testdata/warm`.
+//! Programs have the same output, errors, status and files from snapshots and without, on the command lines of
+//! `testdata/warm`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -7,32 +7,36 @@ use std::path::{Path, PathBuf};
 
 use crate::STEADY;
 use crate::lines::{self, Line, PACKAGES, TABLES};
-use crate::round::{Done, Place, difference};
+use crate::round::{Outcome, Sandbox, difference};
 use crate::steady::{at_length, scratch, skip};
-use crate::store::Kept;
+use crate::store::ProgramStatus;
 
-/// Programs that may be refused, and a part of why. All others of the tables must have snapshots.
+/// Programs that must be refused, and a part of the reason. All other programs of the tables must get snapshots.
 const REFUSED: [(&str, &str); 1] = [("ldconfig", "static")];
 
-/// Packages of another release, or of another choice of packages, bring programs that no table knows: these are listed. The
-/// tables must have lines for nearly all programs.
+/// At least 95 % of the installed programs of the packages must have command lines. Other releases have programs that are not
+/// in the tables; these are listed as skipped.
 #[test]
 fn nearly_every_program_of_the_packages_has_lines() {
     let test = "nearly_every_program_of_the_packages_has_lines";
     let known: BTreeSet<String> = TABLES.iter().flat_map(|name| lines::read(name)).map(|line| line.program).collect();
     let programs: BTreeSet<String> = PACKAGES.iter().flat_map(|package| lines::programs_of(package)).collect();
     if programs.is_empty() {
-        return skip(test, "no package of Debian's is installed here");
+        return skip(test, "no Debian package is installed here");
     }
     let unknown = |name: &&String| !known.contains(*name) && !is_another_name(name, &known);
     let without: Vec<&str> = programs.iter().filter(unknown).map(String::as_str).collect();
-    assert!(20 * without.len() <= programs.len(), "of {} programs no line starts {without:?}", programs.len());
+    assert!(
+        20 * without.len() <= programs.len(),
+        "of {} programs these have no command line: {without:?}",
+        programs.len()
+    );
     if !without.is_empty() {
-        skip(test, &format!("no line starts {}", without.join(", ")));
+        skip(test, &format!("no command line for {}", without.join(", ")));
     }
 }
 
-/// Whether a program is one of these by another name: a hard link.
+/// Returns whether a program is the same file as one of the known programs.
 fn is_another_name(name: &str, known: &BTreeSet<String>) -> bool {
     let file = |name: &str| {
         let about = std::fs::metadata(lines::found(name)?).ok()?;
@@ -41,33 +45,33 @@ fn is_another_name(name: &str, known: &BTreeSet<String>) -> bool {
     file(name).is_some_and(|found| known.iter().any(|other| file(other) == Some(found)))
 }
 
-/// Runs a table as usual and from snapshots. At length these are all lines in both locales, twice as usual, which must be the
-/// same already, and three times from snapshots. Otherwise it runs all lines in UTF-8 and every fifth in C, once as usual and
-/// twice from snapshots.
-fn sweep(name: &str) {
-    let (test, steady) = (format!("sweep of {name}"), Path::new(STEADY));
+/// Compares the lines of a table with snapshots and without. With `./test --all`, all lines run in both locales, twice without
+/// snapshots and three times with them. Otherwise all lines run in UTF-8 and every fifth in C, once without snapshots and twice
+/// with them.
+fn assert_same_with_snapshots(name: &str) {
+    let (test, steady) = (format!("table {name}"), Path::new(STEADY));
     let lines = on_this_machine(&test, lines::table(name));
-    let place = Place::make(&scratch(&format!("sweep-{name}")));
-    let kept = take(&place, &lines);
+    let sandbox = Sandbox::with_files(&scratch(&format!("sweep-{name}")));
+    let programs = create_snapshots(&sandbox, &lines);
     for locale in ["C.UTF-8", "C"] {
         let step = if at_length() || locale == "C.UTF-8" { 1 } else { 5 };
         let lines: Vec<Line> = lines.iter().step_by(step).cloned().collect();
-        let usual = place.run(&lines, locale, None);
+        let usual = sandbox.run(&lines, locale, None);
         if at_length() {
-            same(&lines, &usual, &place.run(&lines, locale, None), "as usual, a second time");
+            assert_same(&lines, &usual, &sandbox.run(&lines, locale, None), "a second time without snapshots");
         }
-        // What is called by another name than before, as scripts' interpreters are, gets its snapshots by that name.
-        same(&lines, &usual, &place.run(&lines, locale, Some(steady)), "with the hook, the first time");
-        place.settle(steady);
-        let (rounds, before) = (if at_length() { 2 } else { 1 }, place.kept(steady));
+        // Snapshots belong to a name. Programs that scripts start by another name request theirs in this round.
+        assert_same(&lines, &usual, &sandbox.run(&lines, locale, Some(steady)), "the first time under steady warm");
+        sandbox.settle(steady);
+        let (rounds, before) = (if at_length() { 2 } else { 1 }, sandbox.programs(steady));
         for _ in 0..rounds {
-            same(&lines, &usual, &place.run(&lines, locale, Some(steady)), "from snapshots");
+            assert_same(&lines, &usual, &sandbox.run(&lines, locale, Some(steady)), "from snapshots");
         }
-        started(&lines, rounds, &kept, &before, &place.kept(steady));
+        assert_started_from_snapshots(&lines, rounds, &programs, &before, &sandbox.programs(steady));
     }
 }
 
-/// The lines of programs that there are here.
+/// Returns the lines whose programs are installed; reports the others as skipped.
 fn on_this_machine(test: &str, lines: Vec<Line>) -> Vec<Line> {
     let (here, missing): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| lines::found(&line.program).is_some());
     let missing: BTreeSet<_> = missing.into_iter().map(|line| line.program).collect();
@@ -77,31 +81,34 @@ fn on_this_machine(test: &str, lines: Vec<Line>) -> Vec<Line> {
     here
 }
 
-/// Has all programs of the lines taken; what is kept of each, where interpreters stand for their scripts.
-fn take(place: &Place, lines: &[Line]) -> BTreeMap<String, (PathBuf, Kept)> {
+/// Creates snapshots of all programs of the lines. Returns the path and the status of each program; for a script, those of its
+/// interpreter.
+fn create_snapshots(sandbox: &Sandbox, lines: &[Line]) -> BTreeMap<String, (PathBuf, ProgramStatus)> {
     let steady = Path::new(STEADY);
     let names: BTreeSet<&str> = lines.iter().map(|line| line.program.as_str()).collect();
-    let mut kept = BTreeMap::new();
+    let mut programs = BTreeMap::new();
     for name in names {
-        let path = lines::found(name).expect("it was found before");
-        let (_, told) = place.snapshot(steady, &[path.to_str().expect("paths are text")]);
-        let (mut path, mut told) = (path, told.into_iter().next().expect("one is told of"));
-        if told.state == "script" {
-            path = PathBuf::from(&told.interpreter);
-            let (_, of_interpreter) = place.snapshot(steady, &[&told.interpreter]);
-            told = of_interpreter.into_iter().next().expect("one is told of");
+        let path = lines::found(name).expect("the program is installed");
+        let (_, statuses) = sandbox.snapshot(steady, &[path.to_str().expect("the path is UTF-8")]);
+        let (mut path, mut program) = (path, statuses.into_iter().next().expect("the report has the program"));
+        if program.state == "script" {
+            path = PathBuf::from(&program.interpreter);
+            let (_, of_interpreter) = sandbox.snapshot(steady, &[&program.interpreter]);
+            program = of_interpreter.into_iter().next().expect("the report has the interpreter");
         }
         let refused = REFUSED.iter().find(|(refused, _)| *refused == name);
         match refused {
-            Some((_, why)) => assert!(told.state == "refused" && told.reason.contains(why), "{name}: {told:?}"),
-            None => assert_eq!(told.state, "warm", "{name}: {told:?}"),
+            Some((_, why)) => {
+                assert!(program.state == "refused" && program.reason.contains(why), "{name}: {program:?}")
+            }
+            None => assert_eq!(program.state, "warm", "{name}: {program:?}"),
         }
-        kept.insert(name.to_owned(), (path.canonicalize().expect("it is there"), told));
+        programs.insert(name.to_owned(), (path.canonicalize().expect("the program exists"), program));
     }
-    kept
+    programs
 }
 
-fn same(lines: &[Line], usual: &[Done], other: &[Done], how: &str) {
+fn assert_same(lines: &[Line], usual: &[Outcome], other: &[Outcome], how: &str) {
     let different: Vec<String> = lines
         .iter()
         .zip(usual.iter().zip(other))
@@ -110,23 +117,23 @@ fn same(lines: &[Line], usual: &[Done], other: &[Done], how: &str) {
     assert!(different.is_empty(), "{how}:\n{}", different.join("\n"));
 }
 
-/// Every line has started its program from a snapshot, each time.
-fn started(
+/// Panics unless every line has started its program from a snapshot in each round.
+fn assert_started_from_snapshots(
     lines: &[Line],
     rounds: u64,
-    kept: &BTreeMap<String, (PathBuf, Kept)>,
-    before: &BTreeMap<String, Kept>,
-    after: &BTreeMap<String, Kept>,
+    programs: &BTreeMap<String, (PathBuf, ProgramStatus)>,
+    before: &BTreeMap<String, ProgramStatus>,
+    after: &BTreeMap<String, ProgramStatus>,
 ) {
     let mut least: BTreeMap<&Path, u64> = BTreeMap::new();
     for line in lines {
-        let (path, told) = &kept[&line.program];
-        if told.state == "warm" {
+        let (path, program) = &programs[&line.program];
+        if program.state == "warm" {
             *least.entry(path).or_default() += rounds;
         }
     }
-    let launches = |all: &BTreeMap<String, Kept>, path: &Path| {
-        all.get(path.to_str().unwrap_or_default()).map_or(0, |kept| kept.warm)
+    let launches = |all: &BTreeMap<String, ProgramStatus>, path: &Path| {
+        all.get(path.to_str().unwrap_or_default()).map_or(0, |program| program.warm)
     };
     let short: Vec<String> = least
         .iter()
@@ -138,46 +145,46 @@ fn started(
 }
 
 #[test]
-fn coreutils_do_what_they_do_as_usual() {
-    sweep("coreutils");
+fn coreutils_are_the_same_from_snapshots() {
+    assert_same_with_snapshots("coreutils");
 }
 
 #[test]
-fn text_tools_do_what_they_do_as_usual() {
-    sweep("text");
+fn text_tools_are_the_same_from_snapshots() {
+    assert_same_with_snapshots("text");
 }
 
 #[test]
-fn archivers_do_what_they_do_as_usual() {
-    sweep("archives");
+fn archivers_are_the_same_from_snapshots() {
+    assert_same_with_snapshots("archives");
 }
 
 #[test]
-fn perl_does_what_it_does_as_usual() {
-    sweep("perl");
+fn perl_is_the_same_from_snapshots() {
+    assert_same_with_snapshots("perl");
 }
 
 #[test]
-fn python_does_what_it_does_as_usual() {
-    sweep("python");
+fn python_is_the_same_from_snapshots() {
+    assert_same_with_snapshots("python");
 }
 
 #[test]
-fn git_does_what_it_does_as_usual() {
-    sweep("git");
+fn git_is_the_same_from_snapshots() {
+    assert_same_with_snapshots("git");
 }
 
 #[test]
-fn shells_and_scripts_do_what_they_do_as_usual() {
-    sweep("shells");
+fn shells_and_scripts_are_the_same_from_snapshots() {
+    assert_same_with_snapshots("shells");
 }
 
 #[test]
-fn openssl_does_what_it_does_as_usual() {
-    sweep("openssl");
+fn openssl_is_the_same_from_snapshots() {
+    assert_same_with_snapshots("openssl");
 }
 
 #[test]
-fn charsets_and_other_programs_do_what_they_do_as_usual() {
-    sweep("locales");
+fn charsets_and_other_programs_are_the_same_from_snapshots() {
+    assert_same_with_snapshots("locales");
 }
