@@ -13,8 +13,12 @@ use steady::{output_of, run, scratch, skip, steady};
 /// The journal of changed settings.
 const JOURNAL: &str = "/var/lib/steady-host/host.json";
 
-/// Held by a test that changes settings of this machine, so that only one such test runs at a time.
+/// Held by a test that changes settings of this machine or depends on them, so that only one such test runs at a time.
 static REAL: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    REAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The values of real settings, restored on drop.
 struct Real {
@@ -29,7 +33,7 @@ impl Real {
 
     /// Reads the settings. Returns `None`, after reporting a skip, if they must not or cannot be changed.
     fn get(test: &str) -> Option<Self> {
-        let alone = REAL.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         if !rustix::process::geteuid().is_root() {
             skip(test, "only root may change settings");
             return None;
@@ -128,6 +132,7 @@ fn real_caches_are_dropped_before_a_run() {
 
 #[test]
 fn aslr_is_turned_off_for_the_command_only() {
+    let _alone = alone();
     let aslr = fs::read_to_string(Real::ASLR).unwrap_or_default();
     if aslr.trim() != "2" {
         return skip("aslr_is_turned_off_for_the_command_only", "address space randomization is off on this host");
@@ -147,6 +152,7 @@ fn aslr_is_turned_off_for_the_command_only() {
 #[test]
 fn unprivileged_users_are_shown_the_sudo_command() {
     const TEST: &str = "unprivileged_users_are_shown_the_sudo_command";
+    let _alone = alone();
     if !rustix::process::geteuid().is_root() {
         return skip(TEST, "only root can change to another user");
     }

@@ -95,7 +95,8 @@ fn run_delay_is_that_of_schedstat() {
     let (cpu, used) = (task.cpu.seconds(), (run.usage.user + run.usage.system).seconds());
     assert!(used > 0.02 && (cpu - used).abs() < 0.012 + 0.01 * used, "{cpu} of {used} s");
     assert_eq!(task.voluntary_switches, 0, "it never waited");
-    assert!((task.wall.seconds() - cpu - told).abs() < 1e-5, "so it ran or waited for a CPU all the time");
+    // It ran or waited for a CPU all the time, unless a hypervisor had the CPU.
+    assert!(task.wall.seconds() - cpu - told > -1e-5, "{cpu} and {told} of {} s", task.wall.seconds());
 }
 
 #[test]

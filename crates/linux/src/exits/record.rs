@@ -55,6 +55,9 @@ const AFTER_ALL_DELAYS: usize = 368;
 const NAME: usize = 32;
 const PLAIN_14: usize = 432;
 
+/// The time between two ticks of the kernel where they are rarest (`CONFIG_HZ=100`).
+const LONGEST_TICK: Nanos = Nanos(10_000_000);
+
 /// Reads a `struct taskstats`; `None` where it is too short to be one.
 ///
 /// Newer versions add at the end, but for 15 and the 14 of Linux 6.14: these have two more fields behind each delay.
@@ -70,8 +73,8 @@ pub fn parse_task(bytes: &[u8]) -> Option<TaskExit> {
     let scheduled = times_on_cpu > 0;
     let cpu = match voluntary_switches {
         _ if !scheduled => user + system,
-        // It ran or it waited for a CPU.
-        0 => booked.max(wall - run_delay),
+        // It ran or waited for a CPU, or a hypervisor or an interrupt had the CPU. What is booked lags by at most a tick.
+        0 => booked.max((wall - run_delay).min(booked + LONGEST_TICK)),
         _ => booked,
     };
     Some(TaskExit {
@@ -207,6 +210,9 @@ mod tests {
         let mut bytes = recorded();
         bytes[272..280].fill(0);
         assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(1_331_000 - 4_803));
+        // Somebody else had the CPU for the rest of the second.
+        bytes[144..152].copy_from_slice(&1_000_000_u64.to_ne_bytes());
+        assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(304_297 + 10_000_000));
     }
 
     #[test]
