@@ -73,7 +73,8 @@ pub fn parse_task(bytes: &[u8]) -> Option<TaskExit> {
     let scheduled = times_on_cpu > 0;
     let cpu = match voluntary_switches {
         _ if !scheduled => user + system,
-        // It ran or waited for a CPU, or a hypervisor or an interrupt had the CPU. What is booked lags by at most a tick.
+        // It ran or waited for a CPU. What is booked lags by at most a tick; the rest is a wait that began after the kernel had
+        // copied the delays into the record, and before it copied the wall time.
         0 => booked.max((wall - run_delay).min(booked + LONGEST_TICK)),
         _ => booked,
     };
@@ -210,7 +211,7 @@ mod tests {
         let mut bytes = recorded();
         bytes[272..280].fill(0);
         assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(1_331_000 - 4_803));
-        // Somebody else had the CPU for the rest of the second.
+        // It waited for the rest of the second after its delays were read.
         bytes[144..152].copy_from_slice(&1_000_000_u64.to_ne_bytes());
         assert_eq!(parse_task(&bytes).unwrap().cpu, Nanos(304_297 + 10_000_000));
     }
